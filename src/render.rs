@@ -21,6 +21,7 @@ mod includes;
 mod inja;
 mod limits;
 mod names;
+mod parts;
 mod prompt;
 mod recording;
 mod recursion;
@@ -43,7 +44,7 @@ pub use rope::{ReadFile, ReadPlace};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
 use minijinja::syntax::SyntaxConfig;
@@ -56,9 +57,9 @@ use crate::panics::{Panic, caught};
 use crate::repo::{Dialect, Repo};
 use crate::source::{FileId, OffsetMap, Sources, Span};
 use crate::toml;
-use analyse::{Analysis, Callable};
-use eval::{Failure, Hole, Input, Output, Steps, Watch};
-use included::{Names, Repeated};
+use analyse::{ALL_OF_CTX, Analysis};
+use eval::{Asked, Failure, Hole, Input, Output, Steps, Watch};
+use included::{BodyLibrary, LeftOut};
 
 /// Steps that every template may take.
 const BASE_FUEL: u64 = 200_000;
@@ -153,13 +154,9 @@ pub struct Engine {
     reads_of_partials: HashMap<Arc<str>, BTreeSet<String>>,
     /// The templates that are system prompts.
     prompts: HashSet<Arc<str>>,
-    repeated: Arc<Repeated>,
     memory: Arc<Memory>,
     /// Tells it apart in questions.
     id: Identity,
-    /// Which names partials look up and set, their includes followed, if that can be known; of
-    /// those that somebody asked for.
-    names_of_partials: HashMap<Arc<str>, Option<Names>>,
 }
 
 struct Template {
@@ -175,8 +172,6 @@ struct Template {
     usable: bool,
     /// The number of agents that use it.
     uses: usize,
-    /// `true` if it is a prompt that says the same in every context, once somebody asks.
-    is_constant: OnceLock<bool>,
 }
 
 /// Asks for a template of a profile, ready to be evaluated: that takes ten times the text.
@@ -231,10 +226,8 @@ impl Engine {
             by_file: HashMap::default(),
             reads_of_partials: HashMap::default(),
             prompts: HashSet::default(),
-            repeated: Arc::default(),
             memory: Arc::clone(memory),
             id: Identity::new(),
-            names_of_partials: HashMap::default(),
         };
         let mut findings = Vec::new();
         for (name, partial) in &repo.partials {
@@ -300,15 +293,12 @@ impl Engine {
             self.check_includes(repo, &name, findings);
         }
         let usable = !self.broken.contains(&name);
-        if usable && kind == TemplateKind::Body {
-            self.find_repeated(&name);
-        }
         let reads = if usable {
             self.reads_of(&name)
         } else {
             BTreeSet::new()
         };
-        let reads_prompt = included::can_read_prompt(&reads);
+        let reads_prompt = can_read_prompt(&reads);
         self.templates.push(Template {
             name,
             number,
@@ -317,7 +307,6 @@ impl Engine {
             reads_prompt,
             usable,
             uses: 1,
-            is_constant: OnceLock::new(),
         });
         self.by_span.insert(literal, id);
         self.by_file.entry(literal.file).or_default().push(id);
@@ -733,28 +722,6 @@ impl Engine {
         }
     }
 
-    /// Returns `true` if a prompt asks for nothing that differs between contexts: a setting of the
-    /// conversation, a folder or a file.
-    fn is_constant(&self, name: &Arc<str>) -> bool {
-        let mut is_constant = true;
-        self.follow(vec![name], &mut |_, analysis| {
-            let called = analysis
-                .calls
-                .iter()
-                .filter(|called| called.what == Callable::Function)
-                .map(|it| &it.name);
-            let mut asked = analysis
-                .variables
-                .iter()
-                .map(|(name, _)| name)
-                .chain(called);
-            // inja's `exists` looks up what its argument says.
-            is_constant = !asked.any(|name| name == "exists" || prompt::differs(name));
-            is_constant
-        });
-        is_constant
-    }
-
     fn reads_of(&self, name: &Arc<str>) -> BTreeSet<String> {
         let Some(analysis) = self.analyses.get(name) else {
             return BTreeSet::new();
@@ -833,15 +800,6 @@ impl Renderer<'_> {
         self.engine.templates[id.0 as usize].reads_prompt
     }
 
-    /// Returns `true` if a prompt says the same in every context, if it takes no more steps than it
-    /// may there.
-    pub(crate) fn is_constant(&self, id: TemplateId) -> bool {
-        let template = &self.engine.templates[id.0 as usize];
-        *template
-            .is_constant
-            .get_or_init(|| self.engine.is_constant(&template.name))
-    }
-
     /// The units of work that steps of a template may cost.
     pub(crate) fn most_for_steps(&self) -> u64 {
         self.fuel * account::STEP
@@ -849,13 +807,27 @@ impl Renderer<'_> {
 
     /// Renders a template of a body.
     pub fn body(&self, sources: &Sources, id: TemplateId, input: &BodyInput<'_>) -> Rendered {
-        let library = self.engine.library(input, self.fuel);
-        let watch = Steps::at_most(self.fuel);
+        let library = BodyLibrary {
+            engine: self.engine,
+            input,
+            // What a template of several agents gives is kept as a whole.
+            keep: input.keep.filter(|_| !self.is_shared(id)),
+            fuel: self.fuel,
+            left_out: LeftOut::default(),
+        };
+        let watch = (Steps::at_most(self.fuel), &library.left_out);
         let (output, spent) = self.run(id, &library, input.variables(), None, watch);
+        if library.left_out.was_asked_for() {
+            let alone = BodyInput {
+                keep: None,
+                ..*input
+            };
+            return self.body(sources, id, &alone);
+        }
         self.rendered(
             sources,
             id,
-            output.watch.taken(),
+            output.watch.0.taken(),
             output.text.text,
             output.outcome,
             spent,
@@ -885,18 +857,28 @@ impl Renderer<'_> {
         (rendered, hole.was_looked_at())
     }
 
-    /// Renders a system prompt.
-    pub fn prompt(&self, sources: &Sources, id: TemplateId, scope: &Arc<PromptScope>) -> Rendered {
+    /// Renders a system prompt, and says whether it is the same in every context in which it may
+    /// take so many steps: it asked for no setting of the conversation, no folder and no file.
+    pub fn prompt(
+        &self,
+        sources: &Sources,
+        id: TemplateId,
+        scope: &Arc<PromptScope>,
+    ) -> (Rendered, bool) {
         let variables = scope.variables(self.engine.dialect);
-        let (output, spent) = self.run(id, self.engine, variables, None, Steps::at_most(self.fuel));
-        self.rendered(
+        let watch = (Steps::at_most(self.fuel), Asked::default());
+        let (output, spent) = self.run(id, self.engine, variables, None, watch);
+        let (steps, asked) = output.watch;
+        let rendered = self.rendered(
             sources,
             id,
-            output.watch.taken(),
+            steps.taken(),
             output.text.text,
             output.outcome,
             spent,
-        )
+        );
+        let differs = asked.names.iter().any(|name| prompt::differs(name));
+        (rendered, !differs)
     }
 
     /// Returns who wrote a range of what a template gave.
@@ -986,6 +968,11 @@ fn environment() -> Environment<'static> {
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment
+}
+
+/// Returns `true` if the system prompt is among the members of `ctx` that are read.
+fn can_read_prompt(reads: &BTreeSet<String>) -> bool {
+    reads.contains("system_prompt") || reads.contains(ALL_OF_CTX)
 }
 
 /// Returns how templates are written: inja keeps the line end at the end of one.

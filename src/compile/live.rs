@@ -91,7 +91,7 @@ impl<'a> Live<'a> {
         self.with_request(conversation, environment, model, |renderer, request| {
             let sources = self.compiler.sources();
             let Made { body, prompt, .. } = self.plan.made(sources, renderer, request);
-            let body = body.map(Body::checked)?;
+            let body = body?;
             let problems = self.checks(model).problems(&body);
             let record = Record::new(self.plan, sources, renderer, request, &body);
             let findings = finding::of_live_body(self.plan, request, &record, problems);
@@ -220,10 +220,8 @@ impl<'a> Live<'a> {
             return Ok(Arc::from(""));
         };
         let scope = environment.scope(&self.compiler.repo, self.plan.profile.profile.layer);
-        let text = renderer
-            .prompt(self.compiler.sources(), template, &scope)
-            .text?;
-        Ok(Arc::from(text.trim()))
+        let (prompt, _) = renderer.prompt(self.compiler.sources(), template, &scope);
+        Ok(Arc::from(prompt.text?.trim()))
     }
 
     /// Does some work with the request for a conversation.

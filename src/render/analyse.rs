@@ -8,6 +8,7 @@ use minijinja::machinery::ast::{Call, CallArg, CallType, Expr, ForLoop, Macro, S
 use minijinja::machinery::{self, Span};
 use minijinja::syntax::SyntaxConfig;
 
+use super::parts;
 use super::recursion::{Misplaced, Scope};
 use super::slips_of_data::{self, Told};
 use super::unexpanded::Unexpanded;
@@ -25,8 +26,6 @@ pub(super) struct Analysis {
     pub(super) reads: BTreeSet<String>,
     /// Names that are assigned anywhere.
     pub(super) assigned: HashSet<String>,
-    /// Those among them that are assigned outside loops and macros: what follows sees them.
-    pub(super) set: HashSet<String>,
     /// Variables read, and where.
     pub(super) variables: Vec<(String, Range<usize>)>,
     /// Members of namespaces that are assigned.
@@ -43,8 +42,6 @@ pub(super) struct Analysis {
     pub(super) unexpanded: Unexpanded,
     /// Mistakes about the data.
     pub(super) told: Told,
-    /// `true` if it has blocks, or extends a template.
-    pub(super) has_blocks: bool,
 }
 
 /// An `include`, `import`, `from` or `extends`.
@@ -54,8 +51,6 @@ pub(super) struct Include {
     pub(super) names: Vec<String>,
     pub(super) is_literal: bool,
     pub(super) ignore_missing: bool,
-    /// `true` if the text is written where the tag is: outside loops and macros, and no import.
-    pub(super) is_plain: bool,
     pub(super) range: Range<usize>,
 }
 
@@ -81,7 +76,6 @@ pub(super) fn analyse(text: &str, name: &str) -> Result<Analysis, Error> {
     let mut walker = Walker {
         found: Analysis::default(),
         loops: Vec::new(),
-        macros: 0,
         scope: Scope::default(),
     };
     walker.statement(&tree);
@@ -97,8 +91,6 @@ struct Walker {
     found: Analysis,
     /// Ranges of the loops around the current statement.
     loops: Vec<Range<usize>>,
-    /// The number of macros that are around it.
-    macros: usize,
     scope: Scope,
 }
 
@@ -139,19 +131,14 @@ impl Walker {
                 self.statements(&it.body);
             }
             Stmt::Block(it) => {
-                self.found.has_blocks = true;
                 let around = std::mem::replace(&mut self.scope, Scope::of_block());
                 self.statements(&it.body);
                 self.scope = around;
             }
             Stmt::Extends(it) => {
-                self.found.has_blocks = true;
                 self.import(&it.name);
             }
-            Stmt::Include(it) => {
-                let is_plain = self.loops.is_empty() && self.macros == 0;
-                self.include(&it.name, it.ignore_missing, is_plain);
-            }
+            Stmt::Include(it) => self.include(&it.name, it.ignore_missing),
             Stmt::Macro(it) => {
                 self.assigned(it.name);
                 self.macro_body(it);
@@ -217,7 +204,6 @@ impl Walker {
 
     fn macro_body(&mut self, it: &Macro<'_>) {
         let was_block = std::mem::replace(&mut self.scope.is_block, false);
-        self.macros += 1;
         it.args
             .iter()
             .for_each(|argument| self.assign(argument, false));
@@ -225,7 +211,6 @@ impl Walker {
             .iter()
             .for_each(|default| self.expression(default));
         self.statements(&it.body);
-        self.macros -= 1;
         self.scope.is_block = was_block;
     }
 
@@ -251,11 +236,9 @@ impl Walker {
                         .push((var.id.to_owned(), outermost.clone()));
                 }
             }
-            Expr::List(list) => list.items.iter().for_each(|item| self.assign(item, is_set)),
-            Expr::Tuple(tuple) => tuple
-                .items
-                .iter()
-                .for_each(|item| self.assign(item, is_set)),
+            Expr::List(_) | Expr::Tuple(_) => {
+                parts::visit(target, |item| self.assign(item, is_set));
+            }
             // `ns.x = …`: a namespace outlives the loop on purpose.
             Expr::GetAttr(it) => drop(self.found.namespace_members.insert(it.name.to_owned())),
             _ => {}
@@ -264,23 +247,19 @@ impl Walker {
 
     fn assigned(&mut self, name: &str) {
         self.found.assigned.insert(name.to_owned());
-        if self.loops.is_empty() && self.macros == 0 {
-            self.found.set.insert(name.to_owned());
-        }
     }
 
     fn import(&mut self, name: &Expr<'_>) {
-        self.include(name, false, false);
+        self.include(name, false);
     }
 
-    fn include(&mut self, name: &Expr<'_>, ignore_missing: bool, is_plain: bool) {
+    fn include(&mut self, name: &Expr<'_>, ignore_missing: bool) {
         let names = literal_names(name);
         let is_literal = names.is_some();
         self.found.includes.push(Include {
             names: names.unwrap_or_default(),
             is_literal,
             ignore_missing,
-            is_plain,
             range: range(name.span()),
         });
         if !is_literal {
@@ -291,58 +270,21 @@ impl Walker {
     fn expression(&mut self, expression: &Expr<'_>) {
         match expression {
             Expr::Var(it) => self.variable(it.id, range(it.span())),
-            Expr::Const(_) => {}
-            Expr::Slice(it) => {
-                self.expression(&it.expr);
-                [&it.start, &it.stop, &it.step]
-                    .into_iter()
-                    .flatten()
-                    .for_each(|bound| self.expression(bound));
-            }
-            Expr::UnaryOp(it) => self.expression(&it.expr),
-            Expr::BinOp(it) => {
-                self.expression(&it.left);
-                self.expression(&it.right);
-            }
-            Expr::Compare(it) => {
-                self.expression(&it.expr);
-                it.ops
-                    .iter()
-                    .for_each(|operand| self.expression(&operand.expr));
-            }
-            Expr::IfExpr(it) => {
-                let other = it.false_expr.iter();
-                [&it.test_expr, &it.true_expr]
-                    .into_iter()
-                    .chain(other)
-                    .for_each(|part| self.expression(part));
-            }
             Expr::Filter(it) => {
                 self.called(Callable::Filter, it.name, range(it.span()));
-                it.expr.iter().for_each(|inner| self.expression(inner));
-                self.arguments(&it.args);
+                self.parts(expression);
             }
             Expr::Test(it) => {
                 self.called(Callable::Test, it.name, range(it.span()));
-                self.expression(&it.expr);
-                self.arguments(&it.args);
+                self.parts(expression);
             }
             Expr::GetAttr(it) => self.member_read(&it.expr, it.name),
             Expr::GetItem(it) => match literal_name(&it.subscript_expr) {
                 Some(name) => self.member_read(&it.expr, &name),
-                None => {
-                    self.expression(&it.expr);
-                    self.expression(&it.subscript_expr);
-                }
+                None => self.parts(expression),
             },
             Expr::Call(it) => self.call(it, range(it.span())),
-            Expr::List(it) => it.items.iter().for_each(|item| self.expression(item)),
-            Expr::Tuple(it) => it.items.iter().for_each(|item| self.expression(item)),
-            Expr::Map(it) => it
-                .keys
-                .iter()
-                .chain(&it.values)
-                .for_each(|item| self.expression(item)),
+            _ => self.parts(expression),
         }
     }
 
@@ -400,17 +342,12 @@ impl Walker {
         self.arguments(args);
     }
 
+    fn parts(&mut self, expression: &Expr<'_>) {
+        parts::visit(expression, |part| self.expression(part));
+    }
+
     fn arguments(&mut self, arguments: &[CallArg<'_>]) {
-        for argument in arguments {
-            match argument {
-                CallArg::Pos(it)
-                | CallArg::Kwarg(_, it)
-                | CallArg::PosSplat(it)
-                | CallArg::KwargSplat(it) => {
-                    self.expression(it);
-                }
-            }
-        }
+        parts::visit_arguments(arguments, |argument| self.expression(argument));
     }
 
     fn called(&mut self, what: Callable, name: &str, range: Range<usize>) {

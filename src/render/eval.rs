@@ -61,6 +61,7 @@ mod objects;
 mod differential;
 mod variables;
 mod watch;
+mod asked;
 mod charge;
 mod hole;
 mod operators;
@@ -71,6 +72,7 @@ mod reads;
 mod statements;
 mod trace;
 
+pub(super) use asked::Asked;
 pub(super) use charge::Steps;
 pub(crate) use decisions::DecisionKind;
 pub(super) use decisions::{Decision, Need};
@@ -130,18 +132,13 @@ pub(super) trait Library {
     /// Returns the template that a name in an include leads to.
     fn find(&self, name: &str) -> Option<&Template>;
 
-    /// Returns what a partial writes at its include in a template, and the steps that this takes,
-    /// if that is known.
+    /// Returns what a partial writes where a template includes it that has set some names, and the
+    /// steps that this takes, if that is known.
     ///
     /// # Errors
     ///
     /// If the work that it takes is too much.
-    fn known(
-        &self,
-        _template: &Template,
-        _name: &str,
-        _names: &dyn Names,
-    ) -> Result<Option<Known>, Error> {
+    fn known(&self, _name: &str, _template: &dyn Names) -> Result<Option<Known>, Error> {
         Ok(None)
     }
 }
@@ -213,6 +210,7 @@ pub(super) fn run<'e, W: Watch>(
     let outcome = eval
         .template(template)
         .map_err(|failure| eval.with_object(failure));
+    eval.watch.ended(&mut eval.variables.set_here());
     let text = match eval.out.into_iter().next() {
         Some(Sink::Text(text)) => text,
         _ => Told::new(W::FOLLOWS),

@@ -11,7 +11,7 @@ use foldhash::{HashMap, HashSet};
 use super::analyse::Include;
 use super::functions::BODY_FUNCTIONS;
 use super::prompt::PROMPT_FUNCTIONS;
-use super::{Engine, rules};
+use super::{Engine, eval, rules};
 use crate::chain;
 use crate::diag::{Diagnostic, Suggestions, is_misspelling, one_of};
 use crate::repo::{PartialState, Repo};
@@ -37,6 +37,12 @@ fn refusal(name: &str) -> Option<&'static str> {
         _ if name.contains(':') => Some("it holds a scheme"),
         _ if name.contains('\0') => Some("it holds a NUL"),
         _ => None,
+    }
+}
+
+impl eval::Library for Engine {
+    fn find(&self, name: &str) -> Option<&eval::Template> {
+        self.trees.get(full_name(name).as_ref())
     }
 }
 

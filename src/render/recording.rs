@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::eval::{Frame, Place, Reads, Scope, Trace};
+use minijinja::Value;
+
+use super::eval::{Frame, Place, Reads, Scope, Steps, Trace};
 use super::rope::{self, FrameId, Input, ReadFile, Run, Told, Writer};
 use super::{BodyInput, Engine, PromptScope, Renderer, TemplateId};
 use crate::json::Pointer;
@@ -30,6 +32,8 @@ pub(crate) struct Recording {
     template: u32,
     /// That of the system prompt, to which some bytes belong.
     prompt: Option<Arc<Recording>>,
+    /// `true` if it ends before the output does.
+    is_cut_off: bool,
 }
 
 /// Who wrote a run of output.
@@ -186,10 +190,9 @@ impl Renderer<'_> {
         prompt: Option<&Arc<Recording>>,
     ) -> Recording {
         let told = prompt.map(|prompt| Arc::new(prompt.told.clone()));
-        let (output, _) = self.run(id, self.engine, input.variables(), told, Trace::default());
         Recording {
             prompt: prompt.cloned(),
-            ..self.recording(id, output.text, output.watch)
+            ..self.recording(id, input.variables(), told)
         }
     }
 
@@ -214,14 +217,23 @@ impl Renderer<'_> {
 
     /// The same for a system prompt.
     pub(crate) fn record_prompt(&self, id: TemplateId, scope: &Arc<PromptScope>) -> Recording {
-        let variables = scope.variables(self.engine.dialect);
-        let (output, _) = self.run(id, self.engine, variables, None, Trace::default());
-        self.recording(id, output.text, output.watch)
+        self.recording(id, scope.variables(self.engine.dialect), None)
     }
 
-    fn recording(&self, id: TemplateId, told: Told, trace: Trace) -> Recording {
+    fn recording(
+        &self,
+        id: TemplateId,
+        data: Vec<(Arc<str>, Value)>,
+        prompt: Option<Arc<Told>>,
+    ) -> Recording {
+        let watch = (Steps::at_most(self.fuel), Trace::default());
+        let (output, _) = self.run(id, self.engine, data, prompt, watch);
+        let (_, trace) = output.watch;
         let template = self.engine.templates[id.0 as usize].number;
-        Recording::new(told, trace.frames, trace.branches, template)
+        Recording {
+            is_cut_off: output.outcome.is_err(),
+            ..Recording::new(output.text, trace.frames, trace.branches, template)
+        }
     }
 }
 
@@ -242,6 +254,7 @@ impl Recording {
             branches,
             template,
             prompt: None,
+            is_cut_off: false,
         }
     }
 
@@ -293,6 +306,11 @@ impl Recording {
     /// The output.
     pub(crate) fn text(&self) -> &str {
         &self.told.text
+    }
+
+    /// Returns `true` if following the texts took more than it may: it ends before the output does.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.is_cut_off
     }
 
     /// Returns who wrote a range of the output, in order. What wrote nothing inside it is left out,

@@ -13,6 +13,7 @@ use minijinja::machinery::ast::{
 };
 
 use super::analyse::{literal_name, range};
+use super::parts;
 use crate::conversation::TEMPLATE_DATA;
 use crate::diag::nearest;
 
@@ -365,8 +366,9 @@ impl<'t> Walker<'t> {
                     *known = None;
                 }
             }
-            Expr::List(list) => list.items.iter().for_each(|item| self.assign(item, None)),
-            Expr::Tuple(tuple) => tuple.items.iter().for_each(|item| self.assign(item, None)),
+            Expr::List(_) | Expr::Tuple(_) => {
+                parts::visit(target, |item| self.assign(item, None));
+            }
             _ => {}
         }
     }
@@ -467,66 +469,38 @@ impl<'t> Walker<'t> {
 
     fn expression(&mut self, expression: &Expr<'t>) {
         match expression {
-            Expr::Var(_) | Expr::Const(_) => {}
             Expr::Slice(it) => self.expression(&it.expr),
-            Expr::UnaryOp(it) => self.expression(&it.expr),
-            Expr::BinOp(it) => {
-                self.expression(&it.left);
-                self.expression(&it.right);
-            }
-            Expr::Compare(it) => {
-                self.expression(&it.expr);
-                it.ops
-                    .iter()
-                    .for_each(|operand| self.expression(&operand.expr));
-            }
-            Expr::IfExpr(it) => {
-                let other = it.false_expr.iter();
-                [&it.test_expr, &it.true_expr]
-                    .into_iter()
-                    .chain(other)
-                    .for_each(|part| self.expression(part));
-            }
-            Expr::Filter(it) => self.filter(it),
+            Expr::Call(it) => self.call(it),
             Expr::Test(it) => {
                 if matches!(it.name, "defined" | "undefined") {
                     self.guarded(&it.expr);
                 }
-                self.expression(&it.expr);
-                self.arguments(&it.args);
+                self.parts(expression);
             }
             Expr::GetAttr(it) => {
                 self.read(&it.expr, it.name, range(it.span()));
-                self.expression(&it.expr);
+                self.parts(expression);
             }
             Expr::GetItem(it) => {
                 if let Some(name) = literal_name(&it.subscript_expr) {
                     self.read(&it.expr, &name, range(it.span()));
                 }
-                self.expression(&it.expr);
-                self.expression(&it.subscript_expr);
+                self.parts(expression);
             }
-            Expr::Call(it) => self.call(it),
-            Expr::List(it) => it.items.iter().for_each(|item| self.expression(item)),
-            Expr::Tuple(it) => it.items.iter().for_each(|item| self.expression(item)),
-            Expr::Map(it) => it
-                .keys
-                .iter()
-                .chain(&it.values)
-                .for_each(|item| self.expression(item)),
+            Expr::Filter(it) => {
+                match (&it.expr, it.name) {
+                    (Some(input), "default" | "d") => self.guarded(input),
+                    (Some(input), "selectattr" | "rejectattr") => self.attribute(input, &it.args),
+                    _ => {}
+                }
+                self.parts(expression);
+            }
+            _ => self.parts(expression),
         }
     }
 
-    fn filter(&mut self, it: &Filter<'t>) {
-        if let Some(input) = &it.expr {
-            match it.name {
-                "default" | "d" => self.guarded(input),
-                "selectattr" | "rejectattr" => self.attribute(input, &it.args),
-                _ => {}
-            }
-            self.expression(input);
-        }
-        self.arguments(&it.args);
+    fn parts(&mut self, expression: &Expr<'t>) {
+        parts::visit(expression, |part| self.expression(part));
     }
 
     /// The attribute by which a filter chooses elements: without it none is chosen, or all are.
@@ -596,16 +570,7 @@ impl<'t> Walker<'t> {
     }
 
     fn arguments(&mut self, arguments: &[CallArg<'t>]) {
-        for argument in arguments {
-            match argument {
-                CallArg::Pos(it)
-                | CallArg::Kwarg(_, it)
-                | CallArg::PosSplat(it)
-                | CallArg::KwargSplat(it) => {
-                    self.expression(it);
-                }
-            }
-        }
+        parts::visit_arguments(arguments, |argument| self.expression(argument));
     }
 }
 

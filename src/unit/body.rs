@@ -31,7 +31,7 @@ pub struct Body {
     value: OnceLock<Value>,
     splices: Vec<Splice>,
     steps: Steps,
-    /// About how many bytes members hold that were put together from what templates gave.
+    /// About how many bytes members hold that templates of this agent gave, alone or together.
     weight: usize,
     /// The memory that knows the members that other bodies hold too.
     memory: Option<Arc<Memory>>,
@@ -48,23 +48,12 @@ pub struct Splice {
     pub template: TemplateId,
     /// The units of work that it took.
     pub(super) cost: u64,
-    /// Its text, as long as the body is checked, if no other body holds that.
-    pub(super) text: Option<String>,
 }
 
 impl Body {
     /// The body as a value.
     pub fn value(&self) -> &Value {
         self.value.get_or_init(|| self.members.to_value())
-    }
-
-    /// Forgets what only those need who look for places in it.
-    #[must_use]
-    pub(crate) fn checked(mut self) -> Body {
-        self.splices
-            .iter_mut()
-            .for_each(|splice| splice.text = None);
-        self
     }
 
     /// The members in order.
@@ -101,12 +90,7 @@ impl Body {
     /// About how many bytes it holds that no other agent's body does, unless by chance: whoever
     /// came first cannot be known.
     pub(crate) fn weight(&self) -> usize {
-        let own = self.splices.iter().filter(|splice| splice.text.is_some());
-        self.weight
-            + self.members.weight()
-            + own
-                .map(|splice| self.members.shared_weight(&splice.pointer))
-                .sum::<usize>()
+        self.weight + self.members.weight()
     }
 
     /// The body as it goes over the wire.
@@ -140,9 +124,7 @@ impl Plan<'_> {
         renderer: &Renderer<'_>,
         request: &Request<'_>,
     ) -> Result<Body, Vec<Diagnostic>> {
-        self.made(sources, renderer, request)
-            .body
-            .map(Body::checked)
+        self.made(sources, renderer, request).body
     }
 
     /// The same, with what it cost.
@@ -183,7 +165,11 @@ impl Plan<'_> {
                 };
             }
         };
-        let input = self.input(renderer, request, system_prompt.as_ref());
+        let with_prompt = system_prompt.is_none() || !self.has_own_prompt(renderer);
+        let input = BodyInput {
+            keep: request.memory.map(|_| Keep { with_prompt }),
+            ..self.input(request, system_prompt.as_ref())
+        };
         let mut assembly = BodyBuilder {
             plan: self,
             sources,
@@ -343,11 +329,9 @@ impl Plan<'_> {
                 cost: 0,
             },
             Some(template) => {
-                let own = self.known_prompts.own(
-                    renderer.is_constant(template),
-                    renderer.most_for_steps(),
-                    || renderer.prompt(sources, template, request.scope),
-                );
+                let own = self.known_prompts.own(renderer.most_for_steps(), || {
+                    renderer.prompt(sources, template, request.scope)
+                });
                 own.map(|text| text.map(|own| whole(Some(&own))))
             }
         };
@@ -369,19 +353,14 @@ impl Plan<'_> {
 
     pub(super) fn input<'a>(
         &self,
-        renderer: &Renderer<'_>,
         request: &'a Request<'_>,
         system_prompt: Option<&'a SystemPrompt>,
     ) -> BodyInput<'a> {
-        let with_prompt = system_prompt
-            .is_none_or(|prompt| *prompt == **placeholder() || !self.has_own_prompt(renderer));
-        let keep = request.memory.map(|_| Keep { with_prompt });
-        let system_prompt = system_prompt.map(SystemPrompt::as_str);
         BodyInput {
             context: request.conversation.data(self.api),
-            system_prompt,
+            system_prompt: system_prompt.map(SystemPrompt::as_str),
             ids: self.wire.ids(),
-            keep,
+            keep: None,
         }
     }
 
@@ -398,7 +377,7 @@ impl Plan<'_> {
             .result
             .ok()
             .flatten();
-        let input = self.input(renderer, request, prompt.as_ref());
+        let input = self.input(request, prompt.as_ref());
         let templates = body.splices.iter().map(|splice| splice.template);
         templates
             .flat_map(|template| renderer.reads_of_body(sources, template, &input))
@@ -421,7 +400,7 @@ impl Plan<'_> {
         }
         let prompt = self.prompt(sources, renderer, request).result;
         let Ok(prompt) = prompt else { return };
-        let input = self.input(renderer, request, prompt.as_ref());
+        let input = self.input(request, prompt.as_ref());
         let mut templates = Vec::new();
         for (_, part) in &self.body {
             part.add_templates(&mut templates);
@@ -532,7 +511,7 @@ struct BodyBuilder<'a> {
     cost: u64,
     /// The most units that they would have cost if each was rendered for this prompt.
     most: u64,
-    /// About how many bytes members hold that were put together.
+    /// About how many bytes members hold that templates of this agent gave, alone or together.
     weight: usize,
 }
 
@@ -548,7 +527,7 @@ impl BodyBuilder<'_> {
                 Part::Template(template, literal) => {
                     self.template(*template, *literal, member_at(key))
                 }
-                part => Some(self.assembled(key, part, &member_at(key))),
+                part => Some(self.assembled(part, &member_at(key))),
             };
             if let Some(member) = member {
                 members.add(Arc::clone(key), member);
@@ -558,11 +537,11 @@ impl BodyBuilder<'_> {
     }
 
     /// The value of a member with templates in it.
-    fn assembled(&mut self, name: &Arc<str>, part: &Part, at: &Pointer) -> Member {
+    fn assembled(&mut self, part: &Part, at: &Pointer) -> Member {
         let mut given = Vec::new();
         self.give(part, at, &mut given);
         let memory = self.request.memory.map(|memory| &**memory);
-        let member = assemble(self.plan.id, name, part, given, memory);
+        let member = assemble(part, given, memory);
         if let Member::Shared(shared) = &member {
             self.weight += shared.weight();
         }
@@ -597,9 +576,8 @@ impl BodyBuilder<'_> {
         if self.cost > ACCOUNT_LIMIT {
             return None;
         }
-        let mut text = None;
         let spliced = self.spliced(template, literal, &at);
-        let found = spliced.unwrap_or_else(|| self.rendered(template, literal, &at, &mut text));
+        let found = spliced.unwrap_or_else(|| self.rendered(template, literal, &at));
         let Costed { result, cost } = found;
         self.cost = self.cost.saturating_add(cost);
         match result {
@@ -614,7 +592,6 @@ impl BodyBuilder<'_> {
                         literal,
                         template,
                         cost,
-                        text,
                     });
                 }
                 member
@@ -626,15 +603,8 @@ impl BodyBuilder<'_> {
         }
     }
 
-    /// Returns what a template gives for this prompt alone, with its text, or for all agents with
-    /// it.
-    fn rendered(
-        &mut self,
-        template: TemplateId,
-        literal: Span,
-        at: &Pointer,
-        text: &mut Option<String>,
-    ) -> MemberFragment {
+    /// Returns what a template gives for this prompt alone, or for all agents with it.
+    fn rendered(&mut self, template: TemplateId, literal: Span, at: &Pointer) -> MemberFragment {
         let fragments = self.fragments(self.input);
         let found = match self.request.memory.filter(|_| {
             self.plan
@@ -650,14 +620,15 @@ impl BodyBuilder<'_> {
                 let made = memory.ask(asked, || fragments.shared(memory, template, literal, at));
                 made.map(|result| result.map(|shared| shared.map(Member::Shared)))
             }
-            None => fragments.own(template, literal, at).map(|result| {
-                result.map(|written| {
-                    written.map(|written| {
-                        *text = Some(written.text);
-                        written.member
-                    })
-                })
-            }),
+            None => {
+                let made = fragments.own(template, literal, at);
+                // What is in a list or a table is weighed with that.
+                if let (Ok(Some(Member::Shared(shared))), None) = (&made.result, at.tokens().nth(1))
+                {
+                    self.weight += shared.weight();
+                }
+                made
+            }
         };
         self.most = self.most.saturating_add(found.cost);
         found
@@ -682,9 +653,7 @@ impl BodyBuilder<'_> {
             Some(placeholder()),
         ));
         let found = memory.ask(asked, || {
-            let input = self
-                .plan
-                .input(self.renderer, self.request, Some(placeholder()));
+            let input = self.plan.input(self.request, Some(placeholder()));
             self.fragments(&input).hollow(template, literal, at)
         });
         let most = self

@@ -15,7 +15,7 @@ use crate::json::{self, JsonError, Pointer, Problem};
 use crate::memory::{Identity, Memory, Question};
 use crate::render::{
     ACCOUNT_LIMIT, BodyInput, By, ComputedFrom, IdRule, MAX_OUTPUT, Recording, Rendered, Renderer,
-    TemplateId, Written as WrittenBy, rules as render_rules,
+    TemplateId, Written, rules as render_rules,
 };
 use crate::source::{Sources, Span};
 
@@ -85,13 +85,6 @@ impl Question for HollowOf {
     }
 }
 
-/// The text that a template wrote.
-pub(super) struct Written {
-    pub(super) member: Member,
-    /// The value's text, without trailing commas.
-    pub(super) text: String,
-}
-
 /// The output of a template for any system prompt.
 #[derive(Debug, Clone)]
 pub(super) enum Hollow {
@@ -144,7 +137,7 @@ impl Fragments<'_> {
         at: &Pointer,
     ) -> SharedFragment {
         self.make(template, literal, at, |text| {
-            Shared::of(&text, memory, Shared::new).map_err(|error| (text, error))
+            Shared::of(text, memory, Shared::new)
         })
     }
 
@@ -155,16 +148,10 @@ impl Fragments<'_> {
         template: TemplateId,
         literal: Span,
         at: &Pointer,
-    ) -> Fragment<Written> {
-        self.make(template, literal, at, |text| {
-            let member = match self.request.memory {
-                Some(memory) => Shared::of(&text, memory, Shared::new).map(Member::Shared),
-                None => json::parse(&text).map(Member::Own),
-            };
-            match member {
-                Ok(member) => Ok(Written { member, text }),
-                Err(error) => Err((text, error)),
-            }
+    ) -> Fragment<Member> {
+        self.make(template, literal, at, |text| match self.request.memory {
+            Some(memory) => Shared::of(text, memory, Shared::new).map(Member::Shared),
+            None => json::parse(text).map(Member::Own),
         })
     }
 
@@ -173,7 +160,7 @@ impl Fragments<'_> {
         template: TemplateId,
         literal: Span,
         at: &Pointer,
-        read: impl FnOnce(String) -> Result<V, (String, JsonError)>,
+        read: impl FnOnce(&str) -> Result<V, JsonError>,
     ) -> Fragment<V> {
         let Rendered { text, cost, .. } = self.renderer.body(self.sources, template, self.input);
         let rendered = match text {
@@ -198,12 +185,13 @@ impl Fragments<'_> {
                 cost,
             };
         }
-        match read(json::blank_trailing_commas(rendered)) {
+        let text = json::blank_trailing_commas(rendered);
+        match read(&text) {
             Ok(value) => Costed {
                 result: Ok(Some(value)),
                 cost,
             },
-            Err((text, error)) => {
+            Err(error) => {
                 let finding = self.not_json(template, literal, at, &text, &error);
                 Costed {
                     result: Err(Box::new(finding)),
@@ -292,7 +280,7 @@ impl Fragments<'_> {
         let (rule, span, help) = match bare {
             Some((span, help)) => (&rules::UNQUOTED, span, Some(help)),
             None => {
-                let span = found.as_ref().map_or(literal, WrittenBy::statement);
+                let span = found.as_ref().map_or(literal, Written::statement);
                 (rule(&error.problem), span, error.problem.help())
             }
         };
@@ -380,7 +368,7 @@ impl Fragments<'_> {
     }
 
     /// Returns who wrote the first byte of a range, or the last byte of the output.
-    fn written(&self, recording: &Recording, range: &Range<usize>) -> Option<WrittenBy> {
+    fn written(&self, recording: &Recording, range: &Range<usize>) -> Option<Written> {
         let len = recording.text().len();
         let start = range.start.min(len.saturating_sub(1));
         let end = range.end.clamp((start + 1).min(len), len);
@@ -395,7 +383,7 @@ impl Fragments<'_> {
     fn bare_value(
         &self,
         recording: &Recording,
-        found: Option<&WrittenBy>,
+        found: Option<&Written>,
         text: &str,
         error: &JsonError,
     ) -> Option<(Span, &'static str)> {

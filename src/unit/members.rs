@@ -10,10 +10,9 @@ use serde_json::Value;
 
 use super::costed::weight;
 use super::prompt::SystemPrompt;
-use crate::json::{self, JsonError, Pointer};
+use crate::json::{self, JsonError};
 use crate::memory::{Identity, Memory, Question};
 use crate::provider::{CacheMark, CachePlace, CachePlan, CacheTtl, Cacheable, add_cache_control};
-pub(crate) use hollow::Texts;
 use hollow::{Holes, Spliced};
 
 /// The members of a body, in order.
@@ -79,8 +78,6 @@ pub(crate) struct CheckId(pub(crate) u16);
 pub(crate) struct Check {
     pub(crate) id: CheckId,
     pub(crate) accepts: fn(&Value) -> bool,
-    /// The classes of its texts; `None` if they are not known.
-    pub(crate) texts: Option<Texts>,
 }
 
 /// Asks for the value of a text that a template wrote.
@@ -202,9 +199,6 @@ impl<'b> MemberRef<'b> {
                 .ask(IsAccepted(shared.id, check.id), || {
                     (check.accepts)(&shared.value)
                 }),
-            (Held::Member(Member::Spliced(spliced)), Some(memory)) => {
-                spliced.is_accepted(check, memory)
-            }
             _ => (check.accepts)(self.value()),
         }
     }
@@ -269,7 +263,7 @@ impl Shared {
 
     /// Returns how often each body has its system prompt in it.
     pub(super) fn holes(&self) -> usize {
-        self.holes.as_ref().map_or(0, Holes::count)
+        self.holes.as_ref().map_or(0, |holes| holes.count)
     }
 
     /// Its text, indented as a member of a body.
@@ -451,14 +445,6 @@ impl Members {
             .sum()
     }
 
-    /// About how many bytes a member holds that other bodies hold too.
-    pub(super) fn shared_weight(&self, at: &Pointer) -> usize {
-        let found = self
-            .iter()
-            .find(|(name, member)| member.is_shared() && is_there(name, at));
-        found.map_or(0, |(_, member)| weight(member.value()))
-    }
-
     /// No members yet, with room for those of a profile.
     pub(super) fn with_capacity(len: usize) -> Members {
         // Beside those of the profile: the model, and the tools.
@@ -531,10 +517,6 @@ impl Members {
         pretty.push_str("\n}");
         pretty
     }
-}
-
-fn is_there(name: &str, at: &Pointer) -> bool {
-    Pointer::root().member(name) == *at
 }
 
 #[cfg(test)]

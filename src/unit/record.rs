@@ -20,7 +20,7 @@ use super::splices::SpliceIndex;
 use crate::json::{self, Pointer, Tree};
 use crate::memory::{Identity, Question};
 use crate::provider::{CacheMark, is_injected, tool_source};
-use crate::render::{BodyInput, By, ComputedFrom, ReadFile, Recording, Renderer, Written};
+use crate::render::{By, ComputedFrom, ReadFile, Recording, Renderer, Written};
 use crate::repo::Repo;
 use crate::source::{Sources, Span};
 
@@ -298,7 +298,7 @@ impl<'a> Record<'a> {
             let before = json::escaped_len(text.get(..from)?);
             let start = (span.start + 1 + before).min(span.end);
             Some(self.place_of(
-                (written, self.whole(index)?),
+                (written, self.whole(index)),
                 start..(start + 1).min(span.end),
                 splice,
             ))
@@ -330,12 +330,10 @@ impl<'a> Record<'a> {
             }
             Owner::Splice(index, splice, inner) => {
                 let written = || {
+                    let recording = self.whole(index);
                     let text = self.text(index)?;
                     let range = inside(text, &text.tree.locate(&inner)?.span);
-                    Some(
-                        self.renderer
-                            .written(self.sources, self.whole(index)?, range),
-                    )
+                    Some(self.renderer.written(self.sources, recording, range))
                 };
                 Author::Template {
                     literal: splice.literal,
@@ -354,13 +352,10 @@ impl<'a> Record<'a> {
         match self.owner(pointer) {
             Owner::Step(..) => None,
             Owner::Splice(index, _, inner) if inner.parent().is_some() => {
+                let recording = self.whole(index);
                 let range = range_of(self.text(index)?, &inner, KeyOrValue::Key)?;
-                Some(
-                    self.renderer
-                        .written(self.sources, self.whole(index)?, range)
-                        .first()?
-                        .span,
-                )
+                let written = self.renderer.written(self.sources, recording, range);
+                Some(written.first()?.span)
             }
             Owner::Splice(..) => Some(self.plan.literal(pointer, KeyOrValue::Key, &self.splices)),
             Owner::Literal(at) => Some(self.plan.literal(&at, KeyOrValue::Key, &self.splices)),
@@ -401,7 +396,7 @@ impl<'a> Record<'a> {
 
     /// The branches and loops that templates went into.
     pub(crate) fn branches(&self) -> Vec<Span> {
-        let recorded = (0..self.recorded.len()).filter_map(|index| self.whole(index));
+        let recorded = (0..self.recorded.len()).map(|index| self.whole(index));
         let recordings = recorded.chain(self.prompt().map(|prompt| &**prompt));
         recordings
             .flat_map(|recording| self.renderer.branches(self.sources, recording))
@@ -413,7 +408,8 @@ impl<'a> Record<'a> {
     pub(crate) fn structure(&self) -> Vec<(Pointer, Span)> {
         let mut found = Vec::new();
         for (index, splice) in self.body.splices().iter().enumerate() {
-            let (Some(text), Some(recording)) = (self.text(index), self.whole(index)) else {
+            let recording = self.whole(index);
+            let Some(text) = self.text(index) else {
                 continue;
             };
             let mut gaps = Vec::new();
@@ -524,20 +520,13 @@ impl<'a> Record<'a> {
     ) -> Option<Provenance> {
         let text = self.text(index)?;
         let range = range_of(text, inner, target)?;
-        let prompt = self.system_prompt();
-        let input = self
-            .plan
-            .input(self.renderer, self.request, prompt.as_ref());
-        let apart = self.recorded[index]
-            .apart
-            .get_or_init(|| self.follow(splice, &input, None));
         let place = |recording| {
             let place = self.place_of((text, recording), range.clone(), splice);
             self.with_member(place, (text, recording), (inner, target), &range)
         };
-        Some(place(apart))
+        Some(place(self.apart(index)))
             .filter(|place| !place.is_prompt())
-            .or_else(|| Some(place(self.whole(index)?)))
+            .or_else(|| Some(place(self.whole(index))))
     }
 
     /// A place as it is for any system prompt; `None` if the prompt wrote it, or is shown beside
@@ -549,20 +538,16 @@ impl<'a> Record<'a> {
         inner: &Pointer,
         target: KeyOrValue,
     ) -> Option<Provenance> {
-        let (hollow, input) = (
-            &self.hollow[index],
-            self.plan
-                .input(self.renderer, self.request, Some(placeholder())),
-        );
+        let (hollow, prompt) = (&self.hollow[index], Some(&**placeholder()));
+        let recording = hollow
+            .apart
+            .get_or_init(|| self.follow(splice, prompt, None));
         let text = hollow
             .text
-            .get_or_init(|| self.written(splice, &input))
+            .get_or_init(|| self.written(splice, prompt, recording))
             .as_ref()?;
         let range = range_of(text, inner, target)?;
         let shown = excerpt::shown(&range);
-        let recording = hollow
-            .apart
-            .get_or_init(|| self.follow(splice, &input, None));
         let place = self.place_of((text, recording), range.clone(), splice);
         let place = self.with_member(place, (text, recording), (inner, target), &range);
         let is_apart =
@@ -733,58 +718,59 @@ impl<'a> Record<'a> {
 
     /// Returns what a template wrote.
     fn text(&self, index: usize) -> Option<&Text> {
-        self.recorded[index]
-            .text
-            .get_or_init(|| {
-                let splice = &self.body.splices()[index];
-                if let Some(text) = &splice.text {
-                    return Text::new(text.clone());
-                }
-                let prompt = self.system_prompt();
-                self.written(
-                    splice,
-                    &self
-                        .plan
-                        .input(self.renderer, self.request, prompt.as_ref()),
-                )
-            })
-            .as_ref()
+        let (recorded, splice) = (&self.recorded[index], &self.body.splices()[index]);
+        let written = || {
+            let recording = recorded.whole.get().unwrap_or_else(|| self.apart(index));
+            self.written(splice, self.system_prompt().as_ref(), recording)
+        };
+        recorded.text.get_or_init(written).as_ref()
     }
 
-    fn written(&self, splice: &Splice, input: &BodyInput<'_>) -> Option<Text> {
-        let text = self
-            .renderer
-            .body(self.sources, splice.template, input)
-            .text
-            .ok()?;
+    fn written(
+        &self,
+        splice: &Splice,
+        prompt: Option<&SystemPrompt>,
+        recording: &Recording,
+    ) -> Option<Text> {
+        let text = match recording.is_cut_off() {
+            false => recording.text().to_owned(),
+            true => {
+                let input = self.plan.input(self.request, prompt);
+                let rendered = self.renderer.body(self.sources, splice.template, &input);
+                rendered.text.ok()?
+            }
+        };
         Text::new(json::blank_trailing_commas(text))
     }
 
-    /// Returns who wrote all of it, also what is in the system prompt.
-    fn whole(&self, index: usize) -> Option<&Recording> {
+    /// Returns who wrote it, except for what is in the system prompt.
+    fn apart(&self, index: usize) -> &Recording {
         let splice = &self.body.splices()[index];
-        self.text(index)?;
-        Some(self.recorded[index].whole.get_or_init(|| {
-            let prompt = self.system_prompt();
-            let recorded = self
-                .renderer
-                .reads_prompt(splice.template)
-                .then(|| self.prompt())
-                .flatten();
-            let input = self
-                .plan
-                .input(self.renderer, self.request, prompt.as_ref());
-            self.follow(splice, &input, recorded)
-        }))
+        self.recorded[index]
+            .apart
+            .get_or_init(|| self.follow(splice, self.system_prompt().as_ref(), None))
+    }
+
+    /// Returns who wrote all of it, also what is in the system prompt.
+    fn whole(&self, index: usize) -> &Recording {
+        let splice = &self.body.splices()[index];
+        let reads_prompt = self.renderer.reads_prompt(splice.template);
+        match reads_prompt.then(|| self.prompt()).flatten() {
+            Some(prompt) => self.recorded[index]
+                .whole
+                .get_or_init(|| self.follow(splice, self.system_prompt().as_ref(), Some(prompt))),
+            None => self.apart(index),
+        }
     }
 
     fn follow(
         &self,
         splice: &Splice,
-        input: &BodyInput<'_>,
-        prompt: Option<&Arc<Recording>>,
+        prompt: Option<&SystemPrompt>,
+        recorded: Option<&Arc<Recording>>,
     ) -> Recording {
-        self.renderer.record_body(splice.template, input, prompt)
+        let input = self.plan.input(self.request, prompt);
+        self.renderer.record_body(splice.template, &input, recorded)
     }
 
     fn system_prompt(&self) -> Option<SystemPrompt> {
@@ -799,7 +785,7 @@ impl<'a> Record<'a> {
         self.prompt
             .get_or_init(|| {
                 self.plan
-                    .recorded_prompt(self.sources, self.renderer, self.request)
+                    .recorded_prompt(self.renderer, self.request)
                     .map(Arc::new)
             })
             .as_ref()
@@ -829,19 +815,14 @@ impl Plan<'_> {
     /// The recording of the whole system prompt; `None` if there is none.
     pub(super) fn recorded_prompt(
         &self,
-        sources: &Sources,
         renderer: &Renderer<'_>,
         request: &Request<'_>,
     ) -> Option<Recording> {
         let conversation = &request.conversation.conversation;
         let template = self.prompt.filter(|_| !conversation.omit_system_prompt);
-        let own = template.and_then(|template| {
-            renderer
-                .prompt(sources, template, request.scope)
-                .text
-                .ok()?;
-            Some(renderer.record_prompt(template, request.scope))
-        });
+        let own = template
+            .map(|template| renderer.record_prompt(template, request.scope))
+            .filter(|own| !own.is_cut_off());
         let parts = conversation.prompt_parts(own.as_ref().map(Recording::text));
         (!parts.is_empty()).then(|| Recording::of_prompt(own.as_ref(), parts.into_iter()))
     }

@@ -6,7 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use minijinja::machinery::ast::{CallArg, Expr, Macro, Stmt};
+use minijinja::machinery::ast::{Call, Expr, Macro, Stmt};
+
+use super::super::parts;
 
 /// Returns the names of the variables, and whether the macro asks for its caller.
 pub(super) fn of(declared: &Macro<'_>) -> (Vec<Box<str>>, bool) {
@@ -41,8 +43,7 @@ impl<'t> Walk<'t> {
     fn target(&mut self, target: &Expr<'t>) {
         match target {
             Expr::Var(name) => self.assign(name.id),
-            Expr::List(it) => it.items.iter().for_each(|item| self.target(item)),
-            Expr::Tuple(it) => it.items.iter().for_each(|item| self.target(item)),
+            Expr::List(_) | Expr::Tuple(_) => parts::visit(target, |item| self.target(item)),
             _ => {}
         }
     }
@@ -121,88 +122,27 @@ impl<'t> Walk<'t> {
                 self.within(|walk| walk.macro_body(it, true));
             }
             Stmt::CallBlock(it) => {
-                self.expression(&it.call.expr);
-                self.arguments(&it.call.args);
+                self.call(&it.call);
                 self.within(|walk| walk.macro_body(&it.macro_decl, true));
             }
-            Stmt::Do(it) => {
-                self.expression(&it.call.expr);
-                self.arguments(&it.call.args);
-            }
+            Stmt::Do(it) => self.call(&it.call),
         }
     }
 
-    fn arguments(&mut self, arguments: &[CallArg<'t>]) {
-        for argument in arguments {
-            let (CallArg::Pos(it)
-            | CallArg::Kwarg(_, it)
-            | CallArg::PosSplat(it)
-            | CallArg::KwargSplat(it)) = argument;
-            self.expression(it);
-        }
+    fn call(&mut self, call: &Call<'t>) {
+        self.expression(&call.expr);
+        parts::visit_arguments(&call.args, |argument| self.expression(argument));
     }
 
+    /// Of a slice, the engine looks at the bounds alone: there, a macro does not see the variable
+    /// that it takes a part of.
     fn expression(&mut self, expression: &Expr<'t>) {
-        match expression {
-            Expr::Var(name) => {
-                if !self.assigned.iter().any(|scope| scope.contains(name.id)) {
-                    self.free.insert(name.id);
-                    self.assign(name.id);
-                }
-            }
-            Expr::Const(_) => {}
-            Expr::UnaryOp(it) => self.expression(&it.expr),
-            Expr::BinOp(it) => {
-                self.expression(&it.left);
-                self.expression(&it.right);
-            }
-            Expr::Compare(it) => {
-                self.expression(&it.expr);
-                it.ops
-                    .iter()
-                    .for_each(|operand| self.expression(&operand.expr));
-            }
-            Expr::IfExpr(it) => {
-                self.expression(&it.test_expr);
-                self.expression(&it.true_expr);
-                it.false_expr
-                    .iter()
-                    .for_each(|other| self.expression(other));
-            }
-            Expr::Filter(it) => {
-                it.expr.iter().for_each(|input| self.expression(input));
-                self.arguments(&it.args);
-            }
-            Expr::Test(it) => {
-                self.expression(&it.expr);
-                self.arguments(&it.args);
-            }
-            Expr::GetAttr(it) => self.expression(&it.expr),
-            Expr::GetItem(it) => {
-                self.expression(&it.expr);
-                self.expression(&it.subscript_expr);
-            }
-            // The engine looks at the bounds alone: there, a macro does not see the variable that
-            // it takes a part of.
-            Expr::Slice(it) => {
-                self.expression(&it.expr);
-                [&it.start, &it.stop, &it.step]
-                    .into_iter()
-                    .flatten()
-                    .for_each(|bound| self.expression(bound));
-            }
-            Expr::Call(it) => {
-                self.expression(&it.expr);
-                self.arguments(&it.args);
-            }
-            Expr::List(it) => it.items.iter().for_each(|item| self.expression(item)),
-            Expr::Tuple(it) => it.items.iter().for_each(|item| self.expression(item)),
-            Expr::Map(it) => {
-                for (key, value) in it.keys.iter().zip(&it.values) {
-                    self.expression(key);
-                    self.expression(value);
-                }
-            }
+        let Expr::Var(name) = expression else {
+            return parts::visit(expression, |part| self.expression(part));
+        };
+        if !self.assigned.iter().any(|scope| scope.contains(name.id)) {
+            self.free.insert(name.id);
+            self.assign(name.id);
         }
     }
 }

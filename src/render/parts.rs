@@ -1,0 +1,56 @@
+//! The parts of expressions: one walk for whoever looks at the text of a template.
+
+use minijinja::machinery::ast::{CallArg, Expr};
+
+/// Visits the expressions that an expression is made of, in order.
+pub(super) fn visit<'t>(expression: &Expr<'t>, mut part: impl FnMut(&Expr<'t>)) {
+    match expression {
+        Expr::Var(_) | Expr::Const(_) => {}
+        Expr::Slice(it) => {
+            part(&it.expr);
+            [&it.start, &it.stop, &it.step]
+                .into_iter()
+                .flatten()
+                .for_each(part);
+        }
+        Expr::UnaryOp(it) => part(&it.expr),
+        Expr::BinOp(it) => [&it.left, &it.right].into_iter().for_each(part),
+        Expr::Compare(it) => {
+            part(&it.expr);
+            it.ops.iter().for_each(|operand| part(&operand.expr));
+        }
+        Expr::IfExpr(it) => [&it.test_expr, &it.true_expr]
+            .into_iter()
+            .chain(&it.false_expr)
+            .for_each(part),
+        Expr::Filter(it) => {
+            it.expr.iter().for_each(&mut part);
+            visit_arguments(&it.args, part);
+        }
+        Expr::Test(it) => {
+            part(&it.expr);
+            visit_arguments(&it.args, part);
+        }
+        Expr::GetAttr(it) => part(&it.expr),
+        Expr::GetItem(it) => [&it.expr, &it.subscript_expr].into_iter().for_each(part),
+        Expr::Call(it) => {
+            part(&it.expr);
+            visit_arguments(&it.args, part);
+        }
+        Expr::List(it) => it.items.iter().for_each(part),
+        Expr::Tuple(it) => it.items.iter().for_each(part),
+        Expr::Map(it) => it.keys.iter().chain(&it.values).for_each(part),
+    }
+}
+
+/// Visits the arguments of a call.
+pub(super) fn visit_arguments<'t>(arguments: &[CallArg<'t>], part: impl FnMut(&Expr<'t>)) {
+    let values = arguments.iter().map(|argument| {
+        let (CallArg::Pos(it)
+        | CallArg::Kwarg(_, it)
+        | CallArg::PosSplat(it)
+        | CallArg::KwargSplat(it)) = argument;
+        it
+    });
+    values.for_each(part);
+}
