@@ -261,41 +261,43 @@ const SEEING: [&str; 9] = [
     "{% include \"sets.jinja\" %}{% set a = 8 %}[{{ tojson(a) }}, {% include \"asks.jinja\" %}]",
 ];
 
+/// Agents that include the same partials in other words: name, base, and the template.
+const SHARING: [(&str, &str, &str); 6] = [
+    (
+        "a",
+        "OpenAI Chat",
+        "messages = '[{% include \"partials/openai/messages.jinja\" %}]'",
+    ),
+    (
+        "b",
+        "OpenAI Chat",
+        "messages = '[{% include \"openai/messages.jinja\" %} ]'",
+    ),
+    (
+        "e",
+        "OpenAI Chat",
+        "messages = '{% set closing = \"Go\" %}[{% include \"openai/messages.jinja\" %}]'",
+    ),
+    (
+        "f",
+        "OpenAI Chat",
+        "messages = '{% set closing = [1] %}[{% include \"openai/messages.jinja\" %}]'",
+    ),
+    (
+        "c",
+        "Gemini Chat",
+        "contents = '[{% include \"google/contents.jinja\" %}]'",
+    ),
+    (
+        "d",
+        "Gemini Chat",
+        "contents = '[{% if ctx.history %}{% include \"google/contents.jinja\" %}{% endif %}]'",
+    ),
+];
+
 #[test]
 fn what_partials_wrote_for_another_agent_costs_the_same() {
-    let agents = [
-        (
-            "a",
-            "OpenAI Chat",
-            "messages = '[{% include \"partials/openai/messages.jinja\" %}]'",
-        ),
-        (
-            "b",
-            "OpenAI Chat",
-            "messages = '[{% include \"openai/messages.jinja\" %} ]'",
-        ),
-        (
-            "e",
-            "OpenAI Chat",
-            "messages = '{% set closing = \"Go\" %}[{% include \"openai/messages.jinja\" %}]'",
-        ),
-        (
-            "f",
-            "OpenAI Chat",
-            "messages = '{% set closing = [1] %}[{% include \"openai/messages.jinja\" %}]'",
-        ),
-        (
-            "c",
-            "Gemini Chat",
-            "contents = '[{% include \"google/contents.jinja\" %}]'",
-        ),
-        (
-            "d",
-            "Gemini Chat",
-            "contents = '[{% if ctx.history %}{% include \"google/contents.jinja\" %}{% endif %}]'",
-        ),
-    ];
-    let agents = agents.map(|(name, base, body)| {
+    let agents = SHARING.map(|(name, base, body)| {
         (
             format!("agents/{name}.toml"),
             format!("name = '{name}'\nextends = '{base}'\n[body]\n{body}"),
