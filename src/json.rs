@@ -164,7 +164,7 @@ impl Problem {
         match self {
             Problem::Empty => "there is no JSON value".into(),
             Problem::MissingComma => "a comma is missing after this value".into(),
-            Problem::MemberInList => "this key stands in a list, not in an object".into(),
+            Problem::MemberInList => "this key is in a list, not in an object".into(),
             Problem::DoubledComma => "there are two commas in a row".into(),
             Problem::LeadingComma => "there is a comma before the first element".into(),
             Problem::TrailingComma => "there is a comma after the last element".into(),
@@ -243,7 +243,7 @@ impl Problem {
                 "every bracket is closed by its like: one is missing, or one branch opens what another closes"
             }
             Problem::Empty => {
-                "a template that renders nothing drops its key; here something else stands around it"
+                "a template that renders nothing drops its key; here there is something else around it"
             }
             Problem::TrailingComma => "remove it",
             Problem::MissingColon => "write `\"key\": value`",

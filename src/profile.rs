@@ -314,7 +314,7 @@ pub(crate) fn below_header<'t>(table: &'t Table, wanted: &str) -> Option<(&'t st
 
 /// The finding of a key of profiles that is in one of the tables.
 pub(crate) fn misplaced_below(place: Span, key: &str, header: &str) -> Diagnostic {
-    let message = format!("`{key}` is in the wrong table: it stands below `[{header}]`");
+    let message = format!("`{key}` is in the wrong table: it is below `[{header}]`");
     let help =
         "move it up, above the first `[…]` header: everything below a header belongs to its table";
     Diagnostic::new(&repo_rules::MISPLACED_KEY, place, message).help(help)
@@ -412,7 +412,7 @@ fn check_endpoint(reader: &mut Reader<'_, '_>, endpoint: &Spanned<Arc<str>>) {
         true => Diagnostic::new(
             &repo_rules::LITERAL_SECRET,
             endpoint.span,
-            "a key stands in `endpoint`",
+            "`endpoint` contains a key",
         ),
         false => Diagnostic::new(
             &repo_rules::INVALID_VALUE,

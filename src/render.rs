@@ -640,7 +640,7 @@ impl Engine {
     ) {
         for range in &analysis.unexpanded.printed {
             let span = self.span(sources, name, range.clone());
-            let message = "nothing expands this variable: it stands in a text of an expression";
+            let message = "nothing expands this variable: it is in a text of an expression";
             let finding = Diagnostic::new(&rules::UNEXPANDED, span, message);
             findings
                 .push(finding.help("write the variable outside `{{ }}`, in the prompt's own text"));

@@ -48,7 +48,7 @@ impl Formats {
                 Ok(Formats { shown: *one, annotated, files })
             }
             _ => Err(Failure::new("standard output gets one format: others go to files")
-                .help("write `--format FORMAT=FILE`; only `github` may stand beside `human` or `short`")),
+                .help("write `--format FORMAT=FILE`; only `github` can be used with `human` or `short`")),
         }
     }
 

@@ -189,7 +189,7 @@ impl<'b> Notes<'b> {
         let (piece, other) = (&a[pair.first], &b[pair.second]);
         let before = pair.second.checked_sub(1).map(|at| b[at].describe());
         let place = before.map_or_else(|| "first".to_owned(), |before| format!("after {before}"));
-        let message = format!("{} stands elsewhere: it comes {place}", piece.describe());
+        let message = format!("{} is elsewhere: it comes {place}", piece.describe());
         self.tell(
             DifferenceKind::Moved,
             piece.content.subject(),
@@ -288,7 +288,7 @@ impl<'b> Notes<'b> {
                 DifferenceKind::Moved,
                 "tool",
                 places,
-                "the tools stand in another order",
+                "the tools are in another order",
             );
         }
         for (_, offer) in b.iter().enumerate().filter(|(at, _)| !shared.contains(at)) {

@@ -333,7 +333,7 @@ fn parted<T>(mut all: BTreeMap<usize, T>, at: usize) -> (BTreeMap<usize, T>, BTr
     (all, rest)
 }
 
-/// The items that stay where a summary stands for others: the latest word on surroundings, and the
+/// The items that stay where a summary replaces others: the latest word on surroundings, and the
 /// latest version of each attached file.
 fn latest(items: BTreeMap<usize, Item>) -> Vec<Item> {
     let mut seen = HashSet::new();
@@ -436,7 +436,7 @@ impl Log {
             Entry::Summary(summary) if summary.messages > self.history.len() => {
                 let known = self.history.len();
                 Err(format!(
-                    "a summary stands for {} messages, but there are {known}",
+                    "a summary replaces {} messages, but there are {known}",
                     summary.messages
                 )
                 .into())

@@ -368,7 +368,7 @@ impl Scanner<'_> {
             // After a comma the object was to end before; as the first of an object it is meant as
             // a key.
             Some(b'{' | b'[') if !self.text[..self.at].trim_end().ends_with('{') => {
-                return Err(self.not_closed(*self.open.last().expect("a key stands in an object")));
+                return Err(self.not_closed(*self.open.last().expect("a key belongs in an object")));
             }
             Some(_) => {
                 let token = self.token_here();

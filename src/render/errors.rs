@@ -331,7 +331,7 @@ fn members() -> impl Iterator<Item = &'static str> {
 /// Returns what to write for a variable that a template of a kind does not have.
 fn variable_help(name: &str, kind: TemplateKind) -> String {
     const AS_TEXT: &str =
-        "braces that are meant as text stand between `{% raw %}` and `{% endraw %}`";
+        "put braces that are meant as text between `{% raw %}` and `{% endraw %}`";
     let (known, about): (&[&str], _) = match kind {
         TemplateKind::Prompt => (
             &["language", "project_name"],

@@ -24,7 +24,7 @@ crate::diag::rules! {
          * wrong: `{{ message.contnet | default('') }}`\n\
          * right: `{{ message.content }}`\n\n\
          `docs/templates.md` lists the members.";
-    UNESCAPED = Error[lowerable] "flow/unescaped", "a value stands between quotes of JSON without being escaped",
+    UNESCAPED = Error[lowerable] "flow/unescaped", "a value is between quotes of JSON without being escaped",
         "A value that is written between quotes is a JSON string as long as it has no quote, backslash or line break in it. The contexts may \
          have none, and a conversation will: the body is not JSON then, and no request is sent. Text, titles and paths may hold anything: an \
          error. Ids, names and media types usually hold no quotes: a warning, as is a value that is known by the usual name of its object \

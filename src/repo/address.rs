@@ -195,7 +195,7 @@ fn is_dots(part: &str) -> bool {
 /// twice.
 fn no_secret(text: &str) -> Result<(), NoAddress> {
     if holds_login(text) {
-        let help = "remove what stands before `@`, and put the key in `api_key_ref`; if a real password was committed, change it";
+        let help = "remove what comes before `@`, and put the key in `api_key_ref`; if a real password was committed, change it";
         return Err(NoAddress::secret("it holds a login").help(help));
     }
     if holds_key(text) || text.contains('%') && holds_encoded_key(text) {

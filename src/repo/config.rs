@@ -208,7 +208,7 @@ impl Config {
 /// A rule's code above `[rules]`.
 fn level_above_rules(key: &str) -> Option<Special> {
     key.contains('/')
-        .then(|| Special::Misplaced("levels of rules stand below `[rules]`".to_owned()))
+        .then(|| Special::Misplaced("levels of rules go below `[rules]`".to_owned()))
 }
 
 /// Findings about `[reqc] version`: what it says, and whether this binary is of such a version.

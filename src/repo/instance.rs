@@ -284,7 +284,7 @@ pub(super) fn check_url(
         return true;
     };
     let finding = match problem.holds_secret {
-        true => Diagnostic::new(&rules::LITERAL_SECRET, url.span, "a key stands in `url`"),
+        true => Diagnostic::new(&rules::LITERAL_SECRET, url.span, "`url` contains a key"),
         false => Diagnostic::new(
             &rules::INVALID_VALUE,
             url.span,

@@ -68,7 +68,7 @@ crate::diag::rules! {
          * right: `enable_tools = true`\n\n\
          The file is read as if the key were right, so that nothing else is reported because of it; but a profile with a misspelt \
          key is not compiled, and neither is what extends it.";
-    MISPLACED_KEY = Error "key/misplaced", "a key stands in the wrong table",
+    MISPLACED_KEY = Error "key/misplaced", "a key is in the wrong table",
         "The key is known, but in another table of the file, so its value would have no effect. Most often it is a field of the request \
          body that stands above `[body]`, or a key of the profile that stands below a `[…]` header: in TOML, everything below a \
          header belongs to its table.\n\n\
@@ -107,7 +107,7 @@ crate::diag::rules! {
          * right: the version that is installed fits, for instance `version = \"0.9\"` for 0.9.0 and later ones of 0.9\n\n\
          Requirements are written as Cargo writes them: `0.9`, `=0.9.1`, `>=0.9, <0.11`. To upgrade, change the line, and read what \
          `reqc compile --diff` shows against the golden files.";
-    LITERAL_SECRET = Error "provider/literal-key", "a key stands in the file itself",
+    LITERAL_SECRET = Error "provider/literal-key", "the file itself contains a key",
         "`api_key_ref` *refers* to a key; the key itself must not be committed.\n\n\
          * wrong: `api_key_ref = \"sk-…\"`\n\
          * right: `api_key_ref = \"env:OPENAI_API_KEY\"`\n\n\

@@ -434,7 +434,7 @@ fn could_begin_an_answer(head: &[u8]) -> bool {
 }
 
 /// The warning about characters that nobody can read.
-const REPLACED: &str = "some bytes of the answer are not characters: U+FFFD stands in their places";
+const REPLACED: &str = "some bytes of the answer are not characters: U+FFFD replaces them";
 
 /// Events that only keep a connection open.
 const KEEP_ALIVE: [&str; 5] = ["ping", "keepalive", "keep-alive", "keep_alive", "heartbeat"];

@@ -755,7 +755,7 @@ mod tests {
             disk.replace("golden/a", b"")
                 .expect_err("a folder")
                 .to_string()
-                .contains("a folder stands there")
+                .contains("a folder is there")
         );
         assert!(disk.current("golden/a").is_err());
     }

@@ -124,7 +124,7 @@ impl Mistake<'_> {
             }
             (1, _) => {
                 format!(
-                    "write `{quotes}` at its end; text of several lines stands between `\"\"\"` and `\"\"\"`"
+                    "write `{quotes}` at its end; text of several lines goes between `\"\"\"` and `\"\"\"`"
                 )
             }
             _ => format!("write `{quotes}` at its end"),
@@ -151,7 +151,7 @@ impl Mistake<'_> {
         Some(error(
             self.in_line(at..at + len),
             format!("`{found}` is a typographic quote"),
-            "strings stand between straight quotes: `\"…\"` or `'…'`",
+            "strings go between straight quotes: `\"…\"` or `'…'`",
         ))
     }
 
@@ -361,7 +361,7 @@ const COMMA_MISSING: &str = "a comma is missing before this";
 const ONE_COMMA_TOO_MANY: &str = "one comma too many";
 
 /// The advice for any mistake.
-const GENERAL: &str = "a line is `key = value`, `[table]`, or a comment that begins with `#`; strings stand in quotes";
+const GENERAL: &str = "a line is `key = value`, `[table]`, or a comment that begins with `#`; strings are in quotes";
 
 /// The beginning of a parser's message, our message, and the advice.
 const BY_MESSAGE: [(&str, &str, &str); 16] = [

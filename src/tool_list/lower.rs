@@ -147,7 +147,7 @@ impl Lowering<'_> {
             .cloned()
             .collect::<Vec<_>>()
         {
-            self.lose(&at, &name, "stands beside `$ref`, and is not checked");
+            self.lose(&at, &name, "is beside `$ref`, and is not checked");
         }
         let mut found = match self.refs.resolved(&Value::Object(root.clone())) {
             Value::Object(found) if !found.is_empty() => found,
@@ -226,7 +226,7 @@ impl Lowering<'_> {
             .keys()
             .filter(|name| !speech::is_annotation(name) && *name != "$ref");
         for name in checks.cloned().collect::<Vec<_>>() {
-            self.lose(at, &name, "stands beside `$ref`, and is not checked");
+            self.lose(at, &name, "is beside `$ref`, and is not checked");
         }
         let mut found = match self.refs.find(target) {
             _ if self.open.iter().any(|open| open == target) => {
@@ -273,7 +273,7 @@ impl Lowering<'_> {
         for name in beside.cloned().collect::<Vec<_>>() {
             out.remove(&name);
             if !speech::is_annotation(&name) && !speech::says_nothing(&name) {
-                self.lose(at, &name, "stands beside `$ref`, and is not checked");
+                self.lose(at, &name, "is beside `$ref`, and is not checked");
             }
         }
     }
@@ -511,7 +511,7 @@ impl Lowering<'_> {
         let at = Pointer::root();
         for name in ["enum", "not", "const"] {
             if self.speech.refuses_at_root.contains(&name) && out.remove(name).is_some() {
-                self.lose(&at, name, "cannot stand at the root, and is not checked");
+                self.lose(&at, name, "is not allowed at the root, and is not checked");
             }
         }
         if self.speech.refuses_at_root.contains(&"allOf")
@@ -528,7 +528,7 @@ impl Lowering<'_> {
                 self.lose(
                     &at,
                     name,
-                    "cannot stand at the root: its properties stand side by side",
+                    "is not allowed at the root: its properties are listed side by side",
                 );
                 self.forget_unevaluated(out, &at);
                 conjunction::alternatives(out, &any);

@@ -305,7 +305,7 @@ impl Fragments<'_> {
             relate(first, "first here");
         }
         if let Some(met) = &error.met {
-            relate(met, &format!("`{}` stands here", &text[met.clone()]));
+            relate(met, &format!("`{}` is here", &text[met.clone()]));
         }
         for step in found
             .iter()

@@ -446,7 +446,7 @@ async fn a_session_is_saved_and_goes_on() {
         ran.err
     );
     assert!(
-        ran.err.contains("a copy of what stands before line 2"),
+        ran.err.contains("a copy of what comes before line 2"),
         "{}",
         ran.err
     );
@@ -1185,7 +1185,7 @@ async fn compress_puts_a_summary_in_the_place_of_a_session() {
     );
     assert!(
         ran.err
-            .contains("2 messages were compressed: a summary stands for them"),
+            .contains("2 messages were compressed: a summary replaces them"),
         "{}",
         ran.err
     );

@@ -28,7 +28,7 @@ rules! {
             "anomalyco/opencode#48637": "*The block is bound to a different conversation*",
             "NousResearch/hermes-agent#106426": "the same refusal",
         };
-    VOLATILE = Warning "cache/volatile", "what stands before a breakpoint of the prompt cache changes between turns",
+    VOLATILE = Warning "cache/volatile", "what comes before a breakpoint of the prompt cache changes between turns",
         "A breakpoint asks the server to keep everything up to it, at a higher price than reading it. If something before it is other in the next \
          turn, what was kept is never found: each turn pays for keeping, and none is cheaper for it. What depends on the language of the \
          open file, on the project or on the length of the conversation does that.\n\n\
@@ -42,7 +42,7 @@ rules! {
                 "what is kept, and what loses it",
         };
     LOOKBACK = Warning "cache/lookback", "a turn adds more blocks than the prompt cache looks back",
-        "Anthropic keeps what stands before a breakpoint, and the next request finds it at a breakpoint of its own, or at one of the 20 blocks \
+        "Anthropic keeps what comes before a breakpoint, and the next request finds it at a breakpoint of its own, or at one of the 20 blocks \
          before one. If a turn adds more, for instance a dozen calls at once with their results, a single breakpoint near the end finds \
          nothing, though the request begins with the same bytes: the whole conversation is read anew, and kept anew at the higher price. \
          A request has four breakpoints.\n\n\
@@ -116,7 +116,7 @@ pub(super) const LOOKBACK_HELP: &str = "put a breakpoint also where the request 
 
 pub(super) fn lookback_message(distance: usize) -> String {
     format!(
-        "nothing of the request before is found in the cache: its last breakpoint stands {distance} blocks before this one"
+        "nothing of the request before is found in the cache: its last breakpoint is {distance} blocks before this one"
     )
 }
 

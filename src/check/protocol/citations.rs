@@ -7,7 +7,7 @@ use super::{Found, Subject, body_rule};
 use crate::repo::Property;
 
 body_rule! {
-    Error "protocol/citations", "citations are asked for on some documents only, or stand on texts of the user",
+    Error "protocol/citations", "citations are asked for on some documents only, or are on texts of the user",
     "Anthropic cites all documents of a request or none: it refuses a request in which `citations.enabled` is true on one document \
      and not on another.\n\n\
      * wrong: two documents, one with `\"citations\": {\"enabled\": true}`\n\

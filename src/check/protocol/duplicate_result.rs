@@ -8,7 +8,7 @@ use crate::provider::{Server, WireFormat};
 body_rule! {
     Error "protocol/duplicate-result", "a tool call is answered twice",
     "Each call has one result. Anthropic, Mistral and Gemini refuse a second one; other servers show the model both, which is a \
-     warning. Most often a template renders a result with its call, and again where it stands in the conversation.\n\n\
+     warning. Most often a template renders a result with its call, and again where it is in the conversation.\n\n\
      * wrong: two `tool_result` blocks with the `tool_use_id` of one call\n\
      * right: one result per call; what a tool gives in pieces goes into one `content`",
     seen "2026-11" {

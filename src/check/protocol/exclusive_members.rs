@@ -51,7 +51,7 @@ combinations! {
         "write the effort as `reasoning.effort`";
 
     refused CHAT at [OpenRouter]: ("reasoning_effort", Is) with ("include_reasoning", Is);
-        "`include_reasoning` stands for `reasoning`, which excludes `reasoning_effort`";
+        "`include_reasoning` means `reasoning`, which excludes `reasoning_effort`";
         "write `reasoning.effort`, and `reasoning.exclude` to hide the text";
 
     refused CHAT at [Groq]: ("response_format", Is)

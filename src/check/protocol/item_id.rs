@@ -58,7 +58,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             let note = found.at(
                 item,
                 format!(
-                    "an item with the id `{}` stands in the input already",
+                    "an item with the id `{}` is in the input already",
                     crate::text::cut(id, 60)
                 ),
             );

@@ -46,7 +46,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         (Some("json_object"), server) if wants_word(server) && !says_json(subject) => found
             .at(
                 format,
-                "JSON mode is refused unless the word *json* stands in the messages",
+                "JSON mode is refused unless the word *json* is in the messages",
             )
             .help(match subject.wire.facts().turns {
                 TurnForm::Items => {

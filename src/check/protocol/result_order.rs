@@ -7,7 +7,7 @@ use crate::provider::{Server, TurnForm};
 use crate::repo::Property;
 
 body_rule! {
-    Error "protocol/result-order", "something stands in the wrong place of a message with tool results",
+    Error "protocol/result-order", "something is in the wrong place of a message with tool results",
     "In a message with results, the results come first. Anthropic refuses text, images or documents before or between `tool_result` \
      blocks, as if the results were missing (*tool_use ids were found without tool_result blocks immediately after*); what follows \
      them is fine.\n\nGemini 3 and later refuse a last content with something behind the responses, with an error \
@@ -58,7 +58,7 @@ fn before_results<'b>(subject: &Subject<'b>, entry: &Entry<'b>, found: &mut Foun
     };
     let note = found.at(
         early.value,
-        "this stands before a `tool_result` of the same message",
+        "this comes before a `tool_result` of the same message",
     );
     let note = if subject.server == Server::Anthropic {
         note

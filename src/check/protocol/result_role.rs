@@ -4,7 +4,7 @@ use super::{Found, Subject, body_rule};
 use crate::check::history::Role;
 
 body_rule! {
-    Error "protocol/result-role", "function responses stand under the wrong role",
+    Error "protocol/result-role", "function responses are under the wrong role",
     "Results come from the client: Gemini refuses `functionResponse` under the role `model`. In a conversation of several turns, \
      reports of 2026 say that it refuses one in a content without a role too, which is a warning. Other formats tell it by their \
      schemas: a result is a kind of message or item there.\n\n\
@@ -30,7 +30,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 .iter()
                 .find(|part| part.outcome().is_some())
                 .map_or(entry.value, |part| part.value);
-            let note = found.at(response, "function responses stand under the role `model`");
+            let note = found.at(response, "function responses are under the role `model`");
             note.help("write `\"role\": \"user\"`");
         } else if entry.value.get("role").is_none() && entries.len() > 1 {
             let note = found.at(

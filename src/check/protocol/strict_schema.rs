@@ -134,7 +134,7 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
     for value in no_schemas(inner) {
         let note = found.at(
             value,
-            format!("a schema stands here, not {}", kind_of(value)),
+            format!("a schema belongs here, not {}", kind_of(value)),
         );
         note.help("write an object: `{ \"type\": … }`");
     }
@@ -144,7 +144,7 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
         && !members.contains_key("$defs")
     {
         let note = found.at_member(inner, "$ref", "strict schemas hold nothing beside `$ref`");
-        note.help("move what stands beside it into the schema that it refers to");
+        note.help("move what is beside it into the schema that it refers to");
     }
 }
 

@@ -6,7 +6,7 @@ use crate::provider::Server;
 use crate::repo::Property;
 
 body_rule! {
-    Error "protocol/system-message", "a system message stands where the API takes none",
+    Error "protocol/system-message", "a system message is where the API takes none",
     "Anthropic's newest models (from Opus 4.8 on) take messages with the role `system` within the conversation, for instructions that come later. The \
      prompt itself is the member `system`. Such a message\n\n\
      * is not the first\n\
@@ -21,7 +21,7 @@ body_rule! {
     of AnthropicMessages;
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages":
-            "where such a message may stand",
+            "where such a message may be",
         "maximhq/bifrost#3945": "quotes the page",
         "langchain4j/langchain4j#5603": "quotes the page",
         "LeenHawk/gproxy#209": "older models refuse it",

@@ -8,7 +8,7 @@ use crate::provider::{Server, WireFormat};
 use crate::text::cut;
 
 body_rule! {
-    Error "protocol/thinking-turn", "reasoning stands where it cannot, or is missing where it must stand",
+    Error "protocol/thinking-turn", "reasoning is where it cannot be, or is missing where it must be",
     "Reasoning goes back as a part of the turn that it led to.\n\n\
      Anthropic refuses an assistant message whose last block is thinking. With `thinking.type` \"enabled\", the assistant turn \
      whose calls are being answered starts with its thinking: *Expected `thinking` or `redacted_thinking`, but found `tool_use`*. \

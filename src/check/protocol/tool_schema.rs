@@ -228,7 +228,7 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut 
         let note = found
             .at(
                 value,
-                format!("this is not a JSON Schema: a schema stands here, not {kind}"),
+                format!("this is not a JSON Schema: a schema belongs here, not {kind}"),
             )
             .about(About::Form);
         let note = if is_sure { note } else { note.warning() };

@@ -160,7 +160,7 @@ fn mistral<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'
             (Role::Tool, Role::User) if !subject.facts.is(Property::UserAfterResults) => {
                 let note =
                     found.at(entry, "a `user` message follows a tool message: some deployments of Mistral refuse it");
-                note.warning().help("let an assistant message stand between them, or accept the risk with `[[allow]]`");
+                note.warning().help("put an assistant message between them, or accept the risk with `[[allow]]`");
             }
             _ => {}
         }
@@ -174,7 +174,7 @@ fn llamacpp<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
     {
         let note = found.at(
             last.value,
-            "two assistant messages stand at the end: the server refuses that",
+            "there are two assistant messages at the end: the server refuses that",
         );
         note.help("end with a message of the user, or put both into one");
     }

@@ -124,7 +124,7 @@ fn message(
 ) -> String {
     let name = crate::text::cut(asked.call.name.unwrap_or("a tool"), 60);
     match entry.map(responses) {
-        Some(0) => format!("this stands between the call of `{name}` and its result"),
+        Some(0) => format!("this comes between the call of `{name}` and its result"),
         Some(given) => {
             let calls = pairs
                 .calls

@@ -217,7 +217,7 @@ mod tests {
         let allowed = allowed();
         assert!(
             !allowed.lets_pass(&mut none_of("/messages/1"), &body),
-            "another field stands there"
+            "another field is there"
         );
         assert!(allowed.unused().is_some());
         assert!(allowed.lets_pass(&mut none_of("/messages/0"), &body));

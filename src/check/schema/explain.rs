@@ -1255,7 +1255,7 @@ mod tests {
         let deep = json!({"function": {"name": "a"}});
         assert_eq!(
             told(&function, &deep),
-            ["the API knows no field `/function` (leave it out, and write `name` where it stands)"]
+            ["the API knows no field `/function` (leave it out, and write `name` where it is)"]
         );
     }
 

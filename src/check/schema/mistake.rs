@@ -300,7 +300,7 @@ impl Mistake {
                 Some(format!("`{name}` belongs in `{holder}`"))
             }
             Hint::Unwrap(names) => Some(format!(
-                "leave it out, and write {} where it stands",
+                "leave it out, and write {} where it is",
                 listed(&names)
             )),
             Hint::Other(help) => Some(help),

@@ -232,7 +232,7 @@ fn resume(options: &Options, path: &Path, send: &Send) -> Result<Resumed, Failur
         match error.line {
             1 => failure,
             line => failure.help(format!(
-                "it is left as it is: fix the line, or go on with a copy of what stands before line {line}"
+                "it is left as it is: fix the line, or go on with a copy of what comes before line {line}"
             )),
         }
     })?;

@@ -239,7 +239,7 @@ impl Printer<'_> {
             }
             Event::Compressed { messages, .. } => {
                 self.note(&format!(
-                    "{messages} messages were compressed: a summary stands for them"
+                    "{messages} messages were compressed: a summary replaces them"
                 ));
             }
             Event::Renewed => {

@@ -124,7 +124,7 @@ fn why(places: &Places<'_>, agent: &AgentFlow<'_>, loss: &Loss) -> String {
     let fate = match (&loss.fate, is_one) {
         (Fate::Altered(how), _) => format!("{what}: {how}"),
         (Fate::Duplicated, _) => format!("{what}: it is there twice"),
-        (Fate::Reordered, _) => format!("{what}: it stands elsewhere"),
+        (Fate::Reordered, _) => format!("{what}: it is elsewhere"),
         (Fate::Dropped, true) => format!("{what} is not in the body"),
         (Fate::Dropped, false) => format!("{what} are not in the body"),
     };

@@ -774,7 +774,7 @@ fn a_summary_of_what_is_not_there_is_an_error() {
         problem(&lines),
         (
             4,
-            "a summary stands for 3 messages, but there are 2".to_owned()
+            "a summary replaces 3 messages, but there are 2".to_owned()
         )
     );
     let lines = format!(

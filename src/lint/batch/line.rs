@@ -123,7 +123,7 @@ impl Envelope {
             ),
             Held::Nothing => (format!("`{key}` is missing"), "put the request into it"),
             Held::Beside => (
-                "the members of the request stand beside its id".to_owned(),
+                "the members of the request are beside its id".to_owned(),
                 "put them into `body` (OpenAI, Mistral) or `params` (Anthropic)",
             ),
         };

@@ -54,7 +54,7 @@ pub(crate) struct Facts {
     pub(crate) names: NameRule,
     /// `true` if reasoning without a signature is refused, and a turn that ends with reasoning.
     pub(crate) checks_reasoning: bool,
-    /// `true` if models bind thinking to what stands before it.
+    /// `true` if models bind thinking to what comes before it.
     pub(crate) binds_thinking: bool,
     /// `true` if bodies carry breakpoints of a prompt cache.
     pub(crate) has_cache_breakpoints: bool,

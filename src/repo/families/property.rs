@@ -120,7 +120,7 @@ impl Property {
                 "refuses a forced call while it thinks",
             ),
             Property::BoundThinking => (
-                "thinking is bound to what stands before it",
+                "thinking is bound to what comes before it",
                 "thinking is bound to nothing",
             ),
             Property::Images => ("takes images", "takes no images"),

@@ -218,7 +218,7 @@ fn read_key_header(reader: &mut Reader<'_, '_>) -> Option<Option<Arc<str>>> {
             let finding = Diagnostic::new(
                 &rules::INVALID_VALUE,
                 header.span,
-                "a key cannot stand in this header",
+                "this header cannot carry a key",
             );
             reader.report(finding.help("write the name of a header, for instance `x-api-key`"));
             None
@@ -364,19 +364,19 @@ mod tests {
                 "api_key_ref = \"env:K\"\napi_key_header = \"{name}\""
             ))
         };
-        assert_eq!(header("host"), "a key cannot stand in this header");
-        assert_eq!(header("a b"), "a key cannot stand in this header");
+        assert_eq!(header("host"), "this header cannot carry a key");
+        assert_eq!(header("a b"), "this header cannot carry a key");
         assert_eq!(
             header("mcp-session-id"),
             "the header `mcp-session-id` cannot be set here"
         );
         assert_eq!(
             said("url = \"https://u:p@h.example\""),
-            "a key stands in `url`"
+            "`url` contains a key"
         );
         assert_eq!(
             said("url = \"https://h.example/?api_key=x\""),
-            "a key stands in `url`"
+            "`url` contains a key"
         );
         assert_eq!(
             said("url = \"ftp://h.example\""),

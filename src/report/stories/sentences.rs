@@ -345,7 +345,7 @@ fn help(change: &Change, story: &Story) -> Option<&'static str> {
         Change::Message | Change::Inserted(_) => {
             "send messages again exactly as they were, and add at the end"
         }
-        Change::Removed(_) => "cut rarely and much, or let a summary stand for what is left out",
+        Change::Removed(_) => "cut rarely and much, or let a summary replace what is left out",
         Change::Thinking => "send back blocks of thinking as they came",
         Change::Setting(_) if story.has_bodies => "keep it for the whole conversation",
         Change::Setting(_) | Change::Model { .. } => return None,
@@ -381,9 +381,9 @@ fn thinking(found: &ThinkingLoss) -> Sentence {
         ),
         ThinkingLossKind::Unbound => (
             format!(
-                "thinking loses its binding at request {request}: what stands before `{at}` changed"
+                "thinking loses its binding at request {request}: what comes before `{at}` changed"
             ),
-            "keep what stands before; to go on, leave out all thinking after the change",
+            "keep what comes before; to go on, leave out all thinking after the change",
         ),
     };
     let times = if found.requests > 1 {

@@ -40,7 +40,7 @@ impl State {
         })
     }
 
-    /// Returns the number of messages that a summary stands for. It parts no call from its result,
+    /// Returns the number of messages that a summary replaces. It parts no call from its result,
     /// keeps the latest turns that it has to, and what came since the last answer. Of a single long
     /// turn that still runs, all but its last round can go.
     fn cut(&self, keep_turns: usize) -> Option<usize> {

@@ -15,8 +15,8 @@ const LINK: &str = "is a link, and none is followed here";
 /// Returns what is in the way of a file.
 fn in_the_way(is_link: bool, is_folder: bool) -> &'static str {
     match (is_link, is_folder) {
-        (true, _) => "a link stands there",
-        (_, true) => "a folder stands there",
+        (true, _) => "a link is there",
+        (_, true) => "a folder is there",
         _ => "it is not a regular file",
     }
 }
@@ -345,12 +345,12 @@ mod tests {
                 assert_eq!(held.read("file", 3), Ok(Some(b"old".to_vec())));
                 assert_eq!(held.read("none", 3), Ok(None));
                 assert!(held.read("file", 2).is_err());
-                assert_eq!(held.read("alias", 3), Err("a link stands there".into()));
-                assert_eq!(held.write("alias", b"x"), Err("a link stands there".into()));
-                assert_eq!(held.remove("alias"), Err("a link stands there".into()));
+                assert_eq!(held.read("alias", 3), Err("a link is there".into()));
+                assert_eq!(held.write("alias", b"x"), Err("a link is there".into()));
+                assert_eq!(held.remove("alias"), Err("a link is there".into()));
                 assert_eq!(
                     held.write("inner", b"x"),
-                    Err("a folder stands there".into())
+                    Err("a folder is there".into())
                 );
                 assert_eq!(held.enter("folder").err(), Some(super::LINK.into()));
                 assert!(

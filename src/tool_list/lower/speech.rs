@@ -308,7 +308,7 @@ pub(super) fn open_api(
                 losses,
                 &Pointer::root(),
                 name,
-                "cannot stand at the root, and is not checked",
+                "is not allowed at the root, and is not checked",
             );
         }
     }
@@ -372,7 +372,7 @@ fn open_api_node(node: &Value, at: &Pointer, losses: &mut Vec<Loss>) -> Result<V
                     losses,
                     at,
                     name,
-                    "stands beside `anyOf`, and is not checked",
+                    "is beside `anyOf`, and is not checked",
                 );
             }
             let mut said = Map::from_iter([("anyOf".to_owned(), Value::Array(each))]);
@@ -432,7 +432,7 @@ fn of_type(
     for (name, value) in node.iter().filter(|(name, _)| belongs(name, kind)) {
         match name.as_str() {
             "type" => drop(said.insert("type".to_owned(), kind.into())),
-            "anyOf" => lose(losses, at, name, "stands beside `type`, and is not checked"),
+            "anyOf" => lose(losses, at, name, "is beside `type`, and is not checked"),
             "enum" => {
                 let texts: Vec<&Value> = value
                     .as_array()
