@@ -45,7 +45,7 @@ body_rule! {
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let entries = || &subject.history().entries;
     match subject.wire {
-        WireFormat::AnthropicMessages if subject.server == Server::Anthropic => {
+        WireFormat::AnthropicMessages if subject.server.is_claude() => {
             anthropic(entries(), found);
         }
         WireFormat::GoogleGenerateContent => google(entries(), found),
