@@ -393,6 +393,7 @@ impl Checks {
             wire: self.wire,
             server: self.server,
             model: self.model.as_deref(),
+            headers: &self.headers,
         }
     }
 }

@@ -117,6 +117,8 @@ impl Standing {
             route.headers.version.as_deref(),
         ) {
             (None, _) => at_server,
+            // The versions of clouds are their own.
+            (Some(_), _) if route.server.is_cloud_of_claude() => return None,
             (Some(_), None) => Standing::Conditional,
             // Versions are dates.
             (Some(first), Some(version)) if version >= first => at_server,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::facts::ModelFacts;
 use super::history::{History, member_of};
 use crate::json::Pointer;
-use crate::provider::{MODEL_PLACEHOLDER, Server, WireFormat};
+use crate::provider::{ApiHeaders, MODEL_PLACEHOLDER, Server, WireFormat};
 use crate::repo::MemberPath;
 
 /// A request body, and what is known of where it goes.
@@ -19,6 +19,8 @@ pub(crate) struct Subject<'b> {
     pub(crate) server: Server,
     /// The model that it is for; `None` if that is decided later.
     pub(crate) model: Option<&'b str>,
+    /// The headers that go with it.
+    pub(crate) headers: &'b ApiHeaders,
     /// The facts known of the model.
     pub(crate) facts: &'b ModelFacts,
     members: Vec<(&'b str, &'b Value)>,
@@ -38,6 +40,8 @@ pub(crate) struct Destination<'b> {
     pub(crate) server: Server,
     /// The model that it is for: the one that the client names counts for more than the body's.
     pub(crate) model: Option<&'b str>,
+    /// The headers that go with it.
+    pub(crate) headers: &'b ApiHeaders,
 }
 
 impl<'b> Subject<'b> {
@@ -52,12 +56,14 @@ impl<'b> Subject<'b> {
             wire,
             server,
             model,
+            headers,
         } = destination;
         let model = model.filter(|name| *name != MODEL_PLACEHOLDER);
         Subject {
             wire,
             server,
             model,
+            headers,
             facts,
             members,
             history: OnceCell::new(),
@@ -78,6 +84,7 @@ impl<'b> Subject<'b> {
             wire: self.wire,
             server: self.server,
             model: self.model,
+            headers: self.headers,
         };
         Subject::new(destination, self.facts, members)
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::compiler::Compiler;
 use crate::check::{Checks, Problem, Recipient};
-use crate::lint::{Unrecognised, recognise_among};
+use crate::lint::{Endpoint, Unrecognised, recognise_among};
 use crate::provider::{ApiHeaders, ClientApi, Server, UrlParts, WireFormat, is_openai_model};
 use crate::repo::{Instance, LayerKind};
 
@@ -67,9 +67,11 @@ impl<'a> Judge<'a> {
         target: &LintTarget<'_>,
     ) -> Result<Linted, Unrecognised> {
         let wire = wire.map_or_else(|| recognise_among(body, &target.formats()), Ok)?;
-        let completed = completed(body, wire, target.model);
-        let body = completed.as_ref().unwrap_or(body);
         let server = server_of(body, wire, target);
+        let is_in_address = wire.facts().clouds.contains(&server);
+        let model = target.model.filter(|_| !is_in_address);
+        let completed = completed(body, wire, model);
+        let body = completed.as_ref().unwrap_or(body);
         let problems = self.problems(
             body,
             wire,
@@ -97,6 +99,10 @@ impl<'a> Judge<'a> {
             .clone()
             .or_else(|| instance.map(|(instance, api)| api.api_headers(instance, [])))
             .unwrap_or_default();
+        let headers = match wire.facts().clouds.contains(&server) {
+            true => headers.with_betas_of(body),
+            false => headers,
+        };
         let to = Recipient {
             wire,
             server,
@@ -108,13 +114,20 @@ impl<'a> Judge<'a> {
             .problems_of(body)
     }
 
-    /// The provider instance of a host, the repository's own first.
-    pub(super) fn instance_at(&self, host: &str, wire: WireFormat) -> Option<&'a Instance> {
-        if host.is_empty() {
+    /// The provider instance of a host and port, the repository's own first: one machine may run
+    /// several servers.
+    pub(super) fn instance_at(
+        &self,
+        endpoint: &Endpoint,
+        wire: WireFormat,
+    ) -> Option<&'a Instance> {
+        if endpoint.host.is_empty() {
             return None;
         }
         let fitting = self.compiler.repo.instances.values().filter(|instance| {
-            UrlParts::of(&instance.url.value).host() == host
+            let url = UrlParts::of(&instance.url.value);
+            url.host() == endpoint.host
+                && url.port() == endpoint.port
                 && api(instance).is_some_and(|api| api.speaks(wire))
         });
         fitting.min_by_key(|instance| instance.layer != LayerKind::Own)
@@ -124,6 +137,10 @@ impl<'a> Judge<'a> {
 /// The server that a body goes to.
 fn server_of(body: &Value, wire: WireFormat, target: &LintTarget<'_>) -> Server {
     let model = || target.model.or(body.get("model").and_then(Value::as_str));
+    let of_version = || {
+        let version = body.get("anthropic_version").and_then(Value::as_str)?;
+        Server::by_version_in_body(version).filter(|server| wire.facts().clouds.contains(server))
+    };
     target
         .server
         .or_else(|| {
@@ -131,6 +148,7 @@ fn server_of(body: &Value, wire: WireFormat, target: &LintTarget<'_>) -> Server 
                 .instance
                 .and_then(|instance| Some(Server::of(instance, api(instance)?)))
         })
+        .or_else(of_version)
         .unwrap_or_else(|| usual_server(wire, model()))
 }
 

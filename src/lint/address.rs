@@ -10,6 +10,8 @@ pub struct Endpoint {
     pub wire: WireFormat,
     /// The host, without a port; empty if the URL is a path alone.
     pub host: String,
+    /// The port, if it is not the usual one of the URL's scheme.
+    pub port: Option<u16>,
     /// The server of the host, if it is a public one.
     pub server: Option<Server>,
     /// The model, if the path names it.
@@ -60,8 +62,13 @@ impl Address {
         } else {
             ""
         };
-        let server = Server::by_host(host);
-        let Some(wire) = wire_of(path, server) else {
+        let cloud = cloud_of_claude(host, path);
+        let server = cloud.or_else(|| Server::by_host(host));
+        let wire = match cloud {
+            Some(_) => Some(WireFormat::AnthropicMessages),
+            None => wire_of(path, server),
+        };
+        let Some(wire) = wire else {
             return if OTHERS.iter().any(|end| path.ends_with(end)) {
                 Address::Other
             } else {
@@ -71,8 +78,9 @@ impl Address {
         Address::Known(Endpoint {
             wire,
             host: host.to_owned(),
+            port: parts.port(),
             server,
-            model: model(path).map(str::to_owned),
+            model: model(path).map(|name| name.replace("%3A", ":").replace("%3a", ":")),
         })
     }
 }
@@ -91,10 +99,31 @@ fn wire_of(path: &str, server: Option<Server>) -> Option<WireFormat> {
         .filter(|_| !path.contains("/threads/"))
 }
 
-/// The model that a path names: `models/NAME:generateContent` at Google,
-/// `deployments/NAME/chat/completions` at Azure.
+/// The cloud that serves Claude at a path: `publishers/anthropic/models/NAME:rawPredict` is Vertex
+/// AI's, `model/NAME/invoke` Bedrock's, which serves other models in formats of their own.
+fn cloud_of_claude(host: &str, path: &str) -> Option<Server> {
+    let is_vertex = path.contains("/publishers/anthropic/models/")
+        && [":rawPredict", ":streamRawPredict"]
+            .iter()
+            .any(|end| path.ends_with(end));
+    if is_vertex {
+        return Some(Server::Vertex);
+    }
+    let is_amazon = host.is_empty() || host.ends_with(".amazonaws.com");
+    let (_, rest) = path.rsplit_once("/model/").filter(|_| is_amazon)?;
+    let (name, action) = rest.rsplit_once('/')?;
+    let is_claude = name.contains("anthropic.claude")
+        && ["invoke", "invoke-with-response-stream"].contains(&action);
+    is_claude.then_some(Server::Bedrock)
+}
+
+/// The model that a path names: `models/NAME:generateContent` at Google, `model/NAME/invoke` at
+/// Amazon, `deployments/NAME/chat/completions` at Azure.
 fn model(path: &str) -> Option<&str> {
-    let name = match path.rsplit_once("/deployments/") {
+    let within = ["/deployments/", "/model/"]
+        .iter()
+        .find_map(|before| path.rsplit_once(before));
+    let name = match within {
         Some((_, rest)) => rest.split('/').next(),
         None => path
             .rsplit_once("/models/")
@@ -152,6 +181,31 @@ mod tests {
             known("https://api.anthropic.com/v1/messages").1,
             Some(Server::Anthropic)
         );
+    }
+
+    #[test]
+    fn clouds_serve_claude_at_paths_of_their_own() {
+        let bedrock = "https://bedrock-runtime.us-east-1.amazonaws.com/model/us.anthropic.claude-sonnet-4-5-20250929-v1%3A0/invoke";
+        let model = "us.anthropic.claude-sonnet-4-5-20250929-v1:0".to_owned();
+        assert_eq!(
+            known(bedrock),
+            (
+                WireFormat::AnthropicMessages,
+                Some(Server::Bedrock),
+                Some(model)
+            )
+        );
+        let vertex = "https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/us-east5/publishers/anthropic/models/claude-opus-4-5@20251101:streamRawPredict";
+        assert_eq!(
+            known(vertex),
+            (
+                WireFormat::AnthropicMessages,
+                Some(Server::Vertex),
+                Some("claude-opus-4-5@20251101".to_owned())
+            )
+        );
+        let titan = "https://bedrock-runtime.us-east-1.amazonaws.com/model/amazon.titan-text-express-v1/invoke";
+        assert_eq!(Address::of(titan), Address::Unknown);
     }
 
     #[test]

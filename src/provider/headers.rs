@@ -1,5 +1,7 @@
 //! Headers of a request that decide what its API takes.
 
+use serde_json::Value;
+
 /// The version and the beta features that a request asks for, as far as its headers are known.
 ///
 /// Anthropic alone has both: <https://platform.claude.com/docs/en/api/versioning>,
@@ -43,6 +45,16 @@ impl ApiHeaders {
             read.betas.get_or_insert_default();
         }
         read
+    }
+
+    /// Adds the beta features that a body asks for itself, as clouds that serve Claude read them.
+    pub(crate) fn with_betas_of(mut self, body: &Value) -> ApiHeaders {
+        let Some(named) = body.get("anthropic_beta").and_then(Value::as_array) else {
+            return self;
+        };
+        let named = named.iter().filter_map(Value::as_str).map(str::to_owned);
+        self.betas.get_or_insert_default().extend(named);
+        self
     }
 
     /// Returns `true` if nothing of them is known.

@@ -143,6 +143,17 @@ impl<'u> UrlParts<'u> {
         }
     }
 
+    /// The port, if it is not the usual one of the scheme.
+    pub(crate) fn port(&self) -> Option<u16> {
+        let after = self.server.rsplit(']').next().unwrap_or_default();
+        let port = after.rsplit_once(':')?.1.parse().ok()?;
+        let usual = match self.scheme {
+            Some("http") => 80,
+            _ => 443,
+        };
+        (port != usual).then_some(port)
+    }
+
     /// The path, with its leading `/`.
     pub(crate) fn path(&self) -> &'u str {
         self.path
@@ -192,6 +203,9 @@ mod tests {
             UrlParts::of("https://api.example.com:443/x?y").host(),
             "api.example.com"
         );
+        assert_eq!(UrlParts::of("https://api.example.com:443/x?y").port(), None);
+        assert_eq!(UrlParts::of("http://[::1]:8080/v1").port(), Some(8080));
+        assert_eq!(UrlParts::of("http://[::1]/v1").port(), None);
         assert!(is_loopback(UrlParts::of("http://127.0.0.1:1/").host()));
         assert!(is_loopback("localhost"));
         assert!(!is_loopback("localhost.example.com"));

@@ -13,8 +13,10 @@ pub enum Server {
     OpenAi,
     /// Google's Gemini API.
     Google,
-    /// Vertex AI, Google's cloud.
+    /// Vertex AI, Google's cloud; it serves Claude, too.
     Vertex,
+    /// Amazon Bedrock, as far as it serves Claude.
+    Bedrock,
     /// Mistral AI, also for Codestral.
     Mistral,
     /// OpenRouter.
@@ -43,11 +45,12 @@ pub enum Server {
 
 impl Server {
     /// Every server.
-    pub const ALL: [Server; 16] = [
+    pub const ALL: [Server; 17] = [
         Server::Anthropic,
         Server::OpenAi,
         Server::Google,
         Server::Vertex,
+        Server::Bedrock,
         Server::Mistral,
         Server::OpenRouter,
         Server::DeepSeek,
@@ -69,6 +72,7 @@ impl Server {
             Server::OpenAi => "OpenAI",
             Server::Google => "Google",
             Server::Vertex => "Vertex AI",
+            Server::Bedrock => "Amazon Bedrock",
             Server::Mistral => "Mistral",
             Server::OpenRouter => "OpenRouter",
             Server::DeepSeek => "DeepSeek",
@@ -100,6 +104,7 @@ impl Server {
             | Server::OpenAi
             | Server::Google
             | Server::Vertex
+            | Server::Bedrock
             | Server::Mistral
             | Server::Groq => true,
             Server::OpenRouter
@@ -113,6 +118,26 @@ impl Server {
             | Server::LlamaCpp
             | Server::Unknown => false,
         }
+    }
+
+    /// Returns `true` if it serves Claude with Anthropic's rules: itself, or a cloud that passes
+    /// requests on to it.
+    pub fn is_claude(self) -> bool {
+        self == Server::Anthropic || self.is_cloud_of_claude()
+    }
+
+    /// Returns `true` if it is a cloud that serves Claude: the model is in the address there, and the
+    /// version in the body.
+    pub(crate) fn is_cloud_of_claude(self) -> bool {
+        matches!(self, Server::Vertex | Server::Bedrock)
+    }
+
+    /// The cloud that a body of Anthropic's format is for, by the version that it names.
+    pub(crate) fn by_version_in_body(version: &str) -> Option<Server> {
+        [("bedrock-", Server::Bedrock), ("vertex-", Server::Vertex)]
+            .into_iter()
+            .find(|(begin, _)| version.starts_with(begin))
+            .map(|(_, server)| server)
     }
 
     /// The server behind a provider instance: by the host of its URL, else by its client API.

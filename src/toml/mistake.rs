@@ -361,7 +361,8 @@ const COMMA_MISSING: &str = "a comma is missing before this";
 const ONE_COMMA_TOO_MANY: &str = "one comma too many";
 
 /// The advice for any mistake.
-const GENERAL: &str = "a line is `key = value`, `[table]`, or a comment that begins with `#`; strings are in quotes";
+const GENERAL: &str =
+    "a line is `key = value`, `[table]`, or a comment that begins with `#`; strings are in quotes";
 
 /// The beginning of a parser's message, our message, and the advice.
 const BY_MESSAGE: [(&str, &str, &str); 16] = [

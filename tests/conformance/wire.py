@@ -66,15 +66,22 @@ class Effective:
         assert found, f"extension {pointer}: no such place"
         fields = dict(fields)
         optional, alternatives = fields.pop("x-reqc-optional", []), fields.pop("x-reqc-alternatives", [])
+        unknown, needed = fields.pop("x-reqc-unknown", []), fields.pop("x-reqc-required", [])
         assert unions or not alternatives, f"extension {pointer}: no alternatives"
         for union in unions if alternatives else []:
             union["oneOf"] += copy.deepcopy(alternatives)
         for target in found:
             for name, fragment in fields.items():
                 target["properties"][name] = copy.deepcopy(fragment)
+            for name in unknown:
+                del target["properties"][name]
+            optional = optional + [name for name in unknown if name in target["required"]]
             if optional:
                 assert set(optional) <= set(target["required"]), f"extension {pointer}: not required: {optional}"
                 target["required"] = [name for name in target["required"] if name not in optional]
+            if needed:
+                assert set(needed) <= set(target["properties"]), f"extension {pointer}: no such fields: {needed}"
+                target["required"] = [*target["required"], *needed]
 
     def union(self, schema, segment):
         """The schema of a member, if it has alternatives."""

@@ -25,7 +25,7 @@ pub(super) fn is_setting(name: &str) -> bool {
 /// Returns the settings on which a server's cache depends.
 pub(crate) fn cache_settings(wire: WireFormat, server: Server) -> &'static [&'static str] {
     match (wire, server) {
-        (WireFormat::AnthropicMessages, Server::Anthropic) => ANTHROPIC,
+        (WireFormat::AnthropicMessages, server) if server.is_claude() => ANTHROPIC,
         (WireFormat::OpenAiChat, Server::OpenAi) => CHAT,
         (WireFormat::OpenAiResponses, Server::OpenAi) => RESPONSES,
         (

@@ -49,7 +49,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         None => Vec::new(),
     };
     match subject.wire {
-        WireFormat::AnthropicMessages if subject.server == Server::Anthropic => {
+        WireFormat::AnthropicMessages if subject.server.is_claude() => {
             anthropic(subject, &tools, found);
         }
         WireFormat::OpenAiResponses => match subject.server {

@@ -54,7 +54,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             let refused = subject.facts.refuses(Property::BuiltinChoice);
             tools(subject).is_empty() || refused == Some(Severity::Error)
         }
-        WireFormat::AnthropicMessages if subject.server == Server::Anthropic && is_none => false,
+        WireFormat::AnthropicMessages if subject.server.is_claude() && is_none => false,
         WireFormat::AnthropicMessages
         | WireFormat::OpenAiChat
         | WireFormat::OpenAiResponses
@@ -67,7 +67,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         {
             return;
         }
-        WireFormat::AnthropicMessages => subject.server == Server::Anthropic,
+        WireFormat::AnthropicMessages => subject.server.is_claude(),
         WireFormat::OpenAiResponses => subject.server == Server::OpenAi,
         WireFormat::OpenAiChat
         | WireFormat::MistralChat

@@ -12,12 +12,16 @@ body_rule! {
      and not on another.\n\n\
      * wrong: two documents, one with `\"citations\": {\"enabled\": true}`\n\
      * right: both with it, or none\n\n\
+     Citations stand between texts, which a schema of the answer (`output_config.format`) has no place for: the API refuses both together.\n\n\
      From `anthropic-version` 2026-10-21 on, texts of the user carry no citations themselves, search results included; those that the \
      assistant gave go back as they came.",
     of AnthropicMessages;
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/citations":
             "all documents of a request, or none",
+        "https://platform.claude.com/docs/en/build-with-claude/structured-outputs":
+            "400 if citations are enabled with `output_config.format`",
+        "prism-php/prism#967": "the same",
         "https://platform.claude.com/docs/en/api/migration-2026-10-21":
             "texts of the user carry no citations",
     }
@@ -32,10 +36,23 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let documents = documents
         .map(|(_, part)| part.value)
         .filter(|value| value.get("type") == Some(&"document".into()));
+    let is_formed = subject
+        .member("output_config")
+        .and_then(|config| config.get("format"))
+        .or_else(|| subject.member("output_format"))
+        .is_some_and(|format| !format.is_null());
     let mut first = None;
     for document in documents {
         let cites = document.pointer("/citations/enabled") == Some(&Value::Bool(true));
-        if *first.get_or_insert(cites) != cites {
+        if cites && is_formed {
+            found
+                .at_member(
+                    document,
+                    "citations",
+                    "an answer that is held to a schema cannot have citations",
+                )
+                .help("turn citations off, or leave the format out");
+        } else if *first.get_or_insert(cites) != cites {
             found
                 .at_member(
                     document,

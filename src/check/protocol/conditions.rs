@@ -82,6 +82,8 @@ pub(super) enum Test {
     IsObject,
     /// It is a number other than zero.
     IsNotZero,
+    /// It is a number above this.
+    IsAbove(i32),
 }
 
 impl Condition {
@@ -155,6 +157,9 @@ impl Test {
             Test::IsNotZero => value
                 .and_then(Value::as_f64)
                 .is_some_and(|number| number != 0.0),
+            Test::IsAbove(least) => value
+                .and_then(Value::as_f64)
+                .is_some_and(|number| number > f64::from(least)),
         }
     }
 }

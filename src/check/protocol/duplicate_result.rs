@@ -26,7 +26,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         return;
     }
     let is_refused = match subject.wire {
-        WireFormat::AnthropicMessages => subject.server == Server::Anthropic,
+        WireFormat::AnthropicMessages => subject.server.is_claude(),
         WireFormat::MistralChat => subject.server == Server::Mistral,
         WireFormat::GoogleGenerateContent => true,
         WireFormat::OpenAiChat

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::tools::tools;
 use super::{Found, Subject, body_rule};
-use crate::provider::{Server, WireFormat};
+use crate::provider::WireFormat;
 
 body_rule! {
     Error "protocol/duplicate-tool", "two tools have the same name",
@@ -24,7 +24,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         return;
     }
     let is_refused = match subject.wire {
-        WireFormat::AnthropicMessages => subject.server == Server::Anthropic,
+        WireFormat::AnthropicMessages => subject.server.is_claude(),
         WireFormat::GoogleGenerateContent => true,
         WireFormat::OpenAiChat
         | WireFormat::OpenAiResponses

@@ -16,6 +16,7 @@ body_rule! {
      * Responses: an empty assistant message between a reasoning item and the call or message that belongs to it parts them, and \
      the API asks for the *required following item*\n\
      * OpenAI: a system message whose content is an empty list breaks the specification, and was taken (openai/openai-python#1812)\n\
+     * vLLM: `tools` that is an empty list is refused, which other servers of its kind take\n\
      * Ollama: a request without messages loads the model, and answers nothing\n\n\
      Leave out the part or the message; if that leaves a message without parts, leave out the message.\n\n\
      * wrong: `{ \"role\": \"model\", \"parts\": [{ \"text\": \"\" }, { \"functionCall\": … }] }`\n\
@@ -26,6 +27,8 @@ body_rule! {
         "google-gemini/generative-ai-python#727": "Gemini takes it",
         "recorded: pydantic-ai, tests/models/cassettes/test_google/test_google_model_empty_user_prompt.yaml":
             "Gemini took an empty text",
+        "pkg:github/vllm-project/vllm#vllm/entrypoints/openai/chat_completion/protocol.py":
+            "vLLM: *`tools` must not be an empty array*",
         "continuedev/continue#11721": "the model answers nothing",
         "pkg:github/ollama/ollama@fb30760#server/routes.go":
             "Ollama loads the model and answers nothing",
@@ -72,6 +75,7 @@ fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         }
         WireFormat::OpenAiChat => {
             empty_prompt(subject, found);
+            no_tools(subject, found);
             if matches!(subject.server, Server::XAi | Server::Moonshot) {
                 empty_text(subject, found);
             }
@@ -101,6 +105,18 @@ fn is_signed(part: &Value) -> bool {
     ["thoughtSignature", "thought_signature"]
         .iter()
         .any(|name| part.get(*name).is_some())
+}
+
+/// A list of tools that holds none.
+fn no_tools<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let tools = subject.member("tools").filter(|tools| {
+        subject.server == Server::Unknown && tools.as_array().is_some_and(Vec::is_empty)
+    });
+    if let Some(tools) = tools {
+        found
+            .at(tools, "vLLM refuses `tools` without any")
+            .help("leave it out");
+    }
 }
 
 /// Instructions that are an empty list.

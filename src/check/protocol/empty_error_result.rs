@@ -1,7 +1,6 @@
 //! `protocol/empty-error-result`: a failed call that says nothing.
 
 use super::{Found, Subject, body_rule};
-use crate::provider::Server;
 
 body_rule! {
     Error "protocol/empty-error-result", "an error result has no content",
@@ -20,7 +19,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for (_, part, result) in subject.history().results() {
         if result.is_error && result.is_empty {
             let note = found.at_member(part.value, "content", "an error result needs content");
-            let note = if subject.server == Server::Anthropic {
+            let note = if subject.server.is_claude() {
                 note
             } else {
                 note.warning()

@@ -21,6 +21,12 @@ body_rule! {
         "anthropics/claude-code#81084": "Claude: effort with thinking disabled",
         "vercel/ai#16540": "Groq: JSON mode with tools",
         "agno-agi/agno#1065": "Groq: the same refusal",
+        "https://developers.openai.com/api/docs/guides/predicted-outputs":
+            "OpenAI: what is not supported with `prediction`",
+        "https://docs.mistral.ai/capabilities/predicted-outputs":
+            "Mistral: `n` is not supported with `prediction`",
+        "https://developers.openai.com/api/docs/guides/background":
+            "OpenAI: `background` needs what is stored",
         "langchain-ai/langgraph#5943": "OpenAI: `max_tokens` with `max_completion_tokens`",
         "omeryasirkucuk/amx#66": "OpenRouter: `reasoning.effort` with `reasoning.max_tokens`",
         "danny-avila/LibreChat#6076": "OpenRouter: `include_reasoning` with `reasoning_effort`",
@@ -32,6 +38,7 @@ body_rule! {
 
 const CHAT: &[WireFormat] = &[WireFormat::OpenAiChat];
 const RESPONSES: &[WireFormat] = &[WireFormat::OpenAiResponses];
+const MISTRAL: &[WireFormat] = &[WireFormat::MistralChat];
 const GEMINI: &[WireFormat] = &[WireFormat::GoogleGenerateContent];
 const ANTHROPIC: &[WireFormat] = &[WireFormat::AnthropicMessages];
 const OLLAMA: &[WireFormat] = &[WireFormat::OllamaGenerate];
@@ -41,6 +48,30 @@ combinations! {
     refused CHAT at [OpenAi]: ("max_tokens", Is) with ("max_completion_tokens", Is);
         "`max_tokens` and `max_completion_tokens` exclude each other";
         "leave out `max_tokens`, which newer models refuse";
+
+    refused CHAT at [OpenAi]: ("n", IsAbove(1)) with ("prediction", Is);
+        "`prediction` goes with one answer only";
+        "leave `n` out, or `prediction`";
+
+    refused CHAT at [OpenAi]: ("logprobs", IsTrue) with ("prediction", Is);
+        "`prediction` goes without `logprobs`";
+        "leave one of them out";
+
+    refused CHAT at [OpenAi]: ("presence_penalty", IsAbove(0)) with ("prediction", Is);
+        "`prediction` goes with no `presence_penalty` above 0";
+        "leave one of them out";
+
+    refused CHAT at [OpenAi]: ("frequency_penalty", IsAbove(0)) with ("prediction", Is);
+        "`prediction` goes with no `frequency_penalty` above 0";
+        "leave one of them out";
+
+    warned MISTRAL: ("n", IsAbove(1)) with ("prediction", Is);
+        "`prediction` goes with one answer only";
+        "leave `n` out, or `prediction`";
+
+    refused RESPONSES at [OpenAi]: ("store", IsFalse) with ("background", IsTrue);
+        "an answer in the background has to be stored";
+        "leave `store` out, or do without `background`";
 
     refused CHAT at [OpenRouter]: ("reasoning.max_tokens", Is) with ("reasoning.effort", Is);
         "`reasoning.effort` and `reasoning.max_tokens` exclude each other";
@@ -136,7 +167,7 @@ combinations! {
         "`voiceConfig` and `multiSpeakerVoiceConfig` exclude each other";
         "keep one of them";
 
-    refused ANTHROPIC at [Anthropic]: ("output_config.effort", Says(&["xhigh", "max"]))
+    refused ANTHROPIC at [Anthropic, Bedrock, Vertex]: ("output_config.effort", Says(&["xhigh", "max"]))
         with ("thinking.type", Says(&["disabled"]));
         "this effort needs thinking, which is disabled";
         "use `high` or less, or let the model think";

@@ -107,7 +107,7 @@ fn refused(subject: &Subject<'_>) -> Option<Refusal> {
                     is_always: true,
                 });
             }
-            let is_error = subject.server == Server::Anthropic;
+            let is_error = subject.server.is_claude();
             let level = if is_error {
                 Severity::Error
             } else {

@@ -43,8 +43,7 @@ const LONG_WINDOW: i64 = 1_000_000;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     // Others that speak the format have limits of their own, which nobody wrote down.
-    let is_claude = matches!(subject.server, Server::Anthropic | Server::Vertex);
-    if !is_claude {
+    if !subject.server.is_claude() {
         return;
     }
     let media = media(subject);

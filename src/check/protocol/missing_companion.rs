@@ -22,6 +22,8 @@ body_rule! {
         "BerriAI/litellm#5803": "OpenAI: `stream_options` needs `stream`",
         "QuantumNous/new-api#1109": "Qwen: thinking is to be streamed",
         "tencentmusic/supersonic#2355": "Qwen: the same refusal",
+        "https://openrouter.ai/docs/api-reference/overview":
+            "OpenRouter: either `messages` or `prompt` is required",
         "lmstudio-ai/lmstudio-bug-tracker#1576": "LM Studio: `text` needs `format`",
         "n8n-io/n8n#24492": "LM Studio: the same refusal",
     }
@@ -78,6 +80,10 @@ combinations! {
     refused CHAT at [OpenAi]: ("metadata", Holds) with ("store", IsNotTrue);
         "`metadata` is taken only when `store` is true";
         "leave it out, or set `store` to `true`";
+
+    refused CHAT at [OpenRouter]: ("messages", IsNot) with ("prompt", IsNot);
+        "there are neither `messages` nor a `prompt`";
+        "add `messages`";
 
     refused CHAT at [Qwen]: ("enable_thinking", IsTrue) with ("stream", IsNotTrue);
         "models that think are to be streamed";

@@ -38,7 +38,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         return;
     };
     match subject.wire {
-        WireFormat::AnthropicMessages if subject.server == Server::Anthropic => {
+        WireFormat::AnthropicMessages if subject.server.is_claude() => {
             anthropic(subject, last, found);
         }
         WireFormat::MistralChat => mistral(before, last, found),

@@ -3,7 +3,7 @@
 use super::{Found, Subject, body_rule};
 use crate::check::history::{Entry, Role};
 use crate::diag::Severity;
-use crate::provider::{Server, TurnForm};
+use crate::provider::TurnForm;
 use crate::repo::Property;
 
 body_rule! {
@@ -60,7 +60,7 @@ fn before_results<'b>(subject: &Subject<'b>, entry: &Entry<'b>, found: &mut Foun
         early.value,
         "this comes before a `tool_result` of the same message",
     );
-    let note = if subject.server == Server::Anthropic {
+    let note = if subject.server.is_claude() {
         note
     } else {
         note.warning()

@@ -7,23 +7,43 @@ use crate::provider::{ClientApi, Server};
 
 body_rule! {
     Warning "protocol/sampling", "sampling is asked for in a way that the API refuses",
-    "Mistral's API refuses `temperature` 0 with a `top_p` other than 1: *top_p must be 1 when using greedy sampling*.\n\n\
+    "Mistral's API refuses `temperature` 0 with a `top_p` other than 1: *top_p must be 1 when using greedy sampling*. vLLM refuses \
+     several answers (`n`) at `temperature` 0, where all would be the same, and a `top_p` of 0.\n\n\
      * wrong: `temperature = 0` and `top_p = 0.9`, for Mistral\n\
      * right: `temperature = 0`\n\n\
      What single models refuse is reported by `protocol/model-parameter`.",
     seen "2026-11" {
         "devoxx/DevoxxGenieIDEAPlugin#338": "*top_p must be 1 when using greedy sampling*",
+        "pkg:github/vllm-project/vllm#vllm/sampling_params.py":
+            "vLLM: *n must be 1 when using greedy sampling*, *top_p must be in (0, 1]*",
     }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let is_mistral = ClientApi::Mistral.speaks(subject.wire);
-    if !is_mistral && subject.server != Server::Mistral {
-        return;
-    }
+    let is_mistral = ClientApi::Mistral.speaks(subject.wire) || subject.server == Server::Mistral;
     let is_greedy = subject
         .member("temperature")
         .is_some_and(|temperature| is(temperature, 0.0));
+    let several = subject.member("n").filter(|n| n.as_u64() > Some(1));
+    if let Some(several) = several.filter(|_| is_greedy && subject.server == Server::Unknown) {
+        let message = format!(
+            "`n` is {several}, and vLLM wants 1 while `temperature` is 0: all would be the same"
+        );
+        found
+            .at(several, message)
+            .help("ask for one answer, or raise `temperature`");
+    }
+    let nothing = subject
+        .member("top_p")
+        .filter(|top_p| is(top_p, 0.0) && subject.server == Server::Unknown);
+    if let Some(nothing) = nothing {
+        found
+            .at(nothing, "`top_p` is 0, and vLLM wants more")
+            .help("leave it out, or set `temperature` to 0");
+    }
+    if !is_mistral {
+        return;
+    }
     let Some(top_p) = subject
         .member("top_p")
         .filter(|top_p| is_greedy && !is(top_p, 1.0))

@@ -11,7 +11,7 @@ body_rule! {
     Error "protocol/schema-keyword", "a schema of Gemini's own kind is refused",
     "`parameters`, `response` and `responseSchema` hold a subset of OpenAPI, not JSON Schema, and the API checks more than its names: \
      every schema has a `type` or `anyOf`, an array has `items`, an object has `properties`, `required` names properties, what \
-     belongs to one type stands with no other, `format` of a text is `enum` or `date-time`, and no value of `enum` is empty. \
+     belongs to one type stands with no other (`enum` with texts alone), `format` of a text is `enum` or `date-time`, and no value of `enum` is empty. \
      Keywords that the subset does not know are reported by the format's schema. `additionalProperties` was refused up to 2026, and is in \
      Google's SDK since: a warning. So is an object without `properties` for a function without parameters: most reports up to June 2026 say that it \
      is refused, some that it is taken.\n\n\
@@ -27,6 +27,8 @@ body_rule! {
         "BerriAI/litellm#9289": "an object without properties is taken",
         "bug-ops/zeph#1641": "an object without properties is taken",
         "anomalyco/opencode#11889": "*only allowed for OBJECT type*",
+        "diegosouzapw/OmniRoute#760": "*enum: only allowed for STRING type*",
+        "directus/directus#27100": "the same refusal",
         "Kilo-Org/kilocode#11955": "`required` names a property that does not exist",
         "brightwave-inc/tidebreak#1537": "*didn't specify the schema type field*",
     }
@@ -141,6 +143,14 @@ fn check_values<'b>(inner: &'b Value, found: &mut Found<'b>) {
         found
             .at(empty, "a value of `enum` cannot be empty")
             .help("leave it out, or write a word for it");
+    }
+    let is_of_other = ["integer", "number", "boolean", "array", "object"]
+        .iter()
+        .any(|name| is_of_type(inner, name));
+    if is_of_other && !elements(inner.get("enum")).is_empty() {
+        found
+            .at_member(inner, "enum", "`enum` belongs to texts only")
+            .help("make it a text, or say the values in the description");
     }
     let format = text(inner, "format").filter(|_| is_of_type(inner, "string"));
     if let Some(format) = format.filter(|format| !["enum", "date-time"].contains(format)) {

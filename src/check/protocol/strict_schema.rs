@@ -69,7 +69,7 @@ const ANTHROPIC_REFUSES: [&str; 12] = [
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_openai = match (subject.wire, subject.server) {
-        (WireFormat::AnthropicMessages, Server::Anthropic) => false,
+        (WireFormat::AnthropicMessages, server) if server.is_claude() => false,
         (WireFormat::OpenAiChat | WireFormat::OpenAiResponses, Server::OpenAi | Server::Groq) => {
             true
         }

@@ -51,7 +51,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             continue;
         }
         match subject.server {
-            Server::Anthropic => {
+            server if server.is_claude() => {
                 let before = at.checked_sub(1).map(|before| &entries[before]);
                 let Some((message, help)) = fault(before, entries.get(at + 1)) else {
                     continue;

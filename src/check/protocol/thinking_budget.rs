@@ -6,7 +6,7 @@ use super::{Found, Subject, body_rule};
 body_rule! {
     Error "protocol/thinking-budget", "the budget for thinking leaves nothing for the answer",
     "Anthropic counts thinking as a part of the answer: `budget_tokens` must be less than `max_tokens`. With tools and interleaved \
-     thinking, which a header turns on, it may be more: with `tools` this is a warning. That it is 1,024 or more is said by the \
+     thinking, which a header turns on, it may be more: with `tools` this is a warning, unless the header is known to be there. That it is 1,024 or more is said by the \
      schema; the ranges of Gemini's `thinkingBudget`, which differ by model, stand in `model-families.toml`, and \
      `protocol/model-parameter` tells of them.\n\n\
      * wrong: `max_tokens = 2048` with `thinking = { type = \"enabled\", budget_tokens = 4096 }`\n\
@@ -21,6 +21,9 @@ body_rule! {
             "*`max_tokens` must be greater than `thinking.budget_tokens`*",
     }
 }
+
+/// The beta feature with which the model thinks between calls, and may do so longer.
+const INTERLEAVED: &str = "interleaved-thinking-2025-05-14";
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let thinking = subject
@@ -39,10 +42,13 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     {
         return;
     }
+    let has_tools = !elements(subject.member("tools")).is_empty();
+    if has_tools && subject.headers.has_beta(INTERLEAVED) == Some(true) {
+        return;
+    }
     let message =
         format!("`budget_tokens` is {budget}, and must be less than `max_tokens`, which is {most}");
     let note = found.at(budget, message);
-    let has_tools = !elements(subject.member("tools")).is_empty();
     let note = if has_tools { note.warning() } else { note };
     note.help("lower the budget, or raise `max_tokens`: thinking is a part of the answer");
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::value::{either, elements, is_type};
 use super::{Found, Subject, body_rule};
 use crate::diag::Severity;
-use crate::provider::{Server, WireFormat};
+use crate::provider::WireFormat;
 use crate::repo::Property;
 use crate::text::cut;
 
@@ -35,7 +35,7 @@ body_rule! {
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     match subject.wire {
         // Others that speak this format sign as they like, or not at all.
-        WireFormat::AnthropicMessages if subject.server == Server::Anthropic => {
+        WireFormat::AnthropicMessages if subject.server.is_claude() => {
             anthropic(subject, found);
         }
         WireFormat::GoogleGenerateContent => google(subject, found),

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::value::{elements, is_type};
 use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
+use crate::repo::Property;
 use crate::text::cut;
 
 body_rule! {
@@ -13,6 +14,7 @@ body_rule! {
      Anthropic refuses an assistant message whose last block is thinking. With `thinking.type` \"enabled\", the assistant turn \
      whose calls are being answered starts with its thinking: *Expected `thinking` or `redacted_thinking`, but found `tool_use`*. \
      A message that has thinking begins with it: two messages of the model that were joined do not. \
+     A last message that the model is to go on with has no thinking where thinking is off. \
      OpenAI's Responses API wants the item that a reasoning item led to right after it, with its `id` if the reasoning has one, and where nothing is stored \
      (`store = false`) its `encrypted_content`; `content` of a replayed item is reported as unknown by some, and so is a call with an \
      `id` whose reasoning is missing: these are warnings. Kimi refuses calls without their `reasoning_content` while it thinks; for \
@@ -25,6 +27,9 @@ body_rule! {
             "OpenAI: *was provided without its required following item*",
         "https://platform.claude.com/docs/en/build-with-claude/extended-thinking":
             "Claude: thinking goes back with its turn",
+        "tailcallhq/forgecode#1195":
+            "Claude: *When thinking is disabled, an `assistant` message in the final position cannot contain `thinking`*",
+        "tailcallhq/forgecode#1853": "Claude: the same refusal",
         "tailcallhq/forgecode#2107": "Claude: the last block is thinking",
         "anthropics/claude-code#20691":
             "Claude: *If an assistant message contains any thinking blocks, the first block must be `thinking`*",
@@ -45,7 +50,7 @@ body_rule! {
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     match subject.wire {
-        WireFormat::AnthropicMessages if subject.server == Server::Anthropic => {
+        WireFormat::AnthropicMessages if subject.server.is_claude() => {
             anthropic(subject, found);
         }
         WireFormat::OpenAiResponses if subject.server == Server::OpenAi => {
@@ -83,6 +88,33 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     {
         answered_turn(messages, found);
         late_thinking(messages, found);
+    }
+    final_thinking(subject, messages, found);
+}
+
+/// A last message of the assistant has no thinking unless the model thinks. One that ends with it
+/// has a finding of its own.
+fn final_thinking<'b>(subject: &Subject<'b>, messages: &'b [Value], found: &mut Found<'b>) {
+    let is_off = subject
+        .member("thinking")
+        .map_or(!subject.facts.is(Property::ThinksByDefault), |thinking| {
+            is_type(thinking, "disabled")
+        });
+    let Some(last) = messages.last().filter(|last| is_off && is_assistant(last)) else {
+        return;
+    };
+    let blocks = elements(last.get("content"));
+    let is_told = blocks.last().is_some_and(is_thinking);
+    if let Some(block) = blocks
+        .iter()
+        .find(|block| is_thinking(block))
+        .filter(|_| !is_told)
+    {
+        let note = found.at(
+            block,
+            "the last message has thinking, and the model is not to think",
+        );
+        note.help("turn thinking on, or leave the block out");
     }
 }
 

@@ -13,6 +13,7 @@ body_rule! {
     Error "protocol/tool-schema", "the schema of a tool's arguments is refused",
     "The arguments of a tool are an object, and their schema says so at its root:\n\n\
      * OpenAI and Anthropic refuse `anyOf`, `oneOf` and `allOf` at the root, OpenAI `enum` and `not` too\n\
+     * Anthropic takes names of properties at the root that are 1 to 64 letters, digits, `_`, `.` and `-`\n\
      * OpenAI wants `\"type\": \"object\"` and `properties` there, and `items` of every array\n\
      * OpenAI, Anthropic and Mistral want valid JSON Schema: types that exist, `properties` that is an object, `required` that is a \
      list. Elsewhere, what is invalid is a warning\n\n\
@@ -32,6 +33,10 @@ body_rule! {
             "Moonshot: *not a valid moonshot flavored json schema*",
         "anthropics/claude-code#40075": "Claude: `anyOf` at the root",
         "anomalyco/opencode#35516": "Claude: the same refusal",
+        "n8n-io/n8n#30590": "Claude: *Property keys should match pattern*",
+        "aws-solutions-library-samples/accelerated-intelligent-document-processing-on-aws#709":
+            "Claude at Bedrock: the same refusal, measured; below the root any name is taken",
+        "erikmaday/unusual-whales-mcp#57": "Claude: the same refusal",
         "chatanywhere/GPT_API_free#403":
             "OpenAI: *must have type 'object' and not have \
              'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level*",
@@ -52,10 +57,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if subject.member("tools").is_none() || facts.tools == ToolForm::Declarations {
         return;
     }
-    let (is_openai, is_anthropic) = (
-        subject.server == Server::OpenAi,
-        subject.server == Server::Anthropic,
-    );
+    let (is_openai, is_anthropic) = (subject.server == Server::OpenAi, subject.server.is_claude());
     let is_sure = is_openai || is_anthropic || subject.server == Server::Mistral;
     for tool in tools(subject) {
         let Some(schema) = tool.schema() else {
@@ -63,6 +65,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         };
         if is_openai || is_anthropic {
             check_root(schema, is_openai, found);
+        }
+        if is_anthropic {
+            check_names(schema, found);
         }
         visit(schema, &mut |inner| {
             check_node(inner, is_openai, is_sure, found);
@@ -94,6 +99,24 @@ fn check_root<'b>(schema: &'b Value, is_openai: bool, found: &mut Found<'b>) {
         note.help(
             "describe an object with all properties, and say in the description which go together",
         );
+    }
+}
+
+/// Finds names of properties that Anthropic does not take; it looks at those of the root alone.
+fn check_names<'b>(schema: &'b Value, found: &mut Found<'b>) {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (name, value) in properties.into_iter().flatten() {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+        if (1..=64).contains(&name.len()) && name.chars().all(is_plain) {
+            continue;
+        }
+        let message = format!(
+            "the name `{}` of an argument is not 1 to 64 letters, digits, `_`, `.` and `-`",
+            cut(name, 40)
+        );
+        found
+            .at(value, message)
+            .help("rename it, and say what it is in the description");
     }
 }
 

@@ -45,7 +45,7 @@ body_rule! {
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let entries = || &subject.history().entries;
     match subject.wire {
-        WireFormat::AnthropicMessages if subject.server == Server::Anthropic => {
+        WireFormat::AnthropicMessages if subject.server.is_claude() => {
             anthropic(entries(), found);
         }
         WireFormat::GoogleGenerateContent => google(entries(), found),
@@ -160,7 +160,9 @@ fn mistral<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'
             (Role::Tool, Role::User) if !subject.facts.is(Property::UserAfterResults) => {
                 let note =
                     found.at(entry, "a `user` message follows a tool message: some deployments of Mistral refuse it");
-                note.warning().help("put an assistant message between them, or accept the risk with `[[allow]]`");
+                note.warning().help(
+                    "put an assistant message between them, or accept the risk with `[[allow]]`",
+                );
             }
             _ => {}
         }

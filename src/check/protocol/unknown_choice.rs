@@ -36,7 +36,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_refused = match subject.wire.facts().turns {
         TurnForm::Contents => true,
         TurnForm::Blocks | TurnForm::Messages | TurnForm::Items | TurnForm::None => {
-            matches!(subject.server, Server::Anthropic | Server::OpenAi)
+            subject.server.is_claude() || subject.server == Server::OpenAi
         }
     };
     for chosen in chosen.iter().filter(|chosen| !is_declared(chosen, &tools)) {

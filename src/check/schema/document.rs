@@ -206,7 +206,9 @@ fn check_field(name: &str, value: &Value) -> Result<(), String> {
             .is_some_and(|list| list.iter().all(is_element))
     };
     let (is_right, wanted) = match name {
-        extend::OPTIONAL => (is_list(&Value::is_string), "a list of names belongs here"),
+        extend::OPTIONAL | extend::REQUIRED | extend::UNKNOWN => {
+            (is_list(&Value::is_string), "a list of names belongs here")
+        }
         extend::ALTERNATIVES => (is_list(&is_schema), "a list of schemas belongs here"),
         _ => (is_schema(value), "a field's schema is an object"),
     };

@@ -18,6 +18,12 @@ const MAX_STEPS: usize = 500_000;
 pub(crate) const OPTIONAL: &str = "x-reqc-optional";
 /// Beside the fields of a place: schemas that are added to its `oneOf`.
 pub(crate) const ALTERNATIVES: &str = "x-reqc-alternatives";
+/// Beside the fields of a place: ones that must be there.
+pub(crate) const REQUIRED: &str = "x-reqc-required";
+/// Beside the fields of a place: ones of the schema that are unknown there.
+pub(crate) const UNKNOWN: &str = "x-reqc-unknown";
+/// What stands beside the fields of a place.
+const BESIDE: [&str; 4] = [OPTIONAL, ALTERNATIVES, REQUIRED, UNKNOWN];
 
 /// Adds what an extension file lists under one of `names`.
 ///
@@ -85,18 +91,35 @@ fn add(schema: &mut Value, target: &str, fields: &Value) {
     let properties = schema
         .pointer_mut(&format!("{target}/properties"))
         .and_then(Value::as_object_mut);
-    if let (Some(properties), Value::Object(fields)) = (properties, fields) {
-        let fields = fields
+    if let (Some(properties), Value::Object(members)) = (properties, fields) {
+        let own = members
             .iter()
-            .filter(|(name, _)| ![OPTIONAL, ALTERNATIVES].contains(&name.as_str()));
-        properties.extend(fields.map(|(name, fragment)| (name.clone(), fragment.clone())));
+            .filter(|(name, _)| !BESIDE.contains(&name.as_str()));
+        let added = own.map(|(name, fragment)| (name.clone(), fragment.clone()));
+        properties.extend(added);
+        properties.retain(|name, _| !names(fields.get(UNKNOWN)).any(|unknown| unknown == name));
     }
     let required = schema
         .pointer_mut(&format!("{target}/required"))
         .and_then(Value::as_array_mut);
-    if let (Some(required), Some(Value::Array(optional))) = (required, fields.get(OPTIONAL)) {
-        required.retain(|name| !optional.contains(name));
+    if let Some(required) = required {
+        let may_lack = |name: &Value| {
+            let mut left_out = names(fields.get(OPTIONAL)).chain(names(fields.get(UNKNOWN)));
+            left_out.any(|known| name == known)
+        };
+        required.retain(|name| !may_lack(name));
+        for name in names(fields.get(REQUIRED)) {
+            if !required.iter().any(|known| known == name) {
+                required.push(name.into());
+            }
+        }
     }
+}
+
+/// The names in a list.
+fn names(list: Option<&Value>) -> impl Iterator<Item = &str> {
+    let list = list.and_then(Value::as_array).into_iter().flatten();
+    list.filter_map(Value::as_str)
 }
 
 fn add_alternatives(schema: &mut Value, union: &str, fields: &Value) {

@@ -229,8 +229,7 @@ impl DocumentJudge<'_> {
             .target
             .instance
             .filter(|instance| api(instance).is_some_and(|api| api.speaks(wire)));
-        let instance =
-            named.or_else(|| Judge::new(self.compiler).instance_at(&endpoint?.host, wire));
+        let instance = named.or_else(|| Judge::new(self.compiler).instance_at(endpoint?, wire));
         let model = self
             .target
             .model

@@ -10,7 +10,7 @@ use super::facts::AnswerForm;
 use super::facts::{BatchService, Facts, OwnPlace, ToolForm, TurnForm};
 use crate::conversation::ProviderBlockKind::{Call, Kept, Result};
 use crate::conversation::{NameRule, ProviderBlockKinds};
-use crate::provider::Capability;
+use crate::provider::{Capability, Server};
 use crate::render::IdRule;
 
 pub(super) static FACTS: Facts = Facts {
@@ -37,6 +37,7 @@ pub(super) static FACTS: Facts = Facts {
     has_ids: true,
     names: NameRule::Word(128),
     checks_reasoning: true,
+    clouds: &[Server::Vertex, Server::Bedrock],
     binds_thinking: true,
     has_cache_breakpoints: true,
     own_blocks: ProviderBlockKinds {

@@ -54,6 +54,8 @@ pub(crate) struct Facts {
     pub(crate) names: NameRule,
     /// `true` if reasoning without a signature is refused, and a turn that ends with reasoning.
     pub(crate) checks_reasoning: bool,
+    /// The clouds that serve it with the model in the address and the version in the body.
+    pub(crate) clouds: &'static [Server],
     /// `true` if models bind thinking to what comes before it.
     pub(crate) binds_thinking: bool,
     /// `true` if bodies carry breakpoints of a prompt cache.

@@ -34,6 +34,7 @@ pub(super) static FACTS: Facts = Facts {
     has_ids: false,
     names: NameRule::Any,
     checks_reasoning: false,
+    clouds: &[],
     binds_thinking: false,
     has_cache_breakpoints: false,
     own_blocks: ProviderBlockKinds {

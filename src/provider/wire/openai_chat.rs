@@ -37,6 +37,7 @@ pub(super) static FACTS: Facts = Facts {
     has_ids: true,
     names: NameRule::Word(64),
     checks_reasoning: false,
+    clouds: &[],
     binds_thinking: false,
     has_cache_breakpoints: false,
     own_blocks: ProviderBlockKinds {

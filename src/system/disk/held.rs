@@ -348,10 +348,7 @@ mod tests {
                 assert_eq!(held.read("alias", 3), Err("a link is there".into()));
                 assert_eq!(held.write("alias", b"x"), Err("a link is there".into()));
                 assert_eq!(held.remove("alias"), Err("a link is there".into()));
-                assert_eq!(
-                    held.write("inner", b"x"),
-                    Err("a folder is there".into())
-                );
+                assert_eq!(held.write("inner", b"x"), Err("a folder is there".into()));
                 assert_eq!(held.enter("folder").err(), Some(super::LINK.into()));
                 assert!(
                     held.enter("file").is_err()

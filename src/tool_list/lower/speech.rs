@@ -368,12 +368,7 @@ fn open_api_node(node: &Value, at: &Pointer, losses: &mut Vec<Loss>) -> Result<V
                 .keys()
                 .filter(|name| !is_annotation(name) && *name != "anyOf")
             {
-                lose(
-                    losses,
-                    at,
-                    name,
-                    "is beside `anyOf`, and is not checked",
-                );
+                lose(losses, at, name, "is beside `anyOf`, and is not checked");
             }
             let mut said = Map::from_iter([("anyOf".to_owned(), Value::Array(each))]);
             said.extend(
