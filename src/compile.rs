@@ -68,9 +68,11 @@ pub use self::environment::PromptEnvironment;
 pub(crate) use self::judge::usual_server;
 pub use self::judge::{Judge, LintTarget, Linted};
 pub(crate) use self::knowledge::ModelKnowledge;
+pub(crate) use self::policy::MOST_OF_A_RULE;
 #[doc(inline)]
 pub use self::policy::PolicyOptions;
-pub(crate) use self::policy::{MOST_OF_A_RULE, check_allowed, check_code};
+#[cfg(feature = "cli")]
+pub(crate) use self::policy::{check_allowed, check_code};
 pub(crate) use self::report::Reporter;
 pub use self::report::{Report, Summary};
 pub use self::rules::{all_rules, rule};
@@ -104,6 +106,7 @@ impl Compiler {
     /// Does the same for a few agents: those whose names are wanted. Others cannot be compiled,
     /// unless something was found on the way, or nothing is wanted: then all are prepared, so that
     /// findings tell whom they reach.
+    #[cfg(feature = "cli")]
     pub(crate) fn load_some(
         own: Arc<dyn World>,
         bundled: Arc<dyn World>,

@@ -99,15 +99,6 @@
 //! assert_eq!(bodies, [report.summary.bodies]);
 //! ```
 
-#![cfg_attr(
-    not(feature = "cli"),
-    allow(
-        dead_code,
-        unused_imports,
-        reason = "some helpers serve the command line alone"
-    )
-)]
-
 mod chain;
 #[doc(hidden)]
 pub mod check;

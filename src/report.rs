@@ -7,6 +7,8 @@
 mod bound;
 mod diff;
 mod escape;
+#[cfg(feature = "cli")]
+mod fill;
 mod comparison;
 mod coverage;
 #[cfg(feature = "cli")]
@@ -32,12 +34,14 @@ pub use comparison::{comparison_json, comparison_markdown, comparison_text};
 pub use coverage::{coverage_html, coverage_json, coverage_lcov, coverage_text};
 pub use diff::changes_text;
 pub use explain::{content_json, content_text, explanation_json, explanation_text, margin_text};
+#[cfg(feature = "cli")]
+pub(crate) use fill::fill;
 pub use github::Github;
 pub use gitlab::Gitlab;
 #[cfg(feature = "cli")]
 pub use human::Human;
 pub use json::Json;
-#[cfg(feature = "runtime")]
+#[cfg(all(feature = "cli", feature = "runtime"))]
 pub(crate) use json::findings as findings_json;
 pub use junit::Junit;
 pub use lowered::lowered_text;
@@ -51,8 +55,6 @@ pub use sarif::Sarif;
 pub use short::Short;
 pub use stories::{stories_html, stories_json, stories_markdown, stories_text};
 pub use tools::{losses_text, lowered_json, tools_json, tools_markdown, tools_text};
-
-use std::ops::Range;
 
 use crate::compile::{Report, Summary};
 use crate::diag::{Diagnostic, Rule, count};
@@ -148,55 +150,6 @@ fn is_of_folder(finding: &Diagnostic, sources: &Sources) -> bool {
 /// A name among others.
 fn name(name: &str) -> Text {
     Text::line(name).cut(LONGEST_NAME)
-}
-
-/// A line broken at spaces into lines of up to `width` characters; what is in backticks stays
-/// together if it is not long.
-fn wrapped(line: &str, width: usize) -> String {
-    let words = words(line, width * 3 / 4);
-    let lines = fill(words.iter().map(|word| word.chars().count()), width);
-    lines
-        .into_iter()
-        .map(|line| words[line].join(" "))
-        .collect::<Vec<_>>()
-        .join("\n")
-}
-
-/// Returns which words are on which line of up to `width` characters, with a space between two of
-/// them, as ranges of their indices.
-pub(crate) fn fill(words: impl Iterator<Item = usize>, width: usize) -> Vec<Range<usize>> {
-    let (mut lines, mut used): (Vec<Range<usize>>, usize) = (Vec::new(), 0);
-    for (index, word) in words.enumerate() {
-        match lines.last_mut().filter(|_| used + 1 + word <= width) {
-            Some(line) => {
-                line.end = index + 1;
-                used += 1 + word;
-            }
-            None => {
-                lines.push(index..index + 1);
-                used = word;
-            }
-        }
-    }
-    lines
-}
-
-/// The words of a line; text in backticks is one word unless it has more than `longest` characters.
-fn words(line: &str, longest: usize) -> Vec<&str> {
-    let mut quoted = false;
-    let parts = line.split(move |c| {
-        quoted ^= c == '`';
-        c == ' ' && !quoted
-    });
-    parts
-        .flat_map(|part| {
-            if part.chars().count() > longest {
-                part.split(' ').collect()
-            } else {
-                vec![part]
-            }
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -65,6 +65,7 @@ pub use crate::conversation::Usage;
 pub use crate::provider::{ClientApi, Header, HeaderValue, RequestLine, WireFormat};
 pub use agent::{Agent, CompileError, Compiled};
 pub use error::{Category, Error};
+#[cfg(feature = "cli")]
 pub(crate) use event::named;
 pub use event::{
     Answer, Event, MalformedInput, Outcome, Refusal, ResponseInfo, StopReason, ToolCall,

@@ -64,17 +64,20 @@ impl Text {
     }
 
     /// A line of a source file, with its tabs for the one who draws it.
+    #[cfg(feature = "cli")]
     pub(crate) fn source(line: &str) -> Text {
         Text(Printer::new(Keep::Tabs).text(&masked(line)).into_owned())
     }
 
     /// Returns how many bytes of [`Text::source`] stand for a line up to an offset: what follows
     /// counts.
+    #[cfg(feature = "cli")]
     pub(crate) fn source_length(line: &str, end: usize) -> usize {
         Printer::new(Keep::Tabs).start(&masked(line), end).len()
     }
 
     /// Returns what was drawn around texts that are fit already: its lines and colours stay.
+    #[cfg(feature = "cli")]
     pub(crate) fn drawn(drawing: &str) -> Text {
         Text(Printer::new(Keep::Colours).text(drawing).into_owned())
     }
@@ -281,6 +284,7 @@ pub(crate) struct Printer {
     /// The character before.
     before: Option<char>,
     /// A joiner at the end of a piece: whether it belongs there shows with the next one.
+    #[cfg(feature = "cli")]
     held: Option<char>,
 }
 
@@ -290,17 +294,19 @@ impl Printer {
             keep,
             commands: Commands::default(),
             before: None,
+            #[cfg(feature = "cli")]
             held: None,
         }
     }
 
     /// For everything that goes to one stream.
+    #[cfg(feature = "cli")]
     pub(crate) fn of_stream() -> Printer {
         Printer::new(Keep::Colours)
     }
 
     /// More foreign text in its own lines, with its tabs.
-    #[cfg(any(test, feature = "runtime"))]
+    #[cfg(any(test, all(feature = "cli", feature = "runtime")))]
     pub(crate) fn foreign(&mut self, piece: &str) -> Text {
         let piece: String = self.held.take().into_iter().chain(piece.chars()).collect();
         let (text, last) = self.without_open_end(&piece);
@@ -311,6 +317,7 @@ impl Printer {
     }
 
     /// More that is fit except for where it is.
+    #[cfg(feature = "cli")]
     pub(crate) fn own<'t>(&mut self, text: &'t Text) -> Cow<'t, str> {
         match self.held.take() {
             None => self.text(&text.0),
@@ -319,7 +326,7 @@ impl Printer {
     }
 
     /// A piece without a joiner at its end, and the joiner.
-    #[cfg(any(test, feature = "runtime"))]
+    #[cfg(any(test, all(feature = "cli", feature = "runtime")))]
     fn without_open_end<'t>(&self, piece: &'t str) -> (&'t str, Option<char>) {
         let mut chars = piece.chars();
         let Some(last) = chars.next_back() else {

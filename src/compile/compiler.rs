@@ -6,7 +6,9 @@ use super::contexts::LoadedContext;
 use super::leaves_out::Declarations;
 use crate::check::Schemas;
 use crate::diag::Diagnostic;
-use crate::memory::{Memory, MemoryUse};
+use crate::memory::Memory;
+#[cfg(feature = "cli")]
+use crate::memory::MemoryUse;
 use crate::render::Engine;
 use crate::repo::Repo;
 use crate::resolve::{self, Hierarchy, ProfileId, ResolvedProfile};
@@ -83,6 +85,7 @@ impl Compiler {
     }
 
     /// Returns how much work was shared so far, and how much memory that takes.
+    #[cfg(feature = "cli")]
     pub(crate) fn memory_use(&self) -> MemoryUse {
         self.memory.usage()
     }

@@ -457,6 +457,7 @@ impl fmt::Display for Date {
     }
 }
 
+#[cfg(feature = "cli")]
 impl Date {
     /// The same, if there is such a day.
     pub(crate) fn is_valid(self) -> Option<Date> {
@@ -487,7 +488,9 @@ impl Date {
             },
         }
     }
+}
 
+impl Date {
     fn days_in_month(self) -> u8 {
         let is_leap = self.year % 4 == 0 && (self.year % 100 != 0 || self.year % 400 == 0);
         match self.month {

@@ -7,7 +7,8 @@ use owo_colors::Style;
 
 use super::bound::{Bounded, left_out};
 use super::excerpt::Excerpt;
-use super::{Format, Layout, is_of_folder, name, one_line, short, wrapped};
+use super::fill::wrapped;
+use super::{Format, Layout, is_of_folder, name, one_line, short};
 use crate::compile::Report;
 use crate::diag::{Diagnostic, Rule, Severity, count};
 use crate::source::Sources;

@@ -11,6 +11,7 @@ use super::Error;
 use super::tools::ToolOutput;
 use crate::conversation::log::CutOff;
 use crate::conversation::{Block, Item, Message, ProviderBlock, Usage};
+#[cfg(feature = "cli")]
 pub(crate) use json::named;
 
 /// Something that happened. The last event of a request is [`Event::Done`], and there is exactly

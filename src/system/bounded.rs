@@ -17,6 +17,7 @@ pub(super) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
 
 /// A regular file to read piece by piece, links followed: how much of it is read is the reader's
 /// business.
+#[cfg(feature = "cli")]
 pub(super) fn open(path: &Path) -> Result<File, ReadError> {
     let file = unchecked(path)?;
     regular(&file.metadata().map_err(|error| failed(&error))?)?;

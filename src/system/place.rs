@@ -41,6 +41,7 @@ pub(crate) fn to_write(path: &Path, root: Option<&Path>) -> Result<PathBuf, Acce
 /// # Errors
 ///
 /// A phrase that names the place.
+#[cfg(feature = "cli")]
 pub(crate) fn to_read(path: &Path, root: &Path) -> Result<PathBuf, AccessError> {
     followed(path, Some(root), "read")
 }

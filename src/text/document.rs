@@ -1,5 +1,6 @@
 //! Texts inside documents that other programs read: what would be mark-up there is escaped.
 
+#[cfg(feature = "cli")]
 use std::fmt::Write as _;
 
 use super::Text;
@@ -97,6 +98,7 @@ impl Text {
     /// links, mentions or HTML of what is there. The fence is longer than any row of backticks in
     /// the text.
     #[must_use]
+    #[cfg(feature = "cli")]
     pub(crate) fn fenced(&self) -> Text {
         let fence = fence(&self.0);
         let mut out = String::new();

@@ -73,7 +73,7 @@ fn needs_joiners(c: char) -> bool {
 }
 
 /// Returns `true` if a character is hidden only if the wrong one follows it.
-#[cfg(any(test, feature = "runtime"))]
+#[cfg(any(test, all(feature = "cli", feature = "runtime")))]
 pub(super) fn depends_on_what_follows(before: Option<char>, c: char) -> bool {
     let Some(before) = before else { return false };
     matches!(c, '\u{200c}' | '\u{200d}')

@@ -1,7 +1,6 @@
 //! The policy for findings: severities, `[[allow]]`, the command line.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::ops::Range;
 
 use super::keys;
@@ -313,7 +312,7 @@ fn order<'a>(
 type Entries = HashMap<(&'static str, FileId), Vec<usize>>;
 
 /// Returns `true` if a pattern names at least one rule that may be silenced.
-fn can_silence(pattern: &str) -> bool {
+pub(super) fn can_silence(pattern: &str) -> bool {
     all_rules()
         .iter()
         .any(|rule| matches(pattern, rule.code) && rule.can_be_lowered)
@@ -361,63 +360,12 @@ pub(in crate::compile) fn check_codes(config: &Config) -> Vec<Diagnostic> {
     findings.collect()
 }
 
-fn is_known(pattern: &str) -> bool {
+pub(super) fn is_known(pattern: &str) -> bool {
     rule(pattern).is_some() || is_family(pattern)
 }
 
 fn is_family(pattern: &str) -> bool {
     pattern.ends_with("/*") && all_rules().iter().any(|rule| matches(pattern, rule.code))
-}
-
-/// Why a code on the command line cannot be used.
-#[derive(Debug)]
-pub(crate) enum CodeError {
-    /// No rule has it; what is near, as a phrase.
-    Unknown { code: String, near: Option<String> },
-    /// Its findings cannot be allowed.
-    Fixed { code: String },
-}
-
-impl fmt::Display for CodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CodeError::Unknown { code, near } => {
-                let near = near.as_deref().unwrap_or("`reqc rule` lists all codes");
-                write!(f, "there is no rule `{code}`; {near}")
-            }
-            CodeError::Fixed { code } => {
-                write!(
-                    f,
-                    "`{code}` cannot be allowed: an agent without a body would pass unseen"
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for CodeError {}
-
-/// Returns whether findings of a code on the command line can be allowed.
-pub(crate) fn check_allowed(code: &str) -> Result<(), CodeError> {
-    check_code(code)?;
-    match can_silence(code) {
-        true => Ok(()),
-        false => Err(CodeError::Fixed {
-            code: code.to_owned(),
-        }),
-    }
-}
-
-/// Returns whether a rule has a code of the command line.
-pub(crate) fn check_code(code: &str) -> Result<(), CodeError> {
-    if is_known(code) {
-        return Ok(());
-    }
-    let near = did_you_mean(code, all_rules().iter().map(|rule| rule.code));
-    Err(CodeError::Unknown {
-        code: code.to_owned(),
-        near,
-    })
 }
 
 /// A media type that a context misspells is reported once, as bad as it is to whoever refuses it:

@@ -1,0 +1,58 @@
+//! Codes of rules on the command line.
+
+use std::fmt;
+
+use super::levels::{can_silence, is_known};
+use crate::compile::rules::all_rules;
+use crate::diag::did_you_mean;
+
+/// Why a code on the command line cannot be used.
+#[derive(Debug)]
+pub(crate) enum CodeError {
+    /// No rule has it; what is near, as a phrase.
+    Unknown { code: String, near: Option<String> },
+    /// Its findings cannot be allowed.
+    Fixed { code: String },
+}
+
+impl fmt::Display for CodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CodeError::Unknown { code, near } => {
+                let near = near.as_deref().unwrap_or("`reqc rule` lists all codes");
+                write!(f, "there is no rule `{code}`; {near}")
+            }
+            CodeError::Fixed { code } => {
+                write!(
+                    f,
+                    "`{code}` cannot be allowed: an agent without a body would pass unseen"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for CodeError {}
+
+/// Returns whether findings of a code on the command line can be allowed.
+pub(crate) fn check_allowed(code: &str) -> Result<(), CodeError> {
+    check_code(code)?;
+    match can_silence(code) {
+        true => Ok(()),
+        false => Err(CodeError::Fixed {
+            code: code.to_owned(),
+        }),
+    }
+}
+
+/// Returns whether a rule has a code of the command line.
+pub(crate) fn check_code(code: &str) -> Result<(), CodeError> {
+    if is_known(code) {
+        return Ok(());
+    }
+    let near = did_you_mean(code, all_rules().iter().map(|rule| rule.code));
+    Err(CodeError::Unknown {
+        code: code.to_owned(),
+        near,
+    })
+}

@@ -1,0 +1,52 @@
+//! Lines broken at spaces.
+
+use std::ops::Range;
+
+/// A line broken at spaces into lines of up to `width` characters; what is in backticks stays
+/// together if it is not long.
+pub(super) fn wrapped(line: &str, width: usize) -> String {
+    let words = words(line, width * 3 / 4);
+    let lines = fill(words.iter().map(|word| word.chars().count()), width);
+    lines
+        .into_iter()
+        .map(|line| words[line].join(" "))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Returns which words are on which line of up to `width` characters, with a space between two of
+/// them, as ranges of their indices.
+pub(crate) fn fill(words: impl Iterator<Item = usize>, width: usize) -> Vec<Range<usize>> {
+    let (mut lines, mut used): (Vec<Range<usize>>, usize) = (Vec::new(), 0);
+    for (index, word) in words.enumerate() {
+        match lines.last_mut().filter(|_| used + 1 + word <= width) {
+            Some(line) => {
+                line.end = index + 1;
+                used += 1 + word;
+            }
+            None => {
+                lines.push(index..index + 1);
+                used = word;
+            }
+        }
+    }
+    lines
+}
+
+/// The words of a line; text in backticks is one word unless it has more than `longest` characters.
+fn words(line: &str, longest: usize) -> Vec<&str> {
+    let mut quoted = false;
+    let parts = line.split(move |c| {
+        quoted ^= c == '`';
+        c == ' ' && !quoted
+    });
+    parts
+        .flat_map(|part| {
+            if part.chars().count() > longest {
+                part.split(' ').collect()
+            } else {
+                vec![part]
+            }
+        })
+        .collect()
+}

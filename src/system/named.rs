@@ -1,0 +1,156 @@
+//! What the command line names, and what it asks of its surroundings.
+
+use std::path::{Path, PathBuf};
+
+use super::disk::Disk;
+use super::place::to_write;
+use super::{bounded, find_root, relative};
+#[cfg(feature = "runtime")]
+use super::{read_bytes, words};
+#[cfg(feature = "runtime")]
+use crate::world::MAX_FILE_BYTES;
+use crate::world::{AccessError, Output};
+
+/// A regular file anywhere on the disk, for what the command line names and is read piece by piece.
+///
+/// # Errors
+///
+/// A phrase that continues the sentence after the file's name.
+pub(crate) fn open(path: &Path) -> Result<std::fs::File, AccessError> {
+    bounded::open(path).map_err(|why| format!("cannot be read: {why}").into())
+}
+
+/// Returns the size of a regular file in bytes; 0 of anything else.
+pub(crate) fn size(path: &Path) -> u64 {
+    open(path)
+        .and_then(|file| file.metadata().map_err(|why| why.to_string().into()))
+        .map_or(0, |data| data.len())
+}
+
+/// The text of a regular file anywhere on the disk, for what the command line names.
+///
+/// # Errors
+///
+/// A phrase that continues the sentence after the file's name.
+#[cfg(feature = "runtime")]
+pub(crate) fn read_text(path: &Path) -> Result<String, AccessError> {
+    let bytes = read_bytes(path, MAX_FILE_BYTES)?;
+    String::from_utf8(bytes).map_err(|_| "is not UTF-8".into())
+}
+
+/// All of standard input, as text.
+///
+/// # Errors
+///
+/// A phrase that continues the sentence after “standard input”.
+#[cfg(feature = "runtime")]
+pub(crate) fn read_input() -> Result<String, AccessError> {
+    use std::io::Read;
+    let mut text = String::new();
+    let read = std::io::stdin()
+        .lock()
+        .take(MAX_FILE_BYTES + 1)
+        .read_to_string(&mut text);
+    read.map_err(|error| format!("cannot be read: {}", words(&error)))?;
+    match text.len() as u64 > MAX_FILE_BYTES {
+        true => Err(format!("is larger than {} MiB", MAX_FILE_BYTES >> 20).into()),
+        false => Ok(text),
+    }
+}
+
+/// Writes a file that the command line names, in one step. Its folder must be there; links that
+/// came with a repository are not followed.
+///
+/// # Errors
+///
+/// A phrase that says why.
+pub(crate) fn write_named(path: &Path, bytes: &[u8]) -> Result<(), AccessError> {
+    let place = to_write(path, None)?;
+    let (Some(folder), Some(name)) = (place.parent(), place.file_name()) else {
+        return Err("it is a folder".into());
+    };
+    if place.is_dir() {
+        return Err("it is a folder".into());
+    }
+    if !folder.is_dir() {
+        return Err(format!("there is no folder `{}`", folder.display()).into());
+    }
+    let name = name
+        .to_str()
+        .ok_or_else(|| "its name is not UTF-8".to_owned())?;
+    Disk::open(folder)?.replace(name, bytes)
+}
+
+/// Returns where a folder lies below the top of its checkout, the nearest folder around that holds
+/// a `.git`; `None` if there is none.
+pub(crate) fn below_checkout(folder: &Path) -> Option<String> {
+    let folder = std::fs::canonicalize(folder).ok()?;
+    let top = folder
+        .ancestors()
+        .find(|folder| std::fs::symlink_metadata(folder.join(".git")).is_ok())?;
+    Some(relative(top, &folder))
+}
+
+/// Returns `true` if this process runs for a machine: nobody can be asked, and nothing is written
+/// that was not asked for.
+pub(crate) fn is_ci() -> bool {
+    std::env::var_os("CI")
+        .is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
+}
+
+/// Returns `true` if `NO_COLOR` asks for plain output; see <https://no-color.org>.
+pub(crate) fn no_color() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+}
+
+/// The root of the agent repository around a file or a folder, as [`find_root`] finds it.
+///
+/// # Errors
+///
+/// A phrase, if nothing is there.
+pub(crate) fn root_around(path: &Path) -> Result<PathBuf, AccessError> {
+    let is_folder = match path.metadata() {
+        Ok(found) => found.is_dir(),
+        Err(_) => return Err(format!("`{}` does not exist", path.display()).into()),
+    };
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    find_root(if is_folder { path } else { parent }, false)
+}
+
+/// The path of something that exists below a root, with `/`; `""` for the root itself. A link
+/// counts by its own name.
+///
+/// # Errors
+///
+/// A phrase, if nothing is there, or if it lies elsewhere.
+pub(crate) fn below(root: &Path, path: &Path) -> Result<String, AccessError> {
+    std::fs::symlink_metadata(path).map_err(|_| missing(path))?;
+    let real_root = std::fs::canonicalize(root).map_err(|_| missing(path))?;
+    let place = match (path.is_dir(), path.parent(), path.file_name()) {
+        (false, Some(folder), Some(name)) => {
+            let folder = if folder.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                folder
+            };
+            std::fs::canonicalize(folder)
+                .map_err(|_| missing(path))?
+                .join(name)
+        }
+        _ => std::fs::canonicalize(path).map_err(|_| missing(path))?,
+    };
+    match place.starts_with(&real_root) {
+        true => Ok(relative(&real_root, &place)),
+        false => {
+            let (path, root) = (path.display(), root.display());
+            Err(format!("`{path}` is outside the agent repository `{root}`").into())
+        }
+    }
+}
+
+fn missing(path: &Path) -> AccessError {
+    format!("`{}` does not exist", path.display()).into()
+}
