@@ -236,9 +236,6 @@ impl Source {
                 formats.join(", ")
             );
             let _ = writeln!(source, "{}\nstruct Part{id};", attribute(&schema, &formats));
-            let texts =
-                Texts::of(&serde_json::from_str(&schema).expect("it was written here")).source();
-            let _ = writeln!(source, "const TEXTS_{id}: Option<Texts> = {texts};");
         }
         let entries = self.entries;
         let _ = writeln!(source, "static ALL: &[Bundled] = &[\n{entries}];");
@@ -251,77 +248,7 @@ fn option(value: Option<String>) -> String {
 }
 
 fn check(id: usize) -> String {
-    format!("Check {{ id: CheckId({id}), accepts: Part{id}::is_valid, texts: TEXTS_{id} }}")
-}
-
-/// The facts about a text that a schema can tell apart: which of these it equals, how its length
-/// compares with these, which patterns it fits.
-#[derive(Default)]
-struct Texts {
-    literals: BTreeSet<String>,
-    lengths: BTreeSet<u64>,
-    patterns: BTreeSet<String>,
-    /// Whether texts are compared with each other.
-    is_beyond: bool,
-}
-
-impl Texts {
-    /// The most patterns whose answers are kept.
-    const MAX_PATTERNS: usize = 64;
-
-    fn of(schema: &Value) -> Texts {
-        let mut texts = Texts::default();
-        for_each_schema(&mut schema.clone(), &mut |keywords| texts.add(keywords));
-        texts
-    }
-
-    fn add(&mut self, keywords: &Map<String, Value>) {
-        for (keyword, value) in keywords {
-            match (keyword.as_str(), value) {
-                ("const" | "enum", value) => collect_texts(value, &mut self.literals),
-                ("minLength" | "maxLength", value) => self.lengths.extend(value.as_u64()),
-                ("format", Value::String(name)) => drop(self.patterns.insert(name.clone())),
-                ("uniqueItems", _) => self.is_beyond = true,
-                _ => {}
-            }
-        }
-    }
-
-    /// The value of a `Texts` of the program.
-    fn source(&self) -> String {
-        if self.is_beyond || self.patterns.len() > Texts::MAX_PATTERNS {
-            return "None".to_owned();
-        }
-        let patterns: Vec<&str> = self.patterns.iter().map(String::as_str).collect();
-        let (literals, lengths, patterns) = (&self.literals, &self.lengths, patterns.join(", "));
-        let literals: Vec<&String> = literals.iter().collect();
-        let lengths: Vec<String> = lengths.iter().map(|&length| separated(length)).collect();
-        let lengths = lengths.join(", ");
-        format!(
-            "Some(Texts {{ literals: &{literals:?}, lengths: &[{lengths}], patterns: &[{patterns}] }})"
-        )
-    }
-}
-
-/// A number as a literal, in groups of three digits.
-fn separated(number: u64) -> String {
-    match number {
-        0..1_000 => number.to_string(),
-        _ => format!("{}_{:03}", separated(number / 1_000), number % 1_000),
-    }
-}
-
-fn collect_texts(value: &Value, found: &mut BTreeSet<String>) {
-    match value {
-        Value::String(text) => drop(found.insert(text.clone())),
-        Value::Array(elements) => elements
-            .iter()
-            .for_each(|element| collect_texts(element, found)),
-        Value::Object(members) => members
-            .values()
-            .for_each(|member| collect_texts(member, found)),
-        _ => {}
-    }
+    format!("Check {{ id: CheckId({id}), accepts: Part{id}::is_valid }}")
 }
 
 /// The definitions that a part of a schema refers to, and those that they refer to.

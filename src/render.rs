@@ -16,6 +16,7 @@ mod dialect;
 mod errors;
 mod eval;
 mod functions;
+mod included;
 mod includes;
 mod inja;
 mod limits;
@@ -35,6 +36,7 @@ mod values;
 pub(crate) use account::LIMIT as ACCOUNT_LIMIT;
 pub use data::ContextData;
 pub use functions::IdRule;
+pub(crate) use included::Keep;
 pub use prompt::{Folders, PromptScope};
 pub use recording::{By, From as ComputedFrom, Step, StepKind, Written};
 pub(crate) use recording::{DataRead, Recording};
@@ -42,7 +44,7 @@ pub use rope::{ReadFile, ReadPlace};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
 use minijinja::syntax::SyntaxConfig;
@@ -55,8 +57,9 @@ use crate::panics::{Panic, caught};
 use crate::repo::{Dialect, Repo};
 use crate::source::{FileId, OffsetMap, Sources, Span};
 use crate::toml;
-use analyse::{ALL_OF_CTX, Analysis, Callable};
-use eval::{Failure, Hole, Input, Output, Steps, Watch};
+use analyse::{ALL_OF_CTX, Analysis};
+use eval::{Asked, Failure, Hole, Input, Output, Steps, Watch};
+use included::{BodyLibrary, LeftOut};
 
 /// Steps that every template may take.
 const BASE_FUEL: u64 = 200_000;
@@ -167,8 +170,6 @@ struct Template {
     usable: bool,
     /// The number of agents that use it.
     uses: usize,
-    /// `true` if it is a prompt that says the same in every context, once somebody asks.
-    is_constant: OnceLock<bool>,
 }
 
 /// Asks for a template of a profile, ready to be evaluated: that takes ten times the text.
@@ -294,7 +295,7 @@ impl Engine {
         } else {
             BTreeSet::new()
         };
-        let reads_prompt = reads.contains("system_prompt") || reads.contains(ALL_OF_CTX);
+        let reads_prompt = can_read_prompt(&reads);
         self.templates.push(Template {
             name,
             number,
@@ -303,7 +304,6 @@ impl Engine {
             reads_prompt,
             usable,
             uses: 1,
-            is_constant: OnceLock::new(),
         });
         self.by_span.insert(literal, id);
         self.by_file.entry(literal.file).or_default().push(id);
@@ -688,28 +688,6 @@ impl Engine {
         }
     }
 
-    /// Returns `true` if a prompt asks for nothing that differs between contexts: a setting of the
-    /// conversation, a folder or a file.
-    fn is_constant(&self, name: &Arc<str>) -> bool {
-        let mut is_constant = true;
-        self.follow(vec![name], &mut |_, analysis| {
-            let called = analysis
-                .calls
-                .iter()
-                .filter(|called| called.what == Callable::Function)
-                .map(|it| &it.name);
-            let mut asked = analysis
-                .variables
-                .iter()
-                .map(|(name, _)| name)
-                .chain(called);
-            // inja's `exists` looks up what its argument says.
-            is_constant = !asked.any(|name| name == "exists" || prompt::differs(name));
-            is_constant
-        });
-        is_constant
-    }
-
     fn reads_of(&self, name: &Arc<str>) -> BTreeSet<String> {
         let Some(analysis) = self.analyses.get(name) else {
             return BTreeSet::new();
@@ -762,6 +740,8 @@ pub struct BodyInput<'a> {
     pub system_prompt: Option<&'a str>,
     /// The rule of the wire format for tool ids.
     pub ids: IdRule,
+    /// The output that may be kept for others; `None` if nothing may.
+    pub(crate) keep: Option<Keep>,
 }
 
 impl BodyInput<'_> {
@@ -786,15 +766,6 @@ impl Renderer<'_> {
         self.engine.templates[id.0 as usize].reads_prompt
     }
 
-    /// Returns `true` if a prompt says the same in every context, if it takes no more steps than it
-    /// may there.
-    pub(crate) fn is_constant(&self, id: TemplateId) -> bool {
-        let template = &self.engine.templates[id.0 as usize];
-        *template
-            .is_constant
-            .get_or_init(|| self.engine.is_constant(&template.name))
-    }
-
     /// The units of work that steps of a template may cost.
     pub(crate) fn most_for_steps(&self) -> u64 {
         self.fuel * account::STEP
@@ -802,12 +773,27 @@ impl Renderer<'_> {
 
     /// Renders a template of a body.
     pub fn body(&self, sources: &Sources, id: TemplateId, input: &BodyInput<'_>) -> Rendered {
-        let watch = Steps::at_most(self.fuel);
-        let (output, spent) = self.run(id, input.variables(), None, watch);
+        let library = BodyLibrary {
+            engine: self.engine,
+            input,
+            // What a template of several agents gives is kept as a whole.
+            keep: input.keep.filter(|_| !self.is_shared(id)),
+            fuel: self.fuel,
+            left_out: LeftOut::default(),
+        };
+        let watch = (Steps::at_most(self.fuel), &library.left_out);
+        let (output, spent) = self.run_with(&library, id, input.variables(), None, watch);
+        if library.left_out.was_asked_for() {
+            let alone = BodyInput {
+                keep: None,
+                ..*input
+            };
+            return self.body(sources, id, &alone);
+        }
         self.rendered(
             sources,
             id,
-            output.watch.taken(),
+            output.watch.0.taken(),
             (output.text.text, output.outcome),
             spent,
         )
@@ -835,17 +821,27 @@ impl Renderer<'_> {
         (rendered, hole.was_looked_at())
     }
 
-    /// Renders a system prompt.
-    pub fn prompt(&self, sources: &Sources, id: TemplateId, scope: &Arc<PromptScope>) -> Rendered {
+    /// Renders a system prompt, and says whether it is the same in every context in which it may
+    /// take so many steps: it asked for no setting of the conversation, no folder and no file.
+    pub fn prompt(
+        &self,
+        sources: &Sources,
+        id: TemplateId,
+        scope: &Arc<PromptScope>,
+    ) -> (Rendered, bool) {
         let variables = scope.variables(self.engine.dialect);
-        let (output, spent) = self.run(id, variables, None, Steps::at_most(self.fuel));
-        self.rendered(
+        let watch = (Steps::at_most(self.fuel), Asked::default());
+        let (output, spent) = self.run(id, variables, None, watch);
+        let (steps, asked) = output.watch;
+        let rendered = self.rendered(
             sources,
             id,
-            output.watch.taken(),
+            steps.taken(),
             (output.text.text, output.outcome),
             spent,
-        )
+        );
+        let differs = asked.names.iter().any(|name| prompt::differs(name));
+        (rendered, !differs)
     }
 
     /// Returns who wrote a range of what a template gave.
@@ -893,9 +889,21 @@ impl Renderer<'_> {
         prompt: Option<Arc<rope::Told>>,
         watch: W,
     ) -> (Output<W>, u64) {
+        self.run_with(self.engine, id, data, prompt, watch)
+    }
+
+    /// The same with partials of a library.
+    fn run_with<W: Watch>(
+        &self,
+        library: &dyn eval::Library,
+        id: TemplateId,
+        data: Vec<(Arc<str>, Value)>,
+        prompt: Option<Arc<rope::Told>>,
+        watch: W,
+    ) -> (Output<W>, u64) {
         let tree = self.engine.tree(id);
         let input = Input {
-            library: self.engine,
+            library,
             globals: &self.engine.globals,
             data,
             prompt,
@@ -933,6 +941,11 @@ fn environment() -> Environment<'static> {
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment
+}
+
+/// Returns `true` if the system prompt is among the members of `ctx` that are read.
+fn can_read_prompt(reads: &BTreeSet<String>) -> bool {
+    reads.contains("system_prompt") || reads.contains(ALL_OF_CTX)
 }
 
 /// Returns how templates are written: inja keeps the line end at the end of one.

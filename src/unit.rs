@@ -20,7 +20,7 @@ mod splices;
 pub(crate) use body::Made;
 pub use body::{Body, Splice};
 pub(crate) use costed::Costed;
-pub(crate) use members::{Check, CheckId, MemberRef, Sameness, Texts};
+pub(crate) use members::{Check, CheckId, MemberRef, Sameness};
 pub use plan::{KeyOrValue, Plan};
 pub use prompt::SystemPrompt;
 pub(crate) use prompt::stand_in;

@@ -220,10 +220,8 @@ impl<'a> Live<'a> {
             return Ok(Arc::from(""));
         };
         let scope = environment.scope(&self.compiler.repo, self.plan.profile.profile.layer);
-        let text = renderer
-            .prompt(self.compiler.sources(), template, &scope)
-            .text?;
-        Ok(Arc::from(text.trim()))
+        let (prompt, _) = renderer.prompt(self.compiler.sources(), template, &scope);
+        Ok(Arc::from(prompt.text?.trim()))
     }
 
     /// Does some work with the request for a conversation.

@@ -120,7 +120,7 @@ fn texts(
     }
     let mut cost = 0_u64;
     let texts = scopes.map(|scope: &Arc<PromptScope>| {
-        let prompt = renderer.prompt(compiler.sources(), template, scope);
+        let (prompt, _) = renderer.prompt(compiler.sources(), template, scope);
         cost = cost.saturating_add(prompt.cost);
         prompt.text.map(|text| Arc::from(text.trim()))
     });

@@ -61,6 +61,7 @@ mod objects;
 mod differential;
 mod variables;
 mod watch;
+mod asked;
 mod charge;
 mod hole;
 mod operators;
@@ -71,6 +72,7 @@ mod reads;
 mod statements;
 mod trace;
 
+pub(super) use asked::Asked;
 pub(super) use charge::Steps;
 pub(crate) use decisions::DecisionKind;
 pub(super) use decisions::{Decision, Need};
@@ -83,14 +85,16 @@ pub(super) use ran::Ran;
 pub(super) use reads::Reads;
 pub(super) use trace::{Frame, Trace};
 pub(super) use tree::{Place, Template};
-pub(super) use value::{Absent, AbsentKind, Arguments, Native, Origin, Tracked, of_data, told_as};
+pub(super) use value::{
+    Absent, AbsentKind, Arguments, Names, Native, Origin, Tracked, of_data, told_as,
+};
 pub(super) use watch::Watch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use foldhash::HashMap;
-use minijinja::{State, Value};
+use minijinja::{Error, State, Value};
 
 use super::MAX_OUTPUT as MAX_TEXT;
 use super::rope::Told;
@@ -127,6 +131,22 @@ pub(super) struct Step {
 pub(super) trait Library {
     /// Returns the template that a name in an include leads to.
     fn find(&self, name: &str) -> Option<&Template>;
+
+    /// Returns what a partial writes where a template includes it that has set some names, and the
+    /// steps that this takes, if that is known.
+    ///
+    /// # Errors
+    ///
+    /// If the work that it takes is too much.
+    fn known(&self, _name: &str, _template: &dyn Names) -> Result<Option<Known>, Error> {
+        Ok(None)
+    }
+}
+
+/// The text of a partial, known beforehand.
+pub(super) struct Known {
+    pub(super) text: Arc<str>,
+    pub(super) steps: u64,
 }
 
 /// The input of an evaluation.
@@ -190,6 +210,7 @@ pub(super) fn run<'e, W: Watch>(
     let outcome = eval
         .template(template)
         .map_err(|failure| eval.with_object(failure));
+    eval.watch.ended(&mut eval.variables.set_here());
     let text = match eval.out.into_iter().next() {
         Some(Sink::Text(text)) => text,
         _ => Told::new(W::FOLLOWS),

@@ -177,7 +177,9 @@ const VARIABLES: [&str; 5] = ["language", "project_name", "_p", "_c", "_h"];
 /// Returns `true` if what a name stands for differs between conversations, or may change while a
 /// program runs.
 pub(super) fn differs(name: &str) -> bool {
-    VARIABLES.contains(&name)
+    // inja's `exists` looks up what its argument says.
+    name == "exists"
+        || VARIABLES.contains(&name)
         || OWN_FUNCTIONS
             .iter()
             .any(|(known, function)| *known == name && function.looks_at_files())

@@ -1,55 +1,19 @@
 //! Members of a body that are put together from what several templates give, or from one and what
 //! is around it.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value};
 
 use super::members::{Member, Shared};
 use super::plan::Part;
-use crate::memory::{Identity, Memory, Question};
-
-/// Asks for a member of a plan, by what its templates gave that other bodies hold too.
-#[derive(PartialEq, Eq, Hash)]
-struct AssembledOf {
-    plan: Identity,
-    name: Arc<str>,
-    given: Vec<Option<Identity>>,
-}
-
-impl Question for AssembledOf {
-    type Answer = Arc<Shared>;
-
-    fn weight(&self, answer: &Arc<Shared>) -> usize {
-        2 * answer.weight()
-    }
-}
+use crate::memory::Memory;
 
 /// Returns a member of a plan with what its templates gave, in order.
-pub(super) fn assemble(
-    (plan, name): (Identity, &Arc<str>),
-    part: &Part,
-    given: Vec<Option<Member>>,
-    memory: Option<&Memory>,
-) -> Member {
-    match memory.filter(|_| given.iter().flatten().all(Member::is_shared)) {
-        Some(memory) => {
-            let ids = given
-                .iter()
-                .map(|given| given.as_ref().and_then(Member::id))
-                .collect();
-            let asked = AssembledOf {
-                plan,
-                name: Arc::clone(name),
-                given: ids,
-            };
-            Member::Shared(memory.ask(asked, || {
-                Arc::new(Shared::new(
-                    part.value(&mut given.into_iter()).unwrap_or_default(),
-                ))
-            }))
-        }
-        None => Member::Own(part.value(&mut given.into_iter()).unwrap_or_default()),
+pub(super) fn assemble(part: &Part, given: Vec<Option<Member>>, memory: Option<&Memory>) -> Member {
+    let memory = memory.filter(|_| given.iter().flatten().all(Member::is_shared));
+    let value = part.value(&mut given.into_iter()).unwrap_or_default();
+    match memory {
+        Some(memory) => Member::Shared(Shared::same(value, memory)),
+        None => Member::Own(value),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::memory::{Identity, Memory, Question};
 use crate::provider::{Tools, WireFormat, rules as provider_rules, with_own_tools};
 use crate::render::coverage::Runs;
 use crate::render::{
-    ACCOUNT_LIMIT, BodyInput, DataRead, Renderer, TemplateId, rules as render_rules,
+    ACCOUNT_LIMIT, BodyInput, DataRead, Keep, Renderer, TemplateId, rules as render_rules,
 };
 use crate::source::{Sources, Span};
 
@@ -161,7 +161,11 @@ impl Plan<'_> {
                 };
             }
         };
-        let input = self.input(request, system_prompt.as_ref());
+        let with_prompt = system_prompt.is_none() || !self.has_own_prompt(renderer);
+        let input = BodyInput {
+            keep: request.memory.map(|_| Keep { with_prompt }),
+            ..self.input(request, system_prompt.as_ref())
+        };
         let mut assembly = BodyBuilder {
             plan: self,
             sources,
@@ -320,11 +324,9 @@ impl Plan<'_> {
                 cost: 0,
             },
             Some(template) => {
-                let own = self.known_prompts.own(
-                    renderer.is_constant(template),
-                    renderer.most_for_steps(),
-                    || renderer.prompt(sources, template, request.scope),
-                );
+                let own = self.known_prompts.own(renderer.most_for_steps(), || {
+                    renderer.prompt(sources, template, request.scope)
+                });
                 own.map(|text| text.map(|own| whole(Some(&own))))
             }
         };
@@ -353,6 +355,7 @@ impl Plan<'_> {
             context: request.conversation.data(self.api),
             system_prompt: system_prompt.map(SystemPrompt::as_str),
             ids: self.wire.ids(),
+            keep: None,
         }
     }
 
@@ -518,7 +521,7 @@ impl BodyBuilder<'_> {
             let member = match part {
                 Part::Member(shared) => Some(Member::Shared(Arc::clone(shared))),
                 Part::Template(template, literal) => self.template(*template, *literal, at()),
-                part => Some(self.assembled(key, part, &at())),
+                part => Some(self.assembled(part, &at())),
             };
             if let Some(member) = member {
                 members.add(Arc::clone(key), member);
@@ -528,11 +531,11 @@ impl BodyBuilder<'_> {
     }
 
     /// The value of a member with templates in it.
-    fn assembled(&mut self, name: &Arc<str>, part: &Part, at: &Pointer) -> Member {
+    fn assembled(&mut self, part: &Part, at: &Pointer) -> Member {
         let mut given = Vec::new();
         self.give(part, at, &mut given);
         let memory = self.request.memory.map(|memory| &**memory);
-        let member = assemble((self.plan.id, name), part, given, memory);
+        let member = assemble(part, given, memory);
         if let Member::Shared(shared) = &member {
             self.weight += shared.weight();
         }

@@ -13,7 +13,6 @@ use super::prompt::SystemPrompt;
 use crate::json::{self, JsonError};
 use crate::memory::{Identity, Memory, Question};
 use crate::provider::{CacheMark, CachePlace, CachePlan, CacheTtl, Cacheable, add_cache_control};
-pub(crate) use hollow::Texts;
 use hollow::{Holes, Spliced};
 
 /// The members of a body, in order.
@@ -79,8 +78,6 @@ pub(crate) struct CheckId(pub(crate) u16);
 pub(crate) struct Check {
     pub(crate) id: CheckId,
     pub(crate) accepts: fn(&Value) -> bool,
-    /// The classes of its texts; `None` if they are not known.
-    pub(crate) texts: Option<Texts>,
 }
 
 /// Asks for the value of a text that a template wrote.
@@ -202,9 +199,6 @@ impl<'b> MemberRef<'b> {
                 .ask(IsAccepted(shared.id, check.id), || {
                     (check.accepts)(&shared.value)
                 }),
-            (Held::Member(Member::Spliced(spliced)), Some(memory)) => {
-                spliced.is_accepted(check, memory)
-            }
             _ => (check.accepts)(self.value()),
         }
     }

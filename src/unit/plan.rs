@@ -10,7 +10,7 @@ use super::splices::SpliceIndex;
 use crate::conversation::TaskKind;
 use crate::diag::{Diagnostic, Severity, Suggestions, is_misspelling, listed};
 use crate::json::{self, Pointer};
-use crate::memory::{Identity, Memory};
+use crate::memory::Memory;
 use crate::provider::{
     ApiHeaders, Breakpoint, CachePlan, CacheTtl, Capability, ClientApi, MODEL_PLACEHOLDER,
     RequestLine, Server, UrlParts, WireFormat, request_line, rules as provider_rules,
@@ -42,8 +42,6 @@ pub struct Plan<'r> {
     pub(super) with_tools: bool,
     pub(super) cache: Option<CachePlan>,
     pub(super) known_prompts: KnownPrompts,
-    /// Tells it apart in questions.
-    pub(super) id: Identity,
 }
 
 /// The part of a member that a place is asked for.
@@ -185,7 +183,7 @@ impl<'r> Plan<'r> {
         };
         let with_tools = profile.is_on("enable_tools");
         let cache = cache_plan(&profile, wire);
-        let (known_prompts, id) = (KnownPrompts::default(), Identity::new());
+        let known_prompts = KnownPrompts::default();
         Some(Plan {
             profile,
             instance,
@@ -200,7 +198,6 @@ impl<'r> Plan<'r> {
             with_tools,
             cache,
             known_prompts,
-            id,
         })
     }
 

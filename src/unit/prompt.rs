@@ -125,20 +125,16 @@ struct Constant {
 type OwnPart = Costed<Result<String, Box<Diagnostic>>>;
 
 impl KnownPrompts {
-    /// The agent's own part, rendered once if it is constant. `most` is what its steps may cost.
-    pub(super) fn own(
-        &self,
-        is_constant: bool,
-        most: u64,
-        render: impl FnOnce() -> Rendered,
-    ) -> OwnPart {
+    /// The agent's own part, rendered once if it is constant: `render` says whether it is. `most`
+    /// is what its steps may cost.
+    pub(super) fn own(&self, most: u64, render: impl FnOnce() -> (Rendered, bool)) -> OwnPart {
         if let Some(known) = self.constant.get().filter(|known| known.steps < most) {
             return Costed {
                 result: Ok(known.text.clone()),
                 cost: known.cost,
             };
         }
-        let Rendered { text, cost, steps } = render();
+        let (Rendered { text, cost, steps }, is_constant) = render();
         if let (true, Ok(text)) = (is_constant, &text) {
             self.constant.get_or_init(|| Constant {
                 text: text.clone(),

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::unit::{Check, CheckId, MemberRef, Texts};
+use crate::unit::{Check, CheckId, MemberRef};
 
 /// A bundled schema, taken apart: one check for each member of a body.
 pub(super) struct Bundled {

@@ -393,13 +393,9 @@ impl Places<'_> {
         renderer: &Renderer<'_>,
     ) -> Option<Vec<Written>> {
         let (template, sources) = (self.plan.surroundings?, self.compiler.sources());
-        let whole = renderer
-            .prompt(sources, template, scope)
-            .text
-            .ok()
-            .filter(|whole| whole.trim() == text)?;
-        let lead = whole.len() - whole.trim_start().len();
         let recording = renderer.record_prompt(template, scope);
+        let whole = Some(recording.text()).filter(|whole| whole.trim() == text)?;
+        let lead = whole.len() - whole.trim_start().len();
         let range = lead + bytes.start..lead + bytes.end.min(text.len());
         Some(recording.written(&self.compiler.engine, sources, range))
     }

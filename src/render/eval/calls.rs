@@ -59,6 +59,7 @@ impl Named {
 impl<'e, W: Watch> Eval<'e, W> {
     /// Declares a macro, and returns it as a value.
     pub(super) fn declare(&mut self, node: &'e Macro) -> Tracked {
+        node.enclosed.iter().for_each(|name| self.note_name(name));
         let enclosed = self.variables.enclose(&node.enclosed);
         let number = self.macros.len();
         self.macros.push(Declared {
@@ -83,6 +84,7 @@ impl<'e, W: Watch> Eval<'e, W> {
                 if &**name == "super" {
                     return self.call_super(&arguments, call.at);
                 }
+                self.note_name(name);
                 let Some(function) = self.variables.get(name) else {
                     let error =
                         Error::new(ErrorKind::UnknownFunction, format!("{name} is unknown"));

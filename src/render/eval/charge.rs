@@ -21,16 +21,24 @@ impl Steps {
     pub(in super::super) fn taken(&self) -> u64 {
         self.taken
     }
+
+    fn add(&mut self, steps: u64) -> Result<(), Error> {
+        self.taken = self.taken.saturating_add(steps);
+        match self.taken > self.most {
+            true => Err(Error::from(ErrorKind::OutOfFuel)),
+            false => Ok(()),
+        }
+    }
 }
 
 impl Watch for Steps {
     const FOLLOWS: bool = false;
 
     fn step(&mut self) -> Result<(), Error> {
-        self.taken += 1;
-        match self.taken > self.most {
-            true => Err(Error::from(ErrorKind::OutOfFuel)),
-            false => Ok(()),
-        }
+        self.add(1)
+    }
+
+    fn steps(&mut self, count: u64) -> Result<(), Error> {
+        self.add(count)
     }
 }

@@ -102,7 +102,8 @@ impl<'e, W: Watch> Eval<'e, W> {
         }
     }
 
-    fn variable(&self, name: &str, at: Place) -> Tracked {
+    fn variable(&mut self, name: &str, at: Place) -> Tracked {
+        self.note_name(name);
         let found = self.variables.get(name);
         let found = found.unwrap_or_default();
         match (&found.origin, found.value.is_undefined()) {
@@ -111,7 +112,14 @@ impl<'e, W: Watch> Eval<'e, W> {
         }
     }
 
-    fn folder(&self, name: &str, at: Place) -> Tracked {
+    /// Tells the watch that a variable is asked for.
+    pub(super) fn note_name(&mut self, name: &str) {
+        let variables = &self.variables;
+        self.watch
+            .asked(name, &|| variables.set_value(name).is_some());
+    }
+
+    fn folder(&mut self, name: &str, at: Place) -> Tracked {
         let found = self.variable(name, at);
         let Some(text) = found.value.as_str().filter(|_| W::FOLLOWS) else {
             return found;

@@ -560,6 +560,18 @@ impl<'e, W: Watch> Eval<'e, W> {
         [at, inner]: [Place; 2],
     ) -> Outcome<()> {
         let named = self.value(name)?;
+        if !W::FOLLOWS
+            && self.is_outermost()
+            && let Some(text) = named.value.as_str()
+        {
+            let known = self.library.known(text, &self.variables);
+            if let Some(known) = known.map_err(|error| Failure::at(at, error))? {
+                self.watch
+                    .steps(known.steps)
+                    .map_err(|error| Failure::at(at, error))?;
+                return self.write_text(&known.text, at);
+            }
+        }
         let include = Entrance {
             step: Step {
                 scope: Scope::Include,
@@ -568,6 +580,11 @@ impl<'e, W: Watch> Eval<'e, W> {
             inner,
         };
         self.included(&named, name.at, ignore_missing, include)
+    }
+
+    /// Returns `true` outside loops, macros and blocks.
+    fn is_outermost(&self) -> bool {
+        self.variables.is_outermost() && self.blocks.is_empty() && self.parent.is_none()
     }
 
     /// Runs the first template that there is of those that a value names.

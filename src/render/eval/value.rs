@@ -233,6 +233,11 @@ impl Arguments {
 pub(in super::super) trait Names {
     /// Returns the value of a variable, if there is one of that name.
     fn lookup(&self, name: &str) -> Option<Value>;
+
+    /// Returns the value of a variable, if a template has set one of that name.
+    fn lookup_set(&self, _name: &str) -> Option<Value> {
+        None
+    }
 }
 
 /// A call of a filter, a test or a function of ours.

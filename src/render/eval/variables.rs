@@ -66,6 +66,14 @@ impl<'e> Variables<'e> {
 
     /// Returns the value of a variable.
     pub(super) fn get(&self, name: &str) -> Option<Tracked> {
+        let given = || self.data.iter().find(|(known, _)| **known == *name);
+        self.set_value(name)
+            .or_else(|| given().map(|(_, value)| value.clone()))
+            .or_else(|| self.globals.get(name).cloned().map(Tracked::plain))
+    }
+
+    /// Returns the value of a variable that templates set.
+    pub(super) fn set_value(&self, name: &str) -> Option<Tracked> {
         for scope in self.scopes.iter().rev() {
             if let Some(value) = find(&scope.locals, name) {
                 return Some(value.clone());
@@ -83,12 +91,20 @@ impl<'e> Variables<'e> {
                 return Some(value.clone());
             }
         }
-        let given = self
-            .data
-            .iter()
-            .find(|(known, _)| **known == *name)
-            .map(|(_, value)| value.clone());
-        given.or_else(|| self.globals.get(name).cloned().map(Tracked::plain))
+        None
+    }
+
+    /// Returns the names that are set in the outermost scope.
+    pub(super) fn set_here(&self) -> impl Iterator<Item = &str> {
+        self.scopes
+            .first()
+            .into_iter()
+            .flat_map(|scope| scope.locals.iter().map(|(name, _)| *name))
+    }
+
+    /// Returns `true` in the scope of the template itself.
+    pub(super) fn is_outermost(&self) -> bool {
+        self.outside + self.scopes.len() == 1
     }
 
     /// Assigns a variable of the innermost scope.
@@ -270,6 +286,10 @@ pub(super) struct Outside<'e> {
 impl Names for Variables<'_> {
     fn lookup(&self, name: &str) -> Option<Value> {
         self.get(name).map(|found| found.value)
+    }
+
+    fn lookup_set(&self, name: &str) -> Option<Value> {
+        self.set_value(name).map(|found| found.value)
     }
 }
 

@@ -40,6 +40,15 @@ pub(in super::super) trait Watch {
         Ok(())
     }
 
+    /// Steps were taken by another render for this one.
+    ///
+    /// # Errors
+    ///
+    /// To end the render there.
+    fn steps(&mut self, _count: u64) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// A statement begins; the place is its tag, or its text.
     fn ran(&mut self, _at: Place) {}
 
@@ -66,6 +75,13 @@ pub(in super::super) trait Watch {
     /// A text was captured by a block whose tag is given.
     fn captured(&mut self, _text: &mut Told, _tag: Place) {}
 
+    /// A variable is asked for by its name; the question is whether the template, or something that
+    /// it includes, has set it.
+    fn asked(&mut self, _name: &str, _is_set: &dyn Fn() -> bool) {}
+
+    /// The render ends: these names are set.
+    fn ended(&mut self, _set: &mut dyn Iterator<Item = &str>) {}
+
     /// A value was taken out of an object or a list. It is reported where origins are followed.
     fn read(&mut self, _value: &Tracked, _at: Place) {}
 
@@ -86,6 +102,11 @@ impl<A: Watch, B: Watch> Watch for (A, B) {
     fn step(&mut self) -> Result<(), Error> {
         self.0.step()?;
         self.1.step()
+    }
+
+    fn steps(&mut self, count: u64) -> Result<(), Error> {
+        self.0.steps(count)?;
+        self.1.steps(count)
     }
 
     fn ran(&mut self, at: Place) {
@@ -125,6 +146,17 @@ impl<A: Watch, B: Watch> Watch for (A, B) {
     fn captured(&mut self, text: &mut Told, tag: Place) {
         self.0.captured(text, tag);
         self.1.captured(text, tag);
+    }
+
+    fn asked(&mut self, name: &str, is_set: &dyn Fn() -> bool) {
+        self.0.asked(name, is_set);
+        self.1.asked(name, is_set);
+    }
+
+    fn ended(&mut self, set: &mut dyn Iterator<Item = &str>) {
+        let set: Vec<&str> = set.collect();
+        self.0.ended(&mut set.iter().copied());
+        self.1.ended(&mut set.iter().copied());
     }
 
     fn read(&mut self, value: &Tracked, at: Place) {

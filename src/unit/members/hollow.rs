@@ -4,16 +4,14 @@
 //! A shared template is rendered once with a placeholder that nobody can know, and a body is that
 //! value with a prompt in its holes. It is rendered for each prompt instead if it looks at the
 //! placeholder, if a hole is only a part of a text, if the prompt could exceed a limit, or if
-//! something is wrong beside a hole. A check is asked again for prompts that its schema could tell
-//! from those that it accepted.
+//! something is wrong beside a hole.
 
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
 use super::super::prompt::{SystemPrompt, placeholder};
-use super::{Check, CheckId, Shared};
-use crate::memory::{Identity, Memory, Question};
+use super::Shared;
 
 /// Where a value has the system prompt of each body.
 #[derive(Debug)]
@@ -22,70 +20,6 @@ pub(super) struct Holes {
     texts: Vec<Vec<Box<str>>>,
     /// The ranges of the placeholder in the indented text, by their starts.
     cuts: OnceLock<Vec<usize>>,
-}
-
-/// The classes of texts that a check can tell apart: nothing else of a text has a part in its
-/// verdict.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Texts {
-    /// Texts that it compares with, sorted.
-    pub(crate) literals: &'static [&'static str],
-    /// Lengths that it compares with, in characters.
-    pub(crate) lengths: &'static [usize],
-    /// Patterns that a text may fit: at most 64.
-    pub(crate) patterns: &'static [fn(&str) -> bool],
-}
-
-/// The class of one text: those of one class are the same to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Class {
-    literal: Option<usize>,
-    /// Of the lengths, those that are reached, and those that are passed.
-    reached: usize,
-    passed: usize,
-    /// The patterns that fit, bit by bit.
-    patterns: u64,
-}
-
-/// Asks whether a check accepts a value with texts of some classes in its holes.
-#[derive(PartialEq, Eq, Hash)]
-struct IsAcceptedWith(Identity, CheckId, Vec<Class>);
-
-impl Question for IsAcceptedWith {
-    type Answer = bool;
-}
-
-/// Asks for the class of a system prompt.
-#[derive(PartialEq, Eq, Hash)]
-struct ClassOf(SystemPrompt, CheckId);
-
-impl Question for ClassOf {
-    type Answer = Class;
-
-    fn weight(&self, _: &Class) -> usize {
-        self.0.weight()
-    }
-}
-
-impl Texts {
-    fn class(&self, text: &str) -> Class {
-        let len = if self.lengths.is_empty() {
-            0
-        } else {
-            text.chars().count()
-        };
-        let fits = self
-            .patterns
-            .iter()
-            .enumerate()
-            .map(|(bit, fits)| u64::from(fits(text)) << bit);
-        Class {
-            literal: self.literals.binary_search(&text).ok(),
-            reached: self.lengths.iter().filter(|&&limit| len >= limit).count(),
-            passed: self.lengths.iter().filter(|&&limit| len > limit).count(),
-            patterns: fits.sum(),
-        }
-    }
 }
 
 impl Holes {
@@ -158,27 +92,6 @@ impl Spliced {
     /// About how many bytes it may hold that no other body does.
     pub(super) fn weight(&self) -> usize {
         self.shared.weight + self.shared.holes() * self.prompt.len()
-    }
-
-    /// Returns `true` if a check accepts the value: it does if it accepts one whose texts are the
-    /// same to it.
-    pub(super) fn is_accepted(&self, check: &Check, memory: &Memory) -> bool {
-        let accepts = || (check.accepts)(self.value());
-        let (Some(texts), Some(holes)) = (check.texts, &self.shared.holes) else {
-            return accepts();
-        };
-        let classes = holes
-            .texts
-            .iter()
-            .map(|pieces| match pieces.as_slice() {
-                [before, behind] if before.is_empty() && behind.is_empty() => memory
-                    .ask(ClassOf(self.prompt.clone(), check.id), || {
-                        texts.class(&self.prompt)
-                    }),
-                pieces => texts.class(&pieces.join(self.prompt.as_str())),
-            })
-            .collect();
-        memory.ask(IsAcceptedWith(self.shared.id, check.id, classes), accepts)
     }
 
     /// The text of the value, indented as a member of a body.

@@ -1,0 +1,28 @@
+//! Notes the names that a render asks for and does not set itself, and those that it sets: what it
+//! writes depends on the first alone.
+
+use std::sync::Arc;
+
+use super::watch::Watch;
+
+/// The names, each once.
+#[derive(Debug, Default)]
+pub(in super::super) struct Asked {
+    pub(in super::super) names: Vec<Arc<str>>,
+    /// Those that are set where it ends.
+    pub(in super::super) set: Vec<Arc<str>>,
+}
+
+impl Watch for Asked {
+    const FOLLOWS: bool = false;
+
+    fn asked(&mut self, name: &str, is_set: &dyn Fn() -> bool) {
+        if !self.names.iter().any(|known| **known == *name) && !is_set() {
+            self.names.push(Arc::from(name));
+        }
+    }
+
+    fn ended(&mut self, set: &mut dyn Iterator<Item = &str>) {
+        self.set = set.map(Arc::from).collect();
+    }
+}

@@ -1,0 +1,242 @@
+//! The outputs of partials, made once for a conversation: templates of a profile are often a line
+//! around what all others include.
+//!
+//! A partial is evaluated by itself, and watched: what it writes depends on the names that it asked
+//! for. These, with what the template set them to, are the key of its text. Where it is known, it
+//! is taken as it is, and what the partial took is charged again. The template then lacks what the
+//! partial set; one that asks for it is evaluated again without such texts.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use minijinja::{Error, Value};
+
+use super::eval::{self, Asked, Known, Library, Names, Steps, Template, Watch};
+use super::{BodyInput, Engine, IdRule, MAX_OUTPUT, account, can_read_prompt, includes};
+use crate::memory::{Identity, Question};
+
+/// The memory that holds a text, in bytes.
+const HOLDER: usize = 160;
+/// How often a partial is evaluated to learn which names it asks for.
+const ATTEMPTS: usize = 3;
+
+/// The rendered texts that may be kept.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Keep {
+    /// `true` if other agents may have the same system prompt.
+    pub(crate) with_prompt: bool,
+}
+
+/// Asks for the names that a partial was seen to ask for.
+#[derive(PartialEq, Eq, Hash)]
+struct NamesOf(Identity, u32);
+
+impl Question for NamesOf {
+    type Answer = Arc<[Arc<str>]>;
+}
+
+/// Asks for what a partial writes.
+#[derive(PartialEq, Eq, Hash)]
+struct TextOf {
+    engine: Identity,
+    /// The number of the partial.
+    partial: u32,
+    data: Identity,
+    ids: IdRule,
+    /// The system prompt, if the partial can see it.
+    prompt: Option<Arc<str>>,
+    /// The names that the partial may ask for.
+    names: Arc<[Arc<str>]>,
+    /// Those that the template set, with their values.
+    set: Vec<(Arc<str>, String)>,
+}
+
+impl Question for TextOf {
+    type Answer = Option<Arc<Text>>;
+
+    fn weight(&self, answer: &Self::Answer) -> usize {
+        let set: usize = self.set.iter().map(|(_, value)| value.len()).sum();
+        let prompt = self.prompt.as_ref().map_or(0, |prompt| prompt.len());
+        HOLDER + set + prompt + answer.as_ref().map_or(0, |text| text.written.len())
+    }
+}
+
+/// The output of a partial, and its cost.
+struct Text {
+    written: Arc<str>,
+    spent: u64,
+    steps: u64,
+    /// The names that it sets for what follows.
+    set: Vec<Arc<str>>,
+}
+
+/// Gives a template of a body the partials that it includes, and what is known of what they write.
+pub(super) struct BodyLibrary<'r> {
+    pub(super) engine: &'r Engine,
+    pub(super) input: &'r BodyInput<'r>,
+    pub(super) keep: Option<Keep>,
+    /// The steps that a partial may take.
+    pub(super) fuel: u64,
+    /// What the template lacks.
+    pub(super) left_out: LeftOut,
+}
+
+/// The names that partials would have set, had they been evaluated where they are included.
+#[derive(Default)]
+pub(super) struct LeftOut {
+    names: RefCell<Vec<Arc<str>>>,
+    was_asked_for: Cell<bool>,
+}
+
+impl LeftOut {
+    /// Returns `true` if the template asked for one of them.
+    pub(super) fn was_asked_for(&self) -> bool {
+        self.was_asked_for.get()
+    }
+}
+
+impl Watch for &LeftOut {
+    const FOLLOWS: bool = false;
+
+    fn asked(&mut self, name: &str, is_set: &dyn Fn() -> bool) {
+        let names = self.names.borrow();
+        // inja's `exists` looks up what its argument says.
+        if (names.iter().any(|it| **it == *name) || (name == "exists" && !names.is_empty()))
+            && !is_set()
+        {
+            self.was_asked_for.set(true);
+        }
+    }
+}
+
+impl Library for BodyLibrary<'_> {
+    fn find(&self, name: &str) -> Option<&Template> {
+        self.engine.find(name)
+    }
+
+    fn known(&self, name: &str, names: &dyn Names) -> Result<Option<Known>, Error> {
+        let Some(text) = self.text(name, names) else {
+            return Ok(None);
+        };
+        account::charge(text.spent)?;
+        let mut left_out = self.left_out.names.borrow_mut();
+        left_out.extend(text.set.iter().cloned());
+        Ok(Some(Known {
+            text: Arc::clone(&text.written),
+            steps: text.steps,
+        }))
+    }
+}
+
+impl BodyLibrary<'_> {
+    /// Returns what a partial writes where a template includes it; `None` if that depends on more
+    /// than a key can hold.
+    fn text(&self, name: &str, template: &dyn Names) -> Option<Arc<Text>> {
+        let (keep, partial) = (self.keep?, self.find(name)?);
+        let reads = self
+            .engine
+            .reads_of_partials
+            .get(includes::full_name(name).as_ref());
+        let prompt = self
+            .input
+            .system_prompt
+            .filter(|_| reads.is_none_or(can_read_prompt));
+        if prompt.is_some() && !keep.with_prompt {
+            return None;
+        }
+        let memory = &self.engine.memory;
+        let asked = |names: &Arc<[Arc<str>]>, set: &[(Arc<str>, Value)]| TextOf {
+            engine: self.engine.id,
+            partial: partial.number,
+            data: self.input.context.id(),
+            ids: self.input.ids,
+            prompt: prompt.map(Arc::from),
+            names: Arc::clone(names),
+            set: set
+                .iter()
+                .map(|(name, value)| (Arc::clone(name), format!("{value:?}")))
+                .collect(),
+        };
+        let names_of = || NamesOf(self.engine.id, partial.number);
+        let mut names = memory.recall(&names_of()).unwrap_or_default();
+        for _ in 0..ATTEMPTS {
+            let set = self.set(&names, template)?;
+            if let Some(known) = memory.recall(&asked(&names, &set)) {
+                return known.filter(|text| text.is_apart(template));
+            }
+            let (text, seen) = self.render(partial, set.clone());
+            let new = seen.into_iter().filter(|name| !names.contains(name));
+            let all: Arc<[Arc<str>]> = names.iter().cloned().chain(new).collect();
+            if all.len() > names.len() {
+                memory.note(names_of(), Arc::clone(&all));
+            }
+            // It did not know what the template set some of the names to that it asked for.
+            if self.set(&all, template)?.len() > set.len() {
+                names = all;
+                continue;
+            }
+            let text = text.map(Arc::new);
+            memory.note(asked(&all, &set), text.clone());
+            return text.filter(|text| text.is_apart(template));
+        }
+        None
+    }
+
+    /// Returns what a template set names to; `None` if something is no text or number, or missing
+    /// because another partial is known.
+    fn set(&self, names: &[Arc<str>], template: &dyn Names) -> Option<Vec<(Arc<str>, Value)>> {
+        let left_out = self.left_out.names.borrow();
+        let mut set = Vec::new();
+        for name in names {
+            match template.lookup_set(name) {
+                Some(value) if is_plain(&value) => set.push((Arc::clone(name), value)),
+                Some(_) => return None,
+                None if left_out.contains(name) || **name == *"exists" => return None,
+                None => {}
+            }
+        }
+        Some(set)
+    }
+
+    /// Returns what a partial writes by itself, and the names that it asks for; no text if it
+    /// fails.
+    fn render(
+        &self,
+        partial: &Template,
+        mut data: Vec<(Arc<str>, Value)>,
+    ) -> (Option<Text>, Vec<Arc<str>>) {
+        data.extend(self.input.variables());
+        let input = eval::Input {
+            library: self.engine,
+            globals: &self.engine.globals,
+            data,
+            prompt: None,
+            most: MAX_OUTPUT,
+        };
+        let watch = (Steps::at_most(self.fuel), Asked::default());
+        let state = self.engine.environment.empty_state();
+        let (output, spent) = account::metered(|| eval::run(partial, input, state, watch));
+        let (steps, asked) = output.watch;
+        let text = output.outcome.is_ok().then(|| Text {
+            written: output.text.text.into(),
+            spent,
+            steps: steps.taken(),
+            set: asked.set,
+        });
+        (text, asked.names)
+    }
+}
+
+impl Text {
+    /// Returns `true` if it sets nothing that a template has set.
+    fn is_apart(&self, template: &dyn Names) -> bool {
+        self.set
+            .iter()
+            .all(|name| template.lookup_set(name).is_none())
+    }
+}
+
+/// Returns what holds others may change, and is more than a key should be.
+fn is_plain(value: &Value) -> bool {
+    !value.is_undefined() && value.as_object().is_none() && !value.is_safe()
+}
