@@ -247,6 +247,20 @@ fn a_prompt_that_says_the_same_everywhere_has_the_steps_of_each_context() {
     );
 }
 
+/// Templates that see what a partial sets, before it, after it and through others, and partials
+/// that ask for a name only if another one is set.
+const SEEING: [&str; 9] = [
+    "{% include \"sets.jinja\" %}[{% include \"asks.jinja\" %}]",
+    "[{% include \"asks.jinja\" %}]{% include \"sets.jinja\" %}",
+    "{% set a = 1 %}[{% include \"asks.jinja\" %}]",
+    "{% set a = 1 %}{% set b = 2 %}[{% include \"asks.jinja\" %}]",
+    "{% set a = 1 %}{% set b = [2] %}[{% include \"asks.jinja\" %}]",
+    "{% include \"sets.jinja\" %}[{{ tojson(a) }}]",
+    "{% set a = 7 %}{% include \"sets.jinja\" %}[{{ tojson(a) }}]",
+    "{% include \"sets.jinja\" %}{% macro m() %}{{ tojson(a) }}{% endmacro %}[{{ m() }}]",
+    "{% include \"sets.jinja\" %}{% set a = 8 %}[{{ tojson(a) }}, {% include \"asks.jinja\" %}]",
+];
+
 #[test]
 fn what_partials_wrote_for_another_agent_costs_the_same() {
     let agents = [
@@ -287,9 +301,24 @@ fn what_partials_wrote_for_another_agent_costs_the_same() {
             format!("name = '{name}'\nextends = '{base}'\n[body]\n{body}"),
         )
     });
+    let seeing = SEEING.iter().enumerate().map(|(at, template)| {
+        (
+            format!("agents/seeing{at}.toml"),
+            format!("name = 's{at}'\nextends = 'OpenAI Chat'\n[body]\nmetadata = '{template}'"),
+        )
+    });
+    let agents: Vec<(String, String)> = agents.into_iter().chain(seeing).collect();
+    let partials = [
+        ("partials/sets.jinja", "{% set a = 5 %}{% set b = 6 %}"),
+        (
+            "partials/asks.jinja",
+            "{% if a is defined %}\"{{ a }} {{ b | default(0) }}\",{% endif %} {{ ctx.history | length }}",
+        ),
+    ];
     let files: Vec<(&str, &str)> = agents
         .iter()
         .map(|(path, text)| (path.as_str(), text.as_str()))
+        .chain(partials)
         .collect();
     let compiler = load(&files, None);
     let sources = &compiler.repo.sources;

@@ -17,6 +17,8 @@ use crate::memory::{Identity, Question};
 
 /// The memory that holds a text, in bytes.
 const HOLDER: usize = 160;
+/// The longest text in a key, in bytes: each include looks at all of it.
+const LONGEST: usize = 16 * 1024;
 /// How often a partial is evaluated to learn which names it asks for.
 const ATTEMPTS: usize = 3;
 
@@ -141,7 +143,7 @@ impl BodyLibrary<'_> {
             .input
             .system_prompt
             .filter(|_| reads.is_none_or(can_read_prompt));
-        if prompt.is_some() && !keep.with_prompt {
+        if prompt.is_some_and(|prompt| !keep.with_prompt || prompt.len() > LONGEST) {
             return None;
         }
         let memory = &self.engine.memory;
@@ -238,5 +240,8 @@ impl Text {
 
 /// Returns what holds others may change, and is more than a key should be.
 fn is_plain(value: &Value) -> bool {
-    !value.is_undefined() && value.as_object().is_none() && !value.is_safe()
+    !value.is_undefined()
+        && value.as_object().is_none()
+        && !value.is_safe()
+        && value.as_bytes().is_none_or(|text| text.len() <= LONGEST)
 }

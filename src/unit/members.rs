@@ -263,7 +263,7 @@ impl Shared {
 
     /// Returns how often each body has its system prompt in it.
     pub(super) fn holes(&self) -> usize {
-        self.holes.as_ref().map_or(0, Holes::count)
+        self.holes.as_ref().map_or(0, |holes| holes.count)
     }
 
     /// Its text, indented as a member of a body.

@@ -16,8 +16,8 @@ use super::Shared;
 /// Where a value has the system prompt of each body.
 #[derive(Debug)]
 pub(super) struct Holes {
-    /// The texts with the prompt in them: what is between the prompts.
-    texts: Vec<Vec<Box<str>>>,
+    /// How often the prompt is in it.
+    pub(super) count: usize,
     /// The ranges of the placeholder in the indented text, by their starts.
     cuts: OnceLock<Vec<usize>>,
 }
@@ -25,30 +25,22 @@ pub(super) struct Holes {
 impl Holes {
     /// The holes of a value; `None` if there are none.
     pub(super) fn of(value: &Value) -> Option<Holes> {
-        let mut texts = Vec::new();
-        collect(value, &mut texts);
-        let holes = Holes {
-            texts,
+        let count = count(value);
+        (count > 0).then(|| Holes {
+            count,
             cuts: OnceLock::new(),
-        };
-        (!holes.texts.is_empty()).then_some(holes)
-    }
-
-    /// Returns how often the prompt is in it.
-    pub(super) fn count(&self) -> usize {
-        self.texts.iter().map(|pieces| pieces.len() - 1).sum()
+        })
     }
 }
 
-fn collect(value: &Value, texts: &mut Vec<Vec<Box<str>>>) {
+fn count(value: &Value) -> usize {
     match value {
-        Value::String(text) => {
-            let pieces = placeholder().split(text).into_iter();
-            texts.extend(pieces.map(|pieces| pieces.into_iter().map(Box::from).collect()));
-        }
-        Value::Array(elements) => elements.iter().for_each(|element| collect(element, texts)),
-        Value::Object(members) => members.values().for_each(|member| collect(member, texts)),
-        _ => {}
+        Value::String(text) => placeholder()
+            .split(text)
+            .map_or(0, |pieces| pieces.len() - 1),
+        Value::Array(elements) => elements.iter().map(count).sum(),
+        Value::Object(members) => members.values().map(count).sum(),
+        _ => 0,
     }
 }
 
