@@ -87,15 +87,20 @@ fn a_flat_folder_of_the_original_dialect_compiles_unmodified() {
     // All are true: tools are injected only where a conversation has some, Codestral takes no
     // images, Mistral refuses the order of roles, and the base's prompt loses its last line end.
     // These templates are older than documents and what providers say in their own form: messages
-    // of these alone are empty, or gone.
+    // of these alone are empty, or gone, as are turns of thinking alone, which Mistral's format
+    // refuses too.
     let expected = [
         "claude_base.toml:9 dialect/prompt-text",
+        "mistral_chat.toml:3 provider/other-format: `Relay Mistral` takes mistral-chat, and the inherited body is written for openai-chat",
         "openai_tools.toml:6 protocol/choice-without-tools: `parallel_tool_calls` is only taken together with `tools`",
         "partials/chat/image.jinja:1 protocol/model-media: codestral-latest takes no images",
         "partials/chat/messages.jinja:9 protocol/turn-order: a `system` message cannot follow a tool message",
         "partials/chat/messages.jinja:9 protocol/turn-order: a `system` message cannot follow an assistant message",
         "partials/chat/messages.jinja:12 protocol/prefill: the last message is the assistant's, and does not say that it is a prefix",
+        "partials/chat/messages.jinja:13 schema/invalid-value: `/messages/2/content` must not be empty",
+        "partials/chat/messages.jinja:25 protocol/orphan-result: the result of `call_x1` answers no call before it",
         "partials/claude_messages.jinja:6 schema/invalid-value: `/messages/0/content` must not be an empty list",
+        "partials/claude_messages.jinja:11 protocol/thinking-turn: the last block of an assistant message cannot be thinking",
         "partials/claude_messages.jinja:20 schema/invalid-value: `/messages/2/content` must not be an empty list",
         "partials/gemini_contents.jinja:3 schema/invalid-value: `/contents/2/parts` must not be an empty list",
         "partials/outline.jinja:4 dialect/loop-index",
