@@ -1716,6 +1716,8 @@ fn a_flat_folder_inside_another_repository_is_its_own_root() {
         "--allow",
         "schema/invalid-value",
         "--allow",
+        "provider/other-format",
+        "--allow",
         "flow/*",
     ];
     let run = reqc(&flat, &[&["check"][..], &allowed].concat());
