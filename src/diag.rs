@@ -470,6 +470,10 @@ impl Findings {
         &mut self,
         diagnostics: impl Iterator<Item = &'d Diagnostic>,
     ) {
+        let mut diagnostics = diagnostics.peekable();
+        if diagnostics.peek().is_none() {
+            return;
+        }
         let told: HashSet<(&str, Span)> = self
             .list
             .iter()

@@ -37,6 +37,7 @@ pub(crate) use account::LIMIT as ACCOUNT_LIMIT;
 pub use data::ContextData;
 pub use functions::IdRule;
 pub(crate) use included::Keep;
+pub(crate) use includes::full_name;
 pub use prompt::{Folders, PromptScope};
 pub use recording::{By, From as ComputedFrom, Step, StepKind, Written};
 pub(crate) use recording::{DataRead, Recording};
@@ -50,8 +51,7 @@ use foldhash::{HashMap, HashSet};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, UndefinedBehavior, Value};
 
-use crate::conversation::TEMPLATE_DATA;
-use crate::diag::{Diagnostic, Severity, Suggestions, did_you_mean, listed, nearest};
+use crate::diag::{Diagnostic, Severity, Suggestions, nearest};
 use crate::memory::{Identity, Memory, Question};
 use crate::panics::{Panic, caught};
 use crate::repo::{Dialect, Repo};
@@ -354,7 +354,7 @@ impl Engine {
                     return false;
                 };
                 *left = rest;
-                reached.extend(targets().map(|target| Arc::from(includes::full_name(target))));
+                reached.extend(targets().map(|target| Arc::from(full_name(target))));
                 true
             },
         );
@@ -559,11 +559,6 @@ impl Engine {
             is_guess,
             ..
         } = asked;
-        let members = TEMPLATE_DATA
-            .iter()
-            .find(|(known, _)| known == object)
-            .map(|(_, members)| *members);
-        let members = members.unwrap_or_default();
         let what = match *object {
             "ctx" => "`ctx` has".to_owned(),
             object => format!("no {object} has"),
@@ -578,10 +573,7 @@ impl Engine {
             self.span(sources, name, range.clone()),
             message,
         );
-        let finding = finding.help(
-            did_you_mean(member, members.iter().copied())
-                .unwrap_or_else(|| format!("it has {}", listed(members.iter().copied()))),
-        );
+        let finding = finding.help(errors::slip_help(member, object));
         if *is_guess {
             finding.at_most(Severity::Warning)
         } else {
@@ -715,9 +707,7 @@ impl Engine {
             }
             let targets = analysis.includes.iter().flat_map(|include| &include.names);
             pending.extend(
-                targets.filter_map(|target| {
-                    self.partial_names.get(includes::full_name(target).as_ref())
-                }),
+                targets.filter_map(|target| self.partial_names.get(full_name(target).as_ref())),
             );
         }
     }
@@ -729,7 +719,7 @@ impl Engine {
         let mut reads = analysis.reads.clone();
         let targets = analysis.includes.iter().flat_map(|include| &include.names);
         let included: BTreeSet<Arc<str>> = targets
-            .filter_map(|target| self.partial_names.get(includes::full_name(target).as_ref()))
+            .filter_map(|target| self.partial_names.get(full_name(target).as_ref()))
             .cloned()
             .collect();
         for partial in included {

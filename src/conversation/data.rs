@@ -48,6 +48,21 @@ pub(crate) const TEMPLATE_DATA: [(&str, &[&str]); 5] = [
     ),
 ];
 
+/// The lists of [`TEMPLATE_DATA`] that are never empty: normal form drops messages without content.
+pub(crate) const NEVER_EMPTY: [&str; 1] = ["content_blocks"];
+
+/// The lists of [`TEMPLATE_DATA`] that are missing where they would be empty.
+pub(crate) const MISSING_IF_EMPTY: [&str; 3] = ["images", "files_metadata", "tools"];
+
+/// Returns the members of a kind of object of [`TEMPLATE_DATA`]; none of another kind.
+pub(crate) fn members_of(object: &str) -> &'static [&'static str] {
+    TEMPLATE_DATA
+        .into_iter()
+        .find(|(known, _)| *known == object)
+        .map(|(_, members)| members)
+        .unwrap_or_default()
+}
+
 /// The values that template data is made of: those of JSON, or those of a template engine.
 pub(crate) trait DataValues {
     type Value;

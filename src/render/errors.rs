@@ -11,7 +11,7 @@ use super::prompt::Refusal;
 use super::slips::{self, Slip};
 use super::unclosed::{self, OpenTag, Unbalanced};
 use super::{Engine, TemplateKind, functions, rules};
-use crate::conversation::TEMPLATE_DATA;
+use crate::conversation::{TEMPLATE_DATA, members_of};
 use crate::diag::{Diagnostic, Rule, did_you_mean};
 use crate::repo::Dialect;
 use crate::source::{SourceText, Sources, Span};
@@ -441,11 +441,8 @@ pub(super) fn never_there(sources: &Sources, at: Span, kind: &'static str) -> Op
     let expression = sources.slice(at).trim();
     // The engine's range of a chain begins after its last index.
     let (holder, member) = member_of(expression).filter(|(holder, _)| begins_with_name(holder))?;
-    let known = TEMPLATE_DATA
-        .into_iter()
-        .find(|(known, _)| *known == kind)?;
     let message = format!("`{holder}` has no `{member}`");
-    let help = slip_help(&member, known);
+    let help = slip_help(&member, kind);
     Some(Diagnostic::new(&rules::UNDEFINED, at, message).help(help))
 }
 
@@ -487,38 +484,38 @@ fn absence(expression: &str, object: Option<&Value>, kind: TemplateKind) -> (Str
 /// this one never has, and asking for it first would only hide the slip.
 fn member_help(expression: &str, member: &str, object: Option<&Value>) -> String {
     let ask = || format!("if it may be absent, ask first: `{{% if {expression} is defined %}}`");
-    let Some((name, known)) = object.and_then(kind_of_object) else {
+    let Some(kind) = object.and_then(kind_of_object) else {
         // A member that some conversations have is not a slip.
         let is_known = members().any(|known| known == member);
         return did_you_mean(member, members())
             .filter(|_| !is_known)
             .unwrap_or_else(ask);
     };
-    if known.contains(&member) {
+    if members_of(kind).contains(&member) {
         return ask();
     }
-    slip_help(member, (name, known))
+    slip_help(member, kind)
 }
 
 /// Returns what to write instead of a member that no object of a kind has.
-fn slip_help(member: &str, (kind, known): (&str, &[&str])) -> String {
+pub(super) fn slip_help(member: &str, kind: &str) -> String {
+    let known = members_of(kind);
     did_you_mean(member, known.iter().copied()).unwrap_or_else(|| {
         let article = if kind == "ctx" { "" } else { "a " };
         format!("{article}{kind} has `{}`", known.join("`, `"))
     })
 }
 
-/// Returns what kind of template data an object is, and the members that such an object can have.
-fn kind_of_object(object: &Value) -> Option<(&'static str, &'static [&'static str])> {
-    let name = match () {
+/// Returns what kind of template data an object is.
+fn kind_of_object(object: &Value) -> Option<&'static str> {
+    Some(match () {
         () if has("history", object) => "ctx",
         () if has("role", object) && has("content_blocks", object) => "message",
         () if has("type", object) => "block",
         () if has("file_path", object) => "file",
         () if has("schema", object) && has("name", object) => "tool",
         () => return None,
-    };
-    TEMPLATE_DATA.into_iter().find(|(known, _)| *known == name)
+    })
 }
 
 fn has(member: &str, object: &Value) -> bool {

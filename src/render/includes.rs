@@ -18,7 +18,7 @@ use crate::repo::{PartialState, Repo};
 use crate::world::EntryKind;
 
 /// The name under which a partial is registered: with the `partials/` prefix.
-pub(super) fn full_name(name: &str) -> Cow<'_, str> {
+pub(crate) fn full_name(name: &str) -> Cow<'_, str> {
     match name.starts_with("partials/") || name.starts_with('\u{1}') {
         true => Cow::Borrowed(name),
         false => Cow::Owned(format!("partials/{name}")),

@@ -9,7 +9,8 @@ crate::diag::rules! {
          holds them and is not a template, write `{% raw %}\"…\"{% endraw %}`, with the quotes of JSON inside.";
     UNDEFINED = Error "template/undefined", "a template reads something that is not there",
         "Undefined values are strict: a misspelt `msg.contnet` is an error, not an empty string that a provider \
-         answers to.\n\n\
+         answers to. A member that no conversation has, and a name that no system prompt has, are found wherever they are written: \
+         also where no context comes to them.\n\n\
          For what may be absent, ask first:\n\n\
          * `{% if ctx.system_prompt is defined %}`\n\
          * `{% if existsIn(ctx, \"system_prompt\") %}`\n\n\

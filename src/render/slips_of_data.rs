@@ -14,14 +14,14 @@ use minijinja::machinery::ast::{
 
 use super::analyse::{literal_name, range};
 use super::parts;
-use crate::conversation::TEMPLATE_DATA;
+use crate::conversation::members_of;
 use crate::diag::nearest;
 
 /// A member that nothing can have.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Impossible {
     pub(super) range: Range<usize>,
-    /// The object that is asked, as [`TEMPLATE_DATA`] calls it.
+    /// The object that is asked, as `conversation::TEMPLATE_DATA` calls it.
     pub(super) object: &'static str,
     pub(super) member: String,
     /// `true` if the object is known by its usual name alone.
@@ -47,7 +47,7 @@ pub(super) struct Unescaped {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NeverThere {
     pub(super) range: Range<usize>,
-    /// The object that is read, as [`TEMPLATE_DATA`] calls it.
+    /// The object that is read, as `conversation::TEMPLATE_DATA` calls it.
     pub(super) object: &'static str,
     pub(super) member: String,
 }
@@ -109,11 +109,7 @@ impl Shape {
     }
 
     fn lacks(self, name: &str) -> bool {
-        let members = TEMPLATE_DATA
-            .iter()
-            .find(|(object, _)| *object == self.object)
-            .map(|(_, members)| *members);
-        let members = members.unwrap_or_default();
+        let members = members_of(self.object);
         let is_slip = || !self.is_guess || !nearest(name, members.iter().copied()).is_empty();
         !self.is_list && !members.contains(&name) && is_slip()
     }

@@ -1,13 +1,13 @@
 //! What a repository has and nothing uses: roles, partials, contexts, provider instances and bases.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
-
-use aho_corasick::AhoCorasick;
 
 use crate::compile::compiler::Compiler;
 use crate::compile::rules;
+use crate::conversation::TaskKind;
 use crate::diag::{Diagnostic, Severity};
+use crate::render::full_name;
 use crate::repo::{LayerKind, Repo};
 use crate::resolve::{Hierarchy, ProfileId};
 use crate::source::{FileId, SourceText, Span, Spanned};
@@ -104,65 +104,55 @@ fn instances(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     unused.map(|instance| finding(&instance.name)).collect()
 }
 
-/// Partials that neither a profile names nor a partial that is used. A name counts wherever it
-/// stands, also in a value that every profile replaces.
+/// Partials that neither a profile names nor a partial that is used. A name in quotes counts wherever
+/// it stands, also in a value that every profile replaces.
 fn partials(repo: &Repo) -> Vec<Diagnostic> {
-    let own: Vec<(&Arc<str>, FileId)> = repo
+    let mut unused: BTreeMap<&str, FileId> = repo
         .partials
         .iter()
         .filter(|(_, partial)| partial.layer == LayerKind::Own)
-        .map(|(name, partial)| (name, partial.file))
+        .map(|(name, partial)| (&**name, partial.file))
         .collect();
-    let names = own
-        .iter()
-        .map(|(name, _)| name.strip_prefix("partials/").unwrap_or(name));
-    let Ok(finder) = AhoCorasick::new(names) else {
-        return Vec::new();
-    };
-    let named_in = |file: FileId| -> BTreeSet<usize> {
-        finder
-            .find_overlapping_iter(repo.sources.get(file).text())
-            .map(|found| found.pattern().as_usize())
-            .collect()
-    };
     let profiles = repo.profiles.iter().filter(|it| it.layer == LayerKind::Own);
-    let mut next: Vec<usize> = profiles.flat_map(|it| named_in(it.file)).collect();
-    let mut used = BTreeSet::new();
-    while let Some(partial) = next.pop() {
-        if used.insert(partial) {
-            next.extend(named_in(own[partial].1));
+    let mut next: Vec<FileId> = profiles.map(|it| it.file).collect();
+    while let Some(file) = next.pop() {
+        if unused.is_empty() {
+            break;
         }
+        let text = repo.sources.get(file).text();
+        let quoted = text.split(['"', '\'', '\\']);
+        next.extend(quoted.filter_map(|name| unused.remove(&*full_name(name))));
     }
-    own.iter()
-        .enumerate()
-        .filter(|(number, _)| !used.contains(number))
-        .map(|(_, (name, file))| {
+    unused
+        .into_iter()
+        .map(|(name, file)| {
             let message = format!("nothing includes the partial `{name}`");
             let help = format!("remove the file, or write `{{% include \"{name}\" %}}`");
-            Diagnostic::new(&rules::UNUSED, Span::file_start(*file), message).help(help)
+            Diagnostic::new(&rules::UNUSED, Span::file_start(file), message).help(help)
         })
         .collect()
 }
 
 /// Contexts of a kind that no agent is of.
 fn contexts(compiler: &Compiler) -> Vec<Diagnostic> {
-    let kinds: HashSet<_> = compiler
-        .agents
-        .iter()
+    let contexts = compiler.contexts.iter().map(|loaded| &loaded.context);
+    let mut own = contexts
+        .filter(|context| context.layer == LayerKind::Own)
+        .peekable();
+    if own.peek().is_none() {
+        return Vec::new();
+    }
+    let agents = compiler.agents.iter();
+    let kinds: HashSet<TaskKind> = agents
         .filter_map(|(id, _)| compiler.plan(*id))
         .map(|plan| plan.kind)
         .collect();
-    compiler
-        .contexts
-        .iter()
-        .map(|loaded| &loaded.context)
-        .filter(|context| context.layer == LayerKind::Own && !kinds.contains(&context.kind()))
+    own.filter(|context| !kinds.contains(&context.kind()))
         .map(|context| {
-            let kind = context.kind();
             let message = format!("no agent is compiled in the context `{}`", context.name);
             let help = format!(
                 "remove the file, or write an agent for contexts of the kind `{}`",
-                kind.name()
+                context.kind().name()
             );
             Diagnostic::new(&rules::UNUSED, Span::file_start(context.file), message).help(help)
         })

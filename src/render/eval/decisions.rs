@@ -5,13 +5,8 @@ use super::tree::{
     Argument, Call, Callee, Emit, Expr, ExprKind, For, Macro, Place, Stmt, StmtKind, Target,
     Template,
 };
+use crate::conversation::{MISSING_IF_EMPTY, NEVER_EMPTY};
 use minijinja::machinery::ast::{BinOpKind, CompareOpKind};
-
-/// The members of messages that are never empty: normal form drops messages without content.
-const NEVER_EMPTY: [&str; 1] = ["content_blocks"];
-
-/// The lists that are missing where they would be empty, by the last word of their path.
-const MISSING_IF_EMPTY: [&str; 3] = ["images", "files_metadata", "tools"];
 
 /// The messages: no API takes a request without any.
 const MESSAGES: &str = "ctx.history";
