@@ -36,6 +36,11 @@ body_rule! {
         "https://github.com/openai/openai-openapi":
             "OpenAI: `MCPTool`, `FileSearchTool`, `ComputerUsePreviewTool`",
         "pkg:pypi/google-genai@3.4#types.py": "Gemini: `GoogleSearch`, `FileSearch`",
+        "anthropics/anthropic-sdk-csharp#255":
+            "Claude: *is defined but not referenced by any `mcp_toolset`*",
+        "https://platform.claude.com/docs/en/build-with-claude/claude-in-amazon-bedrock":
+            "Bedrock: which tools of the server it has",
+        "8monkey-ai/hebo-platform#451": "Bedrock: `web_search_20260209` is refused",
         "ag2ai/ag2#3145":
             "Gemini: *Please enable tool_config.include_server_side_tool_invocations*",
         "cloudwego/eino-ext#761": "Gemini: the same refusal",
@@ -93,6 +98,9 @@ fn anthropic<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found: &mut 
         deferred(tool, found);
         if !tool.is_function() {
             of_server(tool, found);
+            if subject.server == Server::Bedrock {
+                not_at_bedrock(tool, found);
+            }
         }
     }
     let is_deferred =
@@ -106,6 +114,21 @@ fn anthropic<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found: &mut 
         note.help("add a tool search tool, which is not deferred itself");
     }
     mcp_servers(subject, tools, found);
+}
+
+/// Tools that Anthropic's own server runs, and Bedrock's does not, by the beginning of their type.
+const NOT_AT_BEDROCK: [&str; 2] = ["web_search_", "web_fetch_"];
+
+fn not_at_bedrock<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
+    if NOT_AT_BEDROCK
+        .iter()
+        .any(|kind| tool.kind.starts_with(kind))
+    {
+        let message = format!("Bedrock has no `{}`", crate::text::cut(tool.kind, 60));
+        found
+            .at_member(tool.object, "type", message)
+            .help("leave the tool out, or offer a function of your own");
+    }
 }
 
 fn deferred<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
@@ -185,6 +208,9 @@ fn mcp_servers<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found: &mu
             .filter(|set| text(set.object, "mcp_server_name") == name)
             .count()
     };
+    // In the older form, each server has its tools without a toolset.
+    let needs_toolset = toolsets().next().is_some()
+        || subject.headers.has_beta("mcp-client-2025-11-20") == Some(true);
     for set in toolsets() {
         let name = text(set.object, "mcp_server_name");
         if !servers.iter().any(|server| text(server, "name") == name) {
@@ -209,7 +235,7 @@ fn mcp_servers<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found: &mu
             found
                 .at(server, "several `mcp_toolset` use this MCP server")
                 .help("keep one of them");
-        } else if toolsets().next().is_some() && of_server(name) == 0 {
+        } else if needs_toolset && of_server(name) == 0 {
             let note = found.at(server, "no `mcp_toolset` in `tools` uses this MCP server");
             note.help("add a toolset with its name as `mcp_server_name`, or leave out the server");
         }

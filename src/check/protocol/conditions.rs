@@ -84,11 +84,13 @@ pub(super) enum Test {
     IsNotZero,
     /// It is a number above this.
     IsAbove(i32),
+    /// It is a number above that of another member.
+    Exceeds(&'static str),
 }
 
 impl Condition {
     fn is_met(&self, subject: &Subject<'_>) -> bool {
-        self.1.is_met(self.value(subject))
+        self.1.is_met(self.value(subject), subject)
     }
 
     /// Returns where its value is, or would.
@@ -129,7 +131,7 @@ fn in_snake_case(camel: &str) -> String {
 }
 
 impl Test {
-    fn is_met(self, value: Option<&Value>) -> bool {
+    fn is_met(self, value: Option<&Value>, subject: &Subject<'_>) -> bool {
         let text = value.and_then(Value::as_str);
         match self {
             Test::Is => value.is_some(),
@@ -160,6 +162,13 @@ impl Test {
             Test::IsAbove(least) => value
                 .and_then(Value::as_f64)
                 .is_some_and(|number| number > f64::from(least)),
+            Test::Exceeds(other) => {
+                let number = value.and_then(Value::as_f64);
+                let limit = Condition(other, Test::Is).value(subject);
+                number
+                    .zip(limit.and_then(Value::as_f64))
+                    .is_some_and(|(number, limit)| number > limit)
+            }
         }
     }
 }

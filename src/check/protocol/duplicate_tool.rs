@@ -4,18 +4,20 @@ use std::collections::HashSet;
 
 use super::tools::tools;
 use super::{Found, Subject, body_rule};
-use crate::provider::WireFormat;
+use crate::provider::{Server, WireFormat};
 
 body_rule! {
     Error "protocol/duplicate-tool", "two tools have the same name",
-    "A call names its tool, so names are unique. Anthropic (*Tool names must be unique*, tools of the server included) and Gemini \
-     (*Duplicate function declaration found*) refuse the request; of other servers nothing is known, which is a warning. Functions \
+    "A call names its tool, so names are unique. Anthropic and DeepSeek (*Tool names must be unique*, tools of the server included) \
+     and Gemini (*Duplicate function declaration found*) refuse the request; of other servers nothing is known, which is a warning. Functions \
      in a namespace of the Responses API have names of their own.\n\n\
      * wrong: a tool `web_search` of your own beside Anthropic's `web_search_20260209`\n\
      * right: `search_wiki`",
     seen "2026-11" {
         "danny-avila/LibreChat#13162": "Claude: *tools: Tool names must be unique*",
         "microsoft/vscode#278073": "Claude: the same refusal",
+        "decolua/9router#3333": "DeepSeek: the same refusal, measured; Kimi, GLM and MiniMax take them",
+        "openakita/openakita#477": "DeepSeek: the same refusal",
     }
 }
 
@@ -26,8 +28,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_refused = match subject.wire {
         WireFormat::AnthropicMessages => subject.server.is_claude(),
         WireFormat::GoogleGenerateContent => true,
-        WireFormat::OpenAiChat
-        | WireFormat::OpenAiResponses
+        WireFormat::OpenAiChat => subject.server == Server::DeepSeek,
+        WireFormat::OpenAiResponses
         | WireFormat::MistralChat
         | WireFormat::MistralFim
         | WireFormat::OllamaChat

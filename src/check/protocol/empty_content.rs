@@ -29,6 +29,7 @@ body_rule! {
             "Gemini took an empty text",
         "pkg:github/vllm-project/vllm#vllm/entrypoints/openai/chat_completion/protocol.py":
             "vLLM: *`tools` must not be an empty array*",
+        "openclaw/openclaw#73688": "Z.ai: an assistant message without content",
         "continuedev/continue#11721": "the model answers nothing",
         "pkg:github/ollama/ollama@fb30760#server/routes.go":
             "Ollama loads the model and answers nothing",
@@ -76,7 +77,10 @@ fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         WireFormat::OpenAiChat => {
             empty_prompt(subject, found);
             no_tools(subject, found);
-            if matches!(subject.server, Server::XAi | Server::Moonshot) {
+            if matches!(
+                subject.server,
+                Server::XAi | Server::Moonshot | Server::ZAi
+            ) {
                 empty_text(subject, found);
             }
         }
@@ -138,10 +142,11 @@ fn empty_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Messages that say nothing, at xAI and Moonshot.
+/// Messages that say nothing, at xAI, Moonshot and Z.ai.
 fn empty_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let told = subject.history().entries.iter().filter(|entry| {
-        is_asked(entry.role) || entry.role == Role::Assistant && subject.server == Server::Moonshot
+        let is_told_of_model = matches!(subject.server, Server::Moonshot | Server::ZAi);
+        is_asked(entry.role) || entry.role == Role::Assistant && is_told_of_model
     });
     for entry in told {
         let is_empty = entry

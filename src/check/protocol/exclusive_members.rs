@@ -23,6 +23,8 @@ body_rule! {
         "agno-agi/agno#1065": "Groq: the same refusal",
         "https://developers.openai.com/api/docs/guides/predicted-outputs":
             "OpenAI: what is not supported with `prediction`",
+        "Agent-Field/agentfield#584":
+            "OpenAI: *'audio.format' does not support 'wav' when stream=true*",
         "https://docs.mistral.ai/capabilities/predicted-outputs":
             "Mistral: `n` is not supported with `prediction`",
         "https://developers.openai.com/api/docs/guides/background":
@@ -33,6 +35,8 @@ body_rule! {
         "presenton/presenton#184": "Qwen: JSON mode while it thinks",
         "bytedance/deer-flow#80": "Qwen: the same refusal",
         "HKUDS/nanobot#3939": "Kimi: `thinking` with `reasoning_effort`",
+        "pkg:github/vllm-project/vllm#vllm/sampling_params.py":
+            "vLLM: `min_tokens` above `max_tokens`, `stop` without `detokenize`",
     }
 }
 
@@ -64,6 +68,10 @@ combinations! {
     refused CHAT at [OpenAi]: ("frequency_penalty", IsAbove(0)) with ("prediction", Is);
         "`prediction` goes with no `frequency_penalty` above 0";
         "leave one of them out";
+
+    refused CHAT at [OpenAi]: ("audio.format", SaysNoneOf(&["pcm16"])) with ("stream", IsTrue);
+        "audio is streamed as `pcm16` only";
+        "set `format` to `pcm16`, or do not stream";
 
     warned MISTRAL: ("n", IsAbove(1)) with ("prediction", Is);
         "`prediction` goes with one answer only";
@@ -125,6 +133,18 @@ combinations! {
     refused CHAT at [Unknown]: ("structured_outputs.regex", Is) with ("structured_outputs.choice", Is);
         "`regex` and `choice` of `structured_outputs` exclude each other";
         "keep one of them";
+
+    refused CHAT at [Unknown]: ("stop", Holds) with ("detokenize", IsFalse);
+        "`stop` needs the text of the answer, and `detokenize` is `false`";
+        "leave `detokenize` out, or name tokens by `stop_token_ids`";
+
+    refused CHAT at [Unknown]: ("min_tokens", Exceeds("max_tokens")) with ("max_tokens", Is);
+        "`min_tokens` is above `max_tokens`";
+        "lower `min_tokens`, or raise `max_tokens`";
+
+    refused CHAT at [Unknown]: ("min_tokens", Exceeds("max_completion_tokens")) with ("max_completion_tokens", Is);
+        "`min_tokens` is above `max_completion_tokens`";
+        "lower `min_tokens`, or raise `max_completion_tokens`";
 
     refused CHAT at [LlamaCpp]: ("logprobs", IsTrue) with ("tools", Holds), ("stream", IsTrue);
         "`logprobs` cannot be streamed together with `tools`";

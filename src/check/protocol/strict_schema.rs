@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::schemas::{is_of_type, no_schemas, strict, visit};
+use super::tools::tools;
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
 use crate::json::kind_of;
@@ -16,7 +17,8 @@ body_rule! {
      | properties | all of them in `required`; an optional one is `[\"string\", \"null\"]` | may be optional |\n\
      | root | an object, without `anyOf` | an object |\n\
      | refused | `allOf`, `oneOf`, `not`, `if`, `patternProperties`, `uniqueItems` and others; members beside `$ref` | bounds of \
-     numbers, lengths of texts, `maxItems`, `minItems` over 1, `uniqueItems` |\n\n\
+     numbers, lengths of texts, `maxItems`, `minItems` over 1, `uniqueItems`, references in circles |\n\
+     | in a request | | 20 strict tools; in all strict schemas together 24 optional properties and 16 with `anyOf` or several types |\n\n\
      It holds for tools with `strict` and for formats of answers: `response_format` and `text.format` with `strict`, and each \
      `output_config.format`. Other servers ignore `strict`, or nothing is known of them.\n\n\
      * wrong: `{ \"type\": \"object\", \"properties\": { \"city\": { \"type\": \"string\" } } }`\n\
@@ -31,6 +33,10 @@ body_rule! {
         "bytedance/trae-agent#68": "OpenAI: an open object",
         "veryfront/veryfront-code#3921": "Claude: bounds of numbers",
         "ax-llm/ax#458": "Claude: the same refusal",
+        "elie222/inbox-zero#2323": "Claude: 24 optional properties",
+        "elizaOS/eliza#16499": "Claude: 20 strict tools",
+        "camel-ai/camel#4171": "Claude: all three limits",
+        "egonSchiele/agency-lang#487": "Claude: *Circular reference detected*",
     }
 }
 
@@ -86,12 +92,143 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             _,
         ) => return,
     };
-    for schema in strict(subject) {
+    let schemas = strict(subject);
+    if !is_openai {
+        limits(subject, &schemas, found);
+    }
+    for schema in schemas {
         if is_openai {
             check_root(schema, found);
+        } else {
+            check_references(schema, found);
         }
         visit(schema, &mut |inner| check_node(inner, is_openai, found));
     }
+}
+
+/// The most tools with `strict` in a request to Anthropic.
+const MOST_TOOLS: usize = 20;
+/// The most properties outside of `required`, in all strict schemas of a request together.
+const MOST_OPTIONAL: usize = 24;
+/// The most properties with `anyOf` or with several types, in all strict schemas together.
+const MOST_UNIONS: usize = 16;
+
+/// Finds what is too much for Anthropic in all strict schemas of a request together.
+fn limits<'b>(subject: &Subject<'b>, schemas: &[&'b Value], found: &mut Found<'b>) {
+    let tools = tools(subject);
+    if let Some(further) = tools.iter().filter(|tool| tool.is_strict()).nth(MOST_TOOLS) {
+        let message = format!("a request has at most {MOST_TOOLS} tools with `strict`");
+        found
+            .at_member(further.object, "strict", message)
+            .help("keep `strict` for the tools that need it");
+    }
+    let (mut optional, mut unions) = (Limit::of(MOST_OPTIONAL), Limit::of(MOST_UNIONS));
+    for schema in schemas {
+        visit(schema, &mut |inner| {
+            let required = elements(inner.get("required"));
+            let properties = inner.get("properties").and_then(Value::as_object);
+            for (name, property) in properties.into_iter().flatten() {
+                optional.count(property, !is_listed(name, required));
+                unions.count(property, is_union(property));
+            }
+        });
+    }
+    if let Some(further) = optional.first_beyond {
+        let message = format!(
+            "the strict schemas have {} optional properties together, and the API takes {MOST_OPTIONAL}",
+            optional.seen
+        );
+        found
+            .at(further, message)
+            .help("list more of them in `required`, or leave out `strict` at some tools");
+    }
+    if let Some(further) = unions.first_beyond {
+        let message = format!(
+            "the strict schemas have {} properties of several types together, and the API takes {MOST_UNIONS}",
+            unions.seen
+        );
+        found
+            .at(further, message)
+            .help("give properties one type, or leave out `strict` at some tools");
+    }
+}
+
+fn is_union(property: &Value) -> bool {
+    property.get("anyOf").is_some() || property.get("type").is_some_and(Value::is_array)
+}
+
+/// A count of schemas that must not pass a limit.
+struct Limit<'b> {
+    most: usize,
+    seen: usize,
+    first_beyond: Option<&'b Value>,
+}
+
+impl<'b> Limit<'b> {
+    fn of(most: usize) -> Limit<'b> {
+        Limit {
+            most,
+            seen: 0,
+            first_beyond: None,
+        }
+    }
+
+    fn count(&mut self, schema: &'b Value, counts: bool) {
+        self.seen += usize::from(counts);
+        if counts && self.seen == self.most + 1 {
+            self.first_beyond = Some(schema);
+        }
+    }
+}
+
+/// Finds references that Anthropic does not follow: to other documents, and in circles.
+fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
+    let mut is_told = false;
+    visit(root, &mut |inner| {
+        let Some(reference) = inner.get("$ref").and_then(Value::as_str) else {
+            return;
+        };
+        if !reference.starts_with('#') {
+            let note = found.at_member(
+                inner,
+                "$ref",
+                "a strict schema refers to itself only: this is another document",
+            );
+            note.help("put the schema below `$defs`, and write `#/$defs/NAME`");
+        } else if !is_told && leads_back(root, reference) {
+            is_told = true;
+            let note = found.at_member(
+                inner,
+                "$ref",
+                "a strict schema cannot contain itself, and this reference leads back to its own place",
+            );
+            note.help("write out as many levels as are needed, or leave out `strict`");
+        }
+    });
+}
+
+/// Returns `true` if what a reference refers to contains the reference again, directly or by others.
+fn leads_back(root: &Value, reference: &str) -> bool {
+    let mut followed: Vec<&str> = vec![reference];
+    let mut next = 0;
+    while let Some(target) = followed.get(next).map(|it| it.trim_start_matches('#')) {
+        next += 1;
+        let mut inner = Vec::new();
+        if let Some(target) = root.pointer(target) {
+            visit(target, &mut |schema| {
+                inner.extend(schema.get("$ref").and_then(Value::as_str));
+            });
+        }
+        if inner.contains(&reference) {
+            return true;
+        }
+        for other in inner {
+            if !followed.contains(&other) {
+                followed.push(other);
+            }
+        }
+    }
+    false
 }
 
 fn check_root<'b>(schema: &'b Value, found: &mut Found<'b>) {

@@ -19,7 +19,8 @@ body_rule! {
      list. Elsewhere, what is invalid is a warning\n\n\
      Ollama passes on types, items, descriptions, `enum`, `anyOf` and properties. It silently drops the rest, which is a \
      warning where it leaves open what a value is (`pattern`, `const`, `oneOf`, `allOf`, `$ref`); bounds are not told.\n\n\
-     Moonshot takes nothing beside `$ref`, and `type` in the schemas of `anyOf` and not beside it; both are warnings.\n\n\
+     Moonshot wants `\"type\": \"object\"` at the root, one schema as `items`, names in `required` that are properties, and references \
+     into `$defs`. It takes nothing beside `$ref`, and `type` in the schemas of `anyOf` and not beside it; both are warnings.\n\n\
      Gemini's `parameters` has a rule of its own, `protocol/schema-keyword`.\n\n\
      * wrong: `{ \"anyOf\": [{ \"required\": [\"path\"] }, { \"required\": [\"url\"] }], … }`\n\
      * right: `{ \"type\": \"object\", \"properties\": … }`, and which of them is wanted in the description",
@@ -27,6 +28,9 @@ body_rule! {
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
             "Mistral: a valid JSON Schema",
         "pkg:github/ollama/ollama@fb30760#api/types.go": "Ollama: `ToolProperty`",
+        "vercel/ai#18921": "Moonshot: what its validator refuses, measured",
+        "14790897/MiqroForge-Desktop#1165":
+            "Moonshot: *parameters.type is required and must be \"object\"*",
         "MoonshotAI/kimi-cli#1903":
             "Moonshot: *conflicting keywords found after $ref expansion*",
         "CommandCodeAI/command-code#594":
@@ -73,6 +77,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             check_node(inner, is_openai, is_sure, found);
         });
         if subject.server == Server::Moonshot {
+            moonshot_root(schema, found);
             visit(schema, &mut |inner| check_moonshot(schema, inner, found));
         }
         if facts.drops_keywords {
@@ -130,6 +135,7 @@ const OLLAMA_DROPS: [&str; 5] = ["pattern", "const", "oneOf", "allOf", "$ref"];
 /// `$defs`, keywords that are beside a reference and in the schema that it refers to, and a `type`
 /// beside `anyOf`.
 fn check_moonshot<'b>(root: &'b Value, inner: &'b Value, found: &mut Found<'b>) {
+    moonshot_shape(inner, found);
     if let Some(reference) = inner.get("$ref").and_then(Value::as_str) {
         moonshot_reference(root, inner, reference, found);
     }
@@ -145,6 +151,44 @@ fn check_moonshot<'b>(root: &'b Value, inner: &'b Value, found: &mut Found<'b>) 
     }
 }
 
+/// Finds a root that does not say that the arguments are an object.
+fn moonshot_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
+    if schema.is_object() && !super::schemas::is_of_type(schema, "object") {
+        found
+            .at_member(
+                schema,
+                "type",
+                "Moonshot wants `\"type\": \"object\"` at the root of the schema of arguments",
+            )
+            .help("add it");
+    }
+}
+
+/// Finds `items` that is a list, and names in `required` that are no property.
+fn moonshot_shape<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    if let Some(items) = inner.get("items").filter(|items| items.is_array()) {
+        found
+            .at(items, "Moonshot takes one schema as `items`, not a list")
+            .help("write one schema, with `anyOf` if the elements differ");
+    }
+    let Some(properties) = inner.get("properties").and_then(Value::as_object) else {
+        return;
+    };
+    let required = inner.get("required").and_then(Value::as_array);
+    let undefined = required.into_iter().flatten().find(|name| {
+        let name = name.as_str();
+        name.is_some_and(|name| !properties.contains_key(name))
+    });
+    if let Some(name) = undefined {
+        found
+            .at(
+                name,
+                "Moonshot refuses a name in `required` that is none of the `properties`",
+            )
+            .help("leave it out, or describe the property");
+    }
+}
+
 fn moonshot_reference<'b>(
     root: &'b Value,
     inner: &'b Value,
@@ -155,10 +199,9 @@ fn moonshot_reference<'b>(
         .strip_prefix("#/$defs/")
         .and_then(|name| root.get("$defs")?.get(name))
     else {
-        let message = "Moonshot takes references into the `$defs` of the schema alone: it may refuse this one";
+        let message = "Moonshot takes references into the `$defs` of the schema only";
         found
             .at_member(inner, "$ref", message)
-            .warning()
             .help("write `#/$defs/NAME`, and the schema below `$defs` at the root");
         return;
     };

@@ -34,6 +34,9 @@ body_rule! {
         "google-gemini/gemini-cli#11814": "Gemini: a call follows a content of the user",
         "agentscope-ai/agentscope-java#613":
             "Qwen: *do not contain elements with the role of user*",
+        "openclaw/openclaw#73688": "Z.ai: a prompt alone is refused",
+        "HKUDS/nanobot#3086": "Z.ai: the same refusal, error 1214",
+        "anomalyco/opencode#2557": "Z.ai: no message of the user",
         "microsoft/semantic-kernel#13288": "Gemini: the same refusal",
         "BerriAI/litellm#17761": "Mistral: `user` after `tool`",
         "LibreChat-AI/agents#344": "Mistral: `user` after `tool`",
@@ -52,7 +55,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         WireFormat::MistralChat => mistral(subject, entries(), found),
         WireFormat::OpenAiChat => match subject.server {
             Server::LlamaCpp => llamacpp(entries(), found),
-            Server::Qwen => qwen(subject, entries(), found),
+            Server::Qwen => without_user(subject, entries(), false, found),
+            Server::ZAi => {
+                let has_prompt_only = entries().iter().all(|entry| entry.role == Role::System);
+                without_user(subject, entries(), has_prompt_only, found);
+            }
             _ => {}
         },
         WireFormat::AnthropicMessages
@@ -86,17 +93,26 @@ fn is_compaction(entry: &Entry<'_>) -> bool {
     )
 }
 
-fn qwen<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'b>) {
+/// Finds a conversation in which the user says nothing; `is_sure` if reports agree that it is
+/// refused.
+fn without_user<'b>(
+    subject: &Subject<'b>,
+    entries: &[Entry<'b>],
+    is_sure: bool,
+    found: &mut Found<'b>,
+) {
     if let Some(messages) = subject
         .member("messages")
         .filter(|_| entries.iter().all(|entry| entry.role != Role::User))
     {
-        let note = found.at(
-            messages,
-            "no message is the user's: a report says that the API wants one",
-        );
-        note.warning()
-            .help("put the question into a message of the user");
+        let message = if is_sure {
+            "no message is the user's: the API wants one"
+        } else {
+            "no message is the user's: a report says that the API wants one"
+        };
+        let note = found.at(messages, message);
+        let note = if is_sure { note } else { note.warning() };
+        note.help("put the question into a message of the user");
     }
 }
 
