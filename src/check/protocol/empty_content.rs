@@ -1,5 +1,4 @@
-//! `protocol/empty-content`: texts and messages that say nothing, where the schema has no word on
-//! it.
+//! `protocol/empty-content`: empty texts and messages that the schema allows.
 
 use serde_json::Value;
 
@@ -107,7 +106,7 @@ fn is_signed(part: &Value) -> bool {
         .any(|name| part.get(*name).is_some())
 }
 
-/// A list of tools that holds none.
+/// Reports an empty list of tools.
 fn no_tools<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let tools = subject.member("tools").filter(|tools| {
         subject.server == Server::Unknown && tools.as_array().is_some_and(Vec::is_empty)
@@ -119,7 +118,7 @@ fn no_tools<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Instructions that are an empty list.
+/// Reports instructions that are an empty list.
 fn empty_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for entry in subject
         .history()
@@ -138,7 +137,7 @@ fn empty_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Messages that say nothing, at xAI and Moonshot.
+/// Reports empty messages at xAI and Moonshot.
 fn empty_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let told = subject.history().entries.iter().filter(|entry| {
         is_asked(entry.role) || entry.role == Role::Assistant && subject.server == Server::Moonshot
@@ -166,7 +165,7 @@ fn is_asked(role: Role) -> bool {
     matches!(role, Role::System | Role::User)
 }
 
-/// Instructions without text, at Mistral.
+/// Reports instructions without text at Mistral.
 fn mistral_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for entry in subject
         .history()
