@@ -64,7 +64,7 @@ pub struct Problem {
     pub place: Option<Span>,
 }
 
-/// The aspect of a value that a problem is about. Only one problem of a value is reported.
+/// The aspect of a value that a problem is about, by which redundant problems are dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum About {
     /// The value must not be there: leaving it out removes its other problems, too.

@@ -103,7 +103,7 @@ fn is_shortened(subject: &Subject<'_>) -> bool {
         || subject.member("truncation").and_then(Value::as_str) == Some("auto")
 }
 
-/// Returns the longest member that counts.
+/// Returns the longest of the members that fill the context window.
 fn longest<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
     tokens::members(subject.wire)
         .filter_map(|name| subject.member(name))

@@ -230,7 +230,7 @@ fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
         .is_some_and(|data| of_data_url(data).is_none() && !data.is_empty())
     {
         let message = "the file is not a data URL: OpenAI requires its type before the Base64";
-        // Rests on a single report, whose data was not Base64 either.
+        // Based on a single report, whose data was not Base64 either.
         found
             .at_member(file, "file_data", message)
             .warning()

@@ -434,7 +434,8 @@ impl Document {
         Ok(compiled)
     }
 
-    /// The finding is at the extension, if there is one: the file alone was valid.
+    /// Returns the refusal with its place, which is the extension if there is one: the file alone
+    /// was valid.
     fn unusable(&self, file: FileId, refusal: Refusal) -> Unusable {
         let extension = self.extensions.last();
         let named = extension.and_then(|file| {
