@@ -160,11 +160,11 @@ impl Compiler {
         Some(pairing.body(&request))
     }
 
-    /// Returns what is wrong with a request body, whoever made it: by the schema of its wire format
-    /// and the rules of its server.
+    /// Checks a request body from any source against the schema of its wire format and the rules of
+    /// its server.
     ///
-    /// Without a wire format the shape of the body decides, among those of the target's instance if
-    /// there is one.
+    /// Without a wire format, recognises it by the shape of the body, among the formats of the
+    /// target's instance if there is one.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -192,7 +192,7 @@ impl Compiler {
     ///
     /// # Errors
     ///
-    /// The wire format is not named, and not certain.
+    /// Returns an error if the wire format is not given and cannot be recognised.
     pub fn lint(
         &self,
         body: &Value,

@@ -146,7 +146,7 @@ impl Compared {
 
 /// The part of two sides to compare.
 pub struct Scope<'s> {
-    /// Returns `true` if a difference may reach an agent; called with names from both sides.
+    /// A test of whether a difference may reach an agent; called with names from both sides.
     pub is_reached: &'s (dyn Fn(&Arc<str>) -> bool + Sync),
     /// The names of agents on the older side, by their names on the newer one, if they differ.
     pub older_names: &'s BTreeMap<Arc<str>, Arc<str>>,
@@ -448,8 +448,8 @@ pub(crate) fn changed(
     changes
 }
 
-/// Finds the lines that caused changes. Each one takes making the body again, so the time for one
-/// agent is limited: only its first changes get a cause.
+/// The search for the lines that caused changes. Each one takes making the body again, so the time
+/// for one agent is limited: only its first changes get a cause.
 struct Causes<'c> {
     compiler: &'c Compiler,
     /// The size of the new text of each subject, in bytes.

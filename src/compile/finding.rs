@@ -20,7 +20,7 @@ use crate::source::{FileId, Span};
 use crate::toml::Kind;
 use crate::unit::{Body, KeyOrValue, Plan, Provenance, Record, Request};
 
-/// Reports the problems of an agent's bodies in one context.
+/// The reporter of problems in an agent's bodies for one context.
 pub(super) struct Teller<'a> {
     pub(super) places: Places<'a>,
 }

@@ -43,7 +43,7 @@ pub struct Linted {
     pub problems: Vec<Problem>,
 }
 
-/// Checks bodies from any source by the schemas of their wire formats and the rules of their
+/// The judge of bodies from any source, by the schemas of their wire formats and the rules of their
 /// servers.
 pub struct Judge<'a> {
     compiler: &'a Compiler,

@@ -30,7 +30,7 @@ const OF_ALL: [&str; 2] = ["reqc.toml", folders::MODEL_FAMILIES];
 const OF_NONE: [&str; 2] = ["rosters.toml", "tools.toml"];
 const MODELS: &str = "models.toml";
 
-/// Finds the agents and contexts that some files reach.
+/// The search for the agents and contexts that some files reach.
 pub struct FileReach<'a> {
     compiler: &'a Compiler,
 }

@@ -172,7 +172,8 @@ impl<'a> Reporter<'a> {
         }
     }
 
-    /// Runs, and passes the bodies of each agent to a visitor, which is called on worker threads.
+    /// Runs the selection, and passes the bodies of each agent to a visitor, which is called on
+    /// worker threads.
     pub(super) fn each<R: Send>(
         &self,
         visit: impl Fn(&AgentBodies<'_>) -> R + Sync,
@@ -224,7 +225,8 @@ impl<'a> Reporter<'a> {
             .any(|finding| finding.severity == Severity::Error)
     }
 
-    /// Runs, and combines the findings of loading that concern the selection with those of the run.
+    /// Runs the selection, and combines the findings of loading that concern it with those of the
+    /// run.
     pub(super) fn found<R: Send>(
         &self,
         visit: impl Fn(&AgentBodies<'_>) -> R + Sync,

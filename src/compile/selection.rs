@@ -249,7 +249,7 @@ impl<'a> Chosen<'a> {
     }
 }
 
-/// Finds agents and contexts by name.
+/// The agents and contexts of a repository, for finding them by name.
 pub struct Names<'a> {
     compiler: &'a Compiler,
 }

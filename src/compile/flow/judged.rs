@@ -85,7 +85,7 @@ fn judge(
     Arc::new(flow::judge(plan.wire, &values, &expected))
 }
 
-/// The members that hold content.
+/// Returns the members that contain content.
 pub(super) fn content_members(wire: WireFormat) -> Vec<&'static str> {
     const WITHOUT_HISTORY: [&str; 7] = [
         "prompt",

@@ -22,8 +22,8 @@ use crate::repo::rules::NOT_TEXT;
 use crate::secret;
 use crate::source::{Position, SourceText, Sources, Span, TextError};
 
-/// Files of request bodies, judged one after the other. What is kept is bounded by the largest
-/// document or line, and by what is found.
+/// A check of files of request bodies, one after the other. Memory use is limited by the largest
+/// document or line, and by the number of findings.
 ///
 /// ```
 /// use std::sync::Arc;

@@ -8,7 +8,7 @@ use crate::compile::compiler::Compiler;
 use crate::resolve::ProfileId;
 use crate::source::FileId;
 
-/// Finds the agents that use files.
+/// The search for the agents that use files.
 pub(in crate::compile) struct Users<'a> {
     compiler: &'a Compiler,
 }
