@@ -43,7 +43,7 @@ pub struct Request<'b> {
     pub wire: WireFormat,
     /// The name of the context.
     pub name: &'b str,
-    /// `true` to replace texts by others with the same length and character classes.
+    /// `true` to replace texts with others of the same length and character classes.
     pub redact: bool,
 }
 
@@ -78,7 +78,8 @@ impl std::fmt::Display for ImportError {
 
 impl std::error::Error for ImportError {}
 
-/// Converts a body to a context. The result is read back, and no rule about contexts reports it.
+/// Converts a body to a context. The result is read back, to make sure that no rule about contexts
+/// reports it.
 ///
 /// # Errors
 ///

@@ -175,7 +175,8 @@ impl Mark<'_> {
             lacks,
             ..
         } = self;
-        // A length belongs to one value; the words around it identify the demand.
+        // Numbers such as lengths differ from value to value; the other words identify the
+        // requirement.
         let sense = Some(without_numbers(&Problem::words(&message), ' '));
         Some(Problem {
             rule,

@@ -124,7 +124,8 @@ impl<'b> Reader<'b> {
         for part in &entry.parts {
             self.part(entry.role, part);
         }
-        // Items of Responses and results of Chat Completions are both an entry and its only part.
+        // An item of Responses, or a result of Chat Completions, is both an entry and its only
+        // part.
         if entry
             .parts
             .iter()
@@ -300,7 +301,8 @@ impl<'b> Reader<'b> {
     }
 }
 
-/// The members of calls that are read. Ids are compared by the results that they match.
+/// The members of calls that are read. Ids are not compared themselves, only the matches that they
+/// make.
 const OF_CALLS: [&str; 12] = [
     "type",
     "id",

@@ -179,7 +179,7 @@ impl Taken {
         }
     }
 
-    /// Returns the limit of a budget that the body exceeds.
+    /// Compares a body with one limit of a budget; `None` if it is within the limit.
     fn excess(&self, budget: &Budget, measure: Measure) -> Option<Beyond> {
         match measure {
             Measure::Tokens => {

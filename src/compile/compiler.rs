@@ -30,7 +30,8 @@ pub struct Compiler {
     /// compiled.
     pub(super) agents: Vec<(ProfileId, bool)>,
     pub(super) findings: Vec<Diagnostic>,
-    /// Reads in templates that always fail, reported if no body has run into them.
+    /// Findings about reads in templates that always fail, reported unless a body has run into
+    /// them.
     pub(super) slips: Vec<Diagnostic>,
 }
 

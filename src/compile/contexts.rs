@@ -18,7 +18,7 @@ use crate::world::{Remembering, World};
 pub struct LoadedContext {
     /// The context.
     pub context: Context,
-    /// `true` if this repository has golden files of its bodies.
+    /// `true` if this repository has golden files for its bodies.
     pub golden: bool,
     pub(super) plain: Arc<Version>,
     /// Its identity in questions.

@@ -26,7 +26,7 @@ pub struct PromptEnvironment {
 }
 
 impl PromptEnvironment {
-    /// Returns `true` if two are equal: the same project object, with the same names.
+    /// Returns `true` if both show prompts the same: the same project object under the same names.
     #[cfg(feature = "runtime")]
     pub(crate) fn is_same(&self, other: &PromptEnvironment) -> bool {
         let names = (&self.project_name, &self.language, &self.folders);

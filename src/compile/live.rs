@@ -42,7 +42,7 @@ pub struct LiveBody {
 }
 
 impl<'a> Live<'a> {
-    /// Takes an agent of a compiler by its plan.
+    /// Takes a compiler and the plan of one of its agents.
     pub fn new(compiler: &'a Compiler, plan: &'a Plan<'a>) -> Live<'a> {
         Live { compiler, plan }
     }

@@ -248,7 +248,7 @@ pub(super) fn agent_too_much_work(plan: &Plan<'_>, context: &Arc<str>) -> Diagno
     )
 }
 
-/// Returns the finding of an agent whose bodies exceed the size limit together.
+/// Returns the finding of an agent whose bodies together exceed the size limit.
 pub(super) fn agent_too_large(plan: &Plan<'_>, context: &Arc<str>) -> Diagnostic {
     let most = budget::MAX_HELD >> 20;
     let message = format!(

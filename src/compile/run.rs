@@ -392,7 +392,7 @@ impl Spent {
         self.held > budget::MAX_HELD || self.cost > budget::AGENT_LIMIT
     }
 
-    /// Returns the finding that the agent is not compiled from a context on, unless that is already
+    /// Returns the finding that compilation of the agent stops at a context, unless that is already
     /// reported.
     fn finding(&self, plan: &Plan<'_>, context: &Arc<str>) -> Option<Diagnostic> {
         match self.held > budget::MAX_HELD {

@@ -117,7 +117,7 @@ pub(super) fn told(states: &[State], texts: &[Arc<str>]) -> Told {
     }
 }
 
-/// The content of the previous turns.
+/// The attached files and the surroundings in the turn before.
 #[derive(Default)]
 pub(super) struct Seen<'s> {
     files: &'s [AttachedFile],

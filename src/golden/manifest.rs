@@ -52,7 +52,7 @@ impl Lines {
     }
 }
 
-/// The files that were written to a folder.
+/// The record of the files that reqc wrote to a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     proof: Proof,

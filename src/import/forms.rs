@@ -1,4 +1,4 @@
-//! Access for other readers of bodies to the forms of prompts, thinking, media and tools.
+//! The forms of prompts, thinking, media and tools in bodies, for other modules that read bodies.
 
 use serde_json::{Map, Value};
 

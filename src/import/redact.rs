@@ -1,9 +1,9 @@
-//! Replaces texts by meaningless ones: each character becomes another of its class, so that lengths
-//! and structure stay the same.
+//! Replaces texts with meaningless ones: each character becomes another of its class, so that
+//! lengths and structure stay the same.
 //!
-//! Unchanged are roles, tool names, keys of objects, media types, everything in schemas but prose,
-//! and the format's own words in a provider's blocks. Ids become `call_1`, `call_2` and so on,
-//! consistently in all places.
+//! Unchanged are roles, tool names, keys of objects, media types, everything in schemas but prose
+//! and data, and the format's own words in a provider's blocks. Ids become `call_1`, `call_2` and
+//! so on, consistently in all places.
 
 mod own;
 mod schema;

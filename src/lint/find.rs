@@ -189,8 +189,8 @@ impl Finder {
         is_empty
     }
 
-    /// Returns `true` if a value begins like a body of the given format or, without one, of any
-    /// format.
+    /// Returns `true` if a value has a characteristic member of the given format or, without one,
+    /// of any format.
     fn is_body(&self, members: &Map<String, Value>) -> bool {
         let formats = self
             .wire
@@ -243,7 +243,7 @@ impl Finder {
         let endpoint = match here.address {
             Address::Known(endpoint) => Some(endpoint),
             Address::Other => return self.harvest.passed_over += 1,
-            // A browser's request to an unknown server need not have any of the wire formats.
+            // A browser's request to an unknown server may be for anything.
             Address::Unknown if here.is_captured && self.wire.is_none() => {
                 return self.harvest.passed_over += 1;
             }
@@ -275,7 +275,7 @@ impl Finder {
     }
 }
 
-/// Returns `true` if an object has one of the members that begin a body of a wire format.
+/// Returns `true` if an object has a characteristic member of a wire format.
 fn starts(wire: WireFormat, members: &Map<String, Value>) -> bool {
     begins_with(wire)
         .iter()

@@ -1,8 +1,8 @@
 //! Recognises the wire format of a body by its shape.
 //!
-//! The first members of a body leave one format, or a few that share them. Between those, members,
-//! roles, blocks, tools and the model's name are evidence, each for the formats that have it. The
-//! format with the most evidence wins; a tie is an error.
+//! Characteristic members of a body leave one format, or a few that share them. Between those,
+//! other members, roles, blocks, tools and the model's name are evidence, each for the formats that
+//! have it. The format with the most evidence wins; a tie is an error.
 
 use serde_json::{Map, Value};
 
@@ -44,7 +44,7 @@ impl std::fmt::Display for Unrecognised {
 
 impl std::error::Error for Unrecognised {}
 
-/// Returns the members that a body of a format begins with: it has at least one of them.
+/// Returns the characteristic members of a format: each of its bodies has at least one of them.
 pub(super) fn begins_with(wire: WireFormat) -> &'static [&'static str] {
     wire.facts().begins_with
 }
@@ -105,7 +105,7 @@ pub(crate) fn recognise_among(
     }
 }
 
-/// Returns the formats that begin like a body, each with the evidence for it.
+/// Returns the formats whose characteristic members a body has, each with the evidence for it.
 fn candidates(body: &Map<String, Value>) -> Vec<(WireFormat, u32)> {
     if begins(GoogleGenerateContent, body) {
         return vec![(GoogleGenerateContent, 0)];

@@ -1,4 +1,4 @@
-//! Tables of members and values that a body must not combine: rules as data.
+//! Tables of members and values that a body must not combine: rules in the form of data.
 
 use serde_json::Value;
 

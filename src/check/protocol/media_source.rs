@@ -197,8 +197,8 @@ fn openai_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, url: &'b Value
     }
 }
 
-/// The beginnings of media types that OpenAI refuses as files. Only a single report confirms
-/// images.
+/// The beginnings of media types that OpenAI refuses as files. For images, a single report is the
+/// only source.
 const FILES_REFUSED: [&str; 3] = ["audio/", "video/", "image/"];
 
 /// The file extensions of audio and video.

@@ -332,8 +332,8 @@ mod tests {
         is_error && problem.pointer == *place
     }
 
-    /// The model accepts every proposal of a finding about it, in its message or its help, at that
-    /// place.
+    /// The model accepts every proposal in the message or the help of a finding, at the place of
+    /// the finding.
     #[test]
     fn no_advice_leads_to_the_next_refusal() {
         let bundled = Bundled::load();

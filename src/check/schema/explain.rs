@@ -108,7 +108,7 @@ impl Question for ChoiceAt {
     type Answer = Arc<Choice>;
 }
 
-/// Asks for the meant value behind one that a keyword refuses.
+/// Asks which value was meant by one that a keyword refuses.
 #[derive(PartialEq, Eq, Hash)]
 struct ValueAt(Identity, Box<str>, Box<str>);
 
@@ -116,7 +116,7 @@ impl Question for ValueAt {
     type Answer = Hint;
 }
 
-/// Asks for the meant field behind one that a keyword refuses; `true` if the keyword describes the
+/// Asks which field was meant by one that a keyword refuses; `true` if the keyword describes the
 /// whole body.
 #[derive(PartialEq, Eq, Hash)]
 struct FieldAt(Identity, Box<str>, bool, Box<str>);
@@ -125,7 +125,7 @@ impl Question for FieldAt {
     type Answer = FieldHint;
 }
 
-/// Collects the mistakes of a body, or of a part of one.
+/// The mistakes of a body, or of a part of one, while they are collected.
 pub(super) struct Explaining<'s> {
     schema: KnownSchema<'s>,
     part: Found<'s>,
@@ -481,7 +481,7 @@ fn written(known: &[String]) -> Vec<String> {
 }
 
 impl Explaining<'_> {
-    /// Returns the mistake of a keyword that needs no context.
+    /// Returns the mistake that a keyword reports by itself.
     fn simple(&self, path: &str, kind: &Kind, at: Pointer, found: &Value) -> Mistake {
         let schema = self.schema.value;
         let node = keyword_owner(schema, path);

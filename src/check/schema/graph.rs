@@ -371,7 +371,7 @@ fn size(value: &Value) -> u64 {
 /// The maximum number of characters of a schema that a message quotes.
 pub(super) const QUOTED: usize = 80;
 
-/// Computes the depth of nested schemas that apply to one value, and their total number.
+/// A search for the depth of nested schemas that apply to one value, and for their total number.
 struct Heights {
     graph: Graph,
     known: Vec<Option<Found>>,

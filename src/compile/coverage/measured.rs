@@ -94,7 +94,7 @@ pub enum GapKind {
     Condition,
     /// A loop that never has an element, or always has one.
     Loop,
-    /// A default that is never used, or always.
+    /// A default that is never used, or always used.
     Default,
     /// A statement after a failure.
     Statement,
@@ -117,17 +117,17 @@ impl GapKind {
     }
 }
 
-/// The reached part of a number.
+/// A part of a total that is reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Share {
-    /// The number that are reached.
+    /// The size of that part.
     pub reached: usize,
-    /// The number of all.
+    /// The total.
     pub all: usize,
 }
 
 impl Share {
-    /// Returns the share in percent; 100 if there are none.
+    /// Returns the share in percent; 100 if the total is 0.
     #[expect(clippy::cast_precision_loss, reason = "counts of lines are small")]
     pub fn percent(self) -> f64 {
         match self.all {

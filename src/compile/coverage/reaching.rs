@@ -40,7 +40,7 @@ pub struct Reaching {
     pub agent: String,
 }
 
-/// An agent and a context that evaluate the decision of a gap.
+/// An agent and a context with which a gap's decision is evaluated.
 struct Base {
     agent: ProfileId,
     context: String,

@@ -1,6 +1,6 @@
-//! Finds the places in files where values of a body come from: in contexts, in files that prompts
-//! read, and for texts that templates see but no context file contains as they are, such as the
-//! text of an agent's surroundings, an attached file, or several blocks joined in one text.
+//! Finds the places in files where values of a body come from: contexts, files that prompts read,
+//! and the sources of texts that no context file contains as they are, such as an agent's
+//! surroundings, an attached file, or several joined blocks.
 
 use std::ops::Range;
 use std::sync::Arc;

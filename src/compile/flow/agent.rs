@@ -59,7 +59,7 @@ impl<'c> AgentFlow<'c> {
         self.is_partial = true;
     }
 
-    /// Judges the content of its conversation that a body contains; `loaded` is the context.
+    /// Judges the content of the conversation in a body; `loaded` is the context.
     pub(in crate::compile) fn judge(&mut self, compiled: &Compiled<'_>, loaded: &'c LoadedContext) {
         let Compiled {
             plan,

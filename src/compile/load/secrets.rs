@@ -33,7 +33,7 @@ pub(super) fn check(repo: &mut Repo, known: &[Diagnostic]) -> Vec<Diagnostic> {
         .flatten()
         .map(|source| source.file)
         .collect();
-    // Bundled files come with the program; schemas are large and never sent.
+    // Bundled files come with the program and are trusted; schemas are large and never sent.
     let is_looked_at =
         |file: FileId, path: &str| !path.starts_with("bundled:") && !schemas.contains(&file);
     for (file, source) in repo

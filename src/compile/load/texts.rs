@@ -204,7 +204,7 @@ fn in_roles(repo: &mut Repo) -> Vec<Diagnostic> {
             .map(|entry| entry.path)
             .filter(|path| path.ends_with(".md"))
         {
-            // The prompt that asks for an unreadable file has a finding.
+            // An unreadable file is reported where a prompt asks for it.
             let Ok(bytes) = layer.world.read_within(&path, left) else {
                 continue;
             };

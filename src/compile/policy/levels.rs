@@ -116,8 +116,8 @@ impl<'c> Policy<'c> {
         configured.map_or(Level::On(usual), |(_, level)| *level)
     }
 
-    /// Returns `true` if entries allow the whole finding. An entry for some agents removes these
-    /// from its reach.
+    /// Returns `true` if entries allow the whole finding. An entry for some agents removes them
+    /// from the reach of the finding.
     fn is_allowed(
         &self,
         sources: &Sources,

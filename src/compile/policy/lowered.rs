@@ -14,7 +14,7 @@ use crate::source::{SourceText, Span};
 /// A setting that allows what would otherwise be an error.
 #[derive(Debug, Clone)]
 pub struct Lowered {
-    /// The kind of place that lowers.
+    /// The kind of setting.
     pub kind: LoweredKind,
     /// A rule's code or family, a provider instance, the path of a schema, or the name of an agent
     /// or context.

@@ -1,5 +1,5 @@
-//! The requests before that of a context: those of its earlier turns, and one after each user
-//! message and each result.
+//! The requests that preceded the request of a context: those of its earlier turns, and one after
+//! each user message and each result.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::conversation::{Block, Conversation, Message, Role, Task, turn_from};
 use crate::provider::LOOKBACK;
 use crate::unit::NormalisedConversation;
 
-/// A request before that of a context.
+/// A request that preceded the request of a context.
 pub(in crate::compile) struct Earlier {
     pub(in crate::compile) normalised: NormalisedConversation,
     /// The files that prompts saw, if they differed.
