@@ -77,7 +77,7 @@ pub(crate) enum About {
 
 impl Problem {
     /// Returns the constant part of a message: drops quoted values, and replaces list indexes in
-    /// pointers by `#`.
+    /// pointers with `#`.
     pub(crate) fn words(message: &str) -> String {
         let parts = message.split('`').enumerate();
         let words = parts.map(|(index, part)| match index % 2 == 1 {
@@ -94,7 +94,7 @@ impl Problem {
     }
 }
 
-/// Replaces the numbers between separators by `#`.
+/// Replaces the numbers between separators with `#`.
 pub(crate) fn without_numbers(text: &str, separator: char) -> String {
     let parts: Vec<&str> = text
         .split(separator)

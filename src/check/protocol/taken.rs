@@ -123,7 +123,7 @@ fn narrowed(known: Demand, other: &Demand) -> Demand {
     }
 }
 
-/// Returns `true` if replacing a refused value by another leads to no other finding.
+/// Returns `true` if replacing a refused value with another leads to no other finding.
 fn is_harmless(value: &Value, refused: &Value, subject: &Subject<'_>) -> bool {
     let Some((name, member)) = subject.members().find(|(_, member)| holds(member, refused)) else {
         return true;

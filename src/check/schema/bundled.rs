@@ -29,7 +29,7 @@ pub(super) struct Extension<'t> {
 struct Together {
     /// The members that it mentions.
     names: &'static [&'static str],
-    /// Those whose values matter; of the others, only their presence does.
+    /// The members whose values matter; for the others, only their presence counts.
     looked_at: &'static [&'static str],
     check: Check,
 }

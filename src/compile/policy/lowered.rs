@@ -93,7 +93,7 @@ impl LoweredKind {
 pub enum LoweredTo {
     /// The rule's findings are dropped.
     Off,
-    /// They fail no run.
+    /// The rule's findings fail no run.
     Warning,
     /// The older side made them errors; now they have their usual level.
     Default,
