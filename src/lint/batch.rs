@@ -266,8 +266,8 @@ fn is_almost_id(name: &str) -> bool {
     name != "custom_id" && letters.eq("customid".chars())
 }
 
-/// Returns `true` if a line with a method and an address has only the members of a batch and a
-/// relative address, where a log has full URLs.
+/// Returns `true` if a line in the form of HTTP has only the members of a batch and a relative
+/// address, where logs have full URLs; and for every line in Bedrock's form.
 fn is_bare(members: &Map<String, Value>, form: Form) -> bool {
     let is_short = members
         .get("url")

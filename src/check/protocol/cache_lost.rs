@@ -38,7 +38,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         return;
     };
     let has_more = subject.member("cache_control").is_some() || is_marked_in_messages(subject);
-    // The first request of a conversation has no later message that could hold a breakpoint.
+    // The first request of a conversation has no other message that could hold a breakpoint.
     let is_grown = elements(subject.member("messages")).len() > 1;
     if usize::try_from(minimum).is_ok_and(|minimum| tokens < minimum) && is_grown && !has_more {
         let message = format!(

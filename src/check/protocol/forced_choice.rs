@@ -86,7 +86,7 @@ impl Refusal {
     }
 }
 
-/// Returns the refusal of a forced call, if the model is to think.
+/// Returns the refusal of a forced call, if the server or the model refuses it.
 fn refused(subject: &Subject<'_>) -> Option<Refusal> {
     let thinking = subject
         .member("thinking")

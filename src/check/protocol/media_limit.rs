@@ -146,7 +146,8 @@ fn too_many_images<'b>(subject: &Subject<'b>, images: &[&'b Value], found: &mut 
     }
 }
 
-/// The minimum size of a page, in bytes, that is assumed: shorter documents are not parsed.
+/// The assumed minimum size of a page, in bytes: documents too small for too many pages are not
+/// parsed.
 const LEAST_PAGE: usize = 64;
 
 fn pages<'b>(subject: &Subject<'b>, media: &[&'b Value], found: &mut Found<'b>) {

@@ -128,7 +128,7 @@ pub(super) fn fold(mistakes: &mut Vec<Mistake>) {
 }
 
 impl Mistake {
-    /// Drops the proposals that `is_taken` refuses from the advice: models of one API accept
+    /// Drops from the advice the proposals that `is_taken` rejects: models of one API accept
     /// different values and fields.
     #[must_use]
     pub(super) fn proposing(self, is_taken: impl Fn(&Proposal<'_>) -> bool) -> Mistake {

@@ -240,7 +240,8 @@ impl Parts {
     }
 }
 
-/// Returns the changed forms of a context, the smallest changes first.
+/// Returns the changed forms of a context: first with an additional member, then with a change at
+/// each place, inner places first.
 fn changes(document: &Value, parts: &Parts) -> impl Iterator<Item = Value> {
     let mut places = Vec::new();
     places_in(document, &Pointer::root(), &mut places);
