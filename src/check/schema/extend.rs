@@ -184,7 +184,7 @@ struct Search<'s> {
 }
 
 /// Finds the schemas of a member: a property, `*` for every element, `key=value` for the elements
-/// that the value selects; without elements, the schema itself if the value selects it.
+/// that the value selects; without `items`, the schema itself if the value selects it.
 fn step(schema: &Value, at: &str, segment: &str, search: &mut Search<'_>) -> Result<(), ()> {
     let at = resolve(schema, at);
     let Some(node) = schema.pointer(&at) else {

@@ -249,7 +249,7 @@ impl<'c> Linting<'c> {
         }
     }
 
-    /// Returns the mistakes in lines of a batch, in relation to the lines before them.
+    /// Returns the mistakes in lines of a batch, including those in relation to earlier lines.
     fn of_batch(&mut self, envelopes: &[Envelope], text: &str, place: BatchPlace) -> OfBatch {
         let (server, mut found) = (self.judge.server(), OfBatch::default());
         let mut places = None;
