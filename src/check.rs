@@ -1,8 +1,9 @@
-//! Rules of content: what is wrong with a body that is valid JSON.
+//! Checks the content of bodies that are valid JSON.
 //!
-//! Input: a [`Body`] and its plan. Output: [`Problem`]s at JSON pointers; the compiler turns them
-//! into findings at the lines that wrote them. `schema` asks the JSON Schemas of wire formats,
-//! `protocol` what schemas cannot say. Nothing here reads files or prints.
+//! Input: a [`Body`] and its plan. Output: [`Problem`]s at JSON pointers, which the compiler turns
+//! into findings at the lines that wrote them. `schema` validates against the JSON Schemas of the
+//! wire formats; `protocol` checks the rules that schemas cannot express. Nothing here reads files
+//! or prints.
 
 mod facts;
 pub(crate) mod history;
@@ -37,46 +38,46 @@ use crate::repo::{Family, Instance};
 use crate::source::Span;
 use crate::unit::{Body, Plan};
 
-/// Something wrong at a place of a body.
+/// A problem at one place in a body.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
     /// The rule that is broken.
     pub rule: &'static Rule,
-    /// How bad it is, if that is not as bad as the rule usually is.
+    /// Its severity, if it differs from the rule's own.
     pub severity: Option<Severity>,
-    /// Where in the body.
+    /// The place in the body.
     pub pointer: Pointer,
-    /// One lower-case phrase.
+    /// The message: one lower-case phrase.
     pub message: String,
-    /// The next step.
+    /// Advice on how to fix it.
     pub help: Option<String>,
-    /// The sense in which it differs from another problem of its rule at its place: formats,
-    /// servers and models may ask different things of one value.
+    /// A key that separates problems of one rule at one place: formats, servers and models may have
+    /// different requirements for one value.
     pub sense: Option<String>,
     /// The aspect of the value that it is about.
     pub(crate) about: About,
-    /// `true` if it is one because of the model: what is wrong may be the model's name.
+    /// `true` if the model is the reason: the mistake may be the model's name.
     pub(crate) is_of_model: bool,
-    /// The members whose absence it is, the first that counts.
+    /// The missing members that cause it, the most important one first.
     pub(crate) lacks: Vec<Pointer>,
-    /// Where it is to be fixed, if that is not what wrote the value.
+    /// The place to fix, if it is not where the value was written.
     pub place: Option<Span>,
 }
 
-/// The aspect of a value that a problem is about: of one value, one thing is reported once.
+/// The aspect of a value that a problem is about, by which redundant problems are dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum About {
-    /// That it is there at all: whatever else is wrong with it goes when it is left out.
+    /// The value must not be there: leaving it out removes its other problems, too.
     Presence,
-    /// Its form, as the schema sees it.
+    /// Its form, as the schema describes it.
     Form,
-    /// Its meaning, beside other values or to a server.
+    /// Its meaning, in relation to other values or for a server.
     Meaning,
 }
 
 impl Problem {
-    /// Returns what a message says, whatever the values in it: without what it quotes, and with the
-    /// places of lists left open in pointers.
+    /// Returns the constant part of a message: drops quoted values, and replaces list indexes in
+    /// pointers with `#`.
     pub(crate) fn words(message: &str) -> String {
         let parts = message.split('`').enumerate();
         let words = parts.map(|(index, part)| match index % 2 == 1 {
@@ -87,13 +88,13 @@ impl Problem {
         words.collect::<Vec<_>>().join("`")
     }
 
-    /// Returns `true` if the problem is the member's name rather than its value.
+    /// Returns `true` if the problem is about the member's name rather than its value.
     pub fn is_about_key(&self) -> bool {
         self.rule.is_about_key
     }
 }
 
-/// A text with the numbers between separators left out.
+/// Replaces the numbers between separators with `#`.
 pub(crate) fn without_numbers(text: &str, separator: char) -> String {
     let parts: Vec<&str> = text
         .split(separator)
@@ -106,8 +107,8 @@ fn is_number(part: &str) -> bool {
     !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Drops what is reported already: what the schema says inside a value that has to be left out, and
-/// what rules say of the form of values that the schema refuses.
+/// Drops redundant problems: those of the schema inside a value that must be left out, and those of
+/// rules about the form of values that the schema already refuses.
 fn drop_told(problems: &mut Vec<Problem>, of_schema: usize) {
     if problems.len() == of_schema {
         return;
@@ -147,21 +148,21 @@ fn is_left_out(problem: &Problem, left_out: &[Pointer]) -> bool {
         .any(|value| problem.pointer.below(value).is_some())
 }
 
-/// The destination of a body that no plan made.
+/// The destination of a body that was made without a plan.
 pub struct Recipient<'r> {
     /// The wire format.
     pub wire: WireFormat,
     /// The server.
     pub server: Server,
-    /// The provider instance, whose fields are taken too.
+    /// The provider instance, whose extra fields are accepted.
     pub instance: Option<(&'r Instance, ClientApi)>,
-    /// The model, unless the body names it.
+    /// The model, unless the body names one.
     pub model: Option<&'r str>,
-    /// The headers that the request has.
+    /// The headers of the request.
     pub headers: ApiHeaders,
 }
 
-/// The checks of bodies that go to one place.
+/// The checks for bodies with one destination.
 pub struct Checks {
     schemas: AgentSchemas,
     wire: WireFormat,
@@ -169,14 +170,14 @@ pub struct Checks {
     model: Option<String>,
     headers: ApiHeaders,
     families: Vec<Arc<Family>>,
-    /// The facts known of `model`.
+    /// The known facts about `model`.
     facts: ModelFacts,
-    /// The facts known of the rules where bodies go.
+    /// The remembered results of the rules for this destination.
     known: OnceLock<Arc<Known>>,
 }
 
 impl Checks {
-    /// The checks of a plan; `model` is the one that the client names.
+    /// Returns the checks of a plan; `model` is the one that the client names.
     pub fn of(
         plan: &Plan<'_>,
         schemas: &Schemas,
@@ -199,7 +200,7 @@ impl Checks {
         checks.with_facts()
     }
 
-    /// The checks of bodies that no plan made.
+    /// Returns the checks for bodies that were made without a plan.
     pub fn of_recipient(schemas: &Schemas, families: &[Arc<Family>], to: Recipient<'_>) -> Checks {
         let Recipient {
             wire,
@@ -242,13 +243,12 @@ impl Checks {
         )
     }
 
-    /// Returns what is wrong with a body: what its schema does not take first, in the order of the
-    /// schema.
+    /// Returns the problems of a body: first those of its schema, in the schema's order.
     ///
-    /// A body is not marked as checked: whether one with problems may be used is decided by the
-    /// policy of a run, which may lower what was found.
+    /// The body is not marked as checked: the policy of a run, which may lower findings, decides
+    /// whether a body with problems can be used.
     pub fn problems(&self, body: &Body) -> Vec<Problem> {
-        // Made once: a body may have as many problems as members.
+        // Made once: a body may have as many problems as it has members.
         let subject = LazyCell::new(|| {
             self.subject(body.members().map(|member| (member.name, member.value())))
         });
@@ -273,7 +273,7 @@ impl Checks {
         problems
     }
 
-    /// As [`Checks::problems`], of a body that no plan made.
+    /// Returns the problems of a body that was made without a plan, as [`Checks::problems`] does.
     pub fn problems_of(&self, body: &Value) -> Vec<Problem> {
         let facts = self.facts_of_body(body);
         let facts = facts.as_ref().unwrap_or(&self.facts);
@@ -298,8 +298,7 @@ impl Checks {
         problems
     }
 
-    /// Returns what is known of the model that a body names, if it is another one than the
-    /// client's.
+    /// Returns the facts about the model that a body names, if it is not the client's model.
     fn facts_of_body(&self, body: &Value) -> Option<ModelFacts> {
         let named = body.get("model").and_then(Value::as_str);
         named
@@ -328,8 +327,8 @@ impl Checks {
         )
     }
 
-    /// Returns what the rules of protocols find in a body that no plan made, or that its schema
-    /// spells in another way.
+    /// Returns the protocol problems of a body that was made without a plan or whose schema uses
+    /// other spellings.
     fn protocol_problems_of(&self, body: &Value, is_readable: bool) -> Vec<Problem> {
         let facts = self.facts_of_body(body);
         protocol::check(
@@ -339,9 +338,9 @@ impl Checks {
         )
     }
 
-    /// Returns what the rules of protocols find. They look at values as bodies share them, with a
-    /// placeholder for an agent's own system prompt; only those that find something there, at the
-    /// values of this body.
+    /// Returns the protocol problems of a body. All rules first run on the shared values, which
+    /// have a placeholder for the agent's own system prompt; only the rules that find something
+    /// there run on this body's own values.
     fn protocol_problems(&self, body: &Body, own: &Subject<'_>, is_readable: bool) -> Vec<Problem> {
         let loud = body.memory().map(|memory| {
             self.known(memory).loud(
@@ -358,7 +357,7 @@ impl Checks {
         protocol::check(loud.unwrap_or(protocol::EVERY), own, is_readable)
     }
 
-    /// Returns what is known of the rules where bodies go.
+    /// Returns the remembered results of the rules for this destination.
     fn known(&self, memory: &Memory) -> &Known {
         self.known.get_or_init(|| {
             let (wire, server, headers) = (self.wire, self.server, self.headers.clone());
@@ -374,7 +373,7 @@ impl Checks {
         })
     }
 
-    /// Returns `true` if the history is what its schema says.
+    /// Returns `true` if the history conforms to its schema.
     fn is_readable(&self, problems: &[Problem]) -> bool {
         let Some(name) = history::member_of(self.wire) else {
             return true;
@@ -406,7 +405,7 @@ fn is_in_history(problem: &Problem, name: &str) -> bool {
         .is_some_and(|token| token == name)
 }
 
-/// Problems of a respelt body, at the places of the body as it was written.
+/// Moves problems of a respelled body to the matching places in the original body.
 fn at_places_of(body: &Value, problems: Vec<Problem>) -> Vec<Problem> {
     problems
         .into_iter()

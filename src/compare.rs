@@ -1,9 +1,10 @@
-//! Two request bodies of one conversation: what one of them lacks.
+//! Compares two request bodies of one conversation, and finds the content and settings that one of
+//! them lacks.
 //!
 //! Input: two bodies, each with its wire format; the formats may differ. Output: a [`Comparison`]:
-//! the pieces of content that both hold, and every [`Difference`]. Both bodies are read into the
-//! same pieces, which are aligned in order; settings and tools are compared by their meaning. Knows
-//! nothing of files and of how a comparison is shown.
+//! the number of pieces of content in both, and every [`Difference`]. Both bodies are read into the
+//! same kinds of pieces, which are aligned in order; settings and tools are compared by their
+//! meaning. Nothing here knows about files or the output of a comparison.
 
 mod bodies;
 mod files;
@@ -41,14 +42,14 @@ pub struct Side<'b> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Comparison {
-    /// The number of pieces of content that both hold: texts, calls, results, images, tools …
+    /// The number of pieces of content in both: texts, calls, results, images, tools …
     pub shared: usize,
     /// The differences: of content, of tools, of settings.
     pub differences: Vec<Difference>,
 }
 
 impl Comparison {
-    /// Returns the differences by which the second body lacks something.
+    /// Returns the differences by which the second body loses something.
     pub fn losses(&self) -> impl Iterator<Item = &Difference> {
         self.differences
             .iter()
@@ -62,22 +63,22 @@ impl Comparison {
 pub struct Difference {
     /// The kind of difference.
     pub kind: DifferenceKind,
-    /// The kind of thing that differs, one lower-case word: `text`, `call`, `image`, `temperature`
-    /// …
+    /// The kind of value that differs, as one lower-case word: `text`, `call`, `image`,
+    /// `temperature` …
     pub subject: &'static str,
     /// One sentence without a full stop.
     pub message: String,
-    /// Why the second body's wire format has no place for the thing, as a sentence; `None` if it
-    /// has one, or if nobody knows.
+    /// The reason why the second body's wire format has no place for the value, as a sentence;
+    /// `None` if it has one, or if that is unknown.
     pub no_place: Option<&'static str>,
-    /// The place in the first body, if it holds the thing.
+    /// The place in the first body, if the value is there.
     pub first: Option<Pointer>,
-    /// The place in the second body, if it holds the thing.
+    /// The place in the second body, if the value is there.
     pub second: Option<Pointer>,
 }
 
 impl Difference {
-    /// Returns the name by which the difference is allowed: `lost/image`.
+    /// Returns the name that allows the difference, such as `lost/image`.
     pub fn code(&self) -> String {
         format!("{}/{}", self.kind.name(), self.subject)
     }
@@ -88,19 +89,19 @@ impl Difference {
 pub enum DifferenceKind {
     /// Content of the first body that the second lacks.
     Lost,
-    /// Content that both hold, but not alike.
+    /// Content in both bodies, but altered in the second.
     Altered,
-    /// Content that both hold, in another order.
+    /// Content in both bodies, in another order.
     Moved,
-    /// Content that somebody else says in the second body.
+    /// Content with another role in the second body.
     Role,
     /// A setting that the second body lacks, or that has another meaning there.
     Setting,
     /// Content of the second body that the first lacks.
     Added,
-    /// Text that is cut into parts in another way. Nothing is lost.
+    /// Text that is split in another way. Nothing is lost.
     Regrouped,
-    /// The model's name. Bodies of two providers always differ in it.
+    /// The model's name, which always differs between two providers.
     Model,
 }
 
@@ -131,14 +132,14 @@ impl DifferenceKind {
         }
     }
 
-    /// Returns the kind with a name.
+    /// Returns the kind with this name.
     pub fn from_name(name: &str) -> Option<DifferenceKind> {
         DifferenceKind::ALL
             .into_iter()
             .find(|kind| kind.name() == name)
     }
 
-    /// Returns `true` if the second body lacks something that the first has.
+    /// Returns `true` if the second body loses something that the first has.
     pub fn is_loss(self) -> bool {
         match self {
             DifferenceKind::Lost
@@ -151,8 +152,7 @@ impl DifferenceKind {
     }
 }
 
-/// Compares two bodies: which content and which settings of the first the second lacks, alters or
-/// adds.
+/// Compares two bodies, and returns the content and settings that the second lacks, alters or adds.
 ///
 /// ```
 /// use reqc::compare::{Side, compare};

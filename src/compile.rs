@@ -1,29 +1,30 @@
-//! The front door: a repository in, bodies and findings out.
+//! The front door: compiles a repository to bodies and findings.
 //!
 //! Input: the files of both layers. Output: a [`Compiler`], which has read and checked everything
-//! that does not depend on a conversation, and [`Compiler::report`], which makes every selected
-//! body in parallel and says what was found as a [`Report`]. [`Compiler::report_each`] hands the
-//! bodies of one agent at a time to a visitor.
+//! that does not depend on a conversation. [`Compiler::report`] makes all selected bodies in
+//! parallel and returns the findings as a [`Report`]. [`Compiler::report_each`] passes the bodies
+//! of one agent at a time to a visitor.
 //!
-//! What most hosts need stands here. Behind the door each room is a type that borrows the compiler:
+//! This page has everything that most hosts need. Each module behind it has a type that borrows the
+//! compiler:
 //!
-//! | room | for |
+//! | module | for |
 //! | --- | --- |
 //! | [`selection`] | programs that let people name agents and contexts, or share a run among machines |
 //! | [`policy`] | gates, which report what a repository lowered or allowed |
-//! | [`baseline`] | gates that begin with a repository as it is |
+//! | [`baseline`] | gates for repositories that already have findings |
 //! | [`live`] | hosts that make bodies of their own conversations and send them themselves |
-//! | [`lint`] | programs that judge whole files of bodies which others made |
-//! | [`compare`] | programs that hold bodies against golden files or an older side |
+//! | [`lint`] | programs that check files of bodies which other programs made |
+//! | [`compare`] | programs that compare bodies with golden files or an older side |
 //! | [`explain`] | editors and reviewers, which ask who wrote a value of a body |
-//! | [`flow`] | the same, which ask where a piece of a conversation went |
-//! | [`impact`] | the same, which ask what a place of a file reaches |
+//! | [`flow`] | editors and reviewers, which ask where a piece of a conversation went |
+//! | [`impact`] | editors and reviewers, which ask what a place of a file reaches |
 //! | [`reach`] | CI, which runs only what a change reaches |
 //! | [`route`] | editors, which ask which agent is for a file |
 //! | [`mend`] | tools that apply fixes |
 //! | [`coverage`] | tools that show which parts of templates no context reaches |
 //!
-//! The order of the modules below is the order of their imports: each uses only those above it.
+//! The modules below are in the order of their imports: each uses only those above it.
 
 mod budget;
 pub(crate) mod rules;
@@ -98,14 +99,14 @@ use crate::provider::WireFormat;
 use crate::world::World;
 
 impl Compiler {
-    /// Reads and checks a repository. Findings do not stop it: what can be compiled, can be.
+    /// Reads and checks a repository. Findings do not stop it: it compiles everything that it can.
     pub fn load(own: Arc<dyn World>, bundled: Arc<dyn World>, options: LoadOptions) -> Compiler {
         load::load(own, bundled, options, None)
     }
 
-    /// Does the same for a few agents: those whose names are wanted. Others cannot be compiled,
-    /// unless something was found on the way, or nothing is wanted: then all are prepared, so that
-    /// findings tell whom they reach.
+    /// Reads and checks a repository, and prepares only the agents whose names are wanted; others
+    /// cannot be compiled. If there are findings, or no agent is wanted, it prepares all agents, so
+    /// that findings name the agents that they reach.
     #[cfg(feature = "cli")]
     pub(crate) fn load_some(
         own: Arc<dyn World>,
@@ -116,13 +117,13 @@ impl Compiler {
         load::load(own, bundled, options, wanted)
     }
 
-    /// Makes every selected body and reports what was found on the way, while loading too.
+    /// Makes all selected bodies, and reports the findings of loading and of the bodies.
     pub fn report(&self, selection: &Selection, options: &PolicyOptions) -> Report {
         self.report_each(selection, options, |_| ()).0
     }
 
-    /// Makes every selected body, hands those of each agent to `visit`, and returns its answers
-    /// too, in the order of the agents' names. It is called on worker threads.
+    /// Does what [`Compiler::report`] does, passes the bodies of each agent to `visit`, and also
+    /// returns its results, sorted by agent name. `visit` is called on worker threads.
     pub fn report_each<R: Send>(
         &self,
         selection: &Selection,
@@ -132,9 +133,9 @@ impl Compiler {
         Reporter::new(self, selection, options).each(visit)
     }
 
-    /// Makes every selected body. `visit` is called on worker threads, once per agent. What is
-    /// found is as it is: no policy was applied, and what loading found is not among it;
-    /// [`Compiler::report`] does both.
+    /// Makes all selected bodies. `visit` is called on worker threads, once for each agent. The
+    /// findings have no policy applied and exclude those of loading; [`Compiler::report`] adds
+    /// both.
     pub fn run<R: Send>(
         &self,
         selection: &Selection,
@@ -159,11 +160,11 @@ impl Compiler {
         Some(pairing.body(&request))
     }
 
-    /// Returns what is wrong with a request body, whoever made it: by the schema of its wire format
-    /// and the rules of its server.
+    /// Checks a request body from any source against the schema of its wire format and the rules of
+    /// its server.
     ///
-    /// Without a wire format the shape of the body decides, among those of the target's instance if
-    /// there is one.
+    /// Without a wire format, recognises it by the shape of the body, among the formats of the
+    /// target's instance if there is one.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -191,7 +192,7 @@ impl Compiler {
     ///
     /// # Errors
     ///
-    /// The wire format is not named, and not certain.
+    /// Returns an error if the wire format is not given and cannot be recognised.
     pub fn lint(
         &self,
         body: &Value,

@@ -1,7 +1,7 @@
-//! Synthetic contexts: JSON files → conversations.
+//! Reads synthetic contexts: converts JSON files to conversations.
 //!
 //! Input: context files. Output: [`Context`]s in a stable order, each a named [`Conversation`] in
-//! normal form with its virtual project. Knows nothing of rendering.
+//! normal form with its virtual project. Nothing here knows about rendering.
 
 mod media;
 mod origins;
@@ -31,26 +31,26 @@ pub struct Context {
     pub file: FileId,
     /// Its layer.
     pub layer: LayerKind,
-    /// The name, which golden files carry.
+    /// The name, which golden files are named after.
     pub name: Arc<str>,
-    /// The reason why it is there.
+    /// The reason why it exists.
     pub why: Arc<str>,
-    /// `true` if golden bodies are written for it, as the file says.
+    /// `true` if the file requests golden files for it.
     pub golden: bool,
     /// The value of `language` in system prompts.
     pub language: Arc<str>,
     /// The project that system prompts see.
     pub project: Project,
-    /// The conversation, in normal form.
+    /// The conversation in the last turn, in normal form.
     pub conversation: Conversation,
     /// `true` if the host asked for a new system prompt and new tools with the last turn.
     pub renewed: bool,
-    /// The state of the conversation in earlier turns, if the file has `turns`: what else is here
-    /// is the last.
+    /// The states of the conversation in earlier turns, if the file has `turns`; all other fields
+    /// are those of the last turn.
     pub earlier: Vec<State>,
 }
 
-/// One request of a conversation that grows.
+/// The state of a conversation at one of its requests.
 #[derive(Debug, Clone)]
 pub struct State {
     /// The value of `language` in system prompts.
@@ -68,12 +68,12 @@ pub struct State {
 pub struct Project {
     /// The value of `project_name` in system prompts.
     pub name: Arc<str>,
-    /// Files by path relative to the project.
+    /// The files, by path relative to the project.
     pub files: BTreeMap<String, Arc<str>>,
 }
 
 impl Context {
-    /// Chat or completion.
+    /// Returns the kind of task: chat or completion.
     pub fn kind(&self) -> TaskKind {
         self.conversation.kind()
     }
@@ -110,8 +110,8 @@ pub fn read_all(repo: &Repo, origins: &Origins) -> (Vec<Context>, Vec<Diagnostic
     (contexts, findings)
 }
 
-/// The context files that are left out since something is wrong with them: each with the name that
-/// it says, or that of the file.
+/// Returns the context files with errors, which are left out, each with the name in the file or the
+/// file's own name.
 pub(crate) fn left_out(repo: &Repo, is_read: impl Fn(FileId) -> bool) -> Vec<(String, FileId)> {
     let left_out = repo.contexts.iter().filter(|source| !is_read(source.file));
     let named = left_out.map(|source| {
@@ -139,7 +139,7 @@ fn said(file: &SourceFile) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Reads one context file; findings and `None` if it is unusable.
+/// Reads one context file. Returns `None` and adds findings if it is unusable.
 pub fn read(
     file: FileId,
     layer: LayerKind,
@@ -150,7 +150,7 @@ pub fn read(
     read_for(Reading::File(origins), file, layer, text, findings).map(|(context, _)| context)
 }
 
-/// Reads a conversation that is written like a context; nobody asks for it by a name.
+/// Reads a conversation that is written like a context but needs no name.
 pub(crate) fn read_live(
     file: FileId,
     text: &str,
@@ -166,7 +166,7 @@ pub(crate) fn read_live(
 enum Reading<'o> {
     /// A file of a repository.
     File(&'o Origins),
-    /// The same, once more, to know where its texts are.
+    /// A file of a repository, read again to find the places of its texts.
     Leaves,
     /// A conversation without a name.
     Live(&'o Origins),
@@ -223,7 +223,7 @@ fn read_for(
     Some((context, leaves))
 }
 
-/// A context file, read once more: where the values that templates see are in it.
+/// A context file, read again for the places of the values that templates see.
 pub(crate) struct ContextSource {
     file: FileId,
     conversation: Conversation,
@@ -252,7 +252,7 @@ impl ContextSource {
         })
     }
 
-    /// The history of a chat, as the file has it.
+    /// Returns the history of a chat as it is in the file.
     pub(crate) fn history(&self) -> &[Message] {
         match &self.conversation.task {
             Task::Chat(history) => history,
@@ -260,14 +260,14 @@ impl ContextSource {
         }
     }
 
-    /// The place of a value of the file.
+    /// Returns the place of a value in the file.
     pub(crate) fn span(&self, at: &Pointer) -> Option<Span> {
         self.tree
             .locate(at)
             .map(|tree| Span::new(self.file, tree.span.clone()))
     }
 
-    /// The place of the language or the project's name, as prompts see it in a turn.
+    /// Returns the place of the language or the project's name, as prompts see it in a turn.
     pub(crate) fn setting_span(&self, path: &Pointer, turn: usize) -> Option<Span> {
         match path.tokens().next()?.as_str() {
             "language" => self.span(&self.below_until(turn, "language", &[])),
@@ -276,18 +276,18 @@ impl ContextSource {
         }
     }
 
-    /// The place of a file of the project, as prompts see it in a turn.
+    /// Returns the place of a project file, as prompts see it in a turn.
     pub(crate) fn project_file_span(&self, path: &str, turn: usize) -> Option<Span> {
         self.span(&self.below_until(turn, "project", &["files", path]))
     }
 
-    /// The place of a member of a file that is attached in a turn.
+    /// Returns the place of a member of a file that is attached in a turn.
     pub(crate) fn file_span(&self, turn: usize, index: usize, member: &str) -> Option<Span> {
         self.span(&self.below_until(turn, "files", &[&index.to_string(), member]))
     }
 
-    /// The place of a value of the template data; `history` is the file's in the normal form that
-    /// the template saw.
+    /// Returns the place of a value of the template data; `normal` converts the file's history to
+    /// the normal form that the template saw.
     pub(crate) fn data_span(
         &self,
         path: &Pointer,
@@ -296,7 +296,7 @@ impl ContextSource {
         self.span(&self.at(path, normal)?)
     }
 
-    /// The place of the key of a member of the template data.
+    /// Returns the place of the key of a member of the template data.
     pub(crate) fn key_span(
         &self,
         path: &Pointer,
@@ -310,8 +310,8 @@ impl ContextSource {
         Some(Span::new(self.file, key))
     }
 
-    /// The places of the texts in a list of blocks that templates see as one text; `None` if the
-    /// file has no list there.
+    /// Returns the places of the texts in a list of blocks that templates see as one text; `None`
+    /// if the file has no list there.
     pub(crate) fn texts_in(
         &self,
         path: &Pointer,
@@ -360,12 +360,13 @@ impl ContextSource {
         }
     }
 
-    /// The place of a member, in the last turn that says it.
+    /// Returns the place of a member, in the last turn that sets it.
     fn below(&self, member: &str, rest: &[&str]) -> Pointer {
         self.below_until(self.turns, member, rest)
     }
 
-    /// The same, of the first turns: 0 stands for what the file says before any.
+    /// Returns the place of a member in the last turn that sets it, up to a turn; 0 means the state
+    /// before any turns.
     fn below_until(&self, turn: usize, member: &str, rest: &[&str]) -> Pointer {
         let turns = Pointer::root().member("turns");
         let turn = (0..turn.min(self.turns))
@@ -383,7 +384,7 @@ impl ContextSource {
     }
 }
 
-/// The message that a place is in: `/history/2` or `/turns/0/history/2`.
+/// Returns the place of the message around a place: `/history/2` or `/turns/0/history/2`.
 fn message_of(at: &Pointer) -> Pointer {
     let depth = if at.tokens().next().as_deref() == Some("turns") {
         4
@@ -395,7 +396,7 @@ fn message_of(at: &Pointer) -> Pointer {
         .fold(Pointer::root(), |at, token| at.member(&token))
 }
 
-/// Returns where a message of the whole history is in a file.
+/// Returns the place in a file of a message, given by its index in the whole history.
 fn message_at(file: &Value, index: usize) -> Pointer {
     let (mut index, mut at) = (index, Pointer::root());
     let mut before = length(file);
@@ -431,7 +432,7 @@ fn not_normal(message: Span, change: &conversation::NormalFormChange) -> Diagnos
 }
 
 impl Context {
-    /// Returns what the conversation is in the last turn.
+    /// Returns the state of the conversation in the last turn.
     pub(crate) fn last(&self) -> State {
         let Context {
             language,
@@ -449,7 +450,7 @@ impl Context {
         }
     }
 
-    /// The history of a chat.
+    /// Returns the history of a chat; nothing for a completion.
     pub fn history(&self) -> &[Message] {
         match &self.conversation.task {
             Task::Chat(history) => history,
@@ -459,7 +460,7 @@ impl Context {
 }
 
 impl State {
-    /// Returns the history of a chat; a completion has none.
+    /// Returns the history of a chat; nothing for a completion.
     pub(crate) fn history(&self) -> &[Message] {
         match &self.conversation.task {
             Task::Chat(history) => history,

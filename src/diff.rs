@@ -1,8 +1,7 @@
-//! The changes between two bodies, by JSON pointer, and equal changes of many bodies as one.
+//! Finds the changes between two bodies by JSON pointer, and groups equal changes of many bodies.
 //!
-//! Input: pairs of JSON values, or files that hold them. Output: [`Change`]s and [`Group`]s as
-//! data; printing is
-//! [`report`](crate::report)'s business, and what caused a change is asked of whoever made the bodies.
+//! Input: pairs of JSON values, or files that contain them. Output: [`Change`]s and [`Group`]s as
+//! data; [`report`](crate::report) prints them, and the caller provides the cause of a change.
 
 mod bounded;
 mod hunks;
@@ -22,18 +21,18 @@ pub use words::{Word, words};
 
 use similar::{DiffOp, TextDiff};
 
-/// The operations that turn some lines into others.
+/// Returns the operations that convert some lines to others.
 pub(crate) fn line_operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     bounded::operations(old, new)
 }
 
-/// Returns how much of two texts is the same, by lines: from 0 to 1.
+/// Returns the similarity of two texts by lines, from 0 to 1.
 pub(crate) fn similarity(old: &str, new: &str) -> f32 {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     similar::diff_ratio(&line_operations(&old, &new), old.len(), new.len())
 }
 
-/// Returns how much of two texts is the same, by words: from 0 to 1.
+/// Returns the similarity of two texts by words, from 0 to 1.
 pub(crate) fn word_similarity(old: &str, new: &str) -> f32 {
     let (old, new) = (words_of(old), words_of(new));
     similar::diff_ratio(&line_operations(&old, &new), old.len(), new.len())
@@ -43,9 +42,9 @@ fn words_of(text: &str) -> Vec<&str> {
     str::split_inclusive(text, |c: char| !c.is_alphanumeric()).collect()
 }
 
-/// A textual diff with three lines of context, for those who ask for it. Of long texts that have
-/// little in common all between the first and the last difference is removed and added. It starts
-/// with `diff a/NAME b/NAME`: Buildkite takes the usual `--- a/NAME` for the head of a group.
+/// Returns a textual diff with three lines of context. If long texts have little in common,
+/// everything between the first and the last difference is replaced. It starts with
+/// `diff a/NAME b/NAME`, because Buildkite treats the usual `--- a/NAME` as the title of a group.
 pub fn textual(old: &str, new: &str, name: &str) -> String {
     let (before, after): (Vec<&str>, Vec<&str>) = (
         old.split_inclusive('\n').collect(),

@@ -1,10 +1,10 @@
-//! Compiled requests in the forms that other programs take.
+//! Exports compiled requests in the formats of other programs.
 //!
-//! Input: request lines and bodies. Output: files as text. The forms are documented by those who
-//! read them: HAR 1.2 (<http://www.softwareishard.com/blog/har-12-spec/>), the batch services of
-//! OpenAI (<https://platform.openai.com/docs/guides/batch>) and Anthropic
+//! Input: request lines and bodies. Output: files as text. The formats are those of HAR 1.2
+//! (<http://www.softwareishard.com/blog/har-12-spec/>) and of the batch services of OpenAI
+//! (<https://platform.openai.com/docs/guides/batch>) and Anthropic
 //! (<https://platform.claude.com/docs/en/build-with-claude/batch-processing>), seen in November
-//! 2026. Knows nothing of profiles.
+//! 2026. Nothing here knows about profiles.
 
 mod batch;
 mod curl;
@@ -21,11 +21,11 @@ use crate::profile::slug;
 use crate::provider::{RequestLine, Server, WireFormat};
 use crate::text::Text;
 
-/// How requests are laid out.
+/// A layout of exported requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Layout {
-    /// A folder for each agent, a file for each body, as golden files.
+    /// A folder for each agent and a file for each body, as for golden files.
     Tree,
     /// One file with a line for each request.
     Jsonl,
@@ -35,12 +35,12 @@ pub enum Layout {
     Har,
     /// Input files of OpenAI's batch service, one for each endpoint and model.
     BatchOpenAi,
-    /// Request bodies that create message batches of Anthropic's.
+    /// Request bodies that create Anthropic's message batches.
     BatchAnthropic,
 }
 
 impl Layout {
-    /// All layouts, in the order of the help.
+    /// All layouts, in the order of the help text.
     pub const ALL: [Layout; 6] = [
         Layout::Tree,
         Layout::Jsonl,
@@ -50,7 +50,7 @@ impl Layout {
         Layout::BatchAnthropic,
     ];
 
-    /// Its name in options.
+    /// Returns its name in options.
     pub fn name(self) -> &'static str {
         match self {
             Layout::Tree => "tree",
@@ -75,7 +75,7 @@ pub struct Request {
     pub instance: Arc<str>,
     /// The wire format.
     pub wire: WireFormat,
-    /// Whose server answers.
+    /// The server that answers.
     pub server: Server,
     /// The request line, without keys.
     pub line: RequestLine,
@@ -84,7 +84,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Returns where a file about it lies: a folder for the agent, a file for the context.
+    /// Returns the path of a file for the request: a folder for the agent, a file for the context.
     fn path(&self, ending: &str) -> String {
         format!("{}/{}.{ending}", slug(&self.agent), self.context)
     }
@@ -94,19 +94,19 @@ impl Request {
     }
 }
 
-/// The requests that were laid out.
+/// The exported requests.
 #[derive(Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exported {
-    /// Relative paths and what the files hold.
+    /// The relative paths and contents of the files.
     pub files: Vec<(String, String)>,
-    /// The number of requests that are in them.
+    /// The number of requests in the files.
     pub requests: usize,
-    /// The number of requests that were left out, because the form has no place for them.
+    /// The number of requests that were left out, because the layout has no place for them.
     pub left_out: usize,
 }
 
-/// Lays out requests. `root` is the folder that files of keys are named from.
+/// Exports requests. `root` is the folder to which the paths of key files are relative.
 pub fn export(layout: Layout, requests: &[Request], root: &Path) -> Exported {
     match layout {
         Layout::Tree => all(
@@ -155,7 +155,7 @@ fn all(files: Vec<(String, String)>, requests: &[Request]) -> Exported {
     }
 }
 
-/// A request as one object.
+/// Returns a request as one object.
 fn object(request: &Request) -> Value {
     json!({
         "agent": &*request.agent,
@@ -168,12 +168,12 @@ fn object(request: &Request) -> Value {
     })
 }
 
-/// A value on one line.
+/// Returns a value on one line.
 fn line(value: &Value) -> String {
     Text::json_line(value).to_string()
 }
 
-/// Returns what the name of a file may hold: everything else becomes a dash.
+/// Converts a text to a file name: every other character becomes a dash.
 fn file_name(text: &str) -> String {
     text.trim_matches('/')
         .chars()

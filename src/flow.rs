@@ -1,9 +1,9 @@
-//! Content that is lost on its way from a conversation into a request body.
+//! Finds content that is lost between a conversation and a request body.
 //!
-//! Input: a conversation as templates see it, and the body that was made of it. Output: [`Judged`]:
-//! the kinds of content that are there, and every [`Loss`]. The body is read into pieces, as
-//! `compare` reads it, and the content is looked for among them. Knows nothing of profiles, files
-//! and how a loss is reported.
+//! Input: a conversation as templates see it, and the body made from it. Output: [`Judged`]: the
+//! kinds of content in the body, and every [`Loss`]. The body is read into pieces as `compare`
+//! does, and the content is searched for in them. Nothing here knows about profiles, files or the
+//! reporting of losses.
 
 mod alteration;
 mod carried;
@@ -14,29 +14,29 @@ pub(crate) use carried::{Expected, judge};
 use crate::conversation::{ContentKind, KindSet};
 use crate::json::Pointer;
 
-/// The content that a body carries, and the content that it loses.
+/// The content of a conversation that a body contains, and the losses.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Judged {
-    /// The kinds of which something is in the body as it should be.
+    /// The kinds of content that the body contains correctly at least once.
     pub(crate) held: KindSet,
     /// The losses.
     pub(crate) losses: Vec<Loss>,
 }
 
-/// Content that a body does not carry as it should.
+/// Content that a body does not contain correctly.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Loss {
     /// The kind of content.
     pub(crate) kind: ContentKind,
-    /// Another kind that it is of, for declarations that name that one.
+    /// Another kind of the content, which declarations may name instead.
     pub(crate) also: Option<ContentKind>,
     /// The fate of the content.
     pub(crate) fate: Fate,
-    /// Where it is in the template data.
+    /// The place in the template data.
     pub(crate) at: Pointer,
-    /// The number of bytes that it has.
+    /// The size of the content in bytes.
     pub(crate) size: usize,
-    /// Its beginning.
+    /// The beginning of the content.
     pub(crate) shown: Box<str>,
 }
 
@@ -45,16 +45,16 @@ pub(crate) struct Loss {
 pub(crate) enum Fate {
     /// It is not in the body.
     Dropped,
-    /// It is there, but altered: how, as a sentence.
+    /// It is altered, as described in a sentence.
     Altered(String),
-    /// It is there more often than in the conversation.
+    /// It is in the body more often than in the conversation.
     Duplicated,
-    /// It is before what was said earlier.
+    /// It comes before earlier content.
     Reordered,
 }
 
 impl Loss {
-    /// The most characters that are shown of a content.
+    /// The maximum number of characters of the content that are shown.
     const SHOWN: usize = 60;
 
     fn new(kind: ContentKind, fate: Fate, at: Pointer, content: &str) -> Loss {

@@ -1,9 +1,9 @@
-//! Golden bodies: which files they are, and how those on disk differ.
+//! Golden files: the expected files, and their differences from those on disk.
 //!
-//! Input: the bodies of one agent. Output: [`GoldenFile`]s, and [`Drift`] against what a
-//! [`GoldenFolder`] holds. Deciding is separate from writing: [`Comparison::write`] alone changes
-//! anything, through [`apply`] and [`Manifest`]. What was not written here is left alone; a
-//! [`Manifest`] proves what was.
+//! Input: the bodies of one agent. Output: [`GoldenFile`]s, and their [`Drift`] from the files in a
+//! [`GoldenFolder`]. Comparing and writing are separate: only [`Comparison::write`] changes files,
+//! through [`apply`] and [`Manifest`]. Files that reqc did not write are left alone; a [`Manifest`]
+//! proves which ones it wrote.
 
 mod manifest;
 pub(crate) mod rules;
@@ -26,10 +26,10 @@ use crate::world::{AccessError, EntryKind, MAX_REPOSITORY_BYTES, Output, join};
 /// The folder of golden files.
 pub const FOLDER: &str = "golden";
 
-/// The file of each agent that holds all of a request but its body.
+/// The file of each agent with everything in a request except its body.
 pub const REQUEST: &str = "request.json";
 
-/// The keys that every `request.json` has, beside the agent's name.
+/// The keys in every `request.json`, besides the agent's name.
 const REQUEST_KEYS: [&str; 6] = [
     "provider_instance",
     "client_api",
@@ -39,15 +39,15 @@ const REQUEST_KEYS: [&str; 6] = [
     "headers",
 ];
 
-/// The members that hold the conversation in the bodies of some wire format: every body has one of
-/// them.
+/// The members that contain the conversation in bodies of some wire format: every body has at least
+/// one.
 const CONVERSATIONS: [&str; 5] = ["messages", "contents", "input", "prompt", "input_prefix"];
 
-/// A file that should be there.
+/// An expected file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GoldenFile {
-    /// Path relative to the folder of golden files: `<slug>/<context>.json`.
+    /// The path relative to the folder of golden files: `<slug>/<context>.json`.
     pub path: String,
     /// The context; `None` for `request.json`.
     pub context: Option<Arc<str>>,
@@ -56,7 +56,7 @@ pub struct GoldenFile {
 }
 
 impl GoldenFile {
-    /// The same file of an agent that has another name.
+    /// Changes the agent's name in the path and the text.
     #[must_use]
     pub(crate) fn of_agent(self, from: &str, to: &str) -> GoldenFile {
         if from == to {
@@ -79,19 +79,19 @@ fn member(name: &str) -> String {
     format!("\"agent\": {}", Value::from(name))
 }
 
-/// A difference between what should be there and what is.
+/// A difference between the expected files and those on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Drift {
-    /// Path relative to the folder of golden files.
+    /// The path relative to the folder of golden files.
     pub path: String,
     /// The agent, if the file belongs to one.
     pub agent: Option<Arc<str>>,
     /// The context; `None` for `request.json` and orphans.
     pub context: Option<Arc<str>>,
-    /// The bytes that are there; `None`: nothing.
+    /// The bytes on disk; `None` if there is no file.
     pub old: Option<Vec<u8>>,
-    /// The text that should be there; `None`: nothing.
+    /// The expected text; `None` if there should be no file.
     pub new: Option<String>,
 }
 
@@ -114,8 +114,8 @@ impl From<&Drift> for ChangedFile {
     }
 }
 
-/// The files of one agent: `request.json`, and one for each of the bodies, which come with the
-/// names of their contexts.
+/// Returns the files of one agent: `request.json`, and one for each body, which comes with the name
+/// of its context.
 pub fn files<'b>(
     plan: &Plan<'_>,
     bodies: impl Iterator<Item = (&'b Arc<str>, &'b Body)>,
@@ -138,7 +138,7 @@ pub fn files<'b>(
         .collect()
 }
 
-/// `request.json`: everything of a request but its body.
+/// Returns the content of `request.json`: everything in a request except its body.
 pub fn request_json(plan: &Plan<'_>, model: Option<&str>) -> String {
     let line = plan.request_line(model);
     let headers: Map<String, Value> = line
@@ -171,11 +171,11 @@ pub fn request_json(plan: &Plan<'_>, model: Option<&str>) -> String {
     text
 }
 
-/// Compares one agent's files with those below `folder`.
+/// Compares the files of one agent with those below `folder`.
 ///
 /// # Errors
 ///
-/// A phrase, if a file that is there cannot be read.
+/// Returns a phrase if an existing file cannot be read.
 pub fn compare(
     output: &dyn Output,
     folder: &str,
@@ -199,17 +199,17 @@ pub fn compare(
     Ok(drifts)
 }
 
-/// Files that nothing asks for.
+/// Files that are not expected.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Surplus {
-    /// Those that were written here: they are to be removed.
+    /// The files that reqc wrote, which are to be removed.
     pub drifts: Vec<Drift>,
-    /// The paths of the others: they are nobody's business here.
+    /// The paths of files that reqc did not write, which are left alone.
     pub foreign: Vec<String>,
 }
 
 impl Surplus {
-    /// These files and others.
+    /// Returns the files of both.
     #[must_use]
     pub fn and(mut self, other: Surplus) -> Surplus {
         self.drifts.extend(other.drifts);
@@ -218,11 +218,11 @@ impl Surplus {
     }
 }
 
-/// The files of one agent's folder that nothing asks for.
+/// Returns the unexpected files in one agent's folder.
 ///
 /// # Errors
 ///
-/// A phrase, if a file cannot be read.
+/// Returns a phrase if a file cannot be read.
 pub fn surplus(
     output: &dyn Output,
     folder: &str,
@@ -237,11 +237,11 @@ pub fn surplus(
     unasked(output, folder, slug, paths.collect(), manifest)
 }
 
-/// The files below `folder` in folders of agents that are gone or renamed.
+/// Returns the files below `folder` in folders of agents that were removed or renamed.
 ///
 /// # Errors
 ///
-/// A phrase, if a file cannot be read.
+/// Returns a phrase if a file cannot be read.
 pub fn orphans<'n>(
     output: &dyn Output,
     folder: &str,
@@ -266,13 +266,13 @@ pub fn orphans<'n>(
             )?);
         }
     }
-    // A whole folder of other files is somebody else's, and no reason to say anything.
+    // A folder with only foreign files belongs to somebody else, and is not reported.
     found.foreign.retain(|path| manifest.names_file(path));
     Ok(found)
 }
 
-/// The paths of the form `<slug>/<name>.json`; the one of `request.json`, which proves whose the
-/// others are, comes last.
+/// Returns the paths of the form `<slug>/<name>.json`. `request.json`, which proves the owner of
+/// the others, comes last.
 fn listed(output: &dyn Output, folder: &str, slug: &str) -> Result<Vec<String>, AccessError> {
     let files = output
         .list(&join(folder, slug))?
@@ -287,7 +287,7 @@ fn listed(output: &dyn Output, folder: &str, slug: &str) -> Result<Vec<String>, 
         .collect())
 }
 
-/// Sorts files of one folder into those that were written here and others.
+/// Sorts the files of one folder into those that reqc wrote and others.
 fn unasked(
     output: &dyn Output,
     folder: &str,
@@ -339,7 +339,7 @@ fn unasked(
     Ok(found)
 }
 
-/// Returns whether the `request.json` of a folder is one of ours.
+/// Returns `true` if the `request.json` of a folder has the form that reqc writes.
 fn has_our_request(output: &dyn Output, folder: &str, name: &str) -> Result<bool, AccessError> {
     let path = format!("{name}/{REQUEST}");
     Ok(output
@@ -347,9 +347,9 @@ fn has_our_request(output: &dyn Output, folder: &str, name: &str) -> Result<bool
         .is_some_and(|bytes| has_our_form(&path, &bytes)))
 }
 
-/// Returns `true` if a file of the form `<slug>/<name>.json` can be one of ours, judged by what it
-/// holds: a request line of an agent that has such a folder, or a body that some API takes. A
-/// manifest alone is not proof, since anybody can write one.
+/// Returns `true` if a file `<slug>/<name>.json` may have been written by reqc, judged by its
+/// content: a request line of an agent with such a folder, or a body that some API accepts. A
+/// manifest alone is not proof, because anybody can write one.
 fn has_our_form(path: &str, bytes: &[u8]) -> bool {
     let Ok(Value::Object(value)) = serde_json::from_slice(bytes) else {
         return false;
@@ -364,11 +364,11 @@ fn has_our_form(path: &str, bytes: &[u8]) -> bool {
     }
 }
 
-/// Makes what is there what should be there.
+/// Writes and removes files on disk so that they match the expected ones.
 ///
 /// # Errors
 ///
-/// A phrase that names the first file that could not be written.
+/// Returns a phrase that names the first file that could not be written.
 pub fn apply(output: &dyn Output, folder: &str, drifts: &[Drift]) -> Result<(), AccessError> {
     for drift in drifts {
         let path = join(folder, &drift.path);

@@ -1,10 +1,10 @@
-//! A real request body as a context: the way back from a wire format to a conversation.
+//! Converts a real request body to a context: the way back from a wire format to a conversation.
 //!
 //! Input: a body and its wire format. Output: an [`Imported`]: the text of a context file, and each
-//! value of the body that no context can hold. `pick` finds the body in a file. What agents say
-//! (model, sampling, limits) is not part of a conversation, and the system prompt comes back as
-//! layers, since nothing says what of it was an agent's. Knows nothing of profiles, and does not
-//! write files.
+//! value of the body that no context can contain. `pick` finds the body in a file. Settings of
+//! agents (model, sampling, limits) are not part of a conversation. The system prompt becomes
+//! layers, because nothing shows which part of it was an agent's. Nothing here knows about profiles
+//! or writes files.
 
 mod lost;
 mod media;
@@ -34,7 +34,7 @@ use crate::source::{SourceText, Sources};
 
 use lost::Lost;
 
-/// The parts that a context is made of.
+/// The inputs of an import.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'b> {
     /// The body.
@@ -43,11 +43,11 @@ pub struct Request<'b> {
     pub wire: WireFormat,
     /// The name of the context.
     pub name: &'b str,
-    /// `true` if texts are replaced by others of the same length and character classes.
+    /// `true` to replace texts with others of the same length and character classes.
     pub redact: bool,
 }
 
-/// A context, and what it lacks.
+/// A context, and the losses of the conversion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
     /// The context file.
@@ -56,17 +56,17 @@ pub struct Imported {
     pub losses: Vec<Loss>,
 }
 
-/// A value of a body that a context does not hold as it was.
+/// A value of a body that a context does not contain unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
-    /// Where it is in the body.
+    /// The place in the body.
     pub pointer: Pointer,
     /// The fate of the content, in one lower-case phrase.
     pub why: String,
 }
 
-/// Why a body makes no context: what a repository would find wrong with that context, in one
-/// lower-case phrase.
+/// The reason why a body cannot become a context: the finding that a repository would have about
+/// that context, in one lower-case phrase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportError(String);
 
@@ -78,11 +78,13 @@ impl std::fmt::Display for ImportError {
 
 impl std::error::Error for ImportError {}
 
-/// Makes a context of a body. The result was read back: no rule of contexts finds anything in it.
+/// Converts a body to a context. The result is read back, to make sure that no rule about contexts
+/// reports it.
 ///
 /// # Errors
 ///
-/// There can be no such context: the name is not one, or values are nested too deeply.
+/// Returns an error if there can be no such context: the name is invalid, or values are nested too
+/// deeply.
 pub fn import(request: &Request<'_>) -> Result<Imported, ImportError> {
     let mut lost = Lost::default();
     let mut conversation = read(request, &mut lost);
@@ -107,10 +109,10 @@ fn read<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
     }
 }
 
-/// The members that hold tools; `functions` is the older name of Chat Completions.
+/// The members that contain tools; `functions` is the older name in Chat Completions.
 pub(crate) const TOOLS: [&str; 2] = ["tools", "functions"];
 
-/// Members that name what a server keeps.
+/// The members that refer to content stored on a server.
 const KEPT: [&str; 5] = [
     "previous_response_id",
     "conversation",
@@ -119,7 +121,7 @@ const KEPT: [&str; 5] = [
     "cached_content",
 ];
 
-/// Why members of a body are not in a context.
+/// The reason why settings of an agent are not in a context.
 const OF_AGENTS: &str = "an agent says this, not a context";
 
 fn chat<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
@@ -175,7 +177,7 @@ fn chat<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
     }
 }
 
-/// Code around a cursor.
+/// Reads a completion: the code around a cursor.
 fn completion<'b>(
     body: &'b Value,
     [prefix, suffix]: [&'static str; 2],
@@ -211,7 +213,7 @@ fn completion<'b>(
     }
 }
 
-/// A file beside the code, as `llama-server` takes it.
+/// Reads a file beside the code, in the form of `llama-server`.
 fn attached<'b>(file: &'b Value, lost: &mut Lost<'b>) -> Option<AttachedFile> {
     let Some(content) = text_of(file, "text") else {
         lost.tell(file, "a file without a text");
@@ -229,7 +231,7 @@ fn text_of<'v>(file: &'v Value, name: &str) -> Option<&'v str> {
     file.get(name).and_then(Value::as_str)
 }
 
-/// Ollama's `generate` without a suffix: one question.
+/// Reads a body of Ollama's `generate` without a suffix: one question.
 fn generation<'b>(body: &'b Value, lost: &mut Lost<'b>) -> Conversation {
     let message = history::question(body, lost)
         .filter(|question| question.blocks.iter().any(Block::says_something));
@@ -249,7 +251,7 @@ fn generation<'b>(body: &'b Value, lost: &mut Lost<'b>) -> Conversation {
     }
 }
 
-/// Reads a context as a repository would, and says what is wrong with it.
+/// Reads a context as a repository would, and returns the first finding as an error.
 fn read_back(text: &str) -> Result<(), ImportError> {
     let source =
         SourceText::from_bytes(text.as_bytes()).map_err(|error| ImportError(error.to_string()))?;
@@ -262,7 +264,7 @@ fn read_back(text: &str) -> Result<(), ImportError> {
         &provider::origins([]),
         &mut findings,
     );
-    // What a body says of its media is kept as it is.
+    // The media types of a body are kept unchanged.
     findings.retain(|finding| finding.rule != &context::rules::MEDIA_TYPE);
     match (context, findings.into_iter().next()) {
         (_, Some(finding)) => Err(ImportError(finding.message)),

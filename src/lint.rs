@@ -1,11 +1,9 @@
-//! Request bodies that nobody here compiled: which ones a text holds, in which wire format, and
-//! where their values are.
+//! Finds foreign request bodies in a text, with their wire formats and the places of their values.
 //!
 //! Input: a JSON document, or one line of many: a body, a list of bodies, a batch, a log, a HAR
-//! file. Output: a [`Harvest`] of [`FoundBody`]s, each with what its URL says of it; [`recognise`]
-//! tells the wire format of a body by its shape; `Places` leads from a pointer back to the text.
-//! What is wrong with a body is not known here:
-//! [`Compiler::lint`](crate::compile::Compiler::lint) judges it.
+//! file. Output: a [`Harvest`] of [`FoundBody`]s, each with the facts from its URL; [`recognise`]
+//! finds the wire format of a body by its shape; `Places` maps a pointer back to the text. Nothing
+//! here judges bodies: [`Compiler::lint`](crate::compile::Compiler::lint) does.
 
 mod address;
 mod lines;

@@ -1,4 +1,4 @@
-//! The facts known of a model where a body goes, whatever the body says.
+//! The facts about a model at a body's destination, independent of the body's content.
 
 use std::sync::Arc;
 
@@ -13,32 +13,32 @@ pub(crate) struct ModelFacts {
     pub(super) families: Vec<(Arc<Family>, Standing)>,
 }
 
-/// How far what is known holds where a body goes.
+/// The certainty of a fact for a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// It was seen there.
+    /// It was seen at this server.
     Certain,
-    /// It was seen elsewhere, with the same model.
+    /// It was seen at another server, with the same model.
     Likely,
-    /// It holds for a version of the API, or without a beta feature, and nobody says what this
-    /// request asks for.
+    /// It holds for one version of the API, or without a beta feature, and the version or the
+    /// features of this request are unknown.
     Conditional,
 }
 
-/// Where a body goes, as far as it matters for what is known of a model.
+/// The destination of a body, as far as facts about models depend on it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Route<'r> {
     /// The wire format.
     pub(crate) wire: WireFormat,
     /// The server.
     pub(crate) server: Server,
-    /// The version and the beta features of the API that its headers ask for.
+    /// The API version and the beta features that its headers request.
     pub(crate) headers: &'r ApiHeaders,
 }
 
 impl ModelFacts {
-    /// Returns what is known of a model; nothing of one that no family has. Of a model that is not
-    /// known yet, what holds for a version of the API: only one server has those.
+    /// Returns the facts about a model; none if no family matches it. Without a model name, the
+    /// facts of the server and of its API version apply.
     pub(crate) fn of(
         families: &[Arc<Family>],
         route: Route<'_>,
@@ -57,25 +57,25 @@ impl ModelFacts {
         }
     }
 
-    /// Returns whether it is so of the model, and how bad it is here to do otherwise.
+    /// Returns the value of a property for the model, and the severity of violating it here.
     pub(crate) fn property(&self, property: Property) -> Option<(bool, Severity)> {
         self.value(|family| family.property(property))
     }
 
-    /// Returns `true` if it is known to be so of the model.
+    /// Returns `true` if the model is known to have a property.
     pub(crate) fn is(&self, property: Property) -> bool {
         matches!(self.property(property), Some((true, _)))
     }
 
-    /// Returns how bad it is to do what the model does not take; `None` if it is not known to be
-    /// refused.
+    /// Returns the severity of using something that the model refuses; `None` if it is not known to
+    /// refuse it.
     pub(crate) fn refuses(&self, property: Property) -> Option<Severity> {
         self.property(property)
             .and_then(|(is_taken, level)| (!is_taken).then_some(level))
     }
 
-    /// A value that families set, and how bad it is here to do otherwise; of several that set it,
-    /// the last counts.
+    /// Returns a value that families set, and the severity of violating it here. If several
+    /// families set it, the last one wins.
     pub(crate) fn value<T>(&self, of: impl Fn(&Family) -> Option<T>) -> Option<(T, Severity)> {
         let (value, standing) = self
             .families
@@ -85,8 +85,8 @@ impl ModelFacts {
         Some((value, standing.at_most(Severity::Error)))
     }
 
-    /// Returns what tokens cost, if that is known of the server itself; of several families that
-    /// say it, the last counts.
+    /// Returns the price of tokens, if it is known for the server itself. If several families set
+    /// it, the last one wins.
     pub(crate) fn price(&self) -> Option<crate::repo::Price> {
         let mut certain = self
             .families
@@ -98,8 +98,8 @@ impl ModelFacts {
 }
 
 impl Standing {
-    /// `None` if nothing of it is known to hold there. Servers on one's own machine run what they
-    /// like under any name, and OpenRouter maps efforts and drops what a model does not take
+    /// Returns `None` if the family does not apply at the destination. Local servers run any model
+    /// under any name, and OpenRouter maps efforts and drops what a model does not accept
     /// (enricoros/big-AGI#940, 2026-01).
     fn of(family: &Family, route: Route<'_>) -> Option<Standing> {
         let is_own_rule = matches!(
@@ -117,7 +117,7 @@ impl Standing {
             route.headers.version.as_deref(),
         ) {
             (None, _) => at_server,
-            // The versions of clouds are their own.
+            // Clouds have API versions of their own.
             (Some(_), _) if route.server.is_cloud_of_claude() => return None,
             (Some(_), None) => Standing::Conditional,
             // Versions are dates.
@@ -135,7 +135,7 @@ impl Standing {
         }
     }
 
-    /// Returns how bad something is that is known to be as bad as this.
+    /// Lowers a severity to a warning unless the fact is certain.
     pub(super) fn at_most(self, level: Severity) -> Severity {
         if self == Standing::Certain {
             level
@@ -145,8 +145,8 @@ impl Standing {
     }
 }
 
-/// Returns `true` if a family mentions a model. Of one that nobody names yet, a rule of the server
-/// holds, and what holds for a version of Anthropic's API: no other server has those.
+/// Returns `true` if a family applies to a model. If no model is named, only the server's rules
+/// and, at Anthropic, the rules of an API version apply: no other server has those versions.
 fn has(family: &Family, model: Option<&ModelName>, server: Server) -> bool {
     let is_of_version = family.from_version.is_some() && server == Server::Anthropic;
     model.map_or(family.of_server || is_of_version, |model| family.has(model))

@@ -1,8 +1,8 @@
-//! The facts known of the model that a body is for.
+//! The facts about the model of a body.
 //!
-//! Input: the families of a repository, a model and where the body goes. Output: those that fit,
-//! and what in a body they speak against. All that fit count, together: a fact is once, in the
-//! family of all models that it is true of.
+//! Input: the families of a repository, a model and the body's destination. Output: the families
+//! that match, and the places in the body that contradict them. All matching families count: each
+//! fact is stored once, in the family of all models that it is true of.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,24 +18,24 @@ use crate::provider::{Server, WireFormat};
 use crate::repo::{Condition, Demand, Fact, Family, MemberPath, Repo, State, rules};
 use crate::source::Spanned;
 
-/// Something that a body does against what is known.
+/// A violation of a known fact.
 pub(crate) struct Breach<'f, 'b> {
-    /// The family that says so.
+    /// The family that states the fact.
     pub(crate) family: &'f Family,
-    /// `true` if it depends on headers that are not known.
+    /// `true` if it depends on headers that are unknown.
     pub(crate) is_conditional: bool,
     /// The fact.
     pub(crate) fact: &'f Fact,
-    /// The member.
+    /// The path of the member.
     pub(crate) place: &'f MemberPath,
     /// Its value.
     pub(crate) value: &'b Value,
-    /// How bad it is here.
+    /// Its severity at this destination.
     pub(crate) severity: Severity,
 }
 
 impl ModelFacts {
-    /// Returns what is asked of a member, of everything that is known and holds for a body.
+    /// Returns the demands on a member, from all facts that apply to the body.
     pub(crate) fn demands<'f>(
         &'f self,
         subject: &Subject<'_>,
@@ -49,7 +49,7 @@ impl ModelFacts {
             .map(|fact| &fact.demand)
     }
 
-    /// Returns `true` if nothing that is known speaks against a proposal for a body.
+    /// Returns `true` if no known fact contradicts a proposal for a body.
     pub(crate) fn take(&self, subject: &Subject<'_>, proposal: &Proposal<'_>) -> bool {
         let (at, value) = match proposal {
             Proposal::Field { at } => (at, None),
@@ -62,16 +62,16 @@ impl ModelFacts {
         about.all(|fact| is_proposable(&fact.demand, value.as_ref()) || !holds(fact, subject))
     }
 
-    /// Returns how much a body does against what is known.
+    /// Returns the number of facts that a body violates.
     pub(crate) fn count(&self, subject: &Subject<'_>) -> usize {
         self.all_breaches(subject).len()
     }
 
-    /// Returns what a body does against what is known: the worst of each value.
+    /// Returns the facts that a body violates, the worst one for each value.
     pub(crate) fn breaches<'f, 'b>(&'f self, subject: &Subject<'b>) -> Vec<Breach<'f, 'b>> {
         let mut breaches = self.all_breaches(subject);
-        // Of several that speak against one value, the one that leaves the fewest has the help that
-        // holds for all.
+        // If several facts contradict one value, the one that leaves the fewest choices has the
+        // help that satisfies all of them.
         breaches.sort_by_key(|breach| {
             (
                 std::cmp::Reverse(breach.severity),
@@ -94,12 +94,12 @@ impl ModelFacts {
     }
 }
 
-/// Returns `true` if a fact is known of a wire format.
+/// Returns `true` if a fact applies to a wire format.
 fn is_of_wire(fact: &Fact, wire: WireFormat) -> bool {
     fact.wires.is_empty() || is_named(&fact.wires, wire.name())
 }
 
-/// Adds what a body does against a fact.
+/// Adds the violations of one fact.
 fn fact_breaches<'f, 'b>(
     family: &'f Arc<Family>,
     standing: Standing,
@@ -129,7 +129,7 @@ fn fact_breaches<'f, 'b>(
     }
 }
 
-/// Returns `true` if a demand takes a value; without one, some value of the member.
+/// Returns `true` if a demand accepts a value or, without one, any value of the member.
 fn is_proposable(demand: &Demand, value: Option<&Value>) -> bool {
     match (demand, value) {
         (demand, Some(value)) => is_met(demand, value),
@@ -138,7 +138,7 @@ fn is_proposable(demand: &Demand, value: Option<&Value>) -> bool {
     }
 }
 
-/// Returns `true` if what a fact presupposes is so.
+/// Returns `true` if the conditions of a fact hold.
 fn holds(fact: &Fact, subject: &Subject<'_>) -> bool {
     fact.when.iter().all(|condition| is_so(condition, subject))
         && !fact
@@ -157,7 +157,7 @@ fn is_so(condition: &Condition, subject: &Subject<'_>) -> bool {
     }
 }
 
-/// Returns `true` if a value is what is asked.
+/// Returns `true` if a value meets a demand.
 pub(super) fn is_met(demand: &Demand, value: &Value) -> bool {
     match demand {
         Demand::Absent { values, .. } => {
@@ -178,8 +178,8 @@ pub(super) fn is_met(demand: &Demand, value: &Value) -> bool {
     }
 }
 
-/// Returns `true` if two values are the same to a server: numbers by value, words without case, as
-/// proto3 JSON reads them.
+/// Returns `true` if two values are equal to a server: it compares numbers by value and words
+/// without case, as proto3 JSON does.
 pub(super) fn is_same(value: &Value, other: &Value) -> bool {
     match (value, other) {
         (Value::String(value), Value::String(other)) => value.eq_ignore_ascii_case(other),
@@ -188,7 +188,7 @@ pub(super) fn is_same(value: &Value, other: &Value) -> bool {
     }
 }
 
-/// Findings about wire formats and servers that families name and that do not exist.
+/// Reports wire formats and servers that families name but that do not exist.
 pub fn check_families(repo: &Repo) -> Vec<Diagnostic> {
     let mut findings = Vec::new();
     let wires = WireFormat::ALL.map(WireFormat::name);
@@ -239,7 +239,7 @@ mod tests {
         headers: &UNKNOWN,
     };
 
-    /// Families by name, pattern and further keys.
+    /// Loads families, given by name, pattern and further keys.
     fn families(entries: &[(&str, &str, &str)]) -> Vec<Arc<Family>> {
         let mut text = String::new();
         for (name, models, more) in entries {

@@ -1,5 +1,5 @@
-//! The findings of rules in one body. A rule names the value that is wrong; where that is is worked
-//! out once for all of them.
+//! Collects the findings of rules in one body. A rule names the wrong value; its pointer is looked
+//! up once, for all rules together.
 
 use std::collections::HashMap;
 
@@ -11,21 +11,21 @@ use crate::diag::{Rule, Severity};
 use crate::json::Pointer;
 use crate::provider::WireFormat;
 
-/// The most problems of one rule in one body that are kept.
+/// The maximum number of problems of one rule that are kept for one body.
 const MOST_OF_A_RULE: usize = 20;
 
-/// A rule that is asked of each body.
+/// A rule that is checked in each body.
 pub(crate) struct BodyRule {
     /// Its declaration.
     pub(crate) rule: Rule,
-    /// The wire formats that it is about; all if there are none.
+    /// The wire formats that it applies to; empty for all.
     pub(crate) of: &'static [WireFormat],
-    /// Finds what is wrong.
+    /// The function that checks it.
     pub(crate) check: Check,
 }
 
 impl BodyRule {
-    /// Finds what is wrong in a body, if the rule is about its wire format.
+    /// Checks a body, if the rule applies to its wire format.
     pub(super) fn run<'b>(&self, subject: &Subject<'b>, found: &mut Found<'b>) {
         if self.of.is_empty() || self.of.contains(&subject.wire) {
             (self.check)(subject, found);
@@ -33,7 +33,7 @@ impl BodyRule {
     }
 }
 
-/// Looks at a body.
+/// A function that checks a body.
 pub(crate) type Check = for<'b> fn(&Subject<'b>, &mut Found<'b>);
 
 /// The findings of rules in one body.
@@ -43,7 +43,7 @@ pub(crate) struct Found<'b> {
     marks: Vec<Mark<'b>>,
 }
 
-/// Something wrong.
+/// A problem found by a rule, before its pointer is known.
 pub(crate) struct Mark<'b> {
     rule: &'static BodyRule,
     spot: Spot<'b>,
@@ -53,7 +53,7 @@ pub(crate) struct Mark<'b> {
     about: About,
     is_of_model: bool,
     lacks: Vec<Pointer>,
-    /// `true` if it is not to be believed if it is in the history.
+    /// `true` if it is dropped when it lies in the history.
     is_doubted: bool,
 }
 
@@ -75,7 +75,7 @@ impl<'b> Found<'b> {
         }
     }
 
-    /// Begins with the next rule.
+    /// Starts the next rule.
     pub(super) fn next(&mut self, rule: &'static BodyRule) {
         (self.rule, self.of_rule) = (rule, 0);
     }
@@ -88,19 +88,19 @@ impl<'b> Found<'b> {
         self.marks.len()
     }
 
-    /// Says that what was found from some mark on is not to be believed if it is in the history.
+    /// Marks all problems from an index on as doubtful: those in the history are dropped.
     pub(super) fn doubt_in_history(&mut self, from: usize) {
         self.marks[from..]
             .iter_mut()
             .for_each(|mark| mark.is_doubted = true);
     }
 
-    /// Something is wrong with a value.
+    /// Reports a problem with a value.
     pub(crate) fn at(&mut self, value: &'b Value, message: impl Into<String>) -> Note<'_, 'b> {
         self.mark(Spot::Value(value), message.into())
     }
 
-    /// Something is wrong with a member of an object; if it is missing, with the object.
+    /// Reports a problem with a member of an object or, if it is missing, with the object.
     pub(crate) fn at_member(
         &mut self,
         object: &'b Value,
@@ -110,7 +110,7 @@ impl<'b> Found<'b> {
         self.at(object.get(name).unwrap_or(object), message)
     }
 
-    /// Something is wrong with the body as a whole: a member of it is missing.
+    /// Reports a problem with the whole body, such as a missing member.
     pub(crate) fn at_top(&mut self, message: impl Into<String>) -> Note<'_, 'b> {
         self.mark(Spot::Root, message.into())
     }
@@ -134,7 +134,7 @@ impl<'b> Found<'b> {
         }
     }
 
-    /// The problems, each with its pointer: the first of each rule.
+    /// Returns the problems with their pointers, up to the maximum of each rule.
     pub(super) fn told(self, subject: &Subject<'b>) -> Vec<Problem> {
         let mut places = Places::default();
         for mark in &self.marks {
@@ -156,7 +156,7 @@ impl<'b> Found<'b> {
 }
 
 impl Mark<'_> {
-    /// `None` if it is not to be believed.
+    /// Returns `None` if the problem is dropped as doubtful.
     fn told(self, places: &Places, history: Option<&Pointer>) -> Option<Problem> {
         let pointer = match self.spot {
             Spot::Value(value) => places.pointer(value)?.clone(),
@@ -175,7 +175,8 @@ impl Mark<'_> {
             lacks,
             ..
         } = self;
-        // Lengths are of one value; what is asked is reported by the words around.
+        // Numbers such as lengths differ from value to value; the other words identify the
+        // requirement.
         let sense = Some(without_numbers(&Problem::words(&message), ' '));
         Some(Problem {
             rule,
@@ -192,7 +193,7 @@ impl Mark<'_> {
     }
 }
 
-/// A problem to which more can be said; it is kept when that is done.
+/// A builder that adds details to a problem, which is kept when the builder is dropped.
 #[must_use = "a problem is kept when the note is dropped"]
 pub(crate) struct Note<'f, 'b> {
     found: &'f mut Found<'b>,
@@ -200,14 +201,14 @@ pub(crate) struct Note<'f, 'b> {
 }
 
 impl Note<'_, '_> {
-    /// Says what to do.
+    /// Adds advice.
     pub(crate) fn help(mut self, help: impl Into<String>) {
         if let Some(mark) = &mut self.mark {
             mark.help = Some(help.into());
         }
     }
 
-    /// Says what of the value it is about.
+    /// Sets the aspect of the value.
     pub(crate) fn about(mut self, about: About) -> Self {
         if let Some(mark) = &mut self.mark {
             mark.about = about;
@@ -215,7 +216,7 @@ impl Note<'_, '_> {
         self
     }
 
-    /// Says that it is one because of the model.
+    /// Marks the model as the reason.
     pub(crate) fn of_model(mut self) -> Self {
         if let Some(mark) = &mut self.mark {
             mark.is_of_model = true;
@@ -223,7 +224,7 @@ impl Note<'_, '_> {
         self
     }
 
-    /// Says that it is the absence of a member.
+    /// Adds a missing member that causes it.
     pub(crate) fn for_lack_of(mut self, member: Pointer) -> Self {
         if let Some(mark) = &mut self.mark {
             mark.lacks.push(member);
@@ -231,7 +232,7 @@ impl Note<'_, '_> {
         self
     }
 
-    /// Says how bad it is.
+    /// Sets the severity.
     pub(crate) fn level(self, severity: Severity) -> Self {
         if severity == Severity::Warning {
             self.warning()
@@ -240,8 +241,7 @@ impl Note<'_, '_> {
         }
     }
 
-    /// Says how bad it is, where that differs from the rule's own level: what is ignored, or
-    /// reported differently, is a warning.
+    /// Lowers the severity to a warning: the value is ignored, or sources disagree about it.
     pub(crate) fn warning(mut self) -> Self {
         if let Some(mark) = &mut self.mark {
             mark.severity = Some(Severity::Warning);
@@ -258,7 +258,8 @@ impl Drop for Note<'_, '_> {
     }
 }
 
-/// Where values are, by their address: each is wanted before the body is walked.
+/// The pointers of values, by their addresses. All wanted values are registered before the body is
+/// walked.
 #[derive(Default)]
 pub(crate) struct Places {
     pointers: HashMap<usize, Option<Pointer>>,

@@ -1,9 +1,9 @@
-//! The history in a request body, in one form for all wire formats: what rules about calls, results
-//! and turns look at.
+//! The history in a request body, in one form for all wire formats: the basis of the rules about
+//! calls, results and turns.
 //!
 //! Input: the members of a body. Output: [`Entry`]s in order, each with its [`Part`]s, which borrow
-//! from the body. Nothing is judged here, and nothing is lost: a value of unknown kind is a part of
-//! unknown kind.
+//! from the body. Nothing is judged here, and nothing is lost: values of unknown kinds become parts
+//! of unknown kind.
 
 mod anthropic;
 mod chat;
@@ -24,7 +24,7 @@ pub(crate) struct History<'b> {
 /// A message, a content or an item.
 #[derive(Debug)]
 pub(crate) struct Entry<'b> {
-    /// The role of the one who speaks.
+    /// The role of its author.
     pub(crate) role: Role,
     /// The message as it is in the body.
     pub(crate) value: &'b Value,
@@ -32,7 +32,7 @@ pub(crate) struct Entry<'b> {
     pub(crate) parts: Vec<Part<'b>>,
 }
 
-/// The role of the one who speaks, whatever a format calls it.
+/// The role of an author, independent of a format's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Instructions: `system` or `developer`.
@@ -43,7 +43,7 @@ pub(crate) enum Role {
     Assistant,
     /// A tool.
     Tool,
-    /// A role that is not known, or none.
+    /// An unknown or missing role.
     Other,
 }
 
@@ -82,31 +82,31 @@ pub(crate) struct Call<'b> {
     pub(crate) id_key: &'static str,
     /// The object that holds the id.
     pub(crate) identified: &'b Value,
-    /// The tool.
+    /// The name of the tool.
     pub(crate) name: Option<&'b str>,
-    /// Its arguments, as a text in some formats, as an object in others.
+    /// Its arguments: text in some formats, an object in others.
     pub(crate) arguments: Option<&'b Value>,
 }
 
-/// The answer of a tool.
+/// The result of a call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outcome<'b> {
-    /// The call.
+    /// The id of the call.
     pub(crate) id: Option<&'b str>,
     /// The name of the member that holds the id.
     pub(crate) id_key: &'static str,
     /// The object that holds the id.
     pub(crate) identified: &'b Value,
-    /// The tool, where formats name it.
+    /// The name of the tool, in formats that repeat it.
     pub(crate) name: Option<&'b str>,
-    /// `true` if it says that the tool failed.
+    /// `true` if it reports an error.
     pub(crate) is_error: bool,
-    /// `true` if it holds nothing.
+    /// `true` if it has no content.
     pub(crate) is_empty: bool,
 }
 
 impl<'b> History<'b> {
-    /// Reads the history of a body; `member` gives the members of the body by name.
+    /// Reads the history of a body; `member` returns a member of the body by name.
     pub(crate) fn read(
         wire: WireFormat,
         member: impl Fn(&'static str) -> Option<&'b Value>,
@@ -125,7 +125,7 @@ impl<'b> History<'b> {
         History { entries }
     }
 
-    /// All parts, oldest first, each with the index of its entry.
+    /// Returns all parts, oldest first, each with the index of its entry.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (usize, &Part<'b>)> {
         self.entries
             .iter()
@@ -133,26 +133,26 @@ impl<'b> History<'b> {
             .flat_map(|(at, entry)| entry.parts.iter().map(move |part| (at, part)))
     }
 
-    /// All calls, each with the index of its entry.
+    /// Returns all calls, each with the index of its entry.
     pub(crate) fn calls(&self) -> impl Iterator<Item = (usize, &Part<'b>, Call<'b>)> {
         self.parts()
             .filter_map(|(at, part)| part.call().map(|call| (at, part, call)))
     }
 
-    /// All results, each with the index of its entry.
+    /// Returns all results, each with the index of its entry.
     pub(crate) fn results(&self) -> impl Iterator<Item = (usize, &Part<'b>, Outcome<'b>)> {
         self.parts()
             .filter_map(|(at, part)| part.outcome().map(|outcome| (at, part, outcome)))
     }
 }
 
-/// The member that holds the history; none in formats without one.
+/// Returns the name of the member that holds the history; `None` in formats without one.
 pub(crate) fn member_of(wire: WireFormat) -> Option<&'static str> {
     wire.facts().history
 }
 
 impl<'b> Part<'b> {
-    /// The call, if it is one.
+    /// Returns the call, if the part is one.
     pub(crate) fn call(&self) -> Option<Call<'b>> {
         match self.kind {
             Kind::Call(call) => Some(call),
@@ -160,7 +160,7 @@ impl<'b> Part<'b> {
         }
     }
 
-    /// The result, if it is one.
+    /// Returns the result, if the part is one.
     pub(crate) fn outcome(&self) -> Option<Outcome<'b>> {
         match self.kind {
             Kind::Result(outcome) => Some(outcome),
@@ -168,12 +168,12 @@ impl<'b> Part<'b> {
         }
     }
 
-    /// Returns `true` if it is text.
+    /// Returns `true` if the part is text.
     pub(crate) fn is_text(&self) -> bool {
         matches!(self.kind, Kind::Text(_))
     }
 
-    /// Returns `true` if it is reasoning.
+    /// Returns `true` if the part is reasoning.
     pub(crate) fn is_thinking(&self) -> bool {
         matches!(self.kind, Kind::Thinking)
     }
@@ -191,12 +191,12 @@ impl Role {
     }
 }
 
-/// A member of an object that is a text.
+/// Returns a member of an object, if it is text.
 pub(crate) fn text_of<'b>(object: &'b Value, name: &str) -> Option<&'b str> {
     object.get(name)?.as_str()
 }
 
-/// The elements of a list; none of anything else.
+/// Returns the elements of a list; nothing for any other value.
 pub(crate) fn elements(value: Option<&Value>) -> &[Value] {
     value
         .and_then(Value::as_array)
@@ -204,7 +204,7 @@ pub(crate) fn elements(value: Option<&Value>) -> &[Value] {
         .unwrap_or_default()
 }
 
-/// Returns `true` if a value holds nothing: no text, no part.
+/// Returns `true` if a value has no content: no text and no parts.
 fn is_blank(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => true,

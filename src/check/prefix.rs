@@ -1,9 +1,10 @@
-//! Says whether a request goes on from an earlier one of the same conversation.
+//! Checks whether a request continues an earlier one of the same conversation.
 //!
-//! Input: the bodies of two requests, the later of which holds more messages. Output: the first
-//! place at which the earlier one is not a beginning of the later one. Servers read tools first,
-//! then instructions, then messages; what is after a change is not found in their caches, and
-//! thinking that is bound to it is refused. Cache breakpoints (`cache_control`) do not count.
+//! Input: the bodies of two requests, the later of which has more messages. Output: the first place
+//! at which the earlier one is not a prefix of the later one. Servers read tools first, then
+//! instructions, then messages. Their caches miss everything after a change, and they refuse
+//! thinking that is bound to a changed prefix. Cache breakpoints (`cache_control`) are ignored in
+//! the comparison.
 
 mod place;
 pub(crate) mod rules;
@@ -24,7 +25,7 @@ use place::Difference;
 pub(crate) use place::difference;
 pub(crate) use settings::cache_settings;
 
-/// Members of the formats in the order in which servers read them.
+/// The members of all formats, in the order in which servers read them.
 const ORDER: [&str; 11] = [
     "tools",
     "tool_config",
@@ -39,7 +40,7 @@ const ORDER: [&str; 11] = [
     "prompt",
 ];
 
-/// A part of a body that a prefix is made of: a member, or an element of one.
+/// A part of a prefix: a member, or an element of one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Part<'v> {
     pub(crate) member: &'static str,
@@ -55,13 +56,13 @@ impl Part<'_> {
             .map_or(member.clone(), |index| member.element(index))
     }
 
-    /// Returns `true` if messages are added after it as the conversation grows.
+    /// Returns `true` if the part is in a list that grows with the conversation.
     fn grows(&self) -> bool {
         self.index.is_some() && matches!(self.member, "messages" | "input" | "contents")
     }
 }
 
-/// The parts of a body that prefixes are made of, in order.
+/// Returns the parts of a body that belong to its prefix, in order.
 pub(crate) fn parts<'v>(member: impl Fn(&str) -> Option<&'v Value>) -> Vec<Part<'v>> {
     let mut parts = Vec::new();
     for name in ORDER {
@@ -84,22 +85,23 @@ pub(crate) fn parts<'v>(member: impl Fn(&str) -> Option<&'v Value>) -> Vec<Part<
     parts
 }
 
-/// How a later request differs from an earlier one of its conversation.
+/// The difference that stops a later request from continuing an earlier one.
 #[derive(Debug)]
 pub(crate) struct Broken {
     pub(crate) problem: Problem,
-    /// `true` if the place is one of the later body; else the later body lacks it.
+    /// `true` if the place is in the later body; otherwise the later body lacks it.
     pub(crate) is_in_later: bool,
-    /// `true` if both bodies have a value there.
+    /// `true` if both bodies have a value at the place.
     pub(crate) is_in_both: bool,
-    /// Of a text, the first byte that differs.
+    /// The first byte that differs, if the value is text.
     pub(crate) from: Option<usize>,
 }
 
 impl Checks {
-    /// Returns what of an earlier request changed in a later one of the same conversation; `None`
-    /// if that only added to it. Between the two the host may have renewed system prompt and tools:
-    /// then only thinking is asked for that was made before.
+    /// Returns the first part of an earlier request that a later one of the same conversation
+    /// changed; `None` if the later one only adds to it. If the host may have renewed the system
+    /// prompt and the tools in between (`is_renewed`), only thinking from before the renewal is
+    /// checked.
     pub(crate) fn prefix_problem(
         &self,
         earlier: &Body,
@@ -146,8 +148,8 @@ impl Checks {
         })
     }
 
-    /// Returns how bad it is that something changes to which thinking is bound; `None` if the model
-    /// is not known to bind it.
+    /// Returns the severity of changing something that thinking is bound to; `None` if the model is
+    /// not known to bind its thinking.
     pub(crate) fn bound_thinking(&self) -> Option<Severity> {
         let known = self
             .facts
@@ -157,13 +159,13 @@ impl Checks {
     }
 }
 
-/// Returns `true` if a member is looked at in both of two requests.
+/// Returns `true` if a member is compared between two requests.
 pub(crate) fn is_compared(name: &str) -> bool {
     ORDER.contains(&name) || settings::is_setting(name)
 }
 
-/// Returns what the API does with thinking whose prefix changed, as the body asks for it: it
-/// refuses the request, or leaves the thinking out.
+/// Returns the API's reaction to thinking whose prefix changed, as the body requests it: an error,
+/// or a warning if the API drops the thinking.
 fn outcome(body: &Body) -> Severity {
     let thinking = body
         .members()
@@ -177,8 +179,7 @@ fn outcome(body: &Body) -> Severity {
     }
 }
 
-/// Asks whether a body is the beginning of another, by the members that servers read first, of
-/// both.
+/// Asks whether a body is a prefix of another; holds the members of both that servers read first.
 #[derive(PartialEq, Eq, Hash)]
 struct IsBeginning {
     earlier: Vec<(Box<str>, Sameness)>,
@@ -197,7 +198,7 @@ impl Question for IsBeginning {
 }
 
 impl IsBeginning {
-    /// `None` if a member is of one body alone.
+    /// Returns `None` if a member belongs to one body alone.
     fn of(earlier: &Body, later: &Body) -> Option<IsBeginning> {
         let members = |body: &Body| {
             let members = body.members().filter(|member| ORDER.contains(&member.name));
@@ -212,8 +213,8 @@ impl IsBeginning {
     }
 }
 
-/// Returns `true` if one body is the beginning of another, with a placeholder for the system prompt
-/// of both.
+/// Returns `true` if one body is a prefix of another when a placeholder replaces the system prompt
+/// in both.
 fn is_shared_beginning(earlier: &Body, later: &Body) -> bool {
     let compare = || difference(&shared(earlier), &shared(later)).is_none();
     match later.memory().zip(IsBeginning::of(earlier, later)) {
@@ -234,8 +235,8 @@ fn own(body: &Body) -> Vec<Part<'_>> {
     })
 }
 
-/// The parts with the placeholder for the agent's own system prompt, as other agents may share
-/// them.
+/// Returns the parts of a body, with a placeholder for the agent's own system prompt, so that
+/// agents can share answers.
 fn shared(body: &Body) -> Vec<Part<'_>> {
     parts(|name| {
         body.members()
@@ -244,8 +245,8 @@ fn shared(body: &Body) -> Vec<Part<'_>> {
     })
 }
 
-/// Returns `true` if what the two hold is the same if it is the same with a placeholder for the
-/// system prompt.
+/// Returns `true` if both bodies have the same system prompt, so that comparing them with a
+/// placeholder for it is enough.
 fn is_same_but_for_prompt(earlier: &Body, later: &Body) -> bool {
     let prompt = |body: &Body| {
         body.members()
@@ -254,7 +255,7 @@ fn is_same_but_for_prompt(earlier: &Body, later: &Body) -> bool {
     prompt(earlier) == prompt(later)
 }
 
-/// Returns what is wrong with two requests of one conversation: a message, a help, and where.
+/// Makes a problem of two requests of one conversation.
 fn problem(rule: &'static Rule, message: String, help: &str, pointer: Pointer) -> Problem {
     Problem {
         rule,

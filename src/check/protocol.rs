@@ -1,7 +1,7 @@
-//! Rules of protocols: what schemas cannot say, and servers refuse anyway.
+//! Protocol rules: requirements of servers that schemas cannot express.
 //!
-//! One file per rule, with its declaration and its check. A new rule is a file here, a line in
-//! [`ALL`], and its cases. Each lists its evidence: where the fact was found, and when.
+//! Each file declares and checks one rule. A new rule is a file here, a line in [`ALL`], and its
+//! cases. Each rule lists its evidence: the source of the fact and the date.
 
 mod cached_content;
 mod call_arguments;
@@ -63,15 +63,15 @@ use super::subject::Subject;
 use crate::diag::Rule;
 
 /// Declares the rule of a file:
-/// `body_rule! { Error "code", "summary", "page", seen "2026-11" { "ADDRESS": "shows", } }`,
-/// checked by the function `check`. A rule about some wire formats only names them behind its page:
-/// `of AnthropicMessages, OpenAiChat;`.
+/// `body_rule! { Error "code", "summary", "page", seen "2026-11" { "ADDRESS": "shows", } }`.
+/// The function `check` checks it. A rule that applies to some wire formats only lists them after
+/// its page: `of AnthropicMessages, OpenAiChat;`.
 macro_rules! body_rule {
     ($severity:ident $code:literal, $summary:literal, $page:expr,
         $(of $($wire:ident),+;)?
         $(seen $seen:literal { $($source:literal: $shows:literal,)+ })+
     ) => {
-        /// The rule; its page is below.
+        /// The rule of this file.
         pub(super) static RULE: $crate::check::found::BodyRule = $crate::check::found::BodyRule {
             rule: $crate::diag::Rule::new($code, $crate::diag::Severity::$severity, $summary, $page)
                 .lowerable()
@@ -83,10 +83,10 @@ macro_rules! body_rule {
 }
 use body_rule;
 
-/// The number of rules that there are: each has a bit of its own in questions.
+/// The number of rules: each has its own bit in questions.
 pub(super) const COUNT: usize = ALL.len();
 
-/// Every rule, in the order in which they are asked.
+/// All rules, in the order in which they run.
 const ALL: &[&BodyRule] = &[
     &unanswered_call::RULE,
     &orphan_result::RULE,
@@ -136,12 +136,12 @@ const ALL: &[&BodyRule] = &[
     &sampling::RULE,
 ];
 
-/// The declarations of all rules.
+/// Returns the declarations of all rules.
 pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
     ALL.iter().map(|rule| &rule.rule)
 }
 
-/// Returns how much the rules find, what is known of models left out.
+/// Returns the number of problems that the rules find, apart from those of facts about models.
 pub(super) fn count_beside_models(subject: &Subject<'_>) -> usize {
     let mut found = Found::new(ALL[0]);
     for rule in ALL
@@ -154,22 +154,22 @@ pub(super) fn count_beside_models(subject: &Subject<'_>) -> usize {
     found.len()
 }
 
-/// Returns whether a rule, by its number, finds nothing in a body.
+/// Returns `true` if a rule, given by its number, finds nothing in a body.
 pub(super) fn is_silent(rule: usize, subject: &Subject<'_>) -> bool {
     let mut found = Found::new(ALL[rule]);
     ALL[rule].run(subject, &mut found);
     found.is_empty()
 }
 
-/// Rules by their numbers, bit by bit.
+/// A set of rules: one bit for each number.
 pub(super) type Rules = u64;
 
 /// All rules.
 pub(super) const EVERY: Rules = (1 << COUNT) - 1;
 
-/// Returns what rules find in a body, in their order. In a history that is not what its schema says
-/// (`is_readable`), calls and results may not even be recognised: what rules would find there has
-/// its cause in what the schema found.
+/// Returns the problems that rules find in a body, in the order of the rules. If the history does
+/// not conform to its schema (`is_readable` is `false`), calls and results may not be recognised,
+/// so problems of rules in the history are dropped: the schema reports their cause.
 pub(super) fn check(rules: Rules, subject: &Subject<'_>, is_readable: bool) -> Vec<Problem> {
     let mut found = Found::new(ALL[0]);
     for (_, rule) in ALL

@@ -1,8 +1,9 @@
-//! Each body against the JSON Schema of its wire format.
+//! Validates each body against the JSON Schema of its wire format.
 //!
-//! The bundled schemas are compiled with the program; those of a repository when a format is first
-//! used, once per set of extensions. A violation is reported in the words of the alternative that
-//! the discriminator picks: `x-reqc-discriminator` in a schema names the member that decides.
+//! The bundled schemas are compiled with the program; a repository's schemas are compiled when a
+//! format is first used, once for each set of extensions. A violation is reported in the words of
+//! the alternative that the discriminator selects: `x-reqc-discriminator` in a schema names the
+//! deciding member.
 
 mod bundled;
 mod node;
@@ -43,39 +44,38 @@ use crate::repo::{Instance, LayerKind, Repo};
 use crate::source::{FileId, SourceText, Span};
 use crate::unit::Body;
 
-/// The schemas of all wire formats, of both layers.
+/// The schemas of all wire formats: the bundled ones and the repository's.
 #[derive(Default)]
 pub struct Schemas {
     /// The schema files by wire format.
     files: BTreeMap<Arc<str>, Vec<SchemaFile>>,
-    /// The exceptions that `reqc.toml` makes.
+    /// The exceptions in `reqc.toml`.
     allowed: Vec<Arc<Allowed>>,
     memory: Arc<Memory>,
-    /// Tells it apart in questions.
+    /// The identity of these schemas in questions.
     id: Identity,
     /// The extension files by wire format.
     extensions: BTreeMap<Arc<str>, Vec<Arc<Extensions>>>,
 }
 
-/// A foreign schema whose work for a value is known before it is done.
+/// A foreign schema whose validation work can be measured in advance.
 #[cfg(feature = "runtime")]
 pub(crate) struct Measured(graph::Graph);
 
 #[cfg(feature = "runtime")]
 impl Measured {
-    /// `None` if the work could take forever, or cannot be foreseen.
+    /// Returns `None` if the work is unbounded or cannot be predicted.
     pub(crate) fn of(schema: &Value) -> Option<Measured> {
         graph::Graph::of(schema).ok().map(Measured)
     }
 
-    /// Returns `true` if a value can be held against it in a moment.
+    /// Returns `true` if validating a value takes little work.
     pub(crate) fn is_cheap(&self, value: &Value) -> bool {
         cost::cost(&self.0, value).is_some_and(|cost| cost <= document::MAX_COST_EXPLAINED)
     }
 }
 
-/// Returns `true` if a schema file, or one of extensions, says what it said when the program was
-/// built.
+/// Returns `true` if the text of a schema or extension file equals the one built into the program.
 pub(crate) fn is_built_in(text: &str) -> bool {
     Bundled::find(text, None).is_some() || Bundled::names_in(text).is_some()
 }
@@ -83,13 +83,13 @@ pub(crate) fn is_built_in(text: &str) -> bool {
 /// A schema file.
 type SchemaFile = (FileId, Arc<SourceText>);
 
-/// How the name of a file of extensions ends.
+/// The end of an extension file's name, before `.json`.
 const EXTENSIONS: &str = ".extensions";
 
-/// The most bytes that a schema file of a repository may have.
+/// The maximum size of a repository's schema file, in bytes.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// Asks for the schemas of a wire format, with what is listed under some names.
+/// Asks for the schemas of a wire format, extended with the entries under some names.
 #[derive(PartialEq, Eq, Hash)]
 struct DocumentsOf {
     schemas: Identity,
@@ -110,10 +110,10 @@ impl Question for DocumentsOf {
     }
 }
 
-/// The schemas of a wire format, those that cannot be used among them.
+/// The schemas of a wire format, including unusable ones.
 #[derive(Clone)]
 struct Documents {
-    /// The wire format and what extends it: tells them from others, also in what users see.
+    /// The wire format and its extensions: identifies the schemas, also in messages.
     name: Arc<str>,
     all: Arc<[Result<Document, Unusable>]>,
 }
@@ -122,13 +122,13 @@ struct Documents {
 pub struct AgentSchemas {
     documents: Documents,
     allowed: Vec<Arc<Allowed>>,
-    /// The server, if it ignores fields that it does not know.
+    /// The server, if it ignores unknown fields.
     passes_over: Option<&'static str>,
 }
 
 impl Schemas {
-    /// Takes the schema files of a repository; its own are compiled at once, so that mistakes in
-    /// them are told.
+    /// Takes the schema files of a repository. The repository's own are compiled at once, so that
+    /// mistakes in them are reported.
     pub fn new(repo: &Repo, memory: &Arc<Memory>) -> (Schemas, Vec<Diagnostic>) {
         let mut findings = Vec::new();
         let entries = repo.config.extensions.iter();
@@ -174,8 +174,8 @@ impl Schemas {
         (schemas, findings)
     }
 
-    /// The findings of a repository's own extensions: whatever agent uses them, each name has to
-    /// give a schema.
+    /// Returns the findings of a repository's own extensions: each name must produce a valid
+    /// schema, whether or not an agent uses it.
     fn unusable_extensions(&self, wire: WireFormat, extensions: &Extensions) -> Vec<Diagnostic> {
         let variants = extensions
             .names()
@@ -192,14 +192,14 @@ impl Schemas {
             .collect()
     }
 
-    /// Returns what bodies are checked against: the schemas of a wire format, with the extensions
-    /// of the provider instance, of those that it extends, of its client API and of its server.
+    /// Returns the schemas for bodies: those of a wire format, with the extensions of the provider
+    /// instance, of its ancestors, of its client API and of its server.
     pub fn of(&self, wire: WireFormat, instance: Option<(&Instance, ClientApi)>) -> AgentSchemas {
         let server = instance.map(|(instance, api)| Server::of(instance, api));
         self.for_server(wire, server, instance)
     }
 
-    /// As [`Schemas::of`], where the server is known and the instance may not be.
+    /// Does what [`Schemas::of`] does, if the server is known and the instance may not be.
     pub(super) fn for_server(
         &self,
         wire: WireFormat,
@@ -213,7 +213,7 @@ impl Schemas {
             .filter(|entry| instance.is_some_and(|(instance, _)| entry.is_for(instance)));
         let allowed = own.cloned().collect();
         let extensions = self.extensions_of(wire);
-        // What is particular comes last: it replaces what the others say.
+        // Specific extensions come last and override general ones.
         let general = server
             .map(Server::extensions)
             .into_iter()
@@ -273,28 +273,28 @@ impl Schemas {
     }
 }
 
-/// Says whether a model takes what a help would propose.
+/// A test of whether the model accepts a proposal.
 pub(super) type IsTaken<'t> = &'t dyn Fn(&Proposal<'_>) -> bool;
 
 /// The verdict of schemas on a body.
 #[derive(Default)]
 pub(super) struct Verdict {
-    /// The problems, in the order of the schema, at its own places.
+    /// The problems, in the order of the schema, at places in the original body.
     pub(super) problems: Vec<Problem>,
-    /// The body as its schema spells it, if it spells it in another way.
+    /// The body in the spelling of its schema, if it differs.
     pub(super) respelt: Option<Value>,
 }
 
 impl AgentSchemas {
-    /// The same for a server: one that ignores fields that it does not know gets a warning about
-    /// them. What a repository's own schema refuses stays an error.
+    /// Adapts the schemas to a server: one that ignores unknown fields gets only warnings about
+    /// them. Violations of a repository's own schema stay errors.
     #[must_use]
     pub(super) fn at(mut self, server: Server) -> AgentSchemas {
         self.passes_over = (!server.refuses_unknown_fields()).then_some(server.name());
         self
     }
 
-    /// The schemas, with their extensions written into them; without those that cannot be used.
+    /// Returns the schemas with their extensions applied, without unusable ones.
     pub fn documents(&self) -> impl Iterator<Item = &Value> {
         self.documents
             .all
@@ -303,19 +303,20 @@ impl AgentSchemas {
             .map(Document::value)
     }
 
-    /// Returns what is wrong with a body, in the order of the schema. A schema that cannot be used
-    /// is wrong with every body.
+    /// Returns the problems of a body, in the order of the schema. An unusable schema is a problem
+    /// of every body.
     pub fn problems(&self, body: &Value) -> Vec<Problem> {
         self.ask(body, &|_| true).problems
     }
 
-    /// As [`AgentSchemas::problems`], with the body as its schema spells it. Advice proposes only
-    /// what `is_taken`.
+    /// Returns the problems, as [`AgentSchemas::problems`] does, and the body in the spelling of
+    /// its schema. Advice contains only proposals that `is_taken` accepts.
     pub(super) fn ask(&self, body: &Value, is_taken: IsTaken<'_>) -> Verdict {
         self.verdict_on(Input::Value(body), is_taken)
     }
 
-    /// As [`AgentSchemas::problems`], without another look at values that other bodies hold too.
+    /// Returns the same verdict as [`AgentSchemas::ask`], without checking values again that other
+    /// bodies share.
     pub(super) fn ask_of_body(&self, body: &Body, is_taken: IsTaken<'_>) -> Verdict {
         self.verdict_on(Input::Body(body), is_taken)
     }
@@ -325,8 +326,8 @@ impl AgentSchemas {
         if mistakes.is_empty() {
             return Verdict::default();
         }
-        // Each name is in a schema once; a body in its other spelling is refused, and asked again
-        // in this one.
+        // The schema has each name in one spelling. A body in the other spelling fails, and is
+        // checked again after conversion.
         let respelt = self
             .documents()
             .find_map(|schema| spelling::respelt(schema, || subject.value()));
@@ -343,7 +344,8 @@ impl AgentSchemas {
         }
     }
 
-    /// The body without each `null` that is a mistake, for a server that reads it as absent.
+    /// Returns the body without each `null` that is a mistake, for a server that treats `null` as
+    /// absent.
     fn without_nulls(&self, body: &Value, mistakes: &[Mistake]) -> Option<Value> {
         self.passes_over?;
         spelling::without_nulls(
@@ -403,7 +405,7 @@ fn unknown(mistake: &Mistake) -> bool {
     mistake.rule == &rules::UNKNOWN_FIELD
 }
 
-/// Leaves the first mistakes, and says if there are more.
+/// Keeps the first mistakes, and adds a notice if there are more.
 fn cut(mistakes: &mut Vec<Mistake>) {
     if mistakes.len() <= MAX_PROBLEMS {
         return;
@@ -433,11 +435,11 @@ impl Unusable {
     }
 }
 
-/// The wire format of a repository's own schema file.
+/// Returns the wire format of a repository's own schema file.
 ///
 /// # Errors
 ///
-/// What is wrong with the file.
+/// Returns a finding if the file is not usable.
 fn usable(file: FileId, name: &str, text: &SourceText) -> Result<WireFormat, Box<Diagnostic>> {
     let at = |message: String, range: Range<usize>, help: Option<String>| {
         Box::new(finding(
@@ -507,8 +509,8 @@ mod tests {
     use crate::repo::LoadOptions;
     use crate::system::{Disk, Embedded};
 
-    /// Bodies of bundled agents are checked by what was compiled with the program: no schema is
-    /// even parsed.
+    /// Bodies of bundled agents are checked by validators that were compiled with the program;
+    /// their schemas are not even parsed.
     #[test]
     fn bundled_schemas_come_with_their_validators() {
         let root =

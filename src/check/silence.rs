@@ -1,12 +1,11 @@
-//! Remembers which rules find nothing in a body, by what they looked at.
+//! Remembers the rules that find nothing in a body, by the members that they read.
 //!
-//! A rule sees a body through its [`Subject`], which notes each member that it looks at. A rule
-//! that found nothing finds nothing in any other body of the same route in which these members are
-//! the same. Most bodies of a run differ in one or two members, so most rules need not look at
-//! them.
+//! A rule reads a body through its [`Subject`], which records each member that the rule reads. If a
+//! rule finds nothing, it finds nothing in any other body of the same route with equal values of
+//! these members. Most bodies of a run differ in one or two members, so most rules need not run
+//! again.
 //!
-//! Rules that look at the same members are asked for together. Which ones these are is learned
-//! while rules run.
+//! Rules that read the same members share one question. These groups are learned while rules run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -17,7 +16,7 @@ use crate::memory::{Identity, Memory, Question};
 use crate::provider::{ApiHeaders, Server, WireFormat};
 use crate::unit::{Body, Sameness};
 
-/// Where bodies go: what a rule knows beside the members.
+/// The destination of bodies: the input of a rule apart from the members.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct RouteOf {
     pub(super) wire: WireFormat,
@@ -30,27 +29,27 @@ impl Question for RouteOf {
     type Answer = Arc<Known>;
 }
 
-/// The facts known of the rules of one route.
+/// The remembered results of the rules of one route.
 #[derive(Debug)]
 pub(super) struct Known {
     route: Identity,
     learned: RwLock<Learned>,
 }
 
-/// The facts learned of the rules.
+/// The members that rules read, as learned so far.
 #[derive(Debug)]
 struct Learned {
-    /// By rule, the members that it ever looked at.
+    /// For each rule, the members that it has ever read.
     looks_at: Vec<BTreeSet<Arc<str>>>,
     groups: Arc<[Group]>,
 }
 
-/// Asks for rules that find nothing in some members; only a yes is remembered.
+/// Asks whether rules find nothing in some members; only a yes is remembered.
 #[derive(PartialEq, Eq, Hash)]
 struct AreSilent {
     route: Identity,
     rules: Rules,
-    /// By the name of each.
+    /// The members, by name.
     members: Vec<(Arc<str>, Option<Sameness>)>,
 }
 
@@ -66,14 +65,14 @@ impl Question for AreSilent {
     }
 }
 
-/// Rules that look at the same members.
+/// Rules that read the same members.
 #[derive(Debug)]
 struct Group {
     members: Vec<Arc<str>>,
     rules: Rules,
 }
 
-/// The members that a rule looked at in one body.
+/// The members that a rule read in one body.
 struct Seen {
     rule: usize,
     members: Vec<Arc<str>>,
@@ -97,7 +96,7 @@ impl Learned {
         }
     }
 
-    /// Returns `true` if nothing that a rule looked at is new.
+    /// Returns `true` if a rule read only members that were known before.
     fn has(&self, seen: &Seen) -> bool {
         let known = &self.looks_at[seen.rule];
         seen.members.iter().all(|member| known.contains(member))
@@ -113,8 +112,8 @@ impl Known {
         }
     }
 
-    /// Returns the rules that find something in a body. `subject` shows it with the placeholder for
-    /// an agent's own system prompt.
+    /// Returns the rules that find something in a body. `subject` returns it with the placeholder
+    /// for an agent's own system prompt.
     pub(super) fn loud<'b>(
         &self,
         body: &Body,
@@ -162,7 +161,7 @@ impl Known {
         loud
     }
 
-    /// Asks rules, and learns what each looks at. Returns those that find something.
+    /// Runs rules, and learns the members that each one reads. Returns those that find something.
     fn ask(&self, asked: Rules, subject: &Subject<'_>) -> Rules {
         let (mut loud, mut seen) = (0, Vec::new());
         for rule in (0..protocol::COUNT).filter(|rule| asked & bit(*rule) != 0) {
@@ -176,7 +175,7 @@ impl Known {
         loud
     }
 
-    /// Learns what rules looked at. The groups are made again once, if anything is new.
+    /// Adds the members that rules read. The groups are rebuilt once, if any member is new.
     fn learn(&self, seen: Vec<Seen>) {
         let is_known = {
             let learned = self.learned.read().unwrap_or_else(PoisonError::into_inner);
@@ -203,7 +202,7 @@ impl Known {
         )
     }
 
-    /// `None` if a member is this body's alone.
+    /// Returns `None` if a member belongs to this body alone.
     fn question<'n>(
         &self,
         rules: Rules,

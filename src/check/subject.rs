@@ -1,4 +1,4 @@
-//! A request body as rules see it, whoever made it.
+//! A request body in the form that rules read, whatever made it.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
@@ -11,41 +11,41 @@ use crate::json::Pointer;
 use crate::provider::{ApiHeaders, MODEL_PLACEHOLDER, Server, WireFormat};
 use crate::repo::MemberPath;
 
-/// A request body, and what is known of where it goes.
+/// A request body, and the known facts about its destination.
 pub(crate) struct Subject<'b> {
     /// Its wire format.
     pub(crate) wire: WireFormat,
-    /// Whose server it goes to.
+    /// The server that it goes to.
     pub(crate) server: Server,
-    /// The model that it is for; `None` if that is decided later.
+    /// The model that receives it; `None` if that is decided later.
     pub(crate) model: Option<&'b str>,
-    /// The headers that go with it.
+    /// The headers of the request.
     pub(crate) headers: &'b ApiHeaders,
-    /// The facts known of the model.
+    /// The known facts about the model.
     pub(crate) facts: &'b ModelFacts,
     members: Vec<(&'b str, &'b Value)>,
     history: OnceCell<History<'b>>,
-    /// The members that were looked at since somebody began to watch.
+    /// The members that were read since recording began.
     seen: RefCell<Option<Vec<Arc<str>>>>,
-    /// `true` once the history was asked for.
+    /// `true` once the history was read.
     is_history_read: Cell<bool>,
 }
 
-/// Where a body goes.
+/// The destination of a body.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Destination<'b> {
     /// Its wire format.
     pub(crate) wire: WireFormat,
-    /// Whose server it is.
+    /// The server.
     pub(crate) server: Server,
-    /// The model that it is for: the one that the client names counts for more than the body's.
+    /// The model that receives it: the client's model takes precedence over the body's.
     pub(crate) model: Option<&'b str>,
-    /// The headers that go with it.
+    /// The headers of the request.
     pub(crate) headers: &'b ApiHeaders,
 }
 
 impl<'b> Subject<'b> {
-    /// A body with these members.
+    /// Returns a body with these members.
     pub(crate) fn new(
         destination: Destination<'b>,
         facts: &'b ModelFacts,
@@ -72,7 +72,7 @@ impl<'b> Subject<'b> {
         }
     }
 
-    /// The same destination with other members.
+    /// Returns a body with other members and the same destination.
     pub(crate) fn with_members<'o>(
         &'o self,
         members: impl Iterator<Item = (&'o str, &'o Value)>,
@@ -89,7 +89,7 @@ impl<'b> Subject<'b> {
         Subject::new(destination, self.facts, members)
     }
 
-    /// A member of the body; one that is `null` counts as absent.
+    /// Returns a member of the body; `null` counts as absent.
     pub(crate) fn member(&self, name: &str) -> Option<&'b Value> {
         self.note(name);
         self.find(name)
@@ -104,25 +104,25 @@ impl<'b> Subject<'b> {
         found.filter(|value| !value.is_null())
     }
 
-    /// A member of the body under either of two spellings, as Gemini reads them.
+    /// Returns a member of the body under either of two spellings, as Gemini accepts them.
     pub(crate) fn either(&self, camel: &str, snake: &str) -> Option<&'b Value> {
         self.member(camel).or_else(|| self.member(snake))
     }
 
-    /// The values at a place, in either of Gemini's spellings; `null` counts as absent.
+    /// Returns the values at a place, in either of Gemini's spellings; `null` counts as absent.
     pub(crate) fn at(&self, place: &MemberPath) -> Vec<&'b Value> {
         place.find(self.wire.facts().has_two_spellings, |name| {
             self.member(name)
         })
     }
 
-    /// The members in order, for those who fix or place what was found: no rule finds by them, for
-    /// they are not noted.
+    /// Returns the members in order, for code that fixes or locates findings. Rules must not use
+    /// it, because it does not record the reads.
     pub(crate) fn members(&self) -> impl Iterator<Item = (&'b str, &'b Value)> {
         self.members.iter().copied()
     }
 
-    /// The history, read when it is first asked for.
+    /// Returns the history, which is read on first use.
     pub(crate) fn history(&self) -> &History<'b> {
         member_of(self.wire)
             .into_iter()
@@ -132,19 +132,19 @@ impl<'b> Subject<'b> {
             .get_or_init(|| History::read(self.wire, |name| self.find(name)))
     }
 
-    /// Returns where the history is.
+    /// Returns the place of the history.
     pub(crate) fn history_at(&self) -> Option<Pointer> {
         member_of(self.wire).map(|name| Pointer::root().member(name))
     }
 
-    /// Runs something, and returns which members it looked at.
+    /// Runs a function, and returns its result and the members that it read.
     pub(crate) fn watched<T>(&self, run: impl FnOnce() -> T) -> (T, Vec<Arc<str>>) {
         self.seen.replace(Some(Vec::new()));
         let result = run();
         (result, self.seen.take().unwrap_or_default())
     }
 
-    /// Runs something, and returns whether it asked for the history.
+    /// Runs a function, and returns `true` if it read the history.
     pub(crate) fn reads_history(&self, run: impl FnOnce()) -> bool {
         self.is_history_read.set(false);
         run();
@@ -159,7 +159,7 @@ impl<'b> Subject<'b> {
         }
     }
 
-    /// Returns `true` if the server holds a part of the history itself.
+    /// Returns `true` if the server stores a part of the history.
     pub(crate) fn is_continued(&self) -> bool {
         let members = self.wire.facts().continued_by;
         members.iter().any(|name| self.member(name).is_some())

@@ -1,4 +1,4 @@
-//! Finds the pieces that two bodies have in common.
+//! Matches the pieces of two bodies.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,21 +9,21 @@ use super::piece::{Answer, Content, Piece};
 use crate::check::history::Role;
 use crate::diff::{line_operations, similarity, word_similarity};
 
-/// A piece of the first body and a piece of the second, by their numbers.
+/// A piece of the first body and a piece of the second, by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) first: usize,
     pub(super) second: usize,
 }
 
-/// Texts of both bodies that say the same, cut into parts in another way.
+/// Texts of both bodies with the same content, split in another way.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Regrouped {
     pub(super) first: Vec<usize>,
     pub(super) second: Vec<usize>,
 }
 
-/// The pieces of two bodies, side by side.
+/// The matched pieces of two bodies.
 #[derive(Debug, Default)]
 pub(super) struct Alignment {
     /// Equal content in the same order.
@@ -32,15 +32,15 @@ pub(super) struct Alignment {
     pub(super) moved: Vec<Pair>,
     /// Content that was altered.
     pub(super) altered: Vec<Pair>,
-    /// Texts that were cut in another way.
+    /// Texts that are split in another way.
     pub(super) regrouped: Vec<Regrouped>,
-    /// Pieces of the first body alone.
+    /// Pieces that are only in the first body.
     pub(super) lost: Vec<usize>,
-    /// Pieces of the second body alone.
+    /// Pieces that are only in the second body.
     pub(super) added: Vec<usize>,
 }
 
-/// Pieces between two pieces that both bodies have in common.
+/// The unmatched pieces between two matched pairs.
 struct Gap {
     first: Range<usize>,
     second: Range<usize>,
@@ -71,7 +71,7 @@ pub(super) fn align(first: &[Piece<'_>], second: &[Piece<'_>]) -> Alignment {
 struct Aligner<'p, 'b> {
     first: &'p [Piece<'b>],
     second: &'p [Piece<'b>],
-    /// The pieces of each body that have found their place.
+    /// The pieces of each body that are matched already.
     taken: [Vec<bool>; 2],
     result: Alignment,
 }
@@ -86,7 +86,7 @@ impl Aligner<'_, '_> {
         !self.taken[0][pair.first] && !self.taken[1][pair.second]
     }
 
-    /// Takes what is equal and in order; returns what is between.
+    /// Matches equal pieces in the same order; returns the gaps between them.
     fn take_equal(&mut self, [first, second]: &[Vec<String>; 2]) -> Vec<Gap> {
         let first: Vec<&str> = first.iter().map(String::as_str).collect();
         let second: Vec<&str> = second.iter().map(String::as_str).collect();
@@ -120,7 +120,7 @@ impl Aligner<'_, '_> {
         gaps
     }
 
-    /// Takes texts that are one in one body and several in the other.
+    /// Matches a text in one body with several texts in the other.
     fn take_regrouped(&mut self, gap: &Gap) {
         for second in gap.second.clone() {
             if let Some(run) = run_that_says(
@@ -159,7 +159,7 @@ impl Aligner<'_, '_> {
         self.result.regrouped.push(group);
     }
 
-    /// Takes equal content that is elsewhere.
+    /// Matches equal pieces in other places.
     fn take_moved(&mut self, [first, second]: &[Vec<String>; 2]) {
         let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
         for (number, key) in second
@@ -185,7 +185,7 @@ impl Aligner<'_, '_> {
         }
     }
 
-    /// Takes results that answer the same call and say something else.
+    /// Matches results that answer the same call with different content.
     fn take_answers(&mut self) {
         let partners = self.call_partners();
         for first in 0..self.first.len() {
@@ -212,8 +212,8 @@ impl Aligner<'_, '_> {
         }
     }
 
-    /// Returns the number of the call in the second body for each call of the first that is there
-    /// too.
+    /// Returns the index of the matched call in the second body, for each matched call of the
+    /// first.
     fn call_partners(&self) -> HashMap<usize, usize> {
         call_partners(self.first, self.second, &self.result)
     }
@@ -223,7 +223,7 @@ impl Aligner<'_, '_> {
         self.result.altered.push(pair);
     }
 
-    /// Takes pieces of one kind that are in the same place.
+    /// Matches similar pieces of one kind in the same gap.
     fn take_altered(&mut self, gap: &Gap) {
         for first in gap
             .first
@@ -247,8 +247,8 @@ impl Aligner<'_, '_> {
         }
     }
 
-    /// Returns the one piece of the second body that is in the place of one of the first, and is of
-    /// its kind.
+    /// Returns the piece of the second body in the same gap as one of the first, if it is the only
+    /// one of its kind there.
     fn only_one_in_place(&self, gap: &Gap, first: usize) -> Option<usize> {
         let piece = &self.first[first];
         let is_of_kind = |other: &Piece<'_>| {
@@ -278,12 +278,12 @@ impl Aligner<'_, '_> {
     }
 }
 
-/// Returns the numbers of the pieces that have found no place.
+/// Returns the indexes of the pieces that are not matched.
 fn open(taken: &[bool]) -> Vec<usize> {
     (0..taken.len()).filter(|number| !taken[*number]).collect()
 }
 
-/// Returns the number of the call in the second body for each call of the first that is there too.
+/// Returns the index of the matched call in the second body, for each matched call of the first.
 pub(super) fn call_partners(
     first: &[Piece<'_>],
     second: &[Piece<'_>],
@@ -304,8 +304,8 @@ pub(super) fn call_partners(
     calls.collect()
 }
 
-/// Returns the open texts of one role, one after the other, that together say what one text says,
-/// white space aside.
+/// Returns the consecutive unmatched texts of one role that together equal one text, ignoring white
+/// space.
 fn run_that_says(
     pieces: &[Piece<'_>],
     taken: &[bool],
@@ -320,7 +320,7 @@ fn run_that_says(
         let (mut said, mut run) = (String::new(), Vec::new());
         for at in start..range.end {
             let piece = &pieces[at];
-            // Breakpoints of the cache are between texts.
+            // Cache breakpoints may be between texts.
             if matches!(piece.content, Content::CacheMark) && !run.is_empty() {
                 continue;
             }
@@ -344,7 +344,7 @@ fn letters(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
-/// Returns how alike two pieces of one kind are, from 0 to 1.
+/// Returns the similarity of two pieces of one kind, from 0 to 1.
 fn likeness(first: &Piece<'_>, second: &Piece<'_>) -> f32 {
     match (&first.content, &second.content) {
         (Content::Text(a), Content::Text(b)) | (Content::Thinking(a), Content::Thinking(b)) => {
@@ -367,8 +367,8 @@ fn likeness(first: &Piece<'_>, second: &Piece<'_>) -> f32 {
     }
 }
 
-/// Returns how alike two texts are, from 0 to 1; a text that the other begins with is nearly the
-/// same.
+/// Returns the similarity of two texts, from 0 to 1. A text that contains the other is nearly equal
+/// to it.
 fn text_likeness(a: &str, b: &str) -> f32 {
     const LONGEST: usize = 20_000;
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
@@ -382,8 +382,8 @@ fn text_likeness(a: &str, b: &str) -> f32 {
     }
 }
 
-/// Returns `true` if two roles say the same of who speaks: results come from the user in some
-/// formats, from a tool in others.
+/// Returns `true` if two roles mean the same speaker: results come from the user in some formats,
+/// and from a tool in others.
 pub(super) fn is_same_speaker(first: Role, second: Role) -> bool {
     first == second || is_user(first) && is_user(second)
 }

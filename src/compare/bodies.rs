@@ -1,4 +1,4 @@
-//! All bodies of a file, with the places of their values.
+//! All bodies in a file, with the places of their values.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use crate::lint::{Content, FoundBody, Input, Places, content, find, recognise};
 use crate::provider::WireFormat;
 use crate::source::SourceText;
 
-/// A body of a file.
+/// A body in a file.
 #[derive(Debug, Clone)]
 pub struct PlacedBody {
     /// The body.
     pub value: Value,
     /// Its wire format.
     pub wire: WireFormat,
-    /// The document that holds it, or the line of JSON Lines.
+    /// The document that contains it, or the line of JSON Lines.
     text: Arc<str>,
     /// The number of that text's first line.
     line: usize,
-    /// The string of the text that holds it as JSON, if one does.
+    /// The string in the text that contains it as JSON, if there is one.
     string: Option<Pointer>,
-    /// Where it is.
+    /// The place of the body, in the text or in that string.
     at: Pointer,
 }
 
@@ -39,7 +39,7 @@ pub struct LineColumn {
 }
 
 impl PlacedBody {
-    /// Makes a body that is a document by itself.
+    /// Takes a body that is a whole document.
     pub fn whole(value: Value, wire: WireFormat, text: &str) -> PlacedBody {
         PlacedBody {
             value,
@@ -94,12 +94,13 @@ impl PlacedBody {
     }
 }
 
-/// Reads all bodies of a file: JSON, JSON Lines, a batch, a log or a HAR file. `wire` is their
-/// format, if somebody said so.
+/// Reads all bodies in a file: JSON, JSON Lines, a batch, a log or a HAR file. `wire` is their
+/// format, if it is known.
 ///
 /// # Errors
 ///
-/// The file cannot be read, holds no body, or the wire format of a body is not certain.
+/// Returns an error if the file cannot be read or has no body, or if a body's wire format cannot be
+/// recognised.
 pub fn bodies(reader: impl Read, wire: Option<WireFormat>) -> Result<Vec<PlacedBody>, PickError> {
     let mut found = Vec::new();
     match Input::open(reader)? {

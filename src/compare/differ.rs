@@ -1,4 +1,4 @@
-//! Two bodies → their differences.
+//! Finds the differences between two bodies.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ pub(super) fn differ(first: Side<'_>, second: Side<'_>) -> Comparison {
     }
 }
 
-/// A difference whose places are still values.
+/// A difference whose places are still references to values.
 struct Note<'b> {
     kind: DifferenceKind,
     subject: &'static str,
@@ -59,7 +59,8 @@ struct Wires {
 }
 
 impl Wires {
-    /// Returns why the second format has no place for a piece of the first body, as a sentence.
+    /// Returns the reason why the second format has no place for a piece of the first body, as a
+    /// sentence.
     fn no_place(self, piece: &Piece<'_>) -> Option<&'static str> {
         if self.are_same() {
             None
@@ -100,7 +101,7 @@ impl<'b> Notes<'b> {
     fn content(&mut self, a: &[Piece<'b>], b: &[Piece<'b>], alignment: &Alignment, wires: Wires) {
         for &number in &alignment.lost {
             let piece = &a[number];
-            // Formats differ in whether they have a place for a text that says nothing.
+            // Only some formats have a place for blank text.
             let is_no_loss = piece.is_blank() && !wires.are_same();
             self.told.push(Note {
                 kind: if is_no_loss {
@@ -210,7 +211,7 @@ impl<'b> Notes<'b> {
         }
     }
 
-    /// Results that are equal, but answer another call or none.
+    /// Adds results that are equal but answer another call, or none.
     fn answers(&mut self, a: &[Piece<'b>], b: &[Piece<'b>], alignment: &Alignment) {
         let partners = call_partners(a, b, alignment);
         for pair in alignment.equal.iter().chain(&alignment.moved) {
@@ -253,7 +254,7 @@ impl<'b> Notes<'b> {
         );
     }
 
-    /// Compares tools by their names; returns how many both offer.
+    /// Compares tools by name; returns the number of tools in both bodies.
     fn tools(&mut self, a: &[Offer<'b>], b: &[Offer<'b>]) -> usize {
         let mut shared = Vec::new();
         for offer in a {
@@ -349,7 +350,7 @@ impl<'b> Notes<'b> {
         }
     }
 
-    /// Members that formats do not share.
+    /// Compares members that formats do not share.
     fn other_members(&mut self, a: &Settings<'b>, b: &Settings<'b>) {
         let names: BTreeSet<&String> = a.other.keys().chain(b.other.keys()).collect();
         for name in names {

@@ -1,4 +1,4 @@
-//! The bodies of two files, pair by pair.
+//! Compares the bodies of two files, pair by pair.
 
 use super::bodies::{LineColumn, PlacedBody};
 use super::{Difference, DifferenceKind, compare};
@@ -7,7 +7,7 @@ use crate::diff::line_operations;
 use crate::json::Pointer;
 use crate::provider::WireFormat;
 
-/// The bodies of two files, compared.
+/// The comparison of the bodies of two files.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ComparedFiles {
@@ -17,13 +17,13 @@ pub struct ComparedFiles {
     pub second: String,
     /// The pairs of bodies, in the order of the first file.
     pub pairs: Vec<ComparedPair>,
-    /// The lines of bodies of the first file that have no partner in the second.
+    /// The lines of bodies in the first file without a partner in the second.
     pub unpaired_first: Vec<usize>,
-    /// The lines of bodies of the second file that have no partner in the first.
+    /// The lines of bodies in the second file without a partner in the first.
     pub unpaired_second: Vec<usize>,
 }
 
-/// Two bodies, compared.
+/// The comparison of two bodies.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ComparedPair {
@@ -35,7 +35,7 @@ pub struct ComparedPair {
     pub second_line: usize,
     /// The wire format of the second body.
     pub second_wire: WireFormat,
-    /// The number of pieces of content that both hold.
+    /// The number of pieces of content in both.
     pub shared: usize,
     /// The differences.
     pub differences: Vec<PlacedDifference>,
@@ -53,27 +53,27 @@ pub struct PlacedDifference {
     pub second: Option<LineColumn>,
     /// The wire format of the second body.
     pub second_wire: WireFormat,
-    /// `true` if somebody said that it may be.
+    /// `true` if the user allows it.
     pub is_allowed: bool,
 }
 
-/// Differences that may be: kinds, kinds with a subject, and losses that the second wire format
-/// cannot help.
+/// The allowed differences: kinds, kinds with a subject, and losses that the second wire format
+/// cannot avoid.
 #[derive(Debug, Clone, Default)]
 pub struct Allowed {
     kinds: Vec<(DifferenceKind, Option<String>)>,
     is_no_place_allowed: bool,
 }
 
-/// The name that allows losses for which the second wire format has no place.
+/// The name that allows losses of values for which the second wire format has no place.
 const NO_PLACE: &str = "no-place";
 
 impl Allowed {
-    /// Reads names such as `moved`, `lost/image` and `no-place`.
+    /// Parses names such as `moved`, `lost/image` and `no-place`.
     ///
     /// # Errors
     ///
-    /// Gives back the first name that is not a kind.
+    /// Returns the first name that is not a kind.
     pub fn parse(names: &[String]) -> Result<Allowed, String> {
         let mut allowed = Allowed::default();
         for name in names {
@@ -113,10 +113,10 @@ impl Allowed {
     }
 }
 
-/// Bodies, and the name of what holds them: a file, or an agent.
+/// Bodies, with the name of their file or agent.
 #[derive(Debug, Clone)]
 pub struct NamedBodies {
-    /// The name, as comparisons show it.
+    /// The name, as in comparisons.
     pub name: String,
     /// The bodies, in order.
     pub bodies: Vec<PlacedBody>,
@@ -157,7 +157,7 @@ impl ComparedFiles {
         }
     }
 
-    /// Returns the differences that fail a comparison.
+    /// Returns the number of differences that fail a comparison.
     pub fn losses(&self) -> usize {
         let differences = self.pairs.iter().flat_map(|pair| &pair.differences);
         let lost = differences
@@ -166,7 +166,7 @@ impl ComparedFiles {
         lost + self.unpaired_first.len()
     }
 
-    /// Returns `true` if the second file lacks something of the first.
+    /// Returns `true` if the second file loses something of the first.
     pub fn loses(&self) -> bool {
         self.losses() > 0
     }
@@ -202,7 +202,7 @@ fn compared(first: &PlacedBody, second: &PlacedBody, allowed: &Allowed) -> Compa
     }
 }
 
-/// Returns the places of the pointers that are there.
+/// Returns the places of the pointers that are given.
 fn places(body: &PlacedBody, pointers: &[Option<Pointer>]) -> Vec<Option<LineColumn>> {
     let known: Vec<Pointer> = pointers.iter().flatten().cloned().collect();
     let mut places = body.places(&known).into_iter();
@@ -212,8 +212,7 @@ fn places(body: &PlacedBody, pointers: &[Option<Pointer>]) -> Vec<Option<LineCol
         .collect()
 }
 
-/// Returns which body goes with which: in order if there are as many, or else by what the user
-/// said.
+/// Returns the pairs of bodies: in order if the numbers are equal, otherwise by equal user text.
 fn pairing(first: &[PlacedBody], second: &[PlacedBody]) -> Vec<(usize, usize)> {
     if first.len() == second.len() {
         return (0..first.len()).map(|at| (at, at)).collect();
@@ -232,7 +231,7 @@ fn pairing(first: &[PlacedBody], second: &[PlacedBody]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// Returns all that the user says in a body, without white space.
+/// Returns all user text in a body, without white space.
 fn questions(body: &PlacedBody) -> String {
     let history = History::read(body.wire, |name| body.value.get(name));
     let said = history

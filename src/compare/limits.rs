@@ -1,4 +1,4 @@
-//! The limits of wire formats, from `wire-limits.toml`.
+//! Reads the limits of wire formats from `wire-limits.toml`.
 
 use std::sync::LazyLock;
 
@@ -6,20 +6,20 @@ use crate::conversation::{ContentKind, KindSet};
 use crate::provider::{ClientApi, WireFormat};
 use crate::toml::{self, Kind, Table};
 
-/// Something that a wire format, or what some client APIs make of it, has no place for.
+/// Content that a wire format, or some client APIs that use it, has no place for.
 #[derive(Debug)]
 pub(crate) struct Limit {
     /// The wire formats.
     pub(crate) wires: Vec<WireFormat>,
-    /// The client APIs of which it is known; empty for all.
+    /// The client APIs to which it is known to apply; empty for all.
     pub(crate) apis: Vec<ClientApi>,
     /// The kinds of content that they cannot carry.
     pub(crate) kinds: Vec<ContentKind>,
-    /// `true` if they cannot carry breakpoints of the prompt cache, which are not content.
+    /// `true` if they cannot carry cache breakpoints, which are not content.
     is_without_cache_marks: bool,
-    /// Why, as a sentence.
+    /// The reason, as a sentence.
     pub(crate) reason: String,
-    /// Where that was found.
+    /// The source of the fact.
     pub(crate) source: String,
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn all() -> &'static [Limit] {
     &LIMITS
 }
 
-/// Returns the kinds of content that requests of a client API have no place for.
+/// Returns the kinds of content that requests to a client API have no place for.
 pub(crate) fn of(wire: WireFormat, api: ClientApi) -> KindSet {
     let mut kinds = KindSet::default();
     all()
@@ -53,8 +53,8 @@ pub(crate) fn of(wire: WireFormat, api: ClientApi) -> KindSet {
     kinds
 }
 
-/// Returns why a wire format has no place for a kind of content, whatever client API it is used
-/// with; `None` if it has one.
+/// Returns the reason why a wire format has no place for a kind of content with any client API;
+/// `None` if it has one.
 pub(crate) fn reason(wire: WireFormat, kind: ContentKind) -> Option<&'static str> {
     let mut limits = of_all_apis(wire);
     limits
@@ -62,8 +62,7 @@ pub(crate) fn reason(wire: WireFormat, kind: ContentKind) -> Option<&'static str
         .map(|limit| &*limit.reason)
 }
 
-/// Returns why a wire format has no place for breakpoints of the prompt cache; `None` if it has
-/// one.
+/// Returns the reason why a wire format has no place for cache breakpoints; `None` if it has one.
 pub(crate) fn reason_against_cache_marks(wire: WireFormat) -> Option<&'static str> {
     let mut limits = of_all_apis(wire);
     limits
@@ -78,7 +77,7 @@ fn of_all_apis(wire: WireFormat) -> impl Iterator<Item = &'static Limit> {
 }
 
 impl Limit {
-    /// Returns `true` if it is one of requests of a client API.
+    /// Returns `true` if it applies to requests of a client API.
     pub(crate) fn holds(&self, wire: WireFormat, api: ClientApi) -> bool {
         self.wires.contains(&wire) && (self.apis.is_empty() || self.apis.contains(&api))
     }
@@ -120,7 +119,7 @@ fn named(key: &str, name: &str) -> String {
     format!("`{name}` in `{key}` of `wire-limits.toml`")
 }
 
-/// Returns the texts of a key: one, or a list of them.
+/// Returns the texts of a key: a single text, or a list of them.
 fn texts(table: &Table, key: &str) -> Vec<String> {
     match table.get(key).map(|node| &node.kind) {
         Some(Kind::String(text)) => vec![text.clone()],

@@ -1,4 +1,4 @@
-//! The pieces that a conversation is made of, in one form for all wire formats.
+//! The pieces of a conversation, in one form for all wire formats.
 
 use serde_json::Value;
 
@@ -7,14 +7,14 @@ use crate::check::history::Role;
 use crate::conversation::{Audio, ContentKind, Document, DocumentSource, Image};
 use crate::provider::WireFormat;
 
-/// A piece of content, and the value of the body that holds it.
+/// A piece of content, and its value in the body.
 #[derive(Debug)]
 pub(crate) struct Piece<'b> {
-    /// The role of the one who says it.
+    /// The role of its author.
     pub(crate) role: Role,
     /// The content.
     pub(crate) content: Content,
-    /// The value that holds it.
+    /// The value that contains it.
     pub(crate) value: &'b Value,
 }
 
@@ -25,23 +25,23 @@ pub(crate) enum Content {
     Text(String),
     /// Reasoning of the model.
     Thinking(String),
-    /// The proof that reasoning is the model's own.
+    /// The provider's signature of reasoning.
     Signature(String),
     /// Reasoning that only the provider can read.
     Redacted(String),
     /// A call of a tool.
     Call(Call),
-    /// The answer of a tool.
+    /// The result of a call.
     Result(Answer),
     /// An image.
     Image(Image),
     /// A document.
     Document(Document),
-    /// A recording.
+    /// An audio recording.
     Audio(Audio),
-    /// A text around the gap of a completion, by the name of its side.
+    /// The text on one side of the gap of a completion, with the name of the side.
     Gap(&'static str, String),
-    /// A breakpoint of the prompt cache.
+    /// A cache breakpoint.
     CacheMark,
     /// Anything else: its kind, and its JSON.
     Other(String, String),
@@ -50,27 +50,27 @@ pub(crate) enum Content {
 /// A call of a tool.
 #[derive(Debug)]
 pub(crate) struct Call {
-    /// The tool.
+    /// The name of the tool.
     pub(crate) name: String,
     /// The arguments as canonical JSON, or the free text.
     pub(crate) arguments: String,
-    /// The number of the call in its body; results refer to it.
+    /// The index of the call in its body, which results refer to.
     pub(crate) number: usize,
 }
 
-/// The answer of a tool.
+/// The result of a call.
 #[derive(Debug)]
 pub(crate) struct Answer {
     /// The text.
     pub(crate) text: String,
     /// `true` if the tool failed.
     pub(crate) is_error: bool,
-    /// The number of the call that it answers; `None` if there is no such call.
+    /// The index of the call that it answers; `None` if there is no such call.
     pub(crate) call: Option<usize>,
 }
 
 impl Piece<'_> {
-    /// Returns what tells the content apart from others: equal keys mean equal content.
+    /// Returns a key for the content: equal keys mean equal content.
     pub(super) fn key(&self) -> String {
         let subject = self.content.subject();
         match &self.content {
@@ -93,7 +93,8 @@ impl Piece<'_> {
         }
     }
 
-    /// Returns why a wire format has no place for the piece, as a sentence; `None` if it has one.
+    /// Returns the reason why a wire format has no place for the piece, as a sentence; `None` if it
+    /// has one.
     pub(super) fn no_place(&self, wire: WireFormat) -> Option<&'static str> {
         match self.content {
             Content::CacheMark => limits::reason_against_cache_marks(wire),
@@ -101,8 +102,7 @@ impl Piece<'_> {
         }
     }
 
-    /// Returns the kind of content as limits of wire formats name it; `None` for what they do not
-    /// mention.
+    /// Returns the kind of content in the terms of the limits; `None` if they do not mention it.
     fn kind(&self) -> Option<ContentKind> {
         Some(match &self.content {
             Content::Text(_) if self.role == Role::System => ContentKind::SystemPrompt,
@@ -137,12 +137,12 @@ impl Piece<'_> {
         }
     }
 
-    /// Returns `true` if it is text that says nothing.
+    /// Returns `true` if it is blank text.
     pub(super) fn is_blank(&self) -> bool {
         self.text().is_some_and(|text| text.trim().is_empty())
     }
 
-    /// Returns a phrase that names the piece: "an image (image/png, 12 KB) of the user".
+    /// Returns a phrase for the piece, such as "an image (image/png, 12 KB) of the user".
     pub(super) fn describe(&self) -> String {
         let by = said_by(self.role);
         match &self.content {
@@ -186,7 +186,7 @@ impl Piece<'_> {
 }
 
 impl Content {
-    /// Returns the kind of content, one lower-case word or two words joined by `-`.
+    /// Returns the kind of content as one lower-case word, or as two joined by `-`.
     pub(super) fn subject(&self) -> &'static str {
         match self {
             Content::Text(_) => "text",
@@ -205,7 +205,7 @@ impl Content {
     }
 }
 
-/// Returns a phrase for the one who says something.
+/// Returns a phrase for the author.
 pub(super) fn said_by(role: Role) -> &'static str {
     match role {
         Role::System => "of the system prompt",
@@ -216,7 +216,7 @@ pub(super) fn said_by(role: Role) -> &'static str {
     }
 }
 
-/// Returns the beginning of a text in parentheses; of a text that is blank, that it is.
+/// Returns the beginning of a text in parentheses, or a note that the text is blank.
 pub(super) fn quoted(text: &str) -> String {
     const LONGEST: usize = 60;
     let line: Vec<&str> = text.split_whitespace().collect();
@@ -226,7 +226,7 @@ pub(super) fn quoted(text: &str) -> String {
     }
 }
 
-/// Returns how large data is that is given in base64; of an address, that it is one.
+/// Describes the size of Base64 data, or that the value is an address.
 fn size(data: &str, is_url: bool) -> String {
     if is_url {
         return "by its address".to_owned();
@@ -238,7 +238,7 @@ fn size(data: &str, is_url: bool) -> String {
     }
 }
 
-/// Returns JSON in which the order of members plays no part.
+/// Returns a value as JSON with sorted members.
 pub(crate) fn canonical(value: &Value) -> String {
     match value {
         Value::Object(members) => {

@@ -1,4 +1,4 @@
-//! A body as pieces, in order: the system prompt first, then the history.
+//! Reads a body into pieces: the system prompt first, then the history.
 
 use foldhash::{HashMap, HashSet};
 
@@ -17,7 +17,7 @@ pub(super) fn pieces(side: Side<'_>) -> Vec<Piece<'_>> {
     pieces_of(side.wire, &|name| side.body.get(name))
 }
 
-/// Reads the content of a body whose members a function gives.
+/// Reads the content of a body; `member` returns its members.
 pub(crate) fn pieces_of<'b>(
     wire: WireFormat,
     member: &dyn Fn(&str) -> Option<&'b Value>,
@@ -58,7 +58,7 @@ impl<'b> Reader<'b> {
         });
     }
 
-    /// The member of a system prompt: a text, a list of blocks, or a content with parts.
+    /// Reads the member of a system prompt: text, a list of blocks, or content with parts.
     fn prompt(&mut self, member: &'b Value) {
         match member {
             Value::String(text) => self.push(Role::System, Content::Text(text.clone()), member),
@@ -85,7 +85,7 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// Prefix, suffix, question and images of formats that have no history.
+    /// Reads prefix, suffix, question and images of formats without a history.
     fn without_history(&mut self, body: &dyn Fn(&str) -> Option<&'b Value>) {
         const SIDES: [(&str, &str); 3] = [
             ("suffix", "suffix"),
@@ -124,8 +124,8 @@ impl<'b> Reader<'b> {
         for part in &entry.parts {
             self.part(entry.role, part);
         }
-        // An item of Responses is read as a part, and so is the result of Chat Completions, which
-        // is a message.
+        // An item of Responses, or a result of Chat Completions, is both an entry and its only
+        // part.
         if entry
             .parts
             .iter()
@@ -139,7 +139,7 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// Reasoning that is beside the content of a message.
+    /// Reads reasoning beside the content of a message.
     fn thinking_beside(&mut self, message: &'b Value) {
         let value = forms::BESIDE
             .into_iter()
@@ -213,7 +213,7 @@ impl<'b> Reader<'b> {
                 self.rest(role, value, &OF_CALLS);
             }
             Kind::Result(outcome) => self.result(role, value, &outcome),
-            // Read beside the content.
+            // It was already read, beside the content.
             Kind::Thinking if value.is_string() => {}
             Kind::Thinking => match forms::thinking(value) {
                 Some(block) => self.thought(block, value),
@@ -224,7 +224,7 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// Gemini's signature on a text or a call.
+    /// Reads Gemini's signature on a text or a call.
     fn signature_of_part(&mut self, value: &'b Value) {
         if let Some(signature) = forms::signature(value) {
             self.push(
@@ -263,7 +263,7 @@ impl<'b> Reader<'b> {
         self.rest(role, value, &OF_RESULTS);
     }
 
-    /// An image, a document or a recording; of any other kind its JSON counts.
+    /// Reads an image, a document or a recording; any other medium is kept as its JSON.
     fn media(&mut self, role: Role, value: &'b Value) {
         let content = match (forms::image(value), forms::document(value)) {
             (Some(image), _) => Content::Image(image),
@@ -289,7 +289,7 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// The members of an object that nothing read, each as a piece of its own.
+    /// Adds the members of an object that were not read, each as its own piece.
     fn rest(&mut self, role: Role, object: &'b Value, read: &[&str]) {
         self.mark(role, object);
         for (name, value) in object.as_object().into_iter().flatten() {
@@ -301,7 +301,8 @@ impl<'b> Reader<'b> {
     }
 }
 
-/// The members of calls that are read. Ids are compared by what they pair.
+/// The members of calls that are read. Ids are not compared themselves, only the matches that they
+/// make.
 const OF_CALLS: [&str; 12] = [
     "type",
     "id",
@@ -335,7 +336,7 @@ const OF_RESULTS: [&str; 14] = [
     "function_response",
 ];
 
-/// Returns the members of a message that are read as parts.
+/// Returns the members of a message that are read.
 fn members_of_message(wire: WireFormat, role: Role) -> &'static [&'static str] {
     match (wire.facts().turns, role) {
         (TurnForm::Contents, _) => &["role", "parts"],
@@ -357,7 +358,7 @@ fn members_of_message(wire: WireFormat, role: Role) -> &'static [&'static str] {
     }
 }
 
-/// Returns `true` if a member says no more than one that is left out.
+/// Returns `true` if a member means the same as an absent one.
 fn says_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -378,7 +379,8 @@ fn kind_of(value: &Value) -> &str {
     })
 }
 
-/// Returns arguments as canonical JSON, however they are written; a text that is not JSON as it is.
+/// Returns arguments as canonical JSON, even if they are text; text that is not JSON stays
+/// unchanged.
 fn arguments(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => "{}".to_owned(),
@@ -390,8 +392,8 @@ fn arguments(value: Option<&Value>) -> String {
     }
 }
 
-/// Returns the text of a result: a text, the texts of its parts, the text that Gemini's object
-/// holds, or else its JSON.
+/// Returns the text of a result: the text itself, the texts of its parts, the text in Gemini's
+/// object, or its JSON.
 fn text_of_result(content: Option<&Value>) -> String {
     match content {
         None | Some(Value::Null) => String::new(),
@@ -416,7 +418,7 @@ fn text_of_result(content: Option<&Value>) -> String {
     }
 }
 
-/// Says which result answers which call: by id, or else by the order of the calls of a tool.
+/// Matches results with calls: by id or, without ids, by the order of the calls of a tool.
 #[derive(Default)]
 struct Calls {
     by_id: HashMap<String, usize>,
@@ -426,7 +428,7 @@ struct Calls {
 }
 
 impl Calls {
-    /// Returns the number of a new call.
+    /// Adds a call, and returns its index.
     fn made(&mut self, id: Option<&str>, name: &str) -> usize {
         let number = self.tools.len();
         if let Some(id) = id.filter(|id| !id.is_empty()) {
@@ -436,7 +438,7 @@ impl Calls {
         number
     }
 
-    /// Returns the number of the call that a result answers.
+    /// Returns the index of the call that a result answers.
     fn answered(&mut self, id: Option<&str>, name: Option<&str>) -> Option<usize> {
         let number = match id.filter(|id| !id.is_empty()) {
             Some(id) => self.by_id.get(id).copied(),

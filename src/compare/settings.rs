@@ -1,7 +1,7 @@
-//! The settings of a request, by their meaning: what `max_tokens` is here is `maxOutputTokens`
-//! there.
+//! The settings of a request by their meaning: `max_tokens` in one format is `maxOutputTokens` in
+//! another.
 //!
-//! The names are those of the wire formats' own references, which `docs/wire` lists.
+//! The names come from the references of the wire formats, which `docs/wire` lists.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ use crate::import::forms;
 pub(super) struct Setting<'b> {
     /// Its meaning, in a form that all formats share.
     pub(super) meaning: String,
-    /// The value that says it.
+    /// The value in the body.
     pub(super) value: &'b Value,
 }
 
-/// The settings of a body: everything beside its content.
+/// The settings of a body: everything except its content.
 #[derive(Debug, Default)]
 pub(super) struct Settings<'b> {
     /// The settings that several formats have, by name.
@@ -32,7 +32,7 @@ pub(super) struct Settings<'b> {
     pub(super) model: Option<&'b Value>,
 }
 
-/// Members that hold settings of several kinds.
+/// The members that contain settings of several kinds.
 const CONTAINERS: [&str; 6] = [
     "generationconfig",
     "options",
@@ -42,8 +42,8 @@ const CONTAINERS: [&str; 6] = [
     "toolconfig",
 ];
 
-/// Settings whose value is their meaning, by the places at which formats have them, without `_` and
-/// capitals.
+/// The settings whose value is their meaning, with their places in all formats, without `_` and in
+/// lower case.
 const PLAIN: [(&str, &[&str]); 15] = [
     (
         "max-tokens",
@@ -137,7 +137,7 @@ pub(super) fn settings(side: Side<'_>) -> Settings<'_> {
     settings
 }
 
-/// Returns a name without what spellings differ in.
+/// Removes the differences between spellings from a name.
 fn plain(name: &str) -> String {
     name.chars()
         .filter(|c| *c != '_')
@@ -206,7 +206,7 @@ impl<'b> Settings<'b> {
         }
     }
 
-    /// Notes a setting, unless it says what holds without it.
+    /// Adds a setting, unless it has the default value.
     fn set(&mut self, name: &'static str, meaning: &str, value: &'b Value) {
         let default = match name {
             "stream" => "false",
@@ -228,7 +228,7 @@ impl<'b> Settings<'b> {
         }
     }
 
-    /// Notes whether the model thinks, and how much: Anthropic's object, Gemini's, Ollama's switch.
+    /// Adds the thinking setting: Anthropic's object, Gemini's object, or Ollama's switch.
     fn thinking(&mut self, value: &'b Value) {
         let budget = ["budget_tokens", "thinkingBudget", "thinking_budget"]
             .into_iter()
@@ -262,7 +262,7 @@ fn lower(value: &Value) -> String {
         .map_or_else(|| canonical(value), str::to_lowercase)
 }
 
-/// Returns `auto`, `none`, `any`, or `only` with the names of tools.
+/// Returns `auto`, `none`, `any`, or `only` and the names of tools.
 fn tool_choice(value: &Value) -> String {
     if let Value::String(mode) = value {
         return word(mode);
@@ -293,7 +293,7 @@ fn word(word: &str) -> String {
     }
 }
 
-/// Returns `text`, `json`, or `schema` with the schema.
+/// Returns `text`, `json`, or `schema` and the schema.
 fn response_format(value: &Value) -> String {
     let schema = value
         .get("schema")
@@ -308,13 +308,13 @@ fn response_format(value: &Value) -> String {
     }
 }
 
-/// Returns a meaning in a length that a sentence can hold.
+/// Shortens a meaning for a message.
 pub(super) fn shown(meaning: &str) -> String {
     const LONGEST: usize = 60;
     format!("`{}`", crate::text::cut(meaning, LONGEST))
 }
 
-/// Returns `true` if two meanings are the same; numbers are, however they are written.
+/// Returns `true` if two meanings are equal; numbers are compared by value.
 pub(super) fn is_same(one: &str, other: &str) -> bool {
     one == other || number(one).is_some_and(|one| number(other) == Some(one))
 }

@@ -1,8 +1,8 @@
-//! Finds out how one text became another.
+//! Describes the change from one text to another.
 
 use crate::text::cut;
 
-/// Returns a phrase that says how a text was altered: "it is cut off behind 100 of 350 characters".
+/// Returns a phrase for the change of a text, such as "it is cut off behind 100 of 350 characters".
 pub(crate) fn alteration(before: &str, after: &str) -> String {
     if after.trim().is_empty() {
         return "nothing of it is left".to_owned();
@@ -52,7 +52,7 @@ fn unquoted(json: &str) -> &str {
         .unwrap_or(json)
 }
 
-/// Escapes as the template engines of the field do: `&`, `<`, `>` and both quotes.
+/// Escapes a text as common template engines do: `&`, `<`, `>` and both quotes.
 fn escaped_for_html(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -61,10 +61,10 @@ fn escaped_for_html(text: &str) -> String {
         .replace('\'', "&#39;")
 }
 
-/// The most characters of a text that are shown from where it differs.
+/// The maximum number of characters that are shown from the difference on.
 const LONGEST: usize = 30;
 
-/// Returns where two texts begin to differ, and how they go on there.
+/// Describes the place where two texts begin to differ, and how each continues.
 fn first_difference(before: &str, after: &str) -> String {
     let same = before
         .chars()

@@ -1,4 +1,4 @@
-//! The tools that two bodies offer.
+//! The tools in two bodies.
 
 use serde_json::Value;
 
@@ -8,10 +8,10 @@ use crate::check::history::text_of;
 use crate::diff::{ChangeKind, structural};
 use crate::import::forms;
 
-/// A tool on offer.
+/// A tool in a body.
 #[derive(Debug)]
 pub(super) struct Offer<'b> {
-    /// Its name, or the kind of a tool that the server runs.
+    /// Its name, or the kind of a server tool.
     pub(super) name: String,
     /// The value that declares it.
     pub(super) value: &'b Value,
@@ -32,7 +32,7 @@ pub(super) fn offers(side: Side<'_>) -> Vec<Offer<'_>> {
     lists.flatten().flat_map(declared).collect()
 }
 
-/// Gemini declares several tools in one element, some of them run by the server.
+/// Reads the tools of one element: Gemini's elements declare several tools, including server tools.
 fn declared(element: &Value) -> Vec<Offer<'_>> {
     const LISTS: [&str; 2] = ["functionDeclarations", "function_declarations"];
     let list = LISTS
@@ -85,7 +85,7 @@ fn offer(value: &Value) -> Offer<'_> {
     }
 }
 
-/// Returns phrases that say how a tool differs from one of its name.
+/// Returns phrases for the differences between two tools of one name.
 pub(super) fn alterations(before: &Offer<'_>, after: &Offer<'_>) -> Vec<String> {
     let (Some(before), Some(after)) = (&before.function, &after.function) else {
         let is_same = canonical(before.value) == canonical(after.value);

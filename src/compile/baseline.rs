@@ -1,4 +1,4 @@
-//! Today's findings as `[[allow]]` entries, so that a gate can begin with a repository as it is.
+//! Converts today's findings to `[[allow]]` entries, so that an existing repository can add a gate.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +6,22 @@ use super::report::Report;
 use crate::repo::Date;
 use crate::text::Text;
 
-/// Entries that silence what a report found.
+/// The entries that allow the findings of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Baseline {
-    /// TOML, to be put after what `reqc.toml` says.
+    /// TOML to append to `reqc.toml`.
     pub text: String,
-    /// The number of entries that there are.
+    /// The number of entries.
     pub entries: usize,
-    /// The number of findings that they silence.
+    /// The number of findings that they allow.
     pub silenced: usize,
-    /// The number of findings that are of rules that cannot be allowed.
+    /// The number of findings whose rules cannot be allowed.
     pub left: usize,
 }
 
 impl Baseline {
-    /// An entry for each rule in each file.
+    /// Returns an entry for each rule in each file.
     pub fn of(report: &Report, reason: &str, expires: Date) -> Baseline {
         let mut places: BTreeMap<(&str, &str), usize> = BTreeMap::new();
         let mut left = 0;
@@ -54,7 +54,7 @@ fn entry(code: &str, path: &str, reason: &str, expires: Date) -> String {
     format!("\n[[allow]]\ncode = {code}\nfile = {file}\nreason = {reason}\nexpires = {expires}\n")
 }
 
-/// The glob that matches a path alone.
+/// Returns a glob that matches only this path.
 fn as_glob(path: &str) -> String {
     path.chars()
         .map(|c| {

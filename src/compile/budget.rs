@@ -1,46 +1,47 @@
-//! The limits on how much work a run may do: what its agents cost, added up in their order,
-//! whatever the threads do.
+//! Limits the work of a run: adds up the costs of its agents in order, independent of how threads
+//! are scheduled.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Units of work that one agent may take, over all of its contexts.
+/// The units of work that one agent may take, over all of its contexts.
 pub(super) const AGENT_LIMIT: u64 = 1_000_000_000;
-/// Units for each value of a body that no template renders: it is merged, copied, checked and
-/// compared.
+/// The units for each value of a body that no template renders, but that is merged, copied, checked
+/// and compared.
 const STATIC_VALUE: u64 = 250;
-/// Units for each problem of a body: it is explained, and its place is looked for.
+/// The units for each problem of a body, which is explained and located.
 const PROBLEM: u64 = 50_000;
 
-/// The units of a body beside those of its templates.
+/// Returns the units for a body, without those of its templates.
 pub(super) fn of_body(static_values: usize, problems: usize) -> u64 {
     STATIC_VALUE
         .saturating_mul(static_values as u64)
         .saturating_add(PROBLEM.saturating_mul(problems as u64))
 }
-/// The most bytes that the bodies of one agent may have together: they are held until all are made.
+/// The maximum size of all bodies of one agent together, in bytes: they are in memory until all are
+/// made.
 pub(super) const MAX_HELD: usize = 128 << 20;
-/// The most values that are merged for all agents together: each agent merges those of its whole
-/// chain.
+/// The maximum number of values that are merged for all agents together: each agent merges the
+/// values of its whole chain.
 pub(super) const MAX_MERGED: usize = 10_000_000;
 
-/// Units that every run may take.
+/// The units that every run may take.
 const RUN_BASE: u64 = 8_000_000_000;
-/// Further units per body: several times what a usual one takes.
+/// The additional units for each body: several times the usual cost.
 const RUN_PER_BODY: u64 = 250_000;
 
-/// The units that a run of so many bodies may take.
+/// Returns the units that a run with this number of bodies may take.
 pub(super) fn run_limit(bodies: usize) -> u64 {
     RUN_BASE.saturating_add(RUN_PER_BODY.saturating_mul(bodies as u64))
 }
 
 /// The account of a run, shared by its threads.
 ///
-/// An agent has its place in the run only if those before it leave something of the limit: that
-/// depends on what they cost and on nothing else. Threads take agents in any order, so they may
-/// compile some that are dropped in the end; once the agents from the first one on have spent the
-/// limit, the others need not begin.
+/// An agent has a place in the run only if the agents before it leave some of the limit, which
+/// depends on nothing but their costs. Threads take agents in any order, so they may compile agents
+/// that are dropped in the end. Once the leading agents have spent the limit, the others are not
+/// started.
 pub(super) struct Ledger {
     limit: u64,
     is_spent: AtomicBool,
@@ -49,11 +50,11 @@ pub(super) struct Ledger {
 
 #[derive(Default)]
 struct Entries {
-    /// The number of agents, from the first one on, that are entered.
+    /// The number of leading agents that are entered.
     next: usize,
-    /// The units of work that these took.
+    /// The units of work of the leading agents.
     sum: u64,
-    /// The units of work that agents after them took, by number.
+    /// The units of work of later agents, by index.
     ahead: HashMap<usize, u64>,
 }
 
@@ -71,7 +72,7 @@ impl Ledger {
         self.is_spent.load(Ordering::Relaxed)
     }
 
-    /// Enters what an agent cost.
+    /// Enters the cost of an agent.
     pub(super) fn enter(&self, index: usize, cost: u64) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         entries.ahead.insert(index, cost);
@@ -89,8 +90,8 @@ impl Ledger {
     }
 }
 
-/// Returns how many agents have a place, by what they cost; `None` stands for one that did not
-/// begin.
+/// Returns the number of agents that have a place, from their costs; `None` is an agent that was
+/// not started.
 pub(super) fn places(costs: impl Iterator<Item = Option<u64>>, limit: u64) -> usize {
     let mut sum = 0_u64;
     costs

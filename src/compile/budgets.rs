@@ -1,4 +1,4 @@
-//! `[[budget]]`: bodies that take more than the repository wants them to.
+//! `[[budget]]`: bodies that exceed a limit of the repository.
 
 use std::sync::Arc;
 
@@ -36,23 +36,23 @@ impl Measure {
     ];
 }
 
-/// The worst body of an agent by one limit of one budget.
+/// The worst body of an agent for one limit of one budget.
 struct Excess {
-    /// The number of the budget.
+    /// The index of the budget.
     budget: usize,
     measure: Measure,
-    /// Where the limit is.
+    /// The place of the limit.
     at: Span,
-    /// How far it is from the limit: more is worse.
+    /// The amount by which it exceeds the limit.
     distance: f64,
     message: String,
-    /// The place that wrote the dearest part, and what that part is.
+    /// The place that wrote the most expensive part, and a description of that part.
     dearest: Option<(Span, String)>,
     /// The contexts in which the limit is exceeded.
     contexts: Vec<Arc<str>>,
 }
 
-/// The bodies of an agent, held against the budgets.
+/// The bodies of an agent that exceed budgets.
 #[derive(Default)]
 pub(super) struct AgentBudgets {
     excesses: Vec<Excess>,
@@ -60,17 +60,17 @@ pub(super) struct AgentBudgets {
 
 /// A limit that a body exceeds.
 struct Beyond {
-    /// Where the limit is.
+    /// The place of the limit.
     at: Span,
-    /// How far the body is from it.
+    /// The amount by which the body exceeds it.
     distance: f64,
-    /// The amount that the body takes, in words.
+    /// The amount in the body, in words.
     taken: String,
     /// The limit, in words.
     limit: String,
 }
 
-/// The amounts that a body takes.
+/// The amounts in a body that budgets limit.
 struct Taken {
     estimate: TokenEstimate,
     bytes: usize,
@@ -79,7 +79,7 @@ struct Taken {
 }
 
 impl AgentBudgets {
-    /// Holds a body against the budgets that are for it.
+    /// Checks a body against the budgets that apply to it.
     pub(super) fn hold(&mut self, made: &Compiled<'_>, model: Option<&str>) {
         let Compiled {
             compiler,
@@ -142,7 +142,7 @@ impl AgentBudgets {
         }
     }
 
-    /// The findings, one for each limit that is exceeded.
+    /// Reports the exceeded limits, one finding for each.
     pub(super) fn tell(self, plan: &Plan<'_>, findings: &mut Findings) {
         for excess in self.excesses {
             let mut finding = Diagnostic::new(&rules::BUDGET_EXCEEDED, excess.at, excess.message);
@@ -179,7 +179,7 @@ impl Taken {
         }
     }
 
-    /// Returns the limit of a budget that is exceeded.
+    /// Compares a body with one limit of a budget; `None` if it is within the limit.
     fn excess(&self, budget: &Budget, measure: Measure) -> Option<Beyond> {
         match measure {
             Measure::Tokens => {
@@ -210,7 +210,7 @@ impl Taken {
         }
     }
 
-    /// The part of a body that counts most, and what is said of it.
+    /// Returns the most expensive part of a body, and a description of it.
     fn dearest(&self, measure: Measure, body: &Value) -> Option<(Pointer, String)> {
         let parts = || {
             self.estimate
@@ -275,7 +275,7 @@ fn writer(made: &Compiled<'_>, pointer: Pointer) -> Span {
     outside.map_or(place.span, |outside| outside.span)
 }
 
-/// The words around a number.
+/// The words before and after a number.
 #[derive(Clone, Copy)]
 struct Unit {
     before: &'static str,
@@ -288,7 +288,7 @@ impl Unit {
     }
 }
 
-/// Returns what a body takes beyond a limit.
+/// Compares an amount with a limit; `None` if it is within the limit.
 fn beyond(limit: Option<&Spanned<u64>>, taken: u64, unit: Unit) -> Option<Beyond> {
     let limit = limit.filter(|limit| taken > limit.value)?;
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
@@ -302,7 +302,7 @@ fn beyond(limit: Option<&Spanned<u64>>, taken: u64, unit: Unit) -> Option<Beyond
     })
 }
 
-/// `1,234,567`.
+/// Returns a number with separators, like `1,234,567`.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let grouped = digits.char_indices().map(|(at, digit)| {
@@ -318,8 +318,8 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", (share * 100.0).floor())
 }
 
-/// The pointer of the largest text or other leaf at or below a place: what somebody wrote, rather
-/// than what is around it.
+/// Returns the pointer of the largest text or other leaf at or below a place: the part that
+/// somebody wrote, rather than the structure around it.
 fn largest_leaf(body: &Value, pointer: Pointer) -> Pointer {
     let mut at = pointer;
     while let Some(value) = body.pointer(at.as_str()) {
@@ -349,7 +349,7 @@ fn size(value: &Value) -> usize {
     value.to_string().len()
 }
 
-/// Returns how many tools a body declares.
+/// Returns the number of tools that a body declares.
 fn tools(body: &Value) -> usize {
     let list = body
         .get("tools")
@@ -367,9 +367,9 @@ fn tools(body: &Value) -> usize {
         .sum()
 }
 
-/// The share of a body's prefix that a server has in its cache when the same conversation asks
-/// again, by bytes: up to the last breakpoint. Servers without breakpoints keep what the requests
-/// of an agent begin with: tools and instructions.
+/// Returns the share of a body's prefix, by bytes, that a server finds in its cache when the
+/// conversation continues: everything up to the last breakpoint. Servers without breakpoints cache
+/// the common prefix of an agent's requests: tools and instructions.
 fn cached_share(body: &Value, wire: WireFormat) -> Option<f64> {
     let parts = prefix::parts(|name| body.get(name));
     let cached = if wire.has_cache_breakpoints() && !has_breakpoint(body) {
@@ -390,8 +390,8 @@ fn cached_share(body: &Value, wire: WireFormat) -> Option<f64> {
     (all > 0).then_some(share)
 }
 
-/// Returns how many parts of a prefix are cached: up to the last breakpoint, or tools and
-/// instructions where there are none.
+/// Returns the number of parts of a prefix that are cached: up to the last breakpoint or, without
+/// breakpoints, the tools and instructions.
 fn cached_parts(body: &Value) -> usize {
     let parts = prefix::parts(|name| body.get(name));
     if has_breakpoint(body) {
@@ -426,7 +426,7 @@ fn has_breakpoint(value: &Value) -> bool {
     }
 }
 
-/// Returns findings about budgets that are for no body.
+/// Returns findings about budgets that apply to no body.
 pub(super) fn unused(compiler: &Compiler) -> impl Iterator<Item = Diagnostic> + '_ {
     compiler
         .repo

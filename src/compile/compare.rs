@@ -1,4 +1,4 @@
-//! Bodies against golden files, and against those of an older side.
+//! Compares bodies with golden files, or with the bodies of an older side.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -21,25 +21,25 @@ use crate::world::AccessError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Purpose {
-    /// To write them: that they differ is not a finding.
+    /// To write them: differences are not findings.
     Write,
     /// To prove that they are up to date.
     Check,
-    /// To show what changed: nothing about golden files is a finding.
+    /// To show changes: nothing about golden files is a finding.
     Show,
 }
 
-/// The agents of two sides, compared.
+/// The comparison of the agents of two sides.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Compared {
     /// The findings on the newer side.
     pub report: Report,
-    /// The files that differ, of agents without errors on either side.
+    /// The changed files of agents without errors on either side.
     pub changes: Vec<ChangedFile>,
     /// The agents with errors on the newer side, by name.
     pub broken: Vec<BrokenAgent>,
-    /// The agents with errors on the older side alone.
+    /// The agents that have errors only on the older side.
     pub mended: BTreeSet<Arc<str>>,
 }
 
@@ -54,7 +54,7 @@ pub struct BrokenAgent {
 }
 
 impl BrokenAgent {
-    /// An agent that golden files were written of at some time.
+    /// Returns an agent that had golden files at some earlier time.
     pub(crate) fn of_unknown_past(agent: Arc<str>) -> BrokenAgent {
         BrokenAgent {
             agent,
@@ -63,15 +63,15 @@ impl BrokenAgent {
     }
 }
 
-/// The state on the older side of an agent that has errors now.
+/// The state, on the older side, of an agent that has errors now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Before {
-    /// It was compiled to these files.
+    /// It compiled to these files.
     Compiled(Vec<GoldenFile>),
-    /// It had errors too.
+    /// It had errors, too.
     Broken,
-    /// It was not there.
+    /// It did not exist.
     Absent,
 }
 
@@ -80,14 +80,14 @@ pub enum Before {
 pub(crate) enum Outcome {
     /// It has errors.
     Broken,
-    /// It is compiled to these files.
+    /// It compiles to these files.
     Compiled(Vec<GoldenFile>),
-    /// It has no errors, and nobody asked for its files.
+    /// It has no errors, and its files were not requested.
     Unasked,
 }
 
 impl Outcome {
-    /// The same of an agent that has another name.
+    /// Changes the agent's name in the outcome.
     pub(crate) fn of_agent(self, from: &str, to: &str) -> Outcome {
         match self {
             Outcome::Compiled(files) => {
@@ -106,8 +106,8 @@ impl Outcome {
 }
 
 impl Compared {
-    /// Takes agents of the older side for broken: the newer side cannot read their names. Their
-    /// files are not gone.
+    /// Marks agents of the older side as broken because the newer side cannot read their names;
+    /// their files do not count as removed.
     pub(crate) fn breaks<'n>(&mut self, agents: impl Iterator<Item = &'n Arc<str>>) {
         for agent in agents {
             self.changes
@@ -144,11 +144,11 @@ impl Compared {
     }
 }
 
-/// The part of two sides that has to be compared.
+/// The part of two sides to compare.
 pub struct Scope<'s> {
-    /// Says whether anything that differs can reach an agent; asked with names of both sides.
+    /// A test of whether a difference may reach an agent; called with names from both sides.
     pub is_reached: &'s (dyn Fn(&Arc<str>) -> bool + Sync),
-    /// The names of agents on the older side, by their name on the newer one, if that differs.
+    /// The names of agents on the older side, by their names on the newer one, if they differ.
     pub older_names: &'s BTreeMap<Arc<str>, Arc<str>>,
 }
 
@@ -163,8 +163,8 @@ impl Scope<'_> {
 }
 
 impl AgentBodies<'_> {
-    /// The agent's golden files: `request.json`, and the bodies of the contexts that golden files
-    /// are kept for, or of all.
+    /// Returns the agent's golden files: `request.json`, and the bodies of all contexts or of those
+    /// that have golden files.
     pub fn golden_files(&self, all_contexts: bool) -> Vec<GoldenFile> {
         let kept = self
             .bodies
@@ -176,7 +176,7 @@ impl AgentBodies<'_> {
         )
     }
 
-    /// The agent's requests, of the same contexts.
+    /// Returns the agent's requests for the same contexts.
     fn requests(&self, all_contexts: bool) -> Vec<Request> {
         let kept = self
             .bodies
@@ -195,26 +195,26 @@ impl AgentBodies<'_> {
     }
 }
 
-/// Compares the bodies of a repository: with golden files, or with those of an older side.
+/// Compares the bodies of a repository with golden files, or with the bodies of an older side.
 #[derive(Clone, Copy)]
 pub struct Comparing<'a> {
-    /// The repository; of two sides the newer one.
+    /// The repository; when comparing two sides, the newer one.
     pub compiler: &'a Compiler,
     /// The agents and contexts that take part.
     pub selection: &'a Selection,
     /// The policy of the run.
     pub options: &'a PolicyOptions,
-    /// `true` for the bodies of all contexts, and not only of those that golden files are kept for.
+    /// `true` for the bodies of all contexts; otherwise only of those that have golden files.
     pub all_contexts: bool,
 }
 
 impl<'a> Comparing<'a> {
-    /// Makes every selected body and compares it with what a folder holds. `tick` is called once
-    /// per agent.
+    /// Makes all selected bodies and compares them with the files in a folder. `tick` is called
+    /// once for each agent.
     ///
     /// # Errors
     ///
-    /// A phrase, if a golden file cannot be read.
+    /// Returns a phrase if a golden file cannot be read.
     pub fn golden(
         &self,
         folder: &GoldenFolder,
@@ -256,7 +256,7 @@ impl<'a> Comparing<'a> {
         Ok((reporter.judged(found), comparison))
     }
 
-    /// Makes every selected request of agents without errors, by agent and context.
+    /// Makes all selected requests of agents without errors, sorted by agent and context.
     pub fn requests(&self) -> (Report, Vec<Request>) {
         let reporter = self.reporter();
         let (report, agents) = reporter.each(|agent| match reporter.is_broken(agent) {
@@ -266,9 +266,9 @@ impl<'a> Comparing<'a> {
         (report, agents.into_iter().flatten().collect())
     }
 
-    /// Makes every selected body of this side, and those of an older one that may differ. Only
-    /// agents without errors on both sides are compared; which agents have errors on one side alone
-    /// is reported beside that.
+    /// Makes all selected bodies of this side, and those of an older side that may differ. Only
+    /// agents without errors on both sides are compared; agents with errors on one side are
+    /// reported separately.
     pub fn with_older(&self, older: &Compiler, scope: &Scope<'_>) -> Compared {
         let (report, after) = self.outcomes(&|name| scope.is_reached(name));
         let of_older: BTreeMap<&Arc<str>, &Arc<str>> = self
@@ -307,8 +307,8 @@ impl<'a> Comparing<'a> {
         compared
     }
 
-    /// Returns what becomes of each selected agent, and a report of that. Of agents that are not
-    /// asked for, only errors are reported.
+    /// Returns the outcome of each selected agent, and a report. Agents that `is_asked` rejects
+    /// only report errors.
     pub(crate) fn outcomes(
         &self,
         is_asked: &(dyn Fn(&Arc<str>) -> bool + Sync),
@@ -345,7 +345,7 @@ impl<'a> Comparing<'a> {
             .map(|(id, _)| &compiler.hierarchy.get(*id).name.value)
     }
 
-    /// Returns the agents of an older side that the selection has, or all.
+    /// Returns the selection for an older side: the same agents under their older names, or all.
     fn older_selection(&self, older: &Compiler, scope: &Scope<'_>) -> Selection {
         let mut chosen = Selection {
             contexts: self.selection.contexts.clone(),
@@ -369,7 +369,7 @@ fn is_broken(outcome: Option<&Outcome>) -> bool {
     matches!(outcome, Some(Outcome::Broken))
 }
 
-/// Returns the bundled files that golden files are made from, with fingerprints: of chains,
+/// Returns the bundled files that golden files depend on, with fingerprints: those of chains,
 /// includes, provider instances and contexts.
 fn bundled_prints(compiler: &Compiler) -> BTreeMap<String, String> {
     let sources = compiler.sources();
@@ -395,7 +395,7 @@ fn bundled_prints(compiler: &Compiler) -> BTreeMap<String, String> {
     prints.collect()
 }
 
-/// Groups changes of files, each with the line of a side that caused it.
+/// Groups changes of files by cause, each with the line that caused it.
 pub fn grouped(compiler: &Compiler, changes: &[ChangedFile]) -> Vec<CausedGroup> {
     let sizes = changes
         .iter()
@@ -408,7 +408,7 @@ pub fn grouped(compiler: &Compiler, changes: &[ChangedFile]) -> Vec<CausedGroup>
     diff::grouped(changes, |subject, change| causes.of(subject, change))
 }
 
-/// The files of an agent whose text changed, then those that are gone.
+/// Returns the changed files of an agent, followed by the removed ones.
 pub(crate) fn changed(
     agent: &Arc<str>,
     files: Vec<GoldenFile>,
@@ -448,24 +448,23 @@ pub(crate) fn changed(
     changes
 }
 
-/// Finds the lines that caused changes. Each is found by making the body once more, so of each
-/// agent only as many are found as that takes a bounded time: the first ones.
+/// The search for the lines that caused changes. Each one takes making the body again, so the time
+/// for one agent is limited: only its first changes get a cause.
 struct Causes<'c> {
     compiler: &'c Compiler,
-    /// The bytes of the new text of each subject.
+    /// The size of the new text of each subject, in bytes.
     sizes: HashMap<&'c BodyId, usize>,
-    /// The bytes that may still be made of each agent.
+    /// The number of bytes that may still be made for each agent.
     left: HashMap<Arc<str>, usize>,
 }
 
-/// The most bytes of an agent's bodies that are made to find causes.
+/// The maximum number of bytes of an agent's bodies that are made to find causes.
 const MAX_MADE: usize = 8 * 1024 * 1024;
-/// The least memory that making a body takes, in bytes.
+/// The minimum cost of making a body, in bytes.
 const MADE_AT_LEAST: usize = 16 * 1024;
 
 impl Causes<'_> {
-    /// The place that caused a change: the one that wrote the new value, or that should have
-    /// written it.
+    /// Returns the place that caused a change: it wrote the new value, or should have written it.
     fn of(&mut self, subject: &BodyId, change: &Change) -> Option<String> {
         let id = self.compiler.hierarchy().by_name(&subject.agent)?;
         let (old, new) = match &change.kind {

@@ -1,4 +1,4 @@
-//! A repository, read and checked: what all rooms work on.
+//! A repository after reading and checking: the basis of all modules here.
 
 use std::sync::Arc;
 
@@ -15,26 +15,28 @@ use crate::resolve::{self, Hierarchy, ProfileId, ResolvedProfile};
 use crate::source::Sources;
 use crate::unit::Plan;
 
-/// A repository, read and checked.
+/// A repository after reading and checking.
 pub struct Compiler {
     pub(super) repo: Repo,
     pub(super) hierarchy: Hierarchy,
     pub(super) engine: Engine,
     pub(super) schemas: Arc<Schemas>,
     pub(super) contexts: Vec<LoadedContext>,
-    /// The answers that several agents and contexts ask for.
+    /// The remembered answers that agents and contexts share.
     pub(super) memory: Arc<Memory>,
-    /// The entries of `leaves_out` in profiles, as far as they were seen.
+    /// The entries of `leaves_out` in profiles that were seen so far.
     pub(super) declarations: Declarations,
-    /// Concrete agents of the compiled layers, sorted by name, and whether they can be compiled.
+    /// The concrete agents of the compiled layers, sorted by name; `true` if an agent can be
+    /// compiled.
     pub(super) agents: Vec<(ProfileId, bool)>,
     pub(super) findings: Vec<Diagnostic>,
-    /// Reads in templates that fail wherever they run: told where no body has run into them.
+    /// Findings about reads in templates that always fail, reported unless a body has run into
+    /// them.
     pub(super) slips: Vec<Diagnostic>,
 }
 
-/// Stack of the worker threads: deep but limited recursion in templates needs more than the usual 2
-/// MiB.
+/// The stack size of worker threads: templates recurse deeply, within limits, and need more than
+/// the usual 2 MiB.
 pub(crate) const STACK_BYTES: usize = 16 * 1024 * 1024;
 
 impl Compiler {
@@ -63,37 +65,37 @@ impl Compiler {
         &self.contexts
     }
 
-    /// Returns the context with a name.
+    /// Returns the context with this name.
     pub fn context(&self, name: &str) -> Option<&LoadedContext> {
         self.contexts
             .iter()
             .find(|loaded| &*loaded.context.name == name)
     }
 
-    /// Returns the agents that are compiled, sorted by name; the flag says whether they can be.
+    /// Returns the compiled agents, sorted by name, each with `true` if it can be compiled.
     pub fn agents(&self) -> &[(ProfileId, bool)] {
         &self.agents
     }
 
     /// Merges a profile over its ancestors; `None` if the chain is broken.
     pub fn resolve(&self, id: ProfileId) -> Option<ResolvedProfile<'_>> {
-        // What merging finds was reported while loading.
+        // Loading has already reported the findings of merging.
         Some(resolve::resolve_again(self.hierarchy.chain(id)?))
     }
 
-    /// Returns the plan of an agent; `None` if it has findings that make it unusable.
+    /// Returns the plan of an agent; `None` if findings make it unusable.
     pub fn plan(&self, id: ProfileId) -> Option<Plan<'_>> {
         Plan::new(&self.repo, &self.engine, &self.memory, self.resolve(id)?)
     }
 
-    /// Returns how much work was shared so far, and how much memory that takes.
+    /// Returns the figures of shared work so far, and of the memory that it takes.
     #[cfg(feature = "cli")]
     pub(crate) fn memory_use(&self) -> MemoryUse {
         self.memory.usage()
     }
 }
 
-/// Returns `true` if a profile is an agent that is compiled, as far as its own file tells.
+/// Returns `true` if, according to its own file, a profile is an agent to compile.
 pub(super) fn is_agent(repo: &Repo, hierarchy: &Hierarchy, id: ProfileId) -> bool {
     let profile = hierarchy.get(id);
     !profile.is_abstract() && repo.is_compiled(profile.layer) && !hierarchy.is_taken(id)

@@ -1,4 +1,4 @@
-//! Contexts, each with everything that is made of it once.
+//! Contexts, with everything that is derived from them once.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,18 +14,18 @@ use crate::source::Sources;
 use crate::unit::{NormalisedConversation, Plan, Request};
 use crate::world::{Remembering, World};
 
-/// A context with everything that is made of it once.
+/// A context with everything that is derived from it once.
 pub struct LoadedContext {
     /// The context.
     pub context: Context,
-    /// `true` if golden bodies are written for it in this repository.
+    /// `true` if this repository has golden files for its bodies.
     pub golden: bool,
     pub(super) plain: Arc<Version>,
-    /// Tells it apart in questions.
+    /// Its identity in questions.
     pub(super) id: Identity,
     pub(super) scopes: Arc<Scopes>,
     source: OnceLock<Option<ContextSource>>,
-    /// The files that prompts see in the earlier turns.
+    /// The files that prompts see in each earlier turn.
     pub(super) turns: Vec<Arc<Scopes>>,
 }
 
@@ -62,7 +62,7 @@ impl LoadedContext {
         }
     }
 
-    /// Returns the request of an agent that gets a version of the conversation.
+    /// Returns the request of an agent for a version of the conversation.
     pub(super) fn request<'a>(
         &'a self,
         plan: &Plan<'_>,
@@ -78,7 +78,7 @@ impl LoadedContext {
         }
     }
 
-    /// Returns the context's file, with the places of its values.
+    /// Returns the file of the context, with the places of its values.
     pub(super) fn source(&self, sources: &Sources) -> Option<&ContextSource> {
         self.source
             .get_or_init(|| {
@@ -102,7 +102,8 @@ fn size_class(normalised: &NormalisedConversation) -> usize {
     normalised.conversation.block_count().next_power_of_two()
 }
 
-/// The files that the prompts of each layer's agents may read in all contexts, each file read once.
+/// The files that prompts may read, for each layer of agents and all contexts; each file is read
+/// once.
 pub(super) struct Readable(HashMap<LayerKind, Vec<Arc<dyn World>>>);
 
 impl Readable {
@@ -140,7 +141,7 @@ fn remembering(layer: &Layer) -> Arc<dyn World> {
     Arc::new(Remembering::new(Arc::clone(&layer.world)))
 }
 
-/// One renderer per size of conversation.
+/// One renderer for each size of conversation.
 pub(super) struct Renderers<'e> {
     by_size: HashMap<usize, Renderer<'e>>,
 }

@@ -1,6 +1,7 @@
-//! What the contexts reach of the templates: lines, outcomes of decisions, macros, whole templates.
+//! Measures the coverage of templates by contexts: lines, outcomes of decisions, macros, whole
+//! templates.
 //!
-//! What no conversation can reach is excused in the template, on its line:
+//! Code that no conversation can reach is excused by a comment on its line:
 //! `{# no coverage: REASON #}`.
 
 mod measured;

@@ -1,4 +1,4 @@
-//! The surroundings of a conversation, as far as system prompts can see them.
+//! The environment of a conversation, as far as system prompts can see it.
 
 use std::sync::Arc;
 
@@ -9,24 +9,24 @@ use crate::render::{Folders, PromptScope};
 use crate::repo::{LayerKind, Repo};
 use crate::world::{MemoryWorld, World};
 
-/// The files that the prompts of each layer's agents may read.
+/// The files that prompts may read, for each layer of agents.
 pub(super) type Scopes = HashMap<LayerKind, Arc<PromptScope>>;
 
-/// The surroundings of a conversation that system prompts can see.
+/// The environment of a conversation that system prompts can see.
 #[derive(Clone)]
 pub struct PromptEnvironment {
     /// The project's files.
     pub project: Arc<dyn World>,
     /// The project's name.
     pub project_name: Arc<str>,
-    /// The language of the file in front of the person.
+    /// The language of the file that the user has open.
     pub language: Arc<str>,
-    /// The names of the folders.
+    /// The folder names.
     pub folders: Folders,
 }
 
 impl PromptEnvironment {
-    /// Returns `true` if two show the same: the very same project, under the same names.
+    /// Returns `true` if both show prompts the same: the same project object under the same names.
     #[cfg(feature = "runtime")]
     pub(crate) fn is_same(&self, other: &PromptEnvironment) -> bool {
         let names = (&self.project_name, &self.language, &self.folders);
@@ -57,7 +57,7 @@ impl PromptEnvironment {
         }
     }
 
-    /// Returns what the prompts of a layer's agents may read.
+    /// Returns the files that the prompts of a layer's agents may read.
     pub(super) fn scope(&self, repo: &Repo, layer: LayerKind) -> Arc<PromptScope> {
         let layers = repo
             .readable_layers(layer)

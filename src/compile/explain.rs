@@ -1,5 +1,5 @@
-//! Finds the files that wrote a value of a body: for findings, `reqc explain`, and the causes of
-//! a diff.
+//! Finds the files that wrote a value of a body, for findings, `reqc explain` and the causes of
+//! changes.
 
 pub(super) mod entrance;
 pub(super) mod places;
@@ -17,61 +17,60 @@ use crate::resolve::ProfileId;
 use crate::source::Span;
 use crate::unit::{Author, Body, KeyOrValue, Plan, ProviderStep, Record};
 
-/// A body, and who wrote its values.
+/// A body, and the origins of its values.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Explained {
     /// The body.
     pub body: Body,
-    /// The values that were asked for, in the order of the body.
+    /// The requested values, in the order of the body.
     pub values: Vec<Explanation>,
-    /// The tags of the branches and loops that templates went into, if they were asked for.
+    /// The tags of the branches and loops that templates entered, if requested.
     pub(in crate::compile) branches: Vec<Span>,
-    /// Where the keys of members are written, if they were asked for.
+    /// The places of the members' keys, if requested.
     pub(in crate::compile) keys: Vec<(Pointer, Span)>,
 }
 
-/// Who wrote a value of a body.
+/// The origin of a value in a body.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// Where in the body.
+    /// The place in the body.
     pub pointer: Pointer,
     /// The value.
     pub value: Value,
-    /// The literal of the profile that it is in: the value itself, or the template that rendered
-    /// it. `None` if a provider step wrote it.
+    /// The literal in the profile: the value itself, or the template that rendered it. `None` if a
+    /// provider step wrote it.
     pub literal: Option<Span>,
-    /// The values of earlier levels of the chain, the nearest first.
+    /// The values at earlier levels of the chain, the nearest first.
     pub overrode: Vec<Span>,
     /// The provider step that wrote it, and its setting.
     pub step: Option<(ProviderStep, Option<Span>)>,
-    /// The setting that says where the step writes.
+    /// The setting that determines where the step writes.
     pub placed_by: Option<Span>,
-    /// The provider steps that added to a list or an object that another wrote, each with its
-    /// setting.
+    /// The provider steps that added to a list or object from elsewhere, each with its setting.
     pub added: Vec<(ProviderStep, Option<Span>)>,
-    /// The output of a template, run by run; or the one value of the context that a step wrote.
+    /// The runs of a template's output, or the single value of the context that a step wrote.
     pub sources: Vec<ValueSource>,
 }
 
-/// Explains bodies: who wrote which value.
+/// Explains the origins of the values in bodies.
 pub struct Explainer<'a> {
     pub(super) compiler: &'a Compiler,
 }
 
 impl<'a> Explainer<'a> {
-    /// Begins to explain the bodies of a repository.
+    /// Returns an explainer for the bodies of a repository.
     pub fn new(compiler: &'a Compiler) -> Explainer<'a> {
         Explainer { compiler }
     }
 
-    /// One body of one agent, and who wrote the value at a pointer of it, or without a pointer each
-    /// of its leaves. `None` if there is no such body.
+    /// Explains the value at a pointer in one body of an agent or, without a pointer, all its
+    /// leaves. `None` if there is no such body.
     ///
     /// # Errors
     ///
-    /// Why the body cannot be made.
+    /// Returns the findings that prevent making the body.
     pub fn explain(
         &self,
         id: ProfileId,
@@ -82,7 +81,7 @@ impl<'a> Explainer<'a> {
         self.explain_values(id, context, model, pointer, false)
     }
 
-    /// Every leaf of a body, and the branches that its templates took.
+    /// Explains every leaf of a body, and the branches that its templates took.
     pub(super) fn explain_with_branches(
         &self,
         id: ProfileId,
@@ -92,8 +91,8 @@ impl<'a> Explainer<'a> {
         self.explain_values(id, context, model, None, true)
     }
 
-    /// Returns the places at which the templates of a body write what holds its values together,
-    /// each with the list or object that it is of.
+    /// Returns the places where the templates of a body write its structure (brackets and commas),
+    /// each with its list or object.
     pub(super) fn structure(
         &self,
         id: ProfileId,
@@ -110,14 +109,14 @@ impl<'a> Explainer<'a> {
         pairing.record(&request, &body).structure()
     }
 
-    /// The entry of `unset` by which an agent's bodies lack what is at a pointer.
+    /// Returns the entry of `unset` that removes the value at a pointer from an agent's bodies.
     pub fn unset_at(&self, id: ProfileId, pointer: &Pointer) -> Option<Span> {
         self.compiler.plan(id)?.unset_at(pointer)
     }
 
-    /// The place that made a value of a body what it is: of a text that changed, the first byte
-    /// that differs; of a value that is not there the entry of `unset` that removed it, else what
-    /// should hold it.
+    /// Returns the place that caused a value: for changed text, the origin of the first byte that
+    /// differs; for a missing value, the entry of `unset` that removed it, or else the value that
+    /// should contain it.
     pub fn cause(
         &self,
         id: ProfileId,
@@ -188,8 +187,8 @@ impl<'a> Explainer<'a> {
         }))
     }
 
-    /// The model's name, if the client says another than the profile: in `models.toml`, or with the
-    /// request.
+    /// Replaces the origin of the model's name if the client overrides the profile: in
+    /// `models.toml`, or in the request.
     fn with_model(
         &self,
         explanation: Explanation,
@@ -259,7 +258,7 @@ impl Places<'_> {
     }
 }
 
-/// The leaves of a value: scalars, empty lists and empty objects.
+/// Returns the leaves of a value: scalars, empty lists and empty objects.
 pub(super) fn leaves(value: &Value) -> Vec<Pointer> {
     fn walk(value: &Value, at: Pointer, found: &mut Vec<Pointer>) {
         match value {
@@ -282,7 +281,7 @@ pub(super) fn leaves(value: &Value) -> Vec<Pointer> {
     found
 }
 
-/// The members of all objects in a value.
+/// Returns the members of all objects in a value.
 fn members(value: &Value) -> Vec<Pointer> {
     fn walk(value: &Value, at: &Pointer, found: &mut Vec<Pointer>) {
         match value {
@@ -304,7 +303,7 @@ fn members(value: &Value) -> Vec<Pointer> {
     found
 }
 
-/// Returns how many bytes two texts begin with alike.
+/// Returns the length of the common prefix of two texts, in bytes.
 fn common_prefix(a: &str, b: &str) -> usize {
     let alike = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
     b.floor_char_boundary(alike)

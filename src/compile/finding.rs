@@ -1,5 +1,5 @@
-//! A problem of a body as a finding: at the line that wrote the value, or, of a bundled file, where
-//! the agent took it over.
+//! Converts a problem of a body to a finding: at the line that wrote the value or, if a bundled
+//! file wrote it, where the agent takes that file over.
 
 mod profile_key;
 
@@ -20,22 +20,22 @@ use crate::source::{FileId, Span};
 use crate::toml::Kind;
 use crate::unit::{Body, KeyOrValue, Plan, Provenance, Record, Request};
 
-/// Says what is wrong with the bodies of an agent in one context.
+/// The reporter of problems in an agent's bodies for one context.
 pub(super) struct Teller<'a> {
     pub(super) places: Places<'a>,
 }
 
-/// A problem, and what wrote the value that it is about.
+/// A problem, and the origin of its value.
 pub(super) struct Blamed<'p> {
     pub(super) problem: Problem,
     pub(super) place: &'p Provenance,
-    /// The place that names the model, if the model is why it is a problem.
+    /// The place of the model's name, if the model is the reason.
     pub(super) model: Option<Span>,
 }
 
 impl Teller<'_> {
-    /// Reports the problems of a body at the lines that wrote them; once an agent has cost too
-    /// much, at the templates. `cost` grows by what looking for places takes.
+    /// Reports the problems of a body at the lines that wrote them or, once an agent has cost too
+    /// much, at the templates. Adds the work of finding the places to `cost`.
     pub(super) fn tell_all(
         &self,
         record: &Record<'_>,
@@ -100,8 +100,7 @@ impl Teller<'_> {
     }
 
     /// Reports a problem at the place that wrote it, once for all agents and contexts that it
-    /// reaches. `more` adds to a finding that is new; it gets the span at which the value was
-    /// written.
+    /// reaches. `more` extends a new finding; it receives the span at which the value was written.
     pub(super) fn tell(
         &self,
         blamed: Blamed<'_>,
@@ -135,7 +134,7 @@ impl Teller<'_> {
             span: entrance.map_or(span, |entrance| entrance.span),
             sense: sense.as_deref(),
         };
-        // One that is reported once for all agents is reported in the words of each.
+        // A finding that is reported once for all agents still gets the message of each agent.
         let is_in_context = outside.is_some_and(Outside::is_in_context);
         if is_in_context || !findings.reach(at, self.places.plan.name(), self.context()) {
             let finding = self.finding_at(problem, place, outside, entrance);
@@ -143,8 +142,8 @@ impl Teller<'_> {
         }
     }
 
-    /// Returns the provider instance that the profile names again, if a parent's has another wire
-    /// format.
+    /// Returns the provider instance that the profile overrides, if the parent's instance has
+    /// another wire format.
     fn other_format(&self, body: &Body) -> Option<OtherFormat<'_>> {
         let Places { compiler, plan, .. } = self.places;
         let named = plan.profile.merged.get("provider_instance")?;
@@ -175,7 +174,7 @@ impl Teller<'_> {
         })
     }
 
-    /// Returns a problem as a finding at the place that wrote it, with what led there.
+    /// Returns a problem as a finding at its origin, with the steps that led there.
     fn finding_at(
         &self,
         problem: Problem,
@@ -199,7 +198,7 @@ impl Teller<'_> {
         }
     }
 
-    /// Adds to a finding that it reaches this agent in this context.
+    /// Adds this agent and context to the reach of a finding.
     fn reached(&self, finding: Diagnostic) -> Diagnostic {
         finding.reaching(self.places.plan.name(), Some(self.context()))
     }
@@ -209,7 +208,7 @@ impl Teller<'_> {
     }
 }
 
-/// Returns the entry of `unset` that removed what a problem lacks.
+/// Returns the entry of `unset` that removed a member which the problem lacks.
 fn unset_of(plan: &Plan<'_>, problem: &Problem) -> Option<Span> {
     problem
         .lacks
@@ -217,8 +216,8 @@ fn unset_of(plan: &Plan<'_>, problem: &Problem) -> Option<Span> {
         .find_map(|member| plan.unset_at(member))
 }
 
-/// The problems of a live body as findings, at what wrote them. What is the provider's own is a
-/// warning at most: it goes back as it came.
+/// Converts the problems of a live body to findings at their origins. Problems in content that the
+/// provider sent are warnings at most, because it goes back unchanged.
 pub(super) fn of_live_body(
     plan: &Plan<'_>,
     request: &Request<'_>,
@@ -243,26 +242,25 @@ pub(super) fn of_live_body(
     findings
 }
 
-/// The note on a finding in a block that the provider sent.
+/// The note on a finding in content that the provider sent.
 const GOES_BACK: &str = "the provider sent this itself: it goes back as it came";
 
-/// A provider instance that a profile names again, whose wire format is another one than its
-/// parent's.
+/// A provider instance that a profile overrides with another wire format than its parent's.
 struct OtherFormat<'p> {
-    /// Where it is named.
+    /// The place of the instance's name.
     span: Span,
     instance: &'p str,
-    /// The parent's, and the instance's.
+    /// The wire formats of the parent and of the instance.
     wires: [WireFormat; 2],
-    /// The files of the profile that names it and of those that extend it.
+    /// The files of the profile that names it and of the profiles that extend that one.
     below: Vec<FileId>,
-    /// The problems that the parent's format finds in the body.
+    /// The problems of the body in the parent's format.
     wrong_before: Vec<Problem>,
 }
 
 impl OtherFormat<'_> {
-    /// The finding instead of one about a value that is taken over, and right in the parent's
-    /// format: nobody fixes it there.
+    /// Returns a finding to replace one about an inherited value that is valid in the parent's
+    /// format: the mistake is the instance, not the value.
     fn instead_of(&self, problem: &Problem, place: &Provenance) -> Option<Diagnostic> {
         let is_error = problem.severity.unwrap_or(problem.rule.severity) == Severity::Error;
         let mut places = place
@@ -296,12 +294,12 @@ impl OtherFormat<'_> {
     }
 }
 
-/// Returns `true` if the body's schema found it.
+/// Returns `true` if the schema found the problem.
 fn is_of_schema(problem: &Problem) -> bool {
     problem.rule.code.starts_with("schema/")
 }
 
-/// Returns what of a value wrote what a problem is about.
+/// Returns the part that a problem is about: the key or the value.
 fn part_of(problem: &Problem) -> KeyOrValue {
     if problem.is_about_key() {
         KeyOrValue::Key
@@ -310,8 +308,8 @@ fn part_of(problem: &Problem) -> KeyOrValue {
     }
 }
 
-/// The same problem, with help on how to drop a literal of a bundled profile: bundled files
-/// misspell no names.
+/// Adds help on dropping a literal of a bundled profile. Problems with keys get only this help:
+/// bundled files have no misspelled names.
 fn taken_over(problem: Problem, place: &Provenance, plan: &Plan<'_>) -> Problem {
     let entry = plan
         .unset_entry(&problem.pointer)
@@ -334,7 +332,7 @@ pub(super) fn finding(problem: Problem, span: Span) -> Diagnostic {
     finding.in_sense(problem.sense)
 }
 
-/// Adds to a finding what the value is, if a template wrote it, and the steps that led to its
+/// Adds to a finding an excerpt of the value, if a template wrote it, and the steps that led to its
 /// place.
 fn written(
     finding: Diagnostic,
@@ -348,10 +346,10 @@ fn written(
         .fold(finding, |finding, (span, what)| finding.related(span, what))
 }
 
-/// Returns `true` if a block of the provider's own wrote a value of a body, or it is the signature
-/// of thinking with a known origin. `history` is in the normal form of the client API: others'
-/// blocks are gone. A key is written by what writes its value, and an object without members by
-/// what writes the value that it is in.
+/// Returns `true` if a block that the provider sent wrote a value of a body, or the value is the
+/// signature of thinking with a known origin. `history` is in the normal form of the client API,
+/// without blocks of other providers. The writer of a value also writes its key; the writer of an
+/// object also writes the empty objects in it.
 fn is_providers_own(record: &Record<'_>, pointer: &Pointer, history: &[Message]) -> bool {
     let around = std::iter::successors(Some(pointer.clone()), Pointer::parent);
     let path = around

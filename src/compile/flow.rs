@@ -1,5 +1,5 @@
-//! Content that agents lose: what `flow` finds in each body, reported once for each kind at the
-//! place that comes nearest.
+//! Content that agents lose: the losses in each body, reported once for each kind at the nearest
+//! place.
 
 mod judged;
 mod nearest;

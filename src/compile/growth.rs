@@ -1,8 +1,8 @@
-//! Finds out if an agent's requests only add to each other as a conversation grows.
+//! Checks that the requests of an agent only grow along with a conversation.
 //!
-//! A context stands for the requests that came before it too: those of its earlier turns, and one
-//! after each message of the person and each result. Each is compiled as far as servers read it
-//! from the beginning, and compared with the body of the whole.
+//! A context also represents the requests before it: those of its earlier turns, and one after each
+//! user message and each result. Each is compiled as far as servers read it from the beginning, and
+//! compared with the body of the whole conversation.
 
 use super::budget;
 use super::explain::places::Places;
@@ -14,10 +14,10 @@ use crate::diag::Findings;
 use crate::json::Pointer;
 use crate::unit::{Body, Costed, KeyOrValue, Provenance, Record, Request};
 
-/// Says of a place that it wrote what is something else now.
+/// The note on the place that wrote the earlier value.
 const WRITTEN_BEFORE: &str = "written here in the request before";
 
-/// Finds what of earlier requests changed in a body: the first that it finds.
+/// Reports the first part of an earlier request that a body changed.
 pub(super) fn prove(later: &Compiled<'_>, cost: &mut u64, findings: &mut Findings) {
     for earlier in later.version.earlier(&later.loaded.turns) {
         if *cost > budget::AGENT_LIMIT {
@@ -47,7 +47,7 @@ pub(super) fn prove(later: &Compiled<'_>, cost: &mut u64, findings: &mut Finding
     }
 }
 
-/// Makes the body of an earlier request, as far as it is compared.
+/// Makes the compared part of an earlier request's body.
 fn body_of(
     later: &Compiled<'_>,
     earlier: &Earlier,
@@ -69,7 +69,7 @@ fn body_of(
     made.body.ok()
 }
 
-/// Says what changed, at what wrote the first place that differs.
+/// Reports a change at the place that wrote the first difference.
 fn tell(
     later: &Compiled<'_>,
     request: &Request<'_>,
@@ -102,7 +102,7 @@ fn tell(
         if !is_in_both {
             return finding;
         }
-        // Something else may have was there: what wrote that may be the cause.
+        // Another place may have written the earlier value, and may be the cause.
         let before = differing.place_in(request, body);
         let before = places
             .outside(&before)
@@ -115,16 +115,16 @@ fn tell(
     });
 }
 
-/// The first place at which two bodies differ.
+/// The first difference between two bodies.
 struct Differing<'a> {
     later: &'a Compiled<'a>,
     pointer: &'a Pointer,
-    /// The byte of its text.
+    /// The first byte that differs in its text.
     from: Option<usize>,
 }
 
 impl Differing<'_> {
-    /// Returns what wrote the place in one of the two bodies.
+    /// Returns the origin of the place in one of the two bodies.
     fn place_in(&self, request: &Request<'_>, body: &Body) -> Provenance {
         let later = self.later;
         let record = Record::new(

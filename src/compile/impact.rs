@@ -1,4 +1,4 @@
-//! The bodies that a place of a file reaches: the other way round from explaining a value.
+//! Finds the bodies that a place in a file reaches: the inverse of explaining a value.
 
 mod spot;
 
@@ -22,14 +22,14 @@ use crate::resolve::ProfileId;
 use crate::source::{FileId, Sources, Span};
 use crate::unit::Plan;
 
-/// A place of which somebody asks what it reaches.
+/// A place whose impact is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImpactQuery {
-    /// The file, as reports show it.
+    /// The path of the file, as in reports.
     pub path: String,
-    /// The line, from 1; `None`: the whole file.
+    /// The line, from 1; `None` for the whole file.
     pub line: Option<usize>,
-    /// The column in characters, from 1; `None`: the whole line.
+    /// The column in characters, from 1; `None` for the whole line.
     pub column: Option<usize>,
 }
 
@@ -39,32 +39,32 @@ pub struct ImpactQuery {
 pub struct Reached {
     /// The agent.
     pub agent: Arc<str>,
-    /// By context: the values of its body that the place wrote. Without any, the place only decides
+    /// The values that the place wrote, by context. An entry without values: the place only decides
     /// what is written.
     pub contexts: BTreeMap<Arc<str>, BTreeSet<Pointer>>,
-    /// `true` if it reaches the request beside the body: URL, headers, key.
+    /// `true` if it reaches the request outside the body: URL, headers, key.
     pub request: bool,
-    /// The effect of a place that is not followed; then it reaches nothing that can be named.
+    /// The effect of a place that cannot be traced; then no values are listed.
     pub unfollowed: Option<&'static str>,
 }
 
-/// Why a place reaches nothing that could be reported.
+/// The reason why the reach of a place cannot be reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ImpactError {
     /// No agent is made from the file.
     UnknownFile {
-        /// The file that was asked for.
+        /// The path from the query.
         path: String,
         /// A suggestion of something similar, as a phrase.
         help: Option<String>,
     },
-    /// The file is a context that is left out, since something is wrong with it.
+    /// The file is a context with errors, which is left out.
     LeftOut {
         /// The file.
         path: String,
     },
-    /// The file has no such line, or the line no such column.
+    /// The file has no such line, or the line has no such column.
     NoSuchPlace {
         /// The file.
         path: String,
@@ -86,7 +86,7 @@ impl fmt::Display for ImpactError {
 impl std::error::Error for ImpactError {}
 
 impl ImpactQuery {
-    /// Reads `FILE`, `FILE:LINE` or `FILE:LINE:COLUMN`; a file name may hold colons.
+    /// Parses `FILE`, `FILE:LINE` or `FILE:LINE:COLUMN`; a file name may contain colons.
     pub fn parse(text: &str) -> ImpactQuery {
         let Some((rest, one)) = last_number(text) else {
             return ImpactQuery {
@@ -109,14 +109,14 @@ impl ImpactQuery {
         }
     }
 
-    /// The bytes of a file's text that are asked for; `None` if there is no such line.
+    /// Returns the queried range of a file's text, in bytes; `None` if there is no such line.
     fn range(&self, text: &str) -> Option<Range<usize>> {
         let Some(line) = self.line else {
             return Some(0..text.len());
         };
         let found = text.split('\n').nth(line - 1)?;
         let start = found.as_ptr() as usize - text.as_ptr() as usize;
-        // The line end stands for an empty line; the last one has none.
+        // The range of an empty line is its line break; the last line has none.
         let Some(column) = self.column else {
             return Some(start..(start + found.len().max(1)).min(text.len()));
         };
@@ -125,19 +125,19 @@ impl ImpactQuery {
     }
 }
 
-/// Splits a number from 1 off the end of `FILE:NUMBER`.
+/// Splits a positive number off the end of `FILE:NUMBER`.
 fn last_number(text: &str) -> Option<(&str, usize)> {
     let (rest, part) = text.rsplit_once(':')?;
     Some((rest, part.parse().ok().filter(|&number| number > 0)?))
 }
 
-/// Why nothing can be named.
+/// The reason if no values can be listed.
 const UNMADE: &str = "its bodies cannot be made";
 
-/// The knowledge of one agent.
+/// The result for one agent.
 enum Found {
     Reached(Reached),
-    /// Some of its bodies cannot be made, and those that can are not reached.
+    /// Some of its bodies cannot be made, and the place does not reach the others.
     Unmade(ProfileId),
     Nothing,
 }
@@ -165,11 +165,12 @@ impl Reached {
     }
 }
 
-/// Returns what a place reaches, sorted by agent.
+/// Returns the bodies that a place reaches, sorted by agent.
 ///
 /// # Errors
 ///
-/// There is no such file among those that agents are made from, or no such line or column in it.
+/// Returns an error if no agent is made from such a file, or if the file has no such line or
+/// column.
 pub fn impact(
     compiler: &Compiler,
     asked: &ImpactQuery,
@@ -192,12 +193,12 @@ pub fn impact(
         });
     let found: Vec<Found> = found.collect();
     let unmade = found.iter().any(|it| matches!(it, Found::Unmade(_)));
-    // What cannot be made is followed by the files that it is made of.
+    // Agents whose bodies cannot be made are traced through their files.
     let may_reach = match unmade {
         true => FileReach::new(compiler).of(&Named(vec![asked.path.clone()]), false),
         false => Reach::default(),
     };
-    // Files that prompts read are sources once they were read.
+    // Files that prompts read become sources when they are read.
     let is_comment = tracer.check(&may_reach)?;
     let mut reached = Vec::new();
     for found in found {
@@ -218,7 +219,7 @@ pub fn impact(
     Ok(reached)
 }
 
-/// Looks for what a place reaches, agent by agent.
+/// Traces the reach of a place, agent by agent.
 #[derive(Clone, Copy)]
 struct Tracer<'a> {
     compiler: &'a Compiler,
@@ -226,7 +227,7 @@ struct Tracer<'a> {
 }
 
 impl<'a> Tracer<'a> {
-    /// Returns `true` if the place is a comment; an error if there is no such place.
+    /// Returns `true` if the place is a comment, and an error if there is no such place.
     fn check(&self, may_reach: &Reach) -> Result<bool, ImpactError> {
         let (compiler, path) = (self.compiler, &self.query.path);
         let mut files = compiler.sources().iter();
@@ -268,8 +269,8 @@ impl<'a> Tracer<'a> {
         Ok(is_comment(path, file.text(), &range))
     }
 
-    /// Returns what the place reaches of an agent; of one that wrote nothing itself, what it
-    /// belongs to.
+    /// Returns the reach of the place in an agent. If the place wrote nothing, returns the reach of
+    /// the construct that it belongs to.
     fn reached_or_held(&self, id: ProfileId) -> Found {
         let found = self.reached(id, None);
         let (Some(plan), Some((file, range))) = (self.compiler.plan(id), self.place()) else {
@@ -300,7 +301,7 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Returns the lists and objects of bodies whose brackets and commas are at the place.
+    /// Returns the lists and objects of bodies whose brackets and commas the place writes.
     fn held_together(
         &self,
         id: ProfileId,
@@ -331,8 +332,7 @@ impl<'a> Tracer<'a> {
         contexts
     }
 
-    /// Returns what the place reaches of an agent, or what the ranges reach that are looked for
-    /// instead.
+    /// Returns the reach of the place in an agent, or of the ranges in `instead`.
     fn reached(&self, id: ProfileId, instead: Option<Vec<Range<usize>>>) -> Found {
         let Some(plan) = self.compiler.plan(id) else {
             return Found::Unmade(id);
@@ -408,8 +408,8 @@ impl<'a> Tracer<'a> {
         .unfollowed(unknown)
     }
 
-    /// Returns `true` if the place does nothing to an agent, also where its bodies cannot be made:
-    /// of provider instances all is known.
+    /// Returns `true` if the place certainly has no effect on an agent, even if its bodies cannot
+    /// be made: the effects of provider instances are fully known.
     fn is_surely_nothing(&self, id: ProfileId, plan: &Plan<'_>) -> bool {
         let Some((file, range)) = self.place() else {
             return false;
@@ -424,7 +424,7 @@ impl<'a> Tracer<'a> {
             .is_aside()
     }
 
-    /// Returns the file that is asked for, and the bytes of it.
+    /// Returns the queried file, and the range in its text.
     fn place(&self) -> Option<(FileId, Range<usize>)> {
         let (id, file) = self
             .compiler
@@ -443,11 +443,12 @@ impl<'a> Tracer<'a> {
     }
 }
 
-/// A place that is looked for in what wrote a body: what was asked for, or what it belongs to.
+/// A place to find among the origins of a body: the queried one, or the construct that it belongs
+/// to.
 struct Asked<'a> {
     sources: &'a Sources,
     query: &'a ImpactQuery,
-    /// The bytes that are looked for instead of the place itself.
+    /// The ranges to find instead of the queried place.
     instead: Option<Vec<Range<usize>>>,
 }
 
@@ -466,21 +467,21 @@ impl Asked<'_> {
             .any(|range| start < range.end && range.start < end)
     }
 
-    /// Returns the bytes of the file's text that are looked for.
+    /// Returns the ranges to find in the text of the file.
     fn ranges(&self, text: &str) -> Vec<Range<usize>> {
         self.instead
             .clone()
             .unwrap_or_else(|| self.query.range(text).into_iter().collect())
     }
 
-    /// Returns `true` if the place takes part in a value, or brings the profile in that says it.
+    /// Returns `true` if the place contributes to a value, or adds the profile that sets it.
     fn reaches(&self, value: &Explanation, brought: &BTreeSet<FileId>) -> bool {
         writers(value).any(|span| self.hits(span))
             || said_at(value).is_some_and(|span| brought.contains(&span.file))
     }
 }
 
-/// Returns the profiles that come in by the `extends` that is asked for.
+/// Returns the profiles that the queried `extends` adds.
 fn brought(plan: &Plan<'_>, asked: &Asked<'_>) -> BTreeSet<FileId> {
     let chain = &plan.profile.chain;
     let at = chain.iter().position(|profile| {
@@ -495,7 +496,7 @@ fn brought(plan: &Plan<'_>, asked: &Asked<'_>) -> BTreeSet<FileId> {
         .collect()
 }
 
-/// Returns the members of the body that the entries of `unset` which are asked for keep out of it.
+/// Returns the members that queried entries of `unset` remove from the body.
 fn removed(plan: &Plan<'_>, asked: &Asked<'_>) -> Vec<Pointer> {
     let mut removed = Vec::new();
     for entry in plan.profile.chain.iter().flat_map(|profile| &profile.unset) {
@@ -510,7 +511,7 @@ fn removed(plan: &Plan<'_>, asked: &Asked<'_>) -> Vec<Pointer> {
     removed
 }
 
-/// Returns `true` if an entry of `unset` that is asked for keeps a header out of the request.
+/// Returns `true` if a queried entry of `unset` removes a header from the request.
 fn removes_header(plan: &Plan<'_>, asked: &Asked<'_>) -> bool {
     let entries = plan.profile.chain.iter().flat_map(|profile| &profile.unset);
     let mut asked = entries.filter(|entry| asked.hits(entry.span));
@@ -523,7 +524,7 @@ fn removes_header(plan: &Plan<'_>, asked: &Asked<'_>) -> bool {
     })
 }
 
-/// Returns every place that takes part in the request beside the body.
+/// Returns every place that contributes to the request outside the body.
 fn request_places(compiler: &Compiler, plan: &Plan<'_>) -> Vec<Span> {
     let (profile, instance) = (&plan.profile, plan.instance);
     let mut places = vec![
@@ -549,8 +550,7 @@ fn request_places(compiler: &Compiler, plan: &Plan<'_>) -> Vec<Span> {
     places
 }
 
-/// The file whose name is near: the same name in another folder, or a name that is spelt much the
-/// same.
+/// Suggests a file with a similar path: the same name in another folder, or a similar name.
 fn near_path(wanted: &str, paths: &[&str]) -> Option<String> {
     let (named, stem) = (file_name(wanted), stem(wanted));
     let same: Vec<&str> = paths
@@ -569,18 +569,18 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The name without its ending, which many files share.
+/// Returns the name without its extension, which many files share.
 fn stem(path: &str) -> &str {
     let name = file_name(path);
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
-/// Returns where the profile says a value, or switches on the step that writes it.
+/// Returns the place where the profile sets a value, or enables the step that writes it.
 fn said_at(explanation: &Explanation) -> Option<Span> {
     explanation.literal.or_else(|| explanation.step?.1)
 }
 
-/// Every place that takes part in a value.
+/// Returns every place that contributes to a value.
 fn writers(explanation: &Explanation) -> impl Iterator<Item = Span> + '_ {
     let literal = explanation
         .literal

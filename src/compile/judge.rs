@@ -1,4 +1,4 @@
-//! One body that no profile made, by the same schemas and rules.
+//! Checks one body that no profile made, with the schemas and rules for all bodies.
 
 use serde_json::Value;
 
@@ -11,19 +11,19 @@ use crate::repo::{Instance, LayerKind};
 /// The destination of a body that no profile made.
 #[derive(Debug, Clone, Default)]
 pub struct LintTarget<'t> {
-    /// The provider instance, whose server's fields and rules count.
+    /// The provider instance: the extra fields and the rules of its server apply.
     pub instance: Option<&'t Instance>,
-    /// The server, if no instance is known.
+    /// The server, if there is no instance.
     pub server: Option<Server>,
-    /// The model, unless the body names it.
+    /// The model, unless the body names one.
     pub model: Option<&'t str>,
-    /// The headers of the request; without them those that the instance sends count, if it is
-    /// known.
+    /// The headers of the request; without them, the headers of the instance apply, if there is
+    /// one.
     pub headers: Option<ApiHeaders>,
 }
 
 impl LintTarget<'_> {
-    /// The wire formats of the instance; all of them if none is known.
+    /// Returns the wire formats of the instance, or all of them without an instance.
     pub(super) fn formats(&self) -> Vec<WireFormat> {
         let api = self.instance.and_then(api);
         WireFormat::ALL
@@ -33,17 +33,17 @@ impl LintTarget<'_> {
     }
 }
 
-/// A body that was judged.
+/// The result of checking a body.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Linted {
     /// Its wire format.
     pub wire: WireFormat,
-    /// The problems, at pointers into the body. No policy was applied.
+    /// The problems, at pointers into the body, before any policy.
     pub problems: Vec<Problem>,
 }
 
-/// Judges bodies, whoever made them, by the schemas of their wire formats and the rules of their
+/// The judge of bodies from any source, by the schemas of their wire formats and the rules of their
 /// servers.
 pub struct Judge<'a> {
     compiler: &'a Compiler,
@@ -55,11 +55,11 @@ impl<'a> Judge<'a> {
         Judge { compiler }
     }
 
-    /// Judges a body as [`Compiler::lint`] does.
+    /// Checks a body as [`Compiler::lint`] does.
     ///
     /// # Errors
     ///
-    /// The wire format is not named, and not certain.
+    /// Returns an error if the wire format is not given and cannot be recognised.
     pub(super) fn lint(
         &self,
         body: &Value,
@@ -83,7 +83,7 @@ impl<'a> Judge<'a> {
         Ok(Linted { wire, problems })
     }
 
-    /// Returns what is wrong with a body of a wire format, as far as schemas and rules can tell.
+    /// Returns the problems that schemas and rules find in a body of a wire format.
     pub fn problems(
         &self,
         body: &Value,
@@ -114,8 +114,8 @@ impl<'a> Judge<'a> {
             .problems_of(body)
     }
 
-    /// The provider instance of a host and port, the repository's own first: one machine may run
-    /// several servers.
+    /// Returns the provider instance for a host and port, the repository's own first: one machine
+    /// may run several servers.
     pub(super) fn instance_at(
         &self,
         endpoint: &Endpoint,
@@ -134,7 +134,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The server that a body goes to.
+/// Returns the server that receives a body.
 fn server_of(body: &Value, wire: WireFormat, target: &LintTarget<'_>) -> Server {
     let model = || target.model.or(body.get("model").and_then(Value::as_str));
     let of_version = || {
@@ -156,7 +156,7 @@ pub(super) fn api(instance: &Instance) -> Option<ClientApi> {
     ClientApi::from_name(&instance.client_api.value)
 }
 
-/// A body with the model that is named beside it, if it names none.
+/// Returns a body with the model from outside it, if it names none.
 fn completed(body: &Value, wire: WireFormat, model: Option<&str>) -> Option<Value> {
     let model = model.filter(|_| wire.has_model_in_body() && body.get("model").is_none())?;
     let mut body = body.clone();
@@ -165,8 +165,8 @@ fn completed(body: &Value, wire: WireFormat, model: Option<&str>) -> Option<Valu
     Some(body)
 }
 
-/// The server that a body of a wire format is most likely for: many servers speak OpenAI's formats,
-/// and only OpenAI's own models tell that it is OpenAI.
+/// Returns the most likely server for a body of a wire format. Many servers speak OpenAI's formats,
+/// and only OpenAI's own models identify OpenAI.
 pub(crate) fn usual_server(wire: WireFormat, model: Option<&str>) -> Server {
     match wire {
         WireFormat::AnthropicMessages => Server::Anthropic,

@@ -1,25 +1,25 @@
-//! The facts known of a model where a foreign body goes.
+//! The known facts about a model at the destination of a foreign body.
 
 use super::compiler::Compiler;
 use crate::check::families::{ModelFacts, Route};
 use crate::provider::{ApiHeaders, Server, WireFormat};
 use crate::repo::{Price, Property};
 
-/// The facts known of a model at a server.
+/// The known facts about a model at a server.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ModelKnowledge {
-    /// The most tokens of a request and its answer together.
+    /// The maximum number of tokens of a request and its answer together.
     pub(crate) context_window: Option<i64>,
-    /// The shortest prefix that is cached, in tokens.
+    /// The length of the shortest prefix that is cached, in tokens.
     pub(crate) cache_minimum: Option<i64>,
     /// The price of tokens.
     pub(crate) price: Option<Price>,
-    /// `true` if blocks of thinking are bound to what is before them.
+    /// `true` if blocks of thinking are bound to the content before them.
     pub(crate) binds_thinking: bool,
 }
 
 impl ModelKnowledge {
-    /// Returns what is known of a model at a server.
+    /// Returns the known facts about a model at a server.
     pub(crate) fn of(
         compiler: &Compiler,
         wire: WireFormat,

@@ -1,4 +1,4 @@
-//! The entries of `leaves_out` in profiles: content that an agent drops on purpose.
+//! Entries of `leaves_out` in profiles: content that an agent drops on purpose.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -41,7 +41,7 @@ impl Declared {
     }
 }
 
-/// Entries of `leaves_out` by their places, and which of them apply.
+/// Entries of `leaves_out` by their places, and whether each applies.
 #[derive(Debug, Default)]
 pub(super) struct Declarations(Mutex<BTreeMap<Span, Seen>>);
 
@@ -62,7 +62,7 @@ impl Declarations {
         seen.is_used |= is_used;
     }
 
-    /// Returns findings of those that apply to nothing, where somebody here can edit them.
+    /// Returns findings about entries that never apply, if they are in an editable file.
     pub(super) fn unused(&self, is_editable: impl Fn(Span) -> bool) -> Vec<Diagnostic> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let unused = all

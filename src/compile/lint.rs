@@ -1,7 +1,8 @@
-//! Whole files of bodies that no profile made.
+//! Checks whole files of bodies that no profile made.
 //!
-//! [`Linting`] reads files, line by line if they are JSON Lines, and gives a [`Report`](super::Report) as a run over a repository
-//! does. [`Compiler::lint`](super::Compiler::lint) judges one value.
+//! [`Linting`] reads files, line by line if they are JSON Lines, and returns a
+//! [`Report`](super::Report) like a run over a repository.
+//! [`Compiler::lint`](super::Compiler::lint) checks one value.
 
 mod document;
 mod files;

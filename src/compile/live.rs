@@ -1,4 +1,4 @@
-//! Bodies of conversations that are not among the contexts: those of sessions, of `reqc send`, of
+//! Makes bodies of conversations that are not contexts: those of sessions, of `reqc send` and of
 //! hosts.
 
 use std::sync::Arc;
@@ -22,36 +22,36 @@ use crate::repo::Price;
 use crate::source::SourceText;
 use crate::unit::{Body, Made, NormalisedConversation, Plan, Record, Request, SystemPrompt};
 
-/// An agent that gets conversations which are not among the contexts.
+/// An agent for conversations that are not contexts.
 #[derive(Clone, Copy)]
 pub struct Live<'a> {
     compiler: &'a Compiler,
     plan: &'a Plan<'a>,
 }
 
-/// The body of a live conversation, with what was found in it.
+/// The body of a live conversation, with its findings.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LiveBody {
     /// The body.
     pub body: Body,
-    /// The findings of schemas and rules; no policy was applied.
+    /// The findings of schemas and rules, before any policy.
     pub findings: Vec<Diagnostic>,
-    /// The whole system prompt in it; blank if there is none.
+    /// The whole system prompt in the body; blank if there is none.
     pub prompt: Arc<str>,
 }
 
 impl<'a> Live<'a> {
-    /// Takes an agent of a compiler by its plan.
+    /// Takes a compiler and the plan of one of its agents.
     pub fn new(compiler: &'a Compiler, plan: &'a Plan<'a>) -> Live<'a> {
         Live { compiler, plan }
     }
 
-    /// Makes the body of a conversation, in the normal form that contexts are in.
+    /// Makes the body of a conversation, in the normal form that contexts have.
     ///
     /// # Errors
     ///
-    /// As [`Plan::body`].
+    /// Returns the same errors as [`Plan::body`].
     pub fn body(
         &self,
         conversation: Conversation,
@@ -63,8 +63,8 @@ impl<'a> Live<'a> {
         })?
     }
 
-    /// Returns the findings of schemas and rules in that body, as they are: no policy was applied.
-    /// There are none without a body.
+    /// Returns the findings of schemas and rules in the body of a conversation, before any policy.
+    /// Returns none if the body cannot be made.
     pub fn findings(
         &self,
         conversation: Conversation,
@@ -75,13 +75,13 @@ impl<'a> Live<'a> {
         checked.map_or_else(|_| Vec::new(), |checked| checked.findings)
     }
 
-    /// Makes a body and checks it: both [`Live::body`] and [`Live::findings`]. What is in a block
-    /// of the provider's own, or signs its thinking, is a warning at most: the provider sent it,
-    /// and takes it back as it came, whatever the schemas know of it.
+    /// Makes a body and checks it: does the work of [`Live::body`] and [`Live::findings`] at once.
+    /// Problems in blocks that the provider sent, or in signatures of its thinking, are warnings at
+    /// most: the provider accepts them back unchanged, whatever the schemas contain.
     ///
     /// # Errors
     ///
-    /// As [`Plan::body`].
+    /// Returns the same errors as [`Plan::body`].
     pub fn body_and_findings(
         &self,
         conversation: Conversation,
@@ -103,12 +103,12 @@ impl<'a> Live<'a> {
         })?
     }
 
-    /// Reads a conversation that is written like a context, as the agent gets it, and what prompts
-    /// see with it. It needs no name and no reason.
+    /// Reads a conversation that is written like a context, as the agent gets it, and the
+    /// environment that prompts see. It needs no name and no reason.
     ///
     /// # Errors
     ///
-    /// The mistakes of the text.
+    /// Returns the mistakes in the text.
     pub fn read(
         &self,
         path: String,
@@ -131,11 +131,11 @@ impl<'a> Live<'a> {
     }
 
     /// Returns the conversation of a context as the agent gets it in the last turn, for a session
-    /// that goes on with it.
+    /// that continues it.
     ///
     /// # Errors
     ///
-    /// The agent's surroundings cannot be rendered.
+    /// Returns findings if the agent's surroundings cannot be rendered.
     pub fn conversation_of(&self, context: &Context) -> Result<Conversation, Vec<Diagnostic>> {
         if self.plan.surroundings.is_none()
             || self.plan.kind != TaskKind::Chat
@@ -176,8 +176,8 @@ impl<'a> Live<'a> {
         })
     }
 
-    /// Returns the conversation with what the agent says of its surroundings, and attached files,
-    /// before the first message of the person, unless the host has told them.
+    /// Returns the conversation with the agent's surroundings and attached files before the first
+    /// user message, unless the host has already added them.
     fn told(
         &self,
         conversation: Conversation,
@@ -209,7 +209,7 @@ impl<'a> Live<'a> {
         .conversation)
     }
 
-    /// Returns the words of the agent for its surroundings; empty if it says nothing.
+    /// Returns the text of the agent's surroundings; empty if they are omitted.
     fn surroundings(
         &self,
         environment: &PromptEnvironment,
@@ -224,7 +224,7 @@ impl<'a> Live<'a> {
         Ok(Arc::from(prompt.text?.trim()))
     }
 
-    /// Does some work with the request for a conversation.
+    /// Calls a function with the request for a conversation.
     pub(super) fn with_request<R>(
         &self,
         conversation: Conversation,
@@ -265,18 +265,18 @@ impl<'a> Live<'a> {
 
 #[cfg(feature = "runtime")]
 impl Live<'_> {
-    /// Returns `true` if the model of a request binds thinking to what is before it.
+    /// Returns `true` if the model of a request binds thinking to the content before it.
     pub(crate) fn binds_thinking(&self, model: Option<&str>) -> bool {
         self.plan.wire.binds_thinking() && self.checks(model).bound_thinking().is_some()
     }
 
-    /// Renders the whole system prompt of a conversation; it is blank if there is none.
+    /// Renders the whole system prompt of a conversation; blank if there is none.
     pub(crate) fn prompt(
         &self,
         conversation: &Conversation,
         environment: &PromptEnvironment,
     ) -> Result<Arc<str>, Vec<Diagnostic>> {
-        // It depends on nothing that was said.
+        // It does not depend on the messages.
         let conversation = NormalisedConversation::new(Conversation {
             system_layers: conversation.system_layers.clone(),
             omit_system_prompt: conversation.omit_system_prompt,
@@ -297,7 +297,7 @@ impl Live<'_> {
         Ok(whole_prompt(prompt.map_err(|finding| vec![*finding])?))
     }
 
-    /// Returns the words of the agent for its surroundings; `None` if it has none for them.
+    /// Returns the text of the agent's surroundings; `None` if the agent has none.
     pub(crate) fn said_of_surroundings(
         &self,
         environment: &PromptEnvironment,
@@ -310,7 +310,7 @@ impl Live<'_> {
             .map(Some)
     }
 
-    /// Returns the context window of a model in tokens, if that is known.
+    /// Returns the context window of a model in tokens, if known.
     pub(crate) fn context_window(&self, model: Option<&str>) -> Option<u64> {
         let facts = self.facts(model);
         facts
@@ -318,8 +318,8 @@ impl Live<'_> {
             .and_then(|(window, _)| u64::try_from(window).ok())
     }
 
-    /// Returns what tokens of a request cost, where that is known of its server and model. A server
-    /// is known by the host of its URL alone: a proxy has prices of its own.
+    /// Returns the price of a request's tokens, if it is known for the server and the model. The
+    /// server is identified by the host of its URL alone: a proxy has its own prices.
     pub(crate) fn price(&self, model: Option<&str>) -> Option<Price> {
         self.facts(model).price()
     }

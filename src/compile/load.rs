@@ -1,4 +1,4 @@
-//! Reading and checking a repository: everything that depends on no conversation, once.
+//! Reads and checks a repository: does all work that does not depend on a conversation, once.
 
 mod missing;
 mod agents;
@@ -26,8 +26,8 @@ use crate::repo::{self, LoadOptions, Repo};
 use crate::resolve::Hierarchy;
 use crate::world::World;
 
-/// Reads and checks a repository. Without `wanted` all agents are prepared; with it those whose
-/// names are wanted, and the others too if something was found on the way.
+/// Reads and checks a repository. Without `wanted` it prepares all agents; with it, those whose
+/// names are wanted, and the others too if there are findings.
 pub(super) fn load(
     own: Arc<dyn World>,
     bundled: Arc<dyn World>,
@@ -38,7 +38,7 @@ pub(super) fn load(
     let (mut repo, mut findings) = (loaded.repo, loaded.findings);
     let (profiles, more) = profile::read_all(&repo);
     findings.extend(more);
-    // What looks like a key is shown nowhere, not even where it is.
+    // Text that looks like a key is never shown, not even in its own place.
     findings.extend(secrets::check(&mut repo, &findings));
     let (hierarchy, more) = Hierarchy::build(profiles, repo.config.dialect);
     findings.extend(more);

@@ -1,4 +1,5 @@
-//! Findings with one right answer, fixed: edits of sources, each proven by compiling again.
+//! Fixes findings that have one correct fix: edits sources, and proves each edit by compiling
+//! again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -15,32 +16,32 @@ use crate::world::{Entry, EntryKind, ReadError, Walk, World};
 pub struct MendedFile {
     /// Its path below the root.
     pub path: String,
-    /// Its bytes before.
+    /// Its content before.
     pub old: Vec<u8>,
-    /// Its bytes afterwards.
+    /// Its content afterwards.
     pub new: Vec<u8>,
 }
 
 /// The result of fixing.
 #[non_exhaustive]
 pub struct Mended {
-    /// The findings that are left, with all files as they are afterwards.
+    /// The remaining findings, with all files in their fixed state.
     pub report: Report,
-    /// The files that differ, sorted by path.
+    /// The changed files, sorted by path.
     pub files: Vec<MendedFile>,
-    /// The number of edits that were made.
+    /// The number of edits.
     pub edits: usize,
 }
 
-/// How often a run is repeated because fixing showed more to be fixed.
+/// The maximum number of repetitions of a run, when fixes lead to further fixes.
 const MOST_ROUNDS: usize = 10;
-/// A longer line does not tell an edit from others, in bytes.
+/// The maximum length of a line that distinguishes edits, in bytes.
 const LONGEST_LINE: usize = 2000;
-/// The number of edits that are tried one by one.
+/// The maximum number of edits that are tried individually.
 const MOST_TRIALS: usize = 200;
 
-/// Fixes what has one right answer. `report` compiles a state of the repository. An edit stays if
-/// less is wrong with it than without, and no more errors are found.
+/// Fixes findings that have one correct fix. `report` compiles a state of the repository. An edit
+/// stays if it reduces the findings and adds no errors.
 pub fn mend(world: &Arc<dyn World>, report: impl Fn(Arc<dyn World>) -> Report) -> Mended {
     let mut bench = Bench {
         report: &report,
@@ -76,10 +77,10 @@ pub fn mend(world: &Arc<dyn World>, report: impl Fn(Arc<dyn World>) -> Report) -
     }
 }
 
-/// The files that edits are of, as they were compiled.
+/// The edited files, as they were compiled.
 type Texts = HashMap<FileId, Option<SourceText>>;
 
-/// A state of the repository, and what is wrong with it.
+/// A state of the repository, and its findings.
 struct State {
     overlay: Overlay,
     report: Report,
@@ -93,19 +94,18 @@ struct ByteEdit {
     start: usize,
     end: usize,
     text: String,
-    /// The line around it: the same edit elsewhere is another one.
+    /// The line around it, which distinguishes it from equal edits elsewhere.
     line: String,
     cause: Cause,
 }
 
-/// The finding that an edit is to fix.
+/// The finding that an edit should fix.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Cause {
     code: &'static str,
     message: String,
     start: u32,
-    /// `true` if a name is written right: that what it names has mistakes of its own shows only
-    /// now.
+    /// `true` if the edit corrects a name: the mistakes in what the name refers to only appear now.
     is_renamed: bool,
 }
 
@@ -114,9 +114,8 @@ impl ByteEdit {
         self.path == other.path && self.start <= other.end && other.start <= self.end
     }
 
-    /// Returns `true` if the edit did what it was for, although as much is found as before: a name
-    /// is right; or what was wrong with a text is found further on only, after something other than
-    /// a comma.
+    /// Returns `true` if the edit is useful although the number of findings stays the same: a name
+    /// is correct now, or the mistake in a text has moved on past something other than a comma.
     fn is_of_use(&self, after: &Report) -> bool {
         let path = |finding: &Diagnostic| after.sources.get(finding.primary.span.file).path();
         let here = || {
@@ -143,14 +142,14 @@ impl ByteEdit {
 
 struct Bench<'r> {
     report: &'r dyn Fn(Arc<dyn World>) -> Report,
-    /// The number of edits that may still be tried alone.
+    /// The number of edits that may still be tried individually.
     trials: usize,
-    /// The edits that made nothing better, by path, line and text.
+    /// The edits that improved nothing, by path, line and text.
     refused: HashSet<(String, String, String)>,
 }
 
 impl Bench<'_> {
-    /// A better state than this one; `None` if no edit leads to one.
+    /// Returns a better state than this one; `None` if no edit leads to one.
     fn round(&mut self, state: &State) -> Option<State> {
         let edits = self.edits(state);
         if edits.is_empty() {
@@ -169,7 +168,7 @@ impl Bench<'_> {
         None
     }
 
-    /// The edits of a report that were not refused, the first of those that overlap.
+    /// Returns the edits of a report that were not rejected, the first of any that overlap.
     fn edits(&self, state: &State) -> Vec<ByteEdit> {
         let sources = &state.report.sources;
         let mut texts = HashMap::new();
@@ -222,8 +221,8 @@ fn errors(report: &Report) -> usize {
 }
 
 impl State {
-    /// An edit of a source as one of its file; `None` if the file is not one of the repository's,
-    /// or no more what was compiled.
+    /// Converts an edit of a source to an edit of its file; `None` if the file is not part of the
+    /// repository, or has changed since it was compiled.
     fn byte_edit(&self, texts: &mut Texts, finding: &Diagnostic, edit: &Edit) -> Option<ByteEdit> {
         let file = self.report.sources.get(edit.span.file);
         let read = || {
@@ -259,7 +258,7 @@ impl State {
     }
 }
 
-/// A world in which some files are others.
+/// A world with the content of some files replaced.
 #[derive(Clone)]
 struct Overlay {
     world: Arc<dyn World>,
@@ -274,7 +273,7 @@ impl Overlay {
         }
     }
 
-    /// The same after edits, which are sorted and are apart.
+    /// Returns the overlay with edits applied, which must be sorted and must not overlap.
     fn with(&self, edits: &[ByteEdit]) -> Overlay {
         let mut overlay = self.clone();
         for edit in edits.iter().rev() {

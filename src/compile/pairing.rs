@@ -1,4 +1,4 @@
-//! One agent and one context: what a single body of theirs is made with, and what it was made from.
+//! Pairs an agent and a context: the inputs of a single body, and the body with its inputs.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) struct Pairing<'c> {
 
 impl<'c> Pairing<'c> {
     /// Pairs an agent and a context; `None` if the agent is unusable or the context is not for it,
-    /// `Err` if the prompt that describes the agent's surroundings fails.
+    /// `Err` if the agent's surroundings cannot be rendered.
     pub(super) fn of(
         compiler: &'c Compiler,
         id: ProfileId,
@@ -49,7 +49,7 @@ impl<'c> Pairing<'c> {
         })
     }
 
-    /// Returns the request for a model, or for that of the profile.
+    /// Returns the request for a model, or for the profile's own model.
     pub(super) fn request<'a>(&'a self, model: Option<&'a str>) -> Request<'a> {
         self.loaded.request(&self.plan, &self.version, model)
     }
@@ -59,7 +59,7 @@ impl<'c> Pairing<'c> {
         self.plan.body(self.sources, &self.renderer, request)
     }
 
-    /// Returns the record of who wrote what in the body.
+    /// Returns the record of the origins of the body's values.
     pub(super) fn record<'a>(&'a self, request: &'a Request<'a>, body: &'a Body) -> Record<'a> {
         Record::new(&self.plan, self.sources, &self.renderer, request, body)
     }

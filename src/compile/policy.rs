@@ -1,5 +1,5 @@
-//! The policy for findings: severities, `[[allow]]`, the command line; and what a repository
-//! lowered by them.
+//! The policy for findings (severities, `[[allow]]`, the command line), and the checks that a
+//! repository lowers.
 
 mod keys;
 mod levels;

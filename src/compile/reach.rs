@@ -1,8 +1,8 @@
-//! Finds the agents that some files reach, whatever is done with them: it may find too many, but
+//! Finds the agents that some files reach, for any change of these files: it may find too many, but
 //! never too few.
 //!
-//! What an agent is made of is followed: its chain, the templates' includes, its provider instance,
-//! contexts, settings, and the files that its system prompt reads, looks for or lists.
+//! It follows everything that an agent is made of: its chain, the templates' includes, its provider
+//! instance, contexts, settings, and the files that its system prompt reads, looks for or lists.
 
 mod touched;
 mod prompts;
@@ -24,26 +24,26 @@ use crate::resolve::ProfileId;
 use crate::source::FileId;
 use crate::world::EntryKind;
 
-/// Files whose settings concern every agent, or may.
+/// Files whose settings may affect every agent.
 const OF_ALL: [&str; 2] = ["reqc.toml", folders::MODEL_FAMILIES];
-/// Files at the root that no body is made of.
+/// Files at the root that affect no body.
 const OF_NONE: [&str; 2] = ["rosters.toml", "tools.toml"];
 const MODELS: &str = "models.toml";
 
-/// Finds which agents and contexts some files reach.
+/// The search for the agents and contexts that some files reach.
 pub struct FileReach<'a> {
     compiler: &'a Compiler,
 }
 
 impl<'a> FileReach<'a> {
-    /// Looks in a repository, in the state that was loaded.
+    /// Takes a repository in the state that was loaded.
     pub fn new(compiler: &'a Compiler) -> FileReach<'a> {
         FileReach { compiler }
     }
 
-    /// Returns what some files of the repository reach, in this state of it. With `golden`, golden
-    /// files reach the agents that own them. The files of the result are those that are part of the
-    /// repository.
+    /// Returns everything that some files of the repository reach, in its loaded state. With
+    /// `golden`, golden files reach the agents that own them. The result only lists files that are
+    /// part of the repository.
     pub fn of(&self, touched: &dyn Touched, golden: bool) -> Reach {
         let files: BTreeSet<FileId> = self
             .own_files()
@@ -97,8 +97,8 @@ impl<'a> FileReach<'a> {
         }
     }
 
-    /// Returns for each of some paths the agents that use the file there, or any of them that have
-    /// it; `None` if too many includes would have to be followed to know all.
+    /// Returns, for each path, the agents that use a file with this path; `None` if the includes to
+    /// follow exceed the limit.
     pub(crate) fn agents_by_path(
         &self,
         paths: &BTreeSet<&str>,
@@ -106,7 +106,7 @@ impl<'a> FileReach<'a> {
         Users::of(self.compiler).by_path(paths)
     }
 
-    /// Returns for each of some sets of files the agents whose prompts ask for any of them.
+    /// Returns, for each set of files, the agents whose prompts ask for any of them.
     pub(crate) fn agents_by_prompts(&self, sets: &[&dyn Touched]) -> Vec<BTreeSet<Arc<str>>> {
         let reads = PromptReads::of_all(self.compiler);
         let mut agents = Vec::with_capacity(sets.len());
@@ -134,8 +134,8 @@ impl<'a> FileReach<'a> {
             .map(|(id, _)| name(self.compiler, *id))
     }
 
-    /// Adds agents by what they are made of; and by findings, since what is broken is made of
-    /// nothing.
+    /// Adds agents by the files that they are made of, and by findings, because broken agents have
+    /// no such files.
     fn reach_by_files(&self, files: &BTreeSet<FileId>, reach: &mut Reach) {
         match Users::of(self.compiler).by_file(files) {
             Some(reached) => reach.agents.extend(reached.into_values().flatten()),
@@ -149,7 +149,7 @@ impl<'a> FileReach<'a> {
         }
     }
 
-    /// Adds the agents that own golden files, and the other golden files that are meant.
+    /// Adds the agents that own touched golden files, and the paths of these files.
     fn reach_by_golden(
         &self,
         touched: &dyn Touched,

@@ -1,4 +1,4 @@
-//! One run from beginning to end: what loading found and what bodies show, judged by a policy, with
+//! One run from start to finish: the findings of loading and of the bodies, after a policy, with
 //! figures.
 
 use std::fmt;
@@ -16,20 +16,20 @@ use crate::golden;
 use crate::provider::WireFormat;
 use crate::source::Sources;
 
-/// The coverage and the findings of a run.
+/// The findings and the figures of a run.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Report {
     /// The files that findings point into.
     pub sources: Sources,
-    /// Sorted by file and place, with the severities of this run.
+    /// The findings, sorted by file and place, with the severities of this run.
     pub findings: Vec<Diagnostic>,
     /// The figures.
     pub summary: Summary,
 }
 
 impl Report {
-    /// Returns `true` if an error was found.
+    /// Returns `true` if there is an error.
     pub fn fails(&self) -> bool {
         self.findings
             .iter()
@@ -41,23 +41,23 @@ impl Report {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Summary {
-    /// Agents that were compiled.
+    /// The number of compiled agents.
     pub agents: usize,
-    /// Contexts that took part.
+    /// The number of contexts that took part.
     pub contexts: usize,
-    /// Bodies that were made.
+    /// The number of bodies.
     pub bodies: usize,
-    /// Findings that fail the run.
+    /// The number of findings that fail the run.
     pub errors: usize,
-    /// Findings that do not.
+    /// The number of findings that do not.
     pub warnings: usize,
-    /// Selected agents that were left out because something they need is broken.
+    /// The number of selected agents that were left out because something they need is broken.
     pub skipped: usize,
-    /// The settings that let pass what would be refused without them.
+    /// The settings that allow what would otherwise be an error.
     pub lowered: Vec<Lowered>,
-    /// Findings that are counted, and that no format has.
+    /// Findings that are counted but not included in any output format.
     pub left_out: Vec<LeftOut>,
-    /// The bodies that files held, if such files were judged.
+    /// The bodies in checked files, if files were checked.
     pub linted: Option<LintedBodies>,
 }
 
@@ -81,7 +81,7 @@ impl fmt::Display for Summary {
 }
 
 impl Summary {
-    /// Counts findings that are too many to be held.
+    /// Adds the counts of findings beyond the limit.
     #[must_use]
     pub(super) fn and_left_out(mut self, left_out: Vec<LeftOut>) -> Summary {
         for more in &left_out {
@@ -94,7 +94,7 @@ impl Summary {
         self
     }
 
-    /// `2 errors, 1 warning`, or that there are no findings.
+    /// Returns the counts as `2 errors, 1 warning`, or `no findings`.
     pub fn found(&self) -> String {
         match (self.errors, self.warnings) {
             (0, 0) => "no findings".to_owned(),
@@ -107,14 +107,13 @@ impl Summary {
     }
 }
 
-/// The bodies that files held.
+/// The bodies in files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LintedBodies {
-    /// The number of bodies of each wire format that were judged, in the order of
-    /// [`WireFormat::ALL`].
+    /// The number of checked bodies of each wire format, in the order of [`WireFormat::ALL`].
     pub formats: Vec<(WireFormat, usize)>,
-    /// The number of requests to endpoints that take no body of these formats.
+    /// The number of requests to endpoints without bodies of these formats.
     pub passed_over: usize,
 }
 
@@ -134,7 +133,7 @@ impl fmt::Display for LintedBodies {
 }
 
 impl LintedBodies {
-    /// Returns what the figures end with.
+    /// Returns the end of the figures: the number of skipped requests.
     pub(crate) fn left_out(&self) -> String {
         match self.passed_over {
             0 => String::new(),
@@ -143,7 +142,7 @@ impl LintedBodies {
     }
 }
 
-/// The findings before they are judged.
+/// The findings before the policy.
 pub(super) struct Found {
     /// The files of the repository, and those that were compared.
     pub(super) sources: Sources,
@@ -152,7 +151,7 @@ pub(super) struct Found {
     pub(super) bodies: usize,
 }
 
-/// Runs a selection, and judges by a policy what was found.
+/// Runs a selection, and applies a policy to its findings.
 #[derive(Clone, Copy)]
 pub(crate) struct Reporter<'a> {
     compiler: &'a Compiler,
@@ -173,7 +172,8 @@ impl<'a> Reporter<'a> {
         }
     }
 
-    /// Runs, and hands each agent's bodies to a visitor; it is called on worker threads.
+    /// Runs the selection, and passes the bodies of each agent to a visitor, which is called on
+    /// worker threads.
     pub(super) fn each<R: Send>(
         &self,
         visit: impl Fn(&AgentBodies<'_>) -> R + Sync,
@@ -182,8 +182,8 @@ impl<'a> Reporter<'a> {
         (self.judged(found), results)
     }
 
-    /// Makes a report of some findings, and no others: with the severities of a run, sorted.
-    /// `sources` are the files that they point into.
+    /// Makes a report of these findings only, sorted and with the severities of a run. `sources`
+    /// are the files that they point into.
     pub(crate) fn of(&self, sources: Sources, found: Vec<Diagnostic>) -> Report {
         let mut findings = Findings::default();
         findings.extend(found);
@@ -196,9 +196,9 @@ impl<'a> Reporter<'a> {
         }
     }
 
-    /// Returns `true` if what was found in an agent's bodies, or in the files that it is made of,
-    /// is an error: then its golden files are left alone. What its bodies lose, and what they cost,
-    /// does not count: they are sent so, and golden files and reviews are there to show it.
+    /// Returns `true` if an agent's bodies, or the files that it is made of, have errors: then its
+    /// golden files are not touched. Lost content and exceeded budgets do not count: such bodies
+    /// are sent, and golden files and reviews exist to show them.
     pub(super) fn is_broken(&self, agent: &AgentBodies<'_>) -> bool {
         let mut findings = Findings::default();
         findings.extend(
@@ -225,7 +225,8 @@ impl<'a> Reporter<'a> {
             .any(|finding| finding.severity == Severity::Error)
     }
 
-    /// Runs, and puts together what loading found about the selection and what the run found.
+    /// Runs the selection, and combines the findings of loading that concern it with those of the
+    /// run.
     pub(super) fn found<R: Send>(
         &self,
         visit: impl Fn(&AgentBodies<'_>) -> R + Sync,
@@ -255,7 +256,7 @@ impl<'a> Reporter<'a> {
         )
     }
 
-    /// Applies the policy. A run that made no body is an error, unless errors tell why.
+    /// Applies the policy. A run without bodies is an error, unless other errors explain it.
     pub(super) fn judged(&self, found: Found) -> Report {
         let Found {
             sources,
@@ -318,12 +319,12 @@ impl<'a> Reporter<'a> {
     }
 }
 
-/// Returns `true` for errors that may be why a run makes no body.
+/// Returns `true` if an error may explain why a run made no body.
 fn tells_why_no_body(finding: &Diagnostic) -> bool {
     finding.severity == Severity::Error && finding.rule != &golden::rules::DRIFT
 }
 
-/// Returns `true` for a finding about a body that is sent as it is.
+/// Returns `true` for a finding about a body that can still be sent.
 fn is_kept_aside(finding: &Diagnostic) -> bool {
     flow::rules::RULES.contains(&finding.rule) || finding.rule == &rules::BUDGET_EXCEEDED
 }

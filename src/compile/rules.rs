@@ -1,4 +1,4 @@
-//! The register of all rules, and the rules of a repository as a whole.
+//! The register of all rules, and the rules about a repository as a whole.
 
 use std::cell::LazyCell;
 use std::sync::{Arc, LazyLock};
@@ -108,7 +108,7 @@ crate::diag::rules! {
          * right: `agent = \"Reviewer*\"`";
 }
 
-/// Every rule, sorted by code.
+/// Returns every rule, sorted by code.
 pub fn all_rules() -> Vec<&'static Rule> {
     ALL.clone()
 }
@@ -141,7 +141,7 @@ static ALL: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
     rules
 });
 
-/// The rule with a code.
+/// Returns the rule with this code.
 pub fn rule(code: &str) -> Option<&'static Rule> {
     ALL.iter().copied().find(|rule| rule.code == code)
 }
@@ -156,7 +156,7 @@ pub(super) fn empty(sources: &mut Sources) -> Diagnostic {
     finding.help("put profiles into `agents/`, start with `reqc init`, or compile the bundled ones with `--bundled`")
 }
 
-/// Findings about names in `models.toml` that no profile has.
+/// Returns findings about names in `models.toml` that no profile has.
 pub(super) fn unknown_agents(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     let unknown = repo
         .models
@@ -177,7 +177,7 @@ pub(super) fn unknown_agents(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnost
     findings.collect()
 }
 
-/// Findings about `[[extension]]` entries for instances that do not exist.
+/// Returns findings about `[[extension]]` entries for instances that do not exist.
 pub(super) fn unknown_instances(repo: &Repo) -> Vec<Diagnostic> {
     let unknown = repo
         .config
@@ -195,14 +195,14 @@ pub(super) fn unknown_instances(repo: &Repo) -> Vec<Diagnostic> {
     findings.collect()
 }
 
-/// The finding of an `[[extension]]` entry that let nothing pass.
+/// Returns the finding of an `[[extension]]` entry that allowed nothing.
 pub(super) fn unused_extension(place: Span) -> Diagnostic {
     let message = "no body has what this entry allows";
     Diagnostic::new(&UNUSED_EXTENSION, place, message).help("remove it, or fix its pointers")
 }
 
-/// Findings about patterns in `golden.contexts` that select nothing; of a context that is left out
-/// its own file tells.
+/// Returns findings about patterns in `golden.contexts` that match nothing. A context that is left
+/// out has a finding in its own file.
 pub(super) fn unknown_contexts(repo: &Repo, contexts: &[Context]) -> Vec<Diagnostic> {
     let globs = repo
         .config
@@ -236,7 +236,7 @@ pub(super) fn unknown_contexts(repo: &Repo, contexts: &[Context]) -> Vec<Diagnos
     findings.collect()
 }
 
-/// An agent that used up its units before all of its contexts were compiled.
+/// Returns the finding of an agent that used up its units before all contexts were compiled.
 pub(super) fn agent_too_much_work(plan: &Plan<'_>, context: &Arc<str>) -> Diagnostic {
     let message = format!(
         "the agent `{}` takes too much work: it is not compiled from context `{context}` on",
@@ -248,7 +248,7 @@ pub(super) fn agent_too_much_work(plan: &Plan<'_>, context: &Arc<str>) -> Diagno
     )
 }
 
-/// An agent whose bodies have more bytes together than are held.
+/// Returns the finding of an agent whose bodies together exceed the size limit.
 pub(super) fn agent_too_large(plan: &Plan<'_>, context: &Arc<str>) -> Diagnostic {
     let most = budget::MAX_HELD >> 20;
     let message = format!(
@@ -260,7 +260,7 @@ pub(super) fn agent_too_large(plan: &Plan<'_>, context: &Arc<str>) -> Diagnostic
         .help("compile it for fewer contexts at a time, or look for what makes its bodies so large")
 }
 
-/// Agents that are not merged any more, the first of them.
+/// Returns the finding of agents beyond the limit of merged values.
 pub(super) fn too_many_values(
     hierarchy: &Hierarchy,
     first: ProfileId,
@@ -283,7 +283,7 @@ pub(super) fn too_many_values(
     ))
 }
 
-/// A run that used up its units before an agent.
+/// Returns the finding of a run that used up its units before an agent.
 pub(super) fn run_too_much_work(
     hierarchy: &Hierarchy,
     first: ProfileId,
@@ -317,7 +317,7 @@ pub(super) fn slug_collision(profile: &Profile, other: &Profile) -> Diagnostic {
         .help("rename one of the agents")
 }
 
-/// A finding if an agent's golden folder has a name that some system does not take.
+/// Returns a finding if some system does not allow the name of an agent's golden folder.
 pub(super) fn unusable_slug(profile: &Profile) -> Option<Diagnostic> {
     let why = crate::world::unusable_name(&profile.slug())?;
     let message = format!("no golden folder can be called `{}`: {why}", profile.slug());
@@ -332,7 +332,7 @@ mod tests {
     use super::*;
     use crate::diag::Severity;
 
-    /// An error that leaves an agent without a body stays one. Those that do not say so themselves.
+    /// An error that leaves an agent without a body stays an error. The exceptions are listed here.
     #[test]
     fn few_errors_can_be_lowered() {
         let errors = all_rules()
@@ -342,7 +342,7 @@ mod tests {
             .filter(|rule| rule.can_be_lowered)
             .map(|rule| rule.code)
             .collect();
-        // Rules of protocols mention bodies that exist.
+        // Protocol rules concern bodies that exist.
         let lowerable: Vec<&str> = lowerable
             .into_iter()
             .filter(|code| !code.starts_with("protocol/"))

@@ -1,6 +1,6 @@
-//! The parallel loop over agents: every selected body, and what is found in it.
+//! Runs over agents in parallel, and makes and checks every selected body.
 //!
-//! Results are ordered by agent, whatever the threads do.
+//! Results are in the order of agents, independent of how threads are scheduled.
 
 use std::sync::Arc;
 
@@ -35,18 +35,18 @@ pub struct AgentBodies<'c> {
     pub plan: Plan<'c>,
     /// Its bodies, sorted by context.
     pub bodies: Vec<(&'c LoadedContext, Body)>,
-    /// The findings in them, and why some could not be made; before any policy.
+    /// The findings in them and the reasons why some could not be made, before any policy.
     pub findings: Vec<Diagnostic>,
 }
 
 /// The results of a run.
 #[non_exhaustive]
 pub struct Run<R> {
-    /// The answers of the visitor, ordered by the agent's name.
+    /// The results of the visitor, sorted by agent name.
     pub results: Vec<R>,
-    /// Findings of this run, without those of loading.
+    /// The findings of this run, without those of loading.
     pub findings: Findings,
-    /// The number of bodies that were made.
+    /// The number of bodies.
     pub bodies: usize,
 }
 
@@ -60,16 +60,16 @@ impl<R> Run<R> {
 
 /// The results of one agent.
 pub(super) struct Done<R> {
-    /// `None` if it could not be compiled.
+    /// The visitor's result; `None` if the agent could not be compiled.
     result: Option<R>,
     pub(super) findings: Vec<Diagnostic>,
     pub(super) bodies: usize,
-    /// Units of work.
+    /// The units of work.
     pub(super) cost: u64,
 }
 
 impl<R> Done<R> {
-    /// An agent of which nothing was made.
+    /// Returns the result of an agent that was not compiled.
     fn nothing() -> Done<R> {
         Done {
             result: None,
@@ -80,7 +80,7 @@ impl<R> Done<R> {
     }
 }
 
-/// Returns the finding of an agent on which we failed ourselves.
+/// Returns the finding of an agent for which this program failed.
 pub(super) fn lost(hierarchy: &Hierarchy, id: ProfileId, panic: &Panic) -> Diagnostic {
     let name = &hierarchy.get(id).name;
     panic
@@ -103,7 +103,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Makes every selected body, with findings that were made before.
+    /// Makes every selected body. `findings` are the findings so far.
     pub(super) fn run<R: Send>(
         &self,
         findings: Findings,
@@ -134,7 +134,7 @@ impl<'a> Runner<'a> {
         self.put_together(run, &agents, done, limit)
     }
 
-    /// Puts the agents together that have a place in the run, in their order.
+    /// Combines the results of the agents that have a place in the run, in order.
     fn put_together<R>(
         &self,
         mut run: Run<R>,
@@ -161,7 +161,7 @@ impl<'a> Runner<'a> {
         run
     }
 
-    /// Compiles an agent, unless those before it spent all; `None` then.
+    /// Compiles an agent; `None` if earlier agents have spent the limit.
     fn compile_within<R>(
         &self,
         ledger: &Ledger,
@@ -207,8 +207,7 @@ impl<'a> Runner<'a> {
                 break;
             }
             if let Some(body) = agent.compile(loaded, renderers.get(loaded)) {
-                // What is found in a body does not make it go away: a repository may lower such
-                // findings.
+                // A body with findings is kept: a repository may lower them.
                 bodies.push((loaded, body));
             }
         }
@@ -228,7 +227,7 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// One agent while its bodies are made.
+/// An agent while its bodies are made.
 struct AgentRun<'a> {
     compiler: &'a Compiler,
     plan: &'a Plan<'a>,
@@ -267,7 +266,7 @@ impl<'a> AgentRun<'a> {
         }
     }
 
-    /// Makes the body of a context, and notes what is found in it; `None` if it cannot be made.
+    /// Makes the body of a context, and notes its findings; `None` if it cannot be made.
     fn compile(&mut self, loaded: &'a LoadedContext, renderer: &Renderer<'_>) -> Option<Body> {
         let version = surroundings::version(self.compiler, self.plan, loaded, renderer);
         self.spent.add(version.cost);
@@ -292,7 +291,7 @@ impl<'a> AgentRun<'a> {
         Some(body)
     }
 
-    /// Makes a body, and says what schemas and rules find in it.
+    /// Makes a body, and adds the findings of schemas and rules.
     fn make(
         &mut self,
         loaded: &LoadedContext,
@@ -334,7 +333,7 @@ impl<'a> AgentRun<'a> {
         }
     }
 
-    /// Looks at a body beside the requests that came before it, and beside its conversation.
+    /// Compares a body with earlier requests and with its conversation.
     fn look_at(
         &mut self,
         loaded: &'a LoadedContext,
@@ -362,7 +361,8 @@ impl<'a> AgentRun<'a> {
         self.flow.judge(&made, loaded);
     }
 
-    /// Says what the bodies lose, and returns what all of them cost and all findings.
+    /// Reports the losses and exceeded budgets of the bodies, and returns the total cost and all
+    /// findings.
     fn finish(mut self) -> (u64, Vec<Diagnostic>) {
         self.flow.tell(self.plan, self.model, &mut self.findings);
         self.budgets.tell(self.plan, &mut self.findings);
@@ -373,13 +373,13 @@ impl<'a> AgentRun<'a> {
 /// The account of the bodies of one agent.
 #[derive(Default)]
 struct Spent {
-    /// Units of work.
+    /// The units of work.
     cost: u64,
-    /// Bytes of bodies.
+    /// The bytes of bodies.
     held: usize,
-    /// Values of each body that no template renders.
+    /// The values in each body that no template renders.
     static_values: usize,
-    /// `true` if a finding says that a template works too much.
+    /// `true` if a finding already reports that a template takes too much work.
     is_told: bool,
 }
 
@@ -392,7 +392,8 @@ impl Spent {
         self.held > budget::MAX_HELD || self.cost > budget::AGENT_LIMIT
     }
 
-    /// Says why the agent is not compiled from a context on, unless that is reported.
+    /// Returns the finding that compilation of the agent stops at a context, unless that is already
+    /// reported.
     fn finding(&self, plan: &Plan<'_>, context: &Arc<str>) -> Option<Diagnostic> {
         match self.held > budget::MAX_HELD {
             true => Some(rules::agent_too_large(plan, context)),

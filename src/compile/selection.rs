@@ -15,21 +15,21 @@ use crate::diag::{Diagnostic, Severity, did_you_mean};
 use crate::resolve::ProfileId;
 use crate::source::FileId;
 
-/// Which agents and contexts take part, and with which model.
+/// The agents and contexts of a run, and the model.
 #[derive(Default)]
 pub struct Selection {
-    /// Only agents with one of these ids; `None`: all.
+    /// The ids of the agents; `None` for all.
     pub agents: Option<Vec<ProfileId>>,
-    /// Only contexts with one of these names; `None`: all.
+    /// The names of the contexts; `None` for all.
     pub contexts: Option<Vec<Arc<str>>>,
-    /// Only what some files reach; `None`: all. It may be nothing.
+    /// The reach of some files, which may be empty; `None` for everything.
     pub reached: Option<Reach>,
-    /// Only a part of the agents; `None`: all. It may be empty.
+    /// The shard of the agents, which may be empty; `None` for all.
     pub shard: Option<Shard>,
     /// The client's model.
     pub model: Option<String>,
-    /// Render everything again instead of sharing what agents have in common: the result is the
-    /// same.
+    /// `true` to render everything again instead of sharing the work between agents. The result is
+    /// the same.
     pub without_memo: bool,
 }
 
@@ -37,26 +37,25 @@ pub struct Selection {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reach {
-    /// Names of agents: every body of theirs.
+    /// The names of agents, all of whose bodies are reached.
     pub agents: BTreeSet<Arc<str>>,
-    /// Names of contexts: the bodies of all agents.
+    /// The names of contexts whose bodies are reached, for all agents.
     pub contexts: BTreeSet<Arc<str>>,
-    /// Files as reports show them: of findings that reach no agent, only those in these. `None`:
-    /// all.
+    /// The files, as in reports, whose findings without agents are reported; `None` for all.
     pub files: Option<BTreeSet<Arc<str>>>,
 }
 
-/// One of some parts that the agents are divided into by their names: a new agent moves no other
-/// into another part.
+/// One of the shards into which agents are divided by name: a new agent moves no other agent to
+/// another shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    /// From 1.
+    /// The index, from 1.
     index: u64,
     count: u64,
 }
 
 impl Reach {
-    /// Returns what either of two reaches.
+    /// Returns the union of both.
     #[must_use]
     pub fn or(mut self, other: Reach) -> Reach {
         self.agents.extend(other.agents);
@@ -70,7 +69,7 @@ impl Reach {
 }
 
 impl Shard {
-    /// Returns `true` if an agent is in it.
+    /// Returns `true` if an agent is in the shard.
     pub fn takes(self, agent: &str) -> bool {
         let hash = Sha256::digest(agent.as_bytes());
         let number = hash
@@ -80,7 +79,7 @@ impl Shard {
         number % self.count == self.index - 1
     }
 
-    /// Returns `true` if findings that reach no agent are reported in it: in one part only.
+    /// Returns `true` if the shard reports findings that reach no agent; only the first one does.
     fn tells_of_repository(self) -> bool {
         self.index == 1
     }
@@ -104,7 +103,7 @@ fn positive(part: &str) -> Option<u64> {
     part.parse::<u64>().ok().filter(|number| *number > 0)
 }
 
-/// A text names no part: it is not `INDEX/COUNT` with an index from 1 to the count.
+/// The error for a text that is not `INDEX/COUNT` with an index from 1 to the count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShardError;
@@ -129,7 +128,7 @@ impl Selection {
         self.agents.is_none() && self.contexts.is_none() && !self.may_be_empty()
     }
 
-    /// Returns `true` if it is not a mistake that nothing takes part.
+    /// Returns `true` if an empty selection is not a mistake.
     pub(super) fn may_be_empty(&self) -> bool {
         self.reached.is_some() || self.shard.is_some()
     }
@@ -161,7 +160,7 @@ impl Selection {
     }
 }
 
-/// The agents and contexts of a repository that a selection takes.
+/// The agents and contexts of a repository that a selection contains.
 #[derive(Clone, Copy)]
 pub(super) struct Chosen<'a> {
     pub(super) compiler: &'a Compiler,
@@ -192,7 +191,7 @@ impl<'a> Chosen<'a> {
         usable.map(|(id, _)| *id).collect()
     }
 
-    /// Returns the agents that take part and cannot be compiled.
+    /// Returns the agents that take part but cannot be compiled.
     pub(super) fn unusable(&self) -> Vec<ProfileId> {
         let unusable = self
             .compiler
@@ -218,8 +217,8 @@ impl<'a> Chosen<'a> {
             .filter(move |loaded| selection.takes(agent, &loaded.context.name))
     }
 
-    /// Returns `true` if a finding of loading concerns what was selected: if it names no agents,
-    /// the repository does.
+    /// Returns `true` if a finding of loading concerns the selection. A finding that reaches no
+    /// agent concerns the repository.
     pub(super) fn is_about(&self, finding: &Diagnostic) -> bool {
         if finding.agents.is_empty() {
             let path = self
@@ -238,7 +237,7 @@ impl<'a> Chosen<'a> {
         finding.agents.iter().any(|name| self.takes_named(name))
     }
 
-    /// Returns `true` if an agent takes part that a finding names.
+    /// Returns `true` if a finding reaches a selected agent, given by its name.
     fn takes_named(&self, name: &Arc<str>) -> bool {
         let id = self.compiler.hierarchy.by_name(name);
         let is_reached = self
@@ -250,23 +249,23 @@ impl<'a> Chosen<'a> {
     }
 }
 
-/// Finds agents and contexts by what somebody calls them.
+/// The agents and contexts of a repository, for finding them by name.
 pub struct Names<'a> {
     compiler: &'a Compiler,
 }
 
 impl<'a> Names<'a> {
-    /// Looks in a repository.
+    /// Takes a repository.
     pub fn of(compiler: &'a Compiler) -> Names<'a> {
         Names { compiler }
     }
 
-    /// The ids of the agents whose name matches; an error with suggestions if none does.
+    /// Returns the ids of the agents whose name matches.
     ///
     /// # Errors
     ///
-    /// A phrase that says what was looked for and what is near; with the abstract profile's place
-    /// if the name is that of one.
+    /// Returns an error with suggestions if none matches, or with the profile's place if an
+    /// abstract profile does.
     pub fn agents(
         &self,
         matches: impl Fn(&str) -> bool,
@@ -302,11 +301,12 @@ impl<'a> Names<'a> {
         }))
     }
 
-    /// The names of the contexts that match; an error with suggestions if none does.
+    /// Returns the names of the contexts that match.
     ///
     /// # Errors
     ///
-    /// As [`Names::agents`].
+    /// Returns an error with suggestions if none matches, or with the file of a context that is
+    /// left out.
     pub fn contexts(
         &self,
         matches: impl Fn(&str) -> bool,
@@ -343,8 +343,8 @@ impl<'a> Names<'a> {
         }))
     }
 
-    /// Returns `true` if every file said what it defines. If not, there may be agents and contexts
-    /// that nobody knows of.
+    /// Returns `true` if all definitions of agents and contexts could be read. If not, unknown ones
+    /// may exist.
     pub fn are_all_known(&self) -> bool {
         let hierarchy = &self.compiler.hierarchy;
         let profiles: HashSet<FileId> = hierarchy.ids().map(|id| hierarchy.get(id).file).collect();
@@ -384,26 +384,26 @@ fn abstract_selected(compiler: &Compiler, id: ProfileId) -> Diagnostic {
     Diagnostic::new(&ABSTRACT_SELECTED, place, message).help(help)
 }
 
-/// Why nothing was selected.
+/// The reason why nothing was selected.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SelectError {
-    /// Nothing has the name.
+    /// Nothing has this name.
     Unknown {
         /// `agent` or `context`.
         what: &'static str,
-        /// The name that was asked for.
+        /// The requested name.
         wanted: String,
         /// A suggestion of a similar name.
         help: Option<String>,
     },
-    /// The name is that of an abstract profile.
+    /// An abstract profile has this name.
     Abstract(Diagnostic),
-    /// The context is left out, since something is wrong with its file.
+    /// The context is left out because its file has errors.
     LeftOut {
-        /// The name that was asked for.
+        /// The requested name.
         wanted: String,
-        /// The file, as reports show it.
+        /// The path of the file, as in reports.
         path: String,
     },
 }

@@ -1,7 +1,7 @@
 //! The conversation of a context as an agent gets it.
 //!
-//! For most agents that is the file's. One with `surroundings` gets what these say, and attached
-//! files, as messages of the turns in which they came.
+//! Most agents get the conversation of the file. An agent with `surroundings` gets their text and
+//! attached files as additional messages in the turns in which they arrived.
 
 use std::sync::{Arc, Weak};
 
@@ -16,7 +16,8 @@ use crate::render::{PromptScope, Renderer, TemplateId};
 use crate::repo::LayerKind;
 use crate::unit::{Costed, Plan};
 
-/// Asks what surroundings say in each turn of a context; the layer is whose files they see.
+/// Asks for the text of surroundings in each turn of a context; the layer determines the files that
+/// they see.
 #[derive(PartialEq, Eq, Hash)]
 struct TextsOf(Identity, TemplateId, LayerKind);
 
@@ -28,7 +29,7 @@ impl Question for TextsOf {
     }
 }
 
-/// Asks for the version of a context that agents get whose surroundings say some texts.
+/// Asks for the version of a context for agents whose surroundings have these texts.
 #[derive(PartialEq, Eq, Hash, Clone)]
 struct VersionOf(Identity, Texts);
 
@@ -40,8 +41,8 @@ impl Question for VersionOf {
     }
 }
 
-/// Asks for such a version while somebody works with it: one of a very long conversation is too
-/// large to be remembered, and all places of its bodies ask for it.
+/// Asks for a version that is still in use. A version of a very long conversation is too large to
+/// be remembered, but all places in its bodies ask for it.
 #[derive(PartialEq, Eq, Hash)]
 struct VersionInUse(VersionOf);
 
@@ -87,7 +88,7 @@ pub(super) fn version(
     }
 }
 
-/// Returns the version of a context whose surroundings say some texts.
+/// Returns the version of a context for surroundings with these texts.
 fn version_with(compiler: &Compiler, texts: Texts, loaded: &LoadedContext) -> Arc<Version> {
     let (memory, asked) = (&compiler.memory, VersionOf(loaded.id, texts));
     let in_use = VersionInUse(asked.clone());
@@ -103,7 +104,7 @@ fn version_with(compiler: &Compiler, texts: Texts, loaded: &LoadedContext) -> Ar
     version
 }
 
-/// Returns what surroundings say in each turn.
+/// Returns the text of surroundings in each turn.
 fn texts(
     compiler: &Compiler,
     template: TemplateId,
@@ -128,7 +129,7 @@ fn texts(
     Costed { result, cost }
 }
 
-/// Evaluates surroundings in each turn of a context, and counts what runs of them.
+/// Evaluates surroundings in each turn of a context, and counts the statements that run.
 pub(super) fn count_runs(
     plan: &Plan<'_>,
     loaded: &LoadedContext,
@@ -145,7 +146,7 @@ pub(super) fn count_runs(
     }
 }
 
-/// Returns what prompts see in each turn of a context, the last included.
+/// Returns the files that prompts see in each turn of a context, including the last.
 fn scopes(loaded: &LoadedContext, layer: LayerKind) -> impl Iterator<Item = &Arc<PromptScope>> {
     loaded
         .turns

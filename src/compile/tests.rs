@@ -1,4 +1,4 @@
-//! The front door and the loop behind it, tried with made-up and bundled repositories.
+//! Tests of the front door and its loop, with made-up repositories and the bundled one.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ fn only_the_wanted_agents_are_prepared_unless_there_is_something_to_tell() {
         .map(AsRef::as_ref)
         .collect();
     assert_eq!(reached, ["A", "B"]);
-    // Whom a partial reaches is known of prepared agents alone.
+    // Only prepared agents are known to use a partial.
     let partial = ("partials/x.jinja", "{% if %}");
     assert_eq!(usable(&load(&[base, a, b, partial], Some("A"))), ["A", "B"]);
 }
@@ -80,8 +80,8 @@ fn templates_that_fail_at_once_cost_less_than_a_body_may() {
     );
 }
 
-/// With a memory, without one, and as `lint` judges a body that nobody here made; right ones, and
-/// such as models refuse.
+/// Compares results with a memory, without one, and from `lint`, for valid bodies and for some that
+/// models refuse.
 #[test]
 fn check_and_lint_judge_every_bundled_body_alike() {
     let root =
@@ -210,7 +210,7 @@ fn templates_of_one_agent_write_what_they_write_alone() {
     }
 }
 
-/// It is rendered once, and may take as many steps as each conversation allows anyway.
+/// It is rendered once, and may still take as many steps as each conversation allows.
 #[test]
 fn a_prompt_that_says_the_same_everywhere_has_the_steps_of_each_context() {
     let agent =
@@ -247,8 +247,8 @@ fn a_prompt_that_says_the_same_everywhere_has_the_steps_of_each_context() {
     );
 }
 
-/// Templates that see what a partial sets, before it, after it and through others, and partials
-/// that ask for a name only if another one is set.
+/// Templates that read values which a partial sets, before it, after it and through other partials;
+/// and partials that read a name only if another is set.
 const SEEING: [&str; 9] = [
     "{% include \"sets.jinja\" %}[{% include \"asks.jinja\" %}]",
     "[{% include \"asks.jinja\" %}]{% include \"sets.jinja\" %}",
@@ -261,7 +261,7 @@ const SEEING: [&str; 9] = [
     "{% include \"sets.jinja\" %}{% set a = 8 %}[{{ tojson(a) }}, {% include \"asks.jinja\" %}]",
 ];
 
-/// Agents that include the same partials in other words: name, base, and the template.
+/// Agents that include the same partials in different ways: name, base, and template.
 const SHARING: [(&str, &str, &str); 6] = [
     (
         "a",

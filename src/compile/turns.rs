@@ -1,5 +1,5 @@
-//! The turns of a context: the conversation in each as agents get it, with attached files and what
-//! they say of their surroundings as messages of the turns in which these came.
+//! The turns of a context: the conversation in each turn as agents get it, with attached files and
+//! the text of their surroundings as messages of the turns in which they arrived.
 
 mod earlier;
 
@@ -15,15 +15,16 @@ use crate::conversation::{
 use crate::provider::ClientApi;
 use crate::unit::{NormalisedConversation, normal_form};
 
-/// The conversation of a context as some agents get it, with everything that is made of it once.
+/// The conversation of a context as some agents get it, with everything that is derived from it
+/// once.
 pub(super) struct Version {
     pub(super) normalised: NormalisedConversation,
     /// The conversation of each turn.
     pub(super) states: Vec<State>,
     earlier: OnceLock<Vec<Earlier>>,
     arrivals: Vec<Arrival>,
-    /// By client API, the history of the file as its templates see it, made when places in it are
-    /// first asked for.
+    /// The history of the file as templates see it, by client API. It is made on the first request
+    /// for a place in it.
     normal: Vec<(ClientApi, OnceLock<Arc<[Message]>>)>,
 }
 
@@ -47,7 +48,7 @@ impl Version {
         }
     }
 
-    /// Returns about how many bytes it holds, with the earlier requests that are made of it.
+    /// Returns its approximate size in bytes, with the earlier requests that are derived from it.
     pub(super) fn weight(&self) -> usize {
         2 * self
             .states
@@ -56,14 +57,14 @@ impl Version {
             .sum::<usize>()
     }
 
-    /// Returns the requests that came before; `turns` is what prompts saw in the earlier turns.
+    /// Returns the earlier requests; `turns` holds the files that prompts saw in the earlier turns.
     pub(super) fn earlier(&self, turns: &[Arc<Scopes>]) -> &[Earlier] {
         self.earlier
             .get_or_init(|| earlier::requests(&self.states, turns))
     }
 
-    /// Returns the history of the context's file with the messages of this version, in the normal
-    /// form of a client API.
+    /// Returns the history of the context's file with the added messages of this version, in the
+    /// normal form of a client API.
     pub(super) fn normal(&self, of_file: &[Message], api: ClientApi) -> Arc<[Message]> {
         match self.normal.iter().find(|(of, _)| *of == api) {
             Some((_, history)) => {
@@ -80,20 +81,20 @@ impl Version {
             .into()
     }
 
-    /// Returns the version of a file in whose turns surroundings say some texts.
+    /// Returns the version of a file for surroundings with these texts, one for each turn.
     pub(super) fn told(states: &[State], texts: &[Arc<str>]) -> Version {
         let Told { states, arrivals } = told(states, texts);
         Version::new(states, arrivals)
     }
 }
 
-/// The states of a file with what came in each, and all that came.
+/// The states of a file with the added messages, and all additions.
 pub(super) struct Told {
     pub(super) states: Vec<State>,
     pub(super) arrivals: Vec<Arrival>,
 }
 
-/// Tells in each turn what came with it: `texts` is what surroundings say, by turn.
+/// Adds the new messages of each turn; `texts` holds the text of the surroundings, by turn.
 pub(super) fn told(states: &[State], texts: &[Arc<str>]) -> Told {
     let mut arrivals: Vec<Arrival> = Vec::new();
     let mut told = Vec::with_capacity(states.len());
@@ -116,7 +117,7 @@ pub(super) fn told(states: &[State], texts: &[Arc<str>]) -> Told {
     }
 }
 
-/// The messages of the turns before.
+/// The attached files and the surroundings in the turn before.
 #[derive(Default)]
 pub(super) struct Seen<'s> {
     files: &'s [AttachedFile],
@@ -124,8 +125,8 @@ pub(super) struct Seen<'s> {
     said: &'s str,
 }
 
-/// Returns what comes with a turn: the text of the surroundings and attached files, as far as they
-/// are new.
+/// Returns the new messages of a turn: the text of the surroundings and attached files, unless they
+/// are unchanged.
 pub(super) fn items(before: &Seen<'_>, files: &[AttachedFile], text: &Arc<str>) -> Vec<Item> {
     let surroundings =
         (!text.is_empty() && before.said != &**text).then(|| Item::surroundings(Arc::clone(text)));
@@ -136,7 +137,7 @@ pub(super) fn items(before: &Seen<'_>, files: &[AttachedFile], text: &Arc<str>) 
     surroundings.into_iter().chain(files).collect()
 }
 
-/// Returns a state with what came up to it.
+/// Returns a state with all additions up to it.
 pub(super) fn with(state: &State, arrivals: &[Arrival]) -> State {
     let bound_from = state.conversation.bound_from;
     let conversation = Conversation {

@@ -1,4 +1,4 @@
-//! Mistakes that a run would pass over in silence.
+//! Mistakes that a run would otherwise pass over silently.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +8,14 @@ use crate::diag::Diagnostic;
 use crate::resolve::ProfileId;
 
 impl Chosen<'_> {
-    /// Findings about agents that no context fits, and about a run that made no body at all.
+    /// Returns findings about agents that no context fits, and about a run without bodies.
     pub(super) fn unmade(&self, bodies: usize) -> Vec<Diagnostic> {
-        // The part of a run that some files reach, or one shard, may be empty.
+        // A run that is limited to changed files or to one shard may be empty.
         if self.selection.may_be_empty() {
             return Vec::new();
         }
         let agents = self.usable();
-        // Somebody who picks contexts picks them for some agents.
+        // Contexts that were selected explicitly may be for only some agents.
         if bodies > 0 && self.selection.contexts.is_some() {
             return Vec::new();
         }
@@ -23,7 +23,7 @@ impl Chosen<'_> {
             .contexts()
             .map(|loaded| loaded.context.kind().name())
             .collect();
-        // Merging is the costly part, and contexts of both kinds fit every agent.
+        // Merging is expensive; if there are contexts of both kinds, they fit every agent.
         let unmade: Vec<ProfileId> = agents
             .into_iter()
             .filter(|_| kinds.len() < 2)
@@ -54,7 +54,8 @@ impl Chosen<'_> {
             .help("`reqc contexts` shows the kind of each context; name one that fits, or add one")
     }
 
-    /// A finding at the first profile of the repository; a repository without any has one already.
+    /// Returns a finding at the first profile of the repository; a repository without profiles
+    /// already has one.
     fn nothing_to_make(&self) -> Option<Diagnostic> {
         let profiles = self
             .compiler

@@ -1,10 +1,10 @@
-//! Media types: which are known, so that a misspelt one is reported.
+//! Known media types, used to report misspelled ones.
 
 use crate::diag::{is_misspelling, one_of};
 
-/// Types of documents, recordings and pictures that people attach, registered or not. It need not
-/// be complete: what is not near to any of them is left alone. What is one letter away from another
-/// type must be here.
+/// Types of documents, recordings and images that people attach, registered or not. The list may be
+/// incomplete: a type that resembles none of them is not reported. But it must contain every type
+/// that differs from a listed one by one letter.
 const KNOWN: [&str; 70] = [
     "application/epub+zip",
     "application/gzip",
@@ -78,10 +78,10 @@ const KNOWN: [&str; 70] = [
     "text/yaml",
 ];
 
-/// Returns what to write instead of a media type: it is not one, or almost one that is known.
-/// Nobody knows all.
+/// Returns the correction of a media type that is invalid or that nearly equals a known one. Other
+/// unknown types are allowed.
 pub(super) fn help_for(written: &str) -> Option<String> {
-    // Parameters (`; charset=utf-8`) may follow, and case says nothing.
+    // Parameters (`; charset=utf-8`) may follow, and case does not matter.
     let name = written.split(';').next().unwrap_or_default().trim();
     if KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name)) {
         return None;

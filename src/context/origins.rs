@@ -1,4 +1,5 @@
-//! Whom contexts may name as the origin of a block, and what requests to each have a place for.
+//! The client APIs that contexts may name as the origin of a block, and the blocks that requests to
+//! each have a place for.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,17 +7,18 @@ use std::sync::Arc;
 use crate::conversation::{ProviderBlock, ProviderBlockKind, ProviderBlockKinds};
 use crate::diag::{did_you_mean, nearest, one_of};
 
-/// Client APIs by name. The default knows none: then nothing is compared with them.
+/// The client APIs by name. The default has none, and then nothing is checked.
 #[derive(Debug, Default)]
 pub struct Origins {
-    /// Each client API, and what its conversations have a place for.
+    /// Each client API, and the blocks that its conversations have a place for.
     apis: Vec<(&'static str, ProviderBlockKinds)>,
-    /// The client API of each provider instance, which is easily taken for the origin.
+    /// The client API of each provider instance, because people confuse the two.
     instances: BTreeMap<Arc<str>, Arc<str>>,
 }
 
 impl Origins {
-    /// The client APIs, and the provider instances of a repository with the API that each speaks.
+    /// Takes the client APIs, and the provider instances of a repository with the client API of
+    /// each.
     pub(crate) fn new(
         apis: Vec<(&'static str, ProviderBlockKinds)>,
         instances: BTreeMap<Arc<str>, Arc<str>>,
@@ -24,7 +26,7 @@ impl Origins {
         Origins { apis, instances }
     }
 
-    /// Returns what to write instead of an origin, if there is no client API of that name.
+    /// Returns the correction of an origin, if there is no client API with that name.
     pub(super) fn help_for(&self, origin: &str) -> Option<String> {
         if self.apis.is_empty() || self.kinds_of(origin).is_some() {
             return None;
@@ -49,7 +51,7 @@ impl Origins {
         )
     }
 
-    /// Returns what a block may be instead, if requests to its origin have no place for its kind
+    /// Returns the allowed kinds of a block, if requests to its origin have no place for its kind
     /// and no decoder makes such a block.
     pub(super) fn help_for_kind(&self, own: &ProviderBlock) -> Option<String> {
         let kinds = self.kinds_of(&own.origin)?;
@@ -65,7 +67,7 @@ impl Origins {
         })
     }
 
-    /// The client API that has blocks of this kind.
+    /// Returns the client API that has blocks of this kind.
     pub(super) fn with_kind(&self, kind: &str) -> Option<&'static str> {
         self.apis
             .iter()

@@ -1,4 +1,4 @@
-//! From JSON values to a context, with findings at their places.
+//! Converts JSON values to a context, with findings at their places.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -21,19 +21,19 @@ pub(super) struct Reader<'a> {
     file: FileId,
     places: &'a Places<'a>,
     findings: &'a mut Vec<Diagnostic>,
-    /// The number of findings that there were.
+    /// The number of findings so far, including those beyond the limit.
     found: usize,
     failed: bool,
-    /// Kept if somebody asked for them.
+    /// The places of texts, if they are recorded.
     leaves: Option<Leaves>,
-    /// `true` if it must have a name, a reason and a kind.
+    /// `true` if the context must have a name, a reason and a kind.
     is_named: bool,
-    /// The origins that others are compared with, if somebody named them.
+    /// The known origins, if origins are checked.
     origins: Option<&'a Origins>,
 }
 
-/// Where the texts of a conversation are in its file, by their address: they stay what they are on
-/// their way to templates.
+/// The places of a conversation's texts in its file, by the address of each text, which stays the
+/// same until templates see it.
 #[derive(Debug, Default)]
 pub(super) struct Leaves(HashMap<usize, Pointer>);
 
@@ -42,14 +42,14 @@ impl Leaves {
         self.0.insert(text.as_ptr() as usize, at);
     }
 
-    /// Returns where a text is; `None` if it does not come from the file.
+    /// Returns the place of a text; `None` if it does not come from the file.
     pub(super) fn of(&self, text: &str) -> Option<&Pointer> {
         self.0.get(&(text.as_ptr() as usize))
     }
 }
 
-/// Returns `true` if an object has a member in which bodies of chat APIs keep their messages, and
-/// none in which contexts do.
+/// Returns `true` if an object has a member for the messages of a chat API's body, and none for
+/// those of a context.
 fn is_request_body(value: &Value) -> bool {
     has_any(value, &["messages", "contents", "input"])
         && !has_any(value, &["history", "prefix", "suffix", "kind"])
@@ -59,13 +59,13 @@ fn has_any(value: &Value, names: &[&str]) -> bool {
     names.iter().any(|name| value.get(name).is_some())
 }
 
-/// The number of findings of one file that are reported.
+/// The maximum number of findings that are reported for one file.
 pub(super) const MOST: usize = 1_000;
 
-/// The number of states that a conversation may have.
+/// The maximum number of states of a conversation.
 const MOST_TURNS: usize = 32;
 
-/// Where the values of a file are: looked up once a finding asks.
+/// The places of the values in a file, parsed on the first finding.
 pub(super) struct Places<'a> {
     text: &'a str,
     tree: OnceCell<Option<Tree>>,
@@ -91,7 +91,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Every key of a context.
+/// All keys of a context.
 pub const KEYS: [&str; 15] = [
     "name",
     "why",
@@ -110,7 +110,7 @@ pub const KEYS: [&str; 15] = [
     "$schema",
 ];
 
-/// Every key of a turn.
+/// All keys of a turn.
 pub const TURN_KEYS: [&str; 7] = [
     "history",
     "language",
@@ -121,7 +121,7 @@ pub const TURN_KEYS: [&str; 7] = [
     "renew",
 ];
 
-/// Every kind of block.
+/// All kinds of blocks.
 const BLOCKS: [&str; 9] = [
     "text",
     "thinking",
@@ -134,7 +134,7 @@ const BLOCKS: [&str; 9] = [
     "provider_block",
 ];
 
-/// An object of the file and where it is.
+/// An object in the file, and its place.
 struct Object<'v> {
     members: &'v Map<String, Value>,
     at: Pointer,
@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Compares origins with those that are known.
+    /// Enables the check of origins against the known ones.
     pub(super) fn with_origins(self, origins: &'a Origins) -> Reader<'a> {
         Reader {
             origins: Some(origins),
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Notes where texts are.
+    /// Enables recording the places of texts.
     pub(super) fn with_leaves(self) -> Reader<'a> {
         Reader {
             leaves: Some(Leaves::default()),
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Asks for no name, no reason and no kind.
+    /// Removes the requirement for a name, a reason and a kind.
     pub(super) fn without_name(self) -> Reader<'a> {
         Reader {
             is_named: false,
@@ -182,7 +182,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The context and where its texts are, if that was noted; or `None` if anything was wrong.
+    /// Returns the context and the recorded places of its texts; `None` if there are errors.
     pub(super) fn context(mut self, layer: LayerKind, value: &Value) -> Option<(Context, Leaves)> {
         let context = self.whole(layer, value);
         self.tell_the_rest();
@@ -256,7 +256,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The first state of a conversation, and what it is in each later turn.
+    /// Returns the first state of a conversation and its state in each later turn.
     fn turns(&mut self, root: &Object<'_>, first: State) -> Vec<State> {
         let mut states = vec![first];
         let at = root.at.member("turns");
@@ -291,8 +291,8 @@ impl<'a> Reader<'a> {
         states
     }
 
-    /// Returns what a conversation is in a later turn: it is longer, and what the turn does not say
-    /// stays.
+    /// Returns the state of a conversation in a later turn: messages are added, and settings that
+    /// the turn does not mention stay.
     fn turn(&mut self, value: &Value, at: &Pointer, before: &State) -> Option<State> {
         let turn = self.object(value, at, "a turn", &TURN_KEYS)?;
         let mut state = before.clone();
@@ -325,7 +325,7 @@ impl<'a> Reader<'a> {
             let before = history.len();
             history.extend(more);
             if state.renewed {
-                // The answer to the turn before was made with what there was then.
+                // The answer to the turn before depends on the settings of that turn.
                 state.conversation.bound_from = turn_from(history, before);
             }
         }
@@ -347,19 +347,20 @@ impl<'a> Reader<'a> {
         self.failed = true;
     }
 
-    /// A word that is not one of a few: the message lists them, and the nearest is the help.
+    /// Reports a word that is not one of a few known ones: the message lists them, and the help
+    /// suggests the nearest.
     fn fail_of(&mut self, at: &Pointer, message: &str, written: &str, known: &[&str]) {
         let message = format!("{message}, not `{}`", cut(written, 60));
         self.fail_with(at, message, did_you_mean(written, known.iter().copied()));
     }
 
-    /// Reports a value that is taken as it is, though nothing knows it.
+    /// Reports a value that is used although it is unknown.
     fn warn(&mut self, rule: &'static Rule, at: &Pointer, message: String, help: String) {
         self.report(|reader| Diagnostic::new(rule, reader.span(at), message).help(help));
     }
 
-    /// Keeps a finding. It is made only if it is among the first: looking up a place is the costly
-    /// part.
+    /// Adds a finding, which is only made if it is within the limit, because finding its place is
+    /// expensive.
     fn report(&mut self, finding: impl FnOnce(&Self) -> Diagnostic) {
         self.found += 1;
         if self.found <= MOST {
@@ -368,7 +369,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Says at the last finding how many there are beyond it.
+    /// Adds the number of further findings to the last one.
     fn tell_the_rest(&mut self) {
         let more = self.found.saturating_sub(MOST);
         if let Some(last) = self.findings.last_mut().filter(|_| more > 0) {
@@ -438,7 +439,7 @@ impl<'a> Reader<'a> {
         text
     }
 
-    /// A text that must be there and not blank.
+    /// Reads a text that must be present and not blank.
     fn filled_text(&mut self, object: &Object<'_>, key: &str) -> Arc<str> {
         let text = self.text(object, key, true);
         if object
@@ -580,7 +581,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The texts of the project's files, by path.
+    /// Reads the texts of the project's files, by path.
     fn project_files(&mut self, project: &Object<'_>) -> BTreeMap<String, Arc<str>> {
         let at = project.at.member("files");
         match project.members.get("files") {
@@ -669,7 +670,7 @@ impl<'a> Reader<'a> {
                 );
                 return None;
             }
-            // Missing, or no string: that is reported.
+            // A missing role, or one that is not text, is reported elsewhere.
             "" if object
                 .members
                 .get("role")
@@ -797,8 +798,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A block of a kind that contexts don't have. What only one provider knows is written as a
-    /// block of that provider.
+    /// Reports a block of a kind that contexts do not have. Blocks of a single provider are written
+    /// as `provider_block`.
     fn unknown_block(&mut self, value: &Value, at: &Pointer) {
         let message = format!("a block's `type` is one of {}", BLOCKS.join(", "));
         let Some(kind) = value.get("type") else {
@@ -824,7 +825,7 @@ impl<'a> Reader<'a> {
         );
     }
 
-    /// The client API that a block is from: one of another name gets it back never.
+    /// Checks the client API that a block comes from: an unknown one never gets the block back.
     fn check_origin(&mut self, object: &Object<'_>, origin: &str) {
         let Some(help) = self.origins.and_then(|origins| origins.help_for(origin)) else {
             return;
@@ -992,7 +993,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A session has one layer of a name.
+    /// Reports repeated layers: names of layers are unique in a session.
     fn repeated_layers(&mut self, root: &Object<'_>, layers: &[SystemLayer]) {
         let mut known = HashSet::new();
         for (index, layer) in layers

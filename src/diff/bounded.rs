@@ -1,17 +1,18 @@
-//! The operations that turn one list into another, found in bounded time.
+//! Finds the operations that convert one list to another, in bounded time.
 
 use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// Lists of up to as many elements together are compared whatever their differences.
+/// The combined length of lists up to which they are always compared element by element.
 const SHORT: usize = 2_000;
-/// The most elements that may be added and removed for longer lists to be compared element by
-/// element: the time is their number times the length.
+/// The maximum number of additions and removals for longer lists to be compared element by element:
+/// the time is their number times the length.
 const MAX_DISTANCE: usize = 500;
 
-/// The operations from one list to another: the fewest, unless the lists are long and very
-/// different. Then what both begin and end with stays, and the rest is replaced as a whole.
+/// Returns the operations that convert one list to another. They are minimal, unless the lists are
+/// long and very different: then only the common beginning and end stay, and everything between
+/// them is replaced.
 pub(super) fn operations<T: PartialEq + std::hash::Hash + Ord>(
     old: &[T],
     new: &[T],
@@ -29,12 +30,12 @@ pub(super) fn operations<T: PartialEq + std::hash::Hash + Ord>(
     }]
 }
 
-/// Returns `true` if the fewest operations can be found in bounded time.
+/// Returns `true` if the minimal operations can be found in bounded time.
 pub(super) fn is_cheap<T: PartialEq>(old: &[T], new: &[T]) -> bool {
     old.len() + new.len() <= SHORT || are_near(old, new)
 }
 
-/// Returns what is left of two lists without what both begin and end with.
+/// Returns the ranges of two lists without their common beginning and end.
 pub(super) fn middles<T: PartialEq>(old: &[T], new: &[T]) -> (Range<usize>, Range<usize>) {
     let head = old
         .iter()
@@ -51,14 +52,14 @@ pub(super) fn middles<T: PartialEq>(old: &[T], new: &[T]) -> (Range<usize>, Rang
     (head..old.len() - tail, head..new.len() - tail)
 }
 
-/// Returns `true` if one list becomes the other by few additions and removals: Myers' greedy
-/// search, given up in time.
+/// Returns `true` if few additions and removals convert one list to the other: runs Myers' greedy
+/// algorithm up to a limit.
 fn are_near<T: PartialEq>(old: &[T], new: &[T]) -> bool {
     if old.len().abs_diff(new.len()) > MAX_DISTANCE {
         return false;
     }
-    // How far the furthest path gets in `old` on each diagonal, which is shifted so that it is an
-    // index.
+    // The furthest position in `old` on each diagonal. Diagonals are shifted so that they can be
+    // indexes.
     let zero = MAX_DISTANCE + 1;
     let mut reached = vec![0_usize; 2 * zero + 1];
     for distance in 0..=MAX_DISTANCE {
@@ -70,8 +71,8 @@ fn are_near<T: PartialEq>(old: &[T], new: &[T]) -> bool {
             } else {
                 reached[diagonal - 1] + 1
             };
-            // `y = x - k`, with the diagonal `k` as a difference from `zero`; a path outside the
-            // lists goes nowhere.
+            // `y = x - k`, with the diagonal `k` as a difference from `zero`. A path outside the
+            // lists is dropped.
             let Some(mut y) = (x + zero).checked_sub(diagonal) else {
                 continue;
             };

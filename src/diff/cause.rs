@@ -8,18 +8,17 @@ use indexmap::IndexMap;
 
 use super::{BodyId, Change, ChangeKind, ChangedFile, Group, group};
 
-/// A group and the place that caused it.
+/// A group, and the place that caused it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct CausedGroup {
     /// The group.
     pub group: Group,
-    /// `path:line` of what caused it, where that is known.
+    /// The cause as `path:line`, if it is known.
     pub cause: Option<String>,
 }
 
-/// The key of groups that are about the same kind of change at the same place, because of the same
-/// line.
+/// The key of groups with the same kind of change, at the same place, with the same cause.
 type Likeness = (Discriminant<ChangeKind>, bool, Option<String>, String);
 
 impl CausedGroup {
@@ -40,8 +39,8 @@ impl CausedGroup {
     }
 }
 
-/// All changes of some files, equal ones as one. `cause` tells `path:line` of what caused a change;
-/// it is asked once for each change of each agent.
+/// Returns all changes of some files, with equal ones grouped. `cause` returns the cause of a
+/// change as `path:line`; it is called once for each change of each agent.
 pub fn grouped(
     files: &[ChangedFile],
     mut cause: impl FnMut(&BodyId, &Change) -> Option<String>,
@@ -59,11 +58,12 @@ pub fn grouped(
     )
 }
 
-/// The most changes of one kind at one place that stay apart if their values differ.
+/// The maximum number of changes of one kind at one place that stay separate if their values
+/// differ.
 const MOST_APART: usize = 3;
 
-/// All changes of some files of one cause, equal ones as one, and so are many at one place whose
-/// values differ from body to body.
+/// Returns all changes of some files that have one cause, with equal ones grouped. Many changes at
+/// one place also form a group, even if their values differ between bodies.
 pub fn alike(files: &[ChangedFile]) -> Vec<Group> {
     let changes = files.iter().flat_map(|file| {
         file.changes()
@@ -96,7 +96,7 @@ pub fn alike(files: &[ChangedFile]) -> Vec<Group> {
     alike
 }
 
-/// A group of equal changes as one for each line that caused them.
+/// Splits a group of equal changes by the lines that caused them.
 fn by_cause(
     cause: &mut impl FnMut(&BodyId, &Change) -> Option<String>,
     group: Group,
@@ -136,7 +136,7 @@ fn by_cause(
     groups.into_values().collect()
 }
 
-/// Changes of one place because of one line, whose values differ from body to body, as one.
+/// Merges groups at one place with one cause, whose values differ between bodies.
 fn merged(groups: Vec<CausedGroup>) -> Vec<CausedGroup> {
     let mut merged: Vec<CausedGroup> = Vec::new();
     let mut known: HashMap<Likeness, usize> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Files whose text changed, as changes of the JSON that they hold.
+//! Files whose text changed, and the changes of their JSON.
 
 use serde_json::Value;
 
@@ -8,18 +8,18 @@ use crate::json::Pointer;
 /// A file whose text differs between two sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedFile {
-    /// Whose file it is.
+    /// The body that the file belongs to.
     pub subject: BodyId,
-    /// Path relative to the folder of golden files.
+    /// The path relative to the folder of golden files.
     pub path: String,
-    /// The older text; `None`: there is none.
+    /// The older text; `None` if there is no file.
     pub old: Option<String>,
-    /// The newer text; `None`: there is none.
+    /// The newer text; `None` if there is no file.
     pub new: Option<String>,
 }
 
 impl ChangedFile {
-    /// Returns what changed in it. Of a file that only one side has, that is all that is said.
+    /// Returns the changes in the file. If only one side has the file, that is the only change.
     pub(super) fn changes(&self) -> Vec<Change> {
         let (old, new) = match (&self.old, &self.new) {
             (None, _) => return file(FileChange::New),
@@ -40,7 +40,7 @@ impl ChangedFile {
         }
     }
 
-    /// A textual diff; see [`textual`].
+    /// Returns a textual diff; see [`textual`].
     pub fn textual(&self) -> String {
         let whole = |side: &Option<String>| side.clone().unwrap_or_default();
         textual(&whole(&self.old), &whole(&self.new), &self.path)

@@ -1,4 +1,4 @@
-//! Equal changes of many bodies as one.
+//! Groups equal changes of many bodies.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::json::Pointer;
 use crate::secret::masked;
 use crate::text::cut;
 
-/// The name of a body that was compared.
+/// The identity of a compared body.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BodyId {
     /// The agent.
@@ -25,30 +25,29 @@ pub struct BodyId {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Group {
-    /// The pointer, with `*` for indices that are not the same everywhere.
+    /// The pointer, with `*` for indexes that differ between bodies.
     pub pointer: String,
     /// The change as the first body has it.
     pub change: Change,
     /// `true` if it is about `request.json`.
     pub is_request: bool,
-    /// The bodies, in the order they came.
+    /// The bodies, in order of arrival.
     pub subjects: Vec<BodyId>,
-    /// The number of different changes that it stands for: more than one if values differ from body
-    /// to body.
+    /// The number of different changes in the group: more than one if values differ between bodies.
     pub variants: usize,
-    /// `true` if what is gone is elsewhere in the same bodies now.
+    /// `true` if the removed value is now elsewhere in the same bodies.
     pub is_moved: bool,
 }
 
 impl Group {
-    /// The agents that have it, sorted.
+    /// Returns the agents that have the change, sorted.
     pub fn agents(&self) -> BTreeSet<&Arc<str>> {
         self.subjects.iter().map(|subject| &subject.agent).collect()
     }
 }
 
-/// Marks members that are gone at one place and new at another of the same bodies, with the same
-/// value: the mark of a cache, for instance, when a tool is added after the one that had it.
+/// Marks members that were removed at one place and added at another, with the same value in the
+/// same bodies: a cache breakpoint, for instance, when a tool is added after the one that had it.
 pub(crate) fn mark_moved(groups: &mut [Group]) {
     let moved: Vec<bool> = groups.iter().map(|group| is_moved(group, groups)).collect();
     groups
@@ -62,7 +61,7 @@ fn is_moved(gone: &Group, groups: &[Group]) -> bool {
         return false;
     };
     let name = gone.pointer.rsplit('/').next().unwrap_or_default();
-    // An element of a list has no name of its own.
+    // The index of a list element is not a name.
     if gone.variants > 1
         || name.is_empty()
         || name == "*"
@@ -84,7 +83,7 @@ fn is_moved(gone: &Group, groups: &[Group]) -> bool {
     gone.subjects.iter().all(|subject| new.contains(subject))
 }
 
-/// Returns `true` if a value has a member of a name and a value, at any depth.
+/// Returns `true` if a value contains a member with this name and value, at any depth.
 fn holds(value: &Value, name: &str, wanted: &Value) -> bool {
     match value {
         Value::Object(members) => {
@@ -95,7 +94,7 @@ fn holds(value: &Value, name: &str, wanted: &Value) -> bool {
     }
 }
 
-/// Groups equal changes. Groups are ordered by their first appearance, the changes of one body by
+/// Groups equal changes. Groups are in order of first appearance, the changes of one body in
 /// document order.
 pub fn group(changes: impl IntoIterator<Item = (BodyId, Change)>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
@@ -123,12 +122,12 @@ pub fn group(changes: impl IntoIterator<Item = (BodyId, Change)>) -> Vec<Group> 
 }
 
 impl Group {
-    /// The place, indices aside.
+    /// Returns the pointer with `*` for every index.
     pub fn pattern(&self) -> String {
         pattern(&self.change.pointer)
     }
 
-    /// Takes another group's bodies over; the change stays this one's.
+    /// Adds the bodies of another group; the change stays the same.
     pub fn absorb(&mut self, other: Group) {
         self.pointer = merge(&self.pointer, &other.pointer);
         self.subjects.extend(other.subjects);
@@ -143,7 +142,7 @@ impl Group {
     }
 }
 
-/// A pointer with `*` for every index.
+/// Returns a pointer with `*` for every index.
 fn pattern(pointer: &Pointer) -> String {
     let tokens = pointer
         .as_str()
@@ -152,7 +151,7 @@ fn pattern(pointer: &Pointer) -> String {
     tokens.collect::<Vec<_>>().join("/")
 }
 
-/// Two pointers of one pattern, with `*` where they differ.
+/// Merges two pointers of one pattern, with `*` where they differ.
 fn merge(a: &str, b: &str) -> String {
     let tokens = a
         .split('/')
@@ -165,21 +164,21 @@ fn is_index(token: &str) -> bool {
     !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The identity of changes: the kind, and the JSON text of both values. Values that are equal
-/// although their keys are in another order are two changes.
+/// The identity of changes: the kind, and the JSON text of both values. Values that only differ in
+/// the order of keys count as different.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Identity {
     Added(String),
     Removed(String),
     Replaced(String, String),
-    /// Lines of texts, whatever is around them.
+    /// The changed lines of texts, without the lines around them.
     Lines(Vec<TextHunk>),
     Reordered(Vec<String>, Vec<String>),
     File(FileChange),
 }
 
 impl ChangeKind {
-    /// Returns `true` if a text became another one.
+    /// Returns `true` if a text was replaced by another one.
     pub fn is_text(&self) -> bool {
         matches!(
             self,
@@ -187,7 +186,7 @@ impl ChangeKind {
         )
     }
 
-    /// The lines that differ, of a text with several lines that became another one.
+    /// Returns the changed lines of a replaced text with several lines.
     pub fn hunks(&self) -> Option<Vec<TextHunk>> {
         match self {
             ChangeKind::Replaced(Value::String(old), Value::String(new))
@@ -212,8 +211,8 @@ impl ChangeKind {
         }
     }
 
-    /// The change on one line: `0.7 → 1.0`, `+ "x"`, `- "x"`; long values are cut to `width`
-    /// characters each.
+    /// Returns the change on one line: `0.7 → 1.0`, `+ "x"`, `- "x"`; long values are cut to
+    /// `width` characters each.
     pub fn describe(&self, width: usize) -> String {
         match self {
             ChangeKind::File(FileChange::New) => "new".to_owned(),
@@ -240,12 +239,12 @@ impl ChangeKind {
     }
 }
 
-/// A value as JSON, without keys.
+/// Returns a value as JSON, with secrets masked.
 fn shown(value: &Value) -> String {
     masked(&value.to_string()).into_owned()
 }
 
-/// Two long texts cut to the part where they differ.
+/// Cuts two long texts to the part where they differ.
 fn around_difference(old: &str, new: &str, width: usize) -> (String, String) {
     if old.chars().count() <= width && new.chars().count() <= width {
         return (old.to_owned(), new.to_owned());

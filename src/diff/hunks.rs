@@ -4,17 +4,17 @@ use similar::DiffTag;
 
 use super::bounded;
 
-/// Lines of a text that became others.
+/// Lines of a text that were replaced by others.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct TextHunk {
-    /// Lines that are gone.
+    /// The removed lines.
     pub removed: Vec<String>,
-    /// Lines that are new.
+    /// The added lines.
     pub added: Vec<String>,
 }
 
-/// The lines that differ, in order.
+/// Returns the changed lines, in order.
 pub(super) fn hunks(old: &str, new: &str) -> Vec<TextHunk> {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.split('\n').collect(), new.split('\n').collect());
     let operations = bounded::operations(&old, &new)

@@ -1,4 +1,4 @@
-//! Two JSON values, compared member by member and element by element.
+//! Compares two JSON values, member by member and element by element.
 
 use serde_json::{Map, Value};
 use similar::DiffOp;
@@ -9,7 +9,7 @@ use crate::json::Pointer;
 /// One difference.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// Where: in the new value, or in the old one if something is gone.
+    /// The place in the new value or, for a removed value, in the old one.
     pub pointer: Pointer,
     /// The kind of change.
     pub kind: ChangeKind,
@@ -19,13 +19,13 @@ pub struct Change {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FileChange {
-    /// It was not there.
+    /// The file is new.
     New,
-    /// It is not asked for any more.
+    /// The file is no longer expected.
     Gone,
-    /// The same value in other bytes.
+    /// The file has the same JSON in other bytes.
     Reformatted,
-    /// It held no JSON.
+    /// The file contained no JSON.
     Broken,
 }
 
@@ -35,17 +35,17 @@ pub enum FileChange {
 pub enum ChangeKind {
     /// The file as a whole; the pointer is the root.
     File(FileChange),
-    /// A value that was not there.
+    /// An added value.
     Added(Value),
-    /// A value that is gone.
+    /// A removed value.
     Removed(Value),
-    /// Another value.
+    /// A replaced value: the old and the new one.
     Replaced(Value, Value),
     /// The same members in another order: the old and the new order of keys.
     Reordered(Vec<String>, Vec<String>),
 }
 
-/// The differences between two values, in document order.
+/// Returns the differences between two values, in document order.
 pub fn structural(old: &Value, new: &Value) -> Vec<Change> {
     let mut changes = Vec::new();
     compare(&Pointer::root(), old, new, &mut changes);
@@ -119,7 +119,7 @@ fn compare_arrays(at: &Pointer, old: &[Value], new: &[Value], changes: &mut Vec<
                 new_index,
                 new_len,
             } => {
-                // Elements that are in the same place of a replaced run are versions of each other.
+                // Elements at the same position in a replaced run count as versions of each other.
                 let paired = old_len.min(new_len);
                 for offset in 0..paired {
                     compare(
@@ -207,7 +207,7 @@ mod tests {
         let count = |old: Vec<u32>, new: Vec<u32>| structural(&list(old), &list(new)).len();
         let shuffled = (0..100_000).map(|at| at * 7_919 % 100_000).collect();
         assert_eq!(count((0..100_000).collect(), shuffled), 100_000 - 2);
-        // One more at the beginning of a long list is one change.
+        // An additional element at the beginning of a long list is one change.
         assert_eq!(count((1..100_000).collect(), (0..100_000).collect()), 1);
     }
 

@@ -1,4 +1,4 @@
-//! Finds the words of a line that were replaced.
+//! Finds the replaced words in a line.
 
 use similar::{DiffTag, capture_diff_slices};
 
@@ -6,14 +6,14 @@ use similar::{DiffTag, capture_diff_slices};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Word {
-    /// The characters.
+    /// The text of the part.
     pub text: String,
-    /// `true` if the other line has others in their place.
+    /// `true` if the other line differs in this part.
     pub is_changed: bool,
 }
 
 impl Word {
-    /// A line of which nothing is known to stay.
+    /// Returns a whole line as changed.
     pub fn whole(line: &str) -> Word {
         Word {
             text: line.to_owned(),
@@ -22,10 +22,10 @@ impl Word {
     }
 }
 
-/// The longest lines that are compared word by word, in bytes together.
+/// The maximum length of lines that are compared word by word, in bytes together.
 const LONGEST: usize = 40_000;
 
-/// The parts of two lines: what both have, and what only one has.
+/// Returns the parts of two lines, marked as common or changed.
 pub fn words(old: &str, new: &str) -> (Vec<Word>, Vec<Word>) {
     if old.len() + new.len() > LONGEST {
         return (vec![Word::whole(old)], vec![Word::whole(new)]);
@@ -47,7 +47,7 @@ fn push(words: &mut Vec<Word>, text: String, is_changed: bool) {
     }
 }
 
-/// Words and the signs between them.
+/// Splits a line into words and the characters between them.
 fn split(line: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;

@@ -1,4 +1,4 @@
-//! Input for the batch services of OpenAI and Anthropic.
+//! Writes input for the batch services of OpenAI and Anthropic.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,17 +9,17 @@ use super::{Exported, Request, file_name, line};
 use crate::provider::{BatchService, Server};
 use crate::text::hex;
 
-/// The most requests and bytes of a file for OpenAI.
+/// The maximum number of requests and bytes in a file for OpenAI.
 const OPENAI: Limits = Limits {
     requests: 50_000,
     bytes: 200_000_000,
 };
-/// The same limits for Anthropic.
+/// The maximum number of requests and bytes in a file for Anthropic.
 const ANTHROPIC: Limits = Limits {
     requests: 100_000,
     bytes: 256_000_000,
 };
-/// The longest id of a request that Anthropic takes: letters, digits, `_` and `-`.
+/// The maximum length of a request id at Anthropic, which consists of letters, digits, `_` and `-`.
 const LONGEST_ID: usize = 64;
 
 struct Limits {
@@ -27,7 +27,7 @@ struct Limits {
     bytes: usize,
 }
 
-/// A line for each request; a file is for one endpoint and one model.
+/// Writes a line for each request, with a file for each endpoint and model.
 pub(super) fn openai(requests: &[Request]) -> Exported {
     let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (request, endpoint) in requests
@@ -48,7 +48,7 @@ pub(super) fn openai(requests: &[Request]) -> Exported {
     exported(requests, files, &OPENAI, "jsonl", <[String]>::concat)
 }
 
-/// Returns the endpoint of a request, if it is one of those that OpenAI's batch service takes.
+/// Returns the endpoint of a request, if OpenAI's batch service supports it.
 fn endpoint(request: &Request) -> Option<&'static str> {
     match request.wire.facts().batches? {
         BatchService::OpenAi(endpoint) => (request.server == Server::OpenAi).then_some(endpoint),
@@ -76,7 +76,7 @@ pub(super) fn anthropic(requests: &[Request]) -> Exported {
     })
 }
 
-/// Files within the limits of a service.
+/// Splits files by the limits of a service.
 fn exported(
     requests: &[Request],
     files: BTreeMap<String, Vec<String>>,
@@ -115,7 +115,7 @@ fn parts<'i>(items: &'i [String], limits: &Limits) -> Vec<&'i [String]> {
     parts
 }
 
-/// The body without what asks for a stream: a batch has none.
+/// Returns the body without the members that request a stream: a batch has none.
 fn batched(request: &Request) -> Value {
     let mut body = request.value();
     if let Some(members) = body.as_object_mut() {
@@ -125,7 +125,7 @@ fn batched(request: &Request) -> Value {
     body
 }
 
-/// The agent and the context, as an id that both services take.
+/// Returns an id made from the agent and the context that both services accept.
 fn id(request: &Request) -> String {
     let name = request.path("");
     let name = name.trim_end_matches('.');

@@ -1,4 +1,4 @@
-//! A shell command that sends a request.
+//! Writes a shell command that sends a request.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use crate::provider::{Header, HeaderValue, RequestLine};
 use crate::repo::SecretRef;
 use crate::text::Text;
 
-/// A shell command that sends the body, from any folder; keys are read from where the instance
-/// says, never written.
+/// Returns a shell command that sends the body from any folder. It reads keys from the place that
+/// the instance names, and contains none.
 pub fn curl(line: &RequestLine, body: &str, root: &Path) -> Text {
     let mut command = format!("curl -sS -X {} {}", line.method, single_quoted(&line.url));
     for Header { name, value } in &line.headers {
@@ -27,12 +27,12 @@ pub fn curl(line: &RequestLine, body: &str, root: &Path) -> Text {
     command.push_str(&format!(
         " \\\n  --data-binary @- <<'REQC_BODY'\n{body}REQC_BODY\n"
     ));
-    // Everything in it is quoted so that it can be seen: nothing changes here.
+    // Everything in it is quoted and printable, so nothing changes here.
     Text::script(&command)
 }
 
-/// The shell expression that stands for a key. Files are found as the runtime finds them: below the
-/// home folder or `root`.
+/// Returns the shell expression for a key. Files are found as in the runtime: below the home folder
+/// or `root`.
 fn shell_expression(key: &SecretRef, root: &Path) -> String {
     match key {
         SecretRef::Env(name) => format!("${{{name}}}"),
@@ -53,7 +53,7 @@ fn shell_expression(key: &SecretRef, root: &Path) -> String {
     }
 }
 
-/// A word of the shell that stands for a text; one that cannot be seen whole is spelt in octal.
+/// Quotes a text as a word of the shell; characters that are not printable are written in octal.
 fn single_quoted(text: &str) -> String {
     if Text::line(text).as_str() == text {
         return format!("'{}'", text.replace('\'', r"'\''"));

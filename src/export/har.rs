@@ -1,13 +1,13 @@
-//! An HTTP archive of requests that were not sent.
+//! Writes an HTTP archive of requests that were not sent.
 
 use serde_json::{Value, json};
 
 use super::Request;
 
-/// The text in place of a time in an archive: nothing was sent.
+/// The placeholder for times in an archive: nothing was sent.
 const NO_TIME: &str = "1970-01-01T00:00:00.000Z";
 
-/// A log with an entry for each request; where keys are there are placeholders.
+/// Returns a log with an entry for each request, and with placeholders for keys.
 pub(super) fn archive(requests: &[Request]) -> Value {
     let version = env!("CARGO_PKG_VERSION");
     json!({"log": {

@@ -1,11 +1,11 @@
-//! Finds out how a text was altered on its way into a body.
+//! Describes the alteration of a text on its way into a body.
 
 use crate::compare::alteration;
 
 /// The message about a text that was encoded twice.
 pub(super) const ENCODED: &str = "it is encoded as JSON once more";
 
-/// Returns how a text was escaped, if one of some texts holds it in another form.
+/// Returns a description if one of some texts contains a text in escaped form.
 pub(super) fn escaped(text: &str, candidates: &[&str]) -> Option<String> {
     let encoded = encoded(text);
     candidates.iter().find_map(|candidate| {
@@ -16,8 +16,8 @@ pub(super) fn escaped(text: &str, candidates: &[&str]) -> Option<String> {
     })
 }
 
-/// Returns how one of some texts was made of a text, if one was: "it is cut off behind 10 of 20
-/// characters".
+/// Returns a description if one of some texts is an altered form of a text, such as "it is cut off
+/// behind 10 of 20 characters".
 pub(super) fn find<'t>(
     text: &str,
     candidates: impl IntoIterator<Item = &'t str>,
@@ -27,7 +27,7 @@ pub(super) fn find<'t>(
         .find_map(|candidate| of(text, candidate))
 }
 
-/// Returns how the arguments of a call were altered.
+/// Describes the alteration of a call's arguments.
 pub(super) fn of_arguments(arguments: &str, found: &str) -> String {
     match escaped(arguments, &[found]).or_else(|| digits(arguments, found)) {
         Some(how) => how,
@@ -35,8 +35,8 @@ pub(super) fn of_arguments(arguments: &str, found: &str) -> String {
     }
 }
 
-/// Returns which number differs, if only digits do: large numbers lose them where something takes
-/// them for fractions.
+/// Returns a description of the first number that differs, if only numbers do: large integers lose
+/// digits when a program converts them to floating point.
 fn digits(arguments: &str, found: &str) -> Option<String> {
     if rest(arguments) != rest(found) {
         return None;
@@ -65,7 +65,7 @@ fn words(text: &str) -> Vec<String> {
         .collect::<Vec<_>>()
 }
 
-/// Returns a text as JSON.
+/// Encodes a text as JSON.
 pub(super) fn as_json(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
@@ -98,13 +98,13 @@ fn of(text: &str, candidate: &str) -> Option<String> {
     Some(how)
 }
 
-/// Returns a text as JSON, without the quotes around it.
+/// Encodes a text as JSON, without the quotes around it.
 fn encoded(text: &str) -> String {
     let json = as_json(text);
     json[1..json.len() - 1].to_owned()
 }
 
-/// Returns a text whose HTML entities are read; `None` if there are none.
+/// Decodes the HTML entities in a text; `None` if there are none.
 fn unescaped_html(text: &str) -> Option<String> {
     const ENTITIES: [(&str, &str); 9] = [
         ("&lt;", "<"),
@@ -127,7 +127,7 @@ fn unescaped_html(text: &str) -> Option<String> {
     })
 }
 
-/// Returns after how many characters a text is cut off, if another one is its beginning.
+/// Returns the number of characters that are left of a text, if another text is its beginning.
 fn cut_behind(text: &str, candidate: &str) -> Option<usize> {
     const SHORTEST: usize = 8;
     let head = candidate.trim_end().trim_end_matches(['…', '.']).trim_end();

@@ -1,4 +1,4 @@
-//! Finds the content of a conversation that a body carries.
+//! Finds the content of a conversation in a body.
 
 use foldhash::{HashMap, HashSet};
 use std::cell::{Cell, OnceCell};
@@ -16,11 +16,11 @@ use crate::conversation::{
 use crate::json::Pointer;
 use crate::provider::WireFormat;
 
-/// The content that a body is to carry.
+/// The content that a body should contain.
 pub(crate) struct Expected<'c> {
-    /// The conversation: its task counts for completions, and its files.
+    /// The conversation, for the task of a completion, files and tools.
     pub(crate) conversation: &'c Conversation,
-    /// The history in the form that templates see.
+    /// The history, in the form that templates see.
     pub(crate) history: &'c [Message],
     /// The whole system prompt, if there is one.
     pub(crate) system_prompt: Option<&'c str>,
@@ -28,17 +28,17 @@ pub(crate) struct Expected<'c> {
     pub(crate) offers_tools: bool,
 }
 
-/// The most bytes of a body that are searched for content which is not a value of its own: what is
-/// not looked for counts as there.
+/// The maximum number of bytes of a body that are searched for content which is not a value of its
+/// own. Beyond it, content counts as present.
 const MAX_SEARCH: usize = 256 << 20;
 
-/// The most losses of a kind that are told of one body.
+/// The maximum number of losses of one kind that are reported for one body.
 const MAX_LOSSES: usize = 32;
 
 /// The members of a body, by name.
 pub(crate) type Members<'b> = [(&'b str, &'b Value)];
 
-/// Judges which content a body carries.
+/// Judges the content in a body.
 pub(crate) fn judge(wire: WireFormat, members: &Members<'_>, expected: &Expected<'_>) -> Judged {
     let pieces = pieces_of(wire, &|name| {
         members
@@ -84,7 +84,7 @@ pub(crate) fn judge(wire: WireFormat, members: &Members<'_>, expected: &Expected
     judge.judged
 }
 
-/// A text that somebody said, and where it is in the template data.
+/// A text of the conversation, and its place in the template data.
 struct Said<'c> {
     kind: Kind,
     text: &'c str,
@@ -94,20 +94,20 @@ struct Said<'c> {
 struct Judge<'b, 'c> {
     members: &'b Members<'b>,
     pieces: Vec<Piece<'b>>,
-    /// The pieces that are content which was looked for.
+    /// The pieces that are matched with content.
     taken: Vec<bool>,
-    /// The pieces that are texts of messages, by what they say.
+    /// The pieces that are texts of messages, by text.
     texts: HashMap<String, Vec<usize>>,
     system_prompt: Option<&'c str>,
-    /// All texts of the body, without the system prompt in them: what is there by chance is
-    /// nobody's content.
+    /// All texts in the body, without the system prompt at their beginning: text that occurs in the
+    /// prompt by chance is not content.
     leaves: OnceCell<Leaves<'b>>,
     /// The number of bytes that were searched so far.
     searched: Cell<usize>,
-    /// The call in the body, by the id of the call in the conversation.
+    /// The calls in the body, by the ids of the calls in the conversation.
     calls: HashMap<&'c str, Called>,
     said: Vec<Said<'c>>,
-    /// The pieces that are whole texts, calls or results of messages, with the number of the
+    /// The pieces that are whole texts, calls or results of messages, with the index of the
     /// message.
     order: Vec<(usize, usize, Kind, Pointer)>,
     judged: Judged,
@@ -128,7 +128,7 @@ impl<'b, 'c> Judge<'b, 'c> {
             .push(Loss::new(kind, fate, at.clone(), shown));
     }
 
-    /// Takes the first piece that is free and fits.
+    /// Matches the first unmatched piece that fits.
     fn take(&mut self, fits: impl Fn(&Piece<'b>) -> bool) -> Option<usize> {
         let found =
             (0..self.pieces.len()).find(|at| !self.taken[*at] && fits(&self.pieces[*at]))?;
@@ -136,7 +136,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         Some(found)
     }
 
-    /// Takes the first text of a message that is free, says just that, and fits.
+    /// Matches the first unmatched text of a message that equals a text and fits.
     fn take_text(&mut self, text: &str, fits: impl Fn(Role) -> bool) -> Option<usize> {
         let numbers = self.texts.get(text)?;
         let found = numbers
@@ -154,7 +154,8 @@ impl<'b, 'c> Judge<'b, 'c> {
                 .iter()
                 .for_each(|(_, value)| collect(value, &mut leaves));
             if let Some(prompt) = self.system_prompt {
-                // It begins the text that holds it; short ones are in many a text by chance.
+                // The prompt comes first in the text that contains it. Elsewhere, a short prompt
+                // may occur by chance.
                 leaves = leaves
                     .into_iter()
                     .map(|leaf| leaf.strip_prefix(prompt).unwrap_or(leaf))
@@ -168,7 +169,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         })
     }
 
-    /// Returns whether the texts of the body may be searched once more.
+    /// Returns `true` if the texts of the body may be searched once more.
     fn may_search(&self) -> bool {
         let searched = self.searched.get().saturating_add(self.leaves().bytes);
         self.searched.set(searched);
@@ -186,7 +187,7 @@ impl<'b, 'c> Judge<'b, 'c> {
             || leaves.in_order.iter().any(|leaf| says(leaf, text))
     }
 
-    /// Judges a text that may be anywhere.
+    /// Judges a text that may be anywhere in the body.
     fn anywhere(&mut self, kind: Kind, at: &Pointer, text: &str) {
         if text.trim().is_empty() {
             return;
@@ -197,7 +198,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// Reports a text that is nowhere as it is.
+    /// Reports a text that is not in the body unchanged.
     fn lost_text(&mut self, kind: Kind, at: &Pointer, text: &str) {
         let told = self
             .judged
@@ -211,7 +212,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// Returns how a text was altered, if something in the body was made of it.
+    /// Describes the alteration of a text, if the body contains an altered form.
     fn altered(&self, text: &str) -> Option<String> {
         if let Some(how) = alteration::escaped(text, &self.leaves().in_order) {
             return Some(how);
@@ -225,7 +226,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         alteration::find(text, free)
     }
 
-    /// System prompt, attached files and tools.
+    /// Judges the system prompt, attached files and tools.
     fn surroundings(&mut self, expected: &Expected<'c>) {
         if let Some(prompt) = self.system_prompt {
             let at = Pointer::root().member("system_prompt");
@@ -348,7 +349,7 @@ impl<'b, 'c> Judge<'b, 'c> {
                     );
                 }
             }
-            // Calls are judged before: results refer to them.
+            // Calls were judged earlier, because results refer to them.
             Block::ToolUse { .. } | Block::Stored(_) => {}
             Block::Provider(own) => {
                 self.own_block(&own.data, own.text.as_deref(), &at.member("data"));
@@ -407,7 +408,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         self.hold(Kind::Roles);
     }
 
-    /// Thinking, a signature, or what only the provider can read.
+    /// Judges thinking, a signature, or content that only the provider can read.
     fn thought(&mut self, kind: Kind, also: Option<Kind>, at: &Pointer, text: &str) {
         let told = self.judged.losses.len();
         self.anywhere(kind, at, text);
@@ -416,7 +417,7 @@ impl<'b, 'c> Judge<'b, 'c> {
             .for_each(|loss| loss.also = also);
     }
 
-    /// Returns `true` if a message of a fitting role holds a text among others.
+    /// Returns `true` if a message with a suitable role contains a text among others.
     fn is_part_of_message(&self, text: &str, kind: Kind) -> bool {
         let mut messages = self.pieces.iter().filter(|piece| may_say(piece.role, kind));
         messages.any(|piece| {
@@ -426,8 +427,8 @@ impl<'b, 'c> Judge<'b, 'c> {
         })
     }
 
-    /// The calls of a message. Equal ones come first, so that one that differs takes none of
-    /// theirs.
+    /// Judges the calls of a message. Equal ones come first, so that a call that differs does not
+    /// match one of theirs.
     fn calls_of(&mut self, said: &'c Message, message: usize, at: &Pointer) {
         let mut others = Vec::new();
         for (number, block) in said.blocks.iter().enumerate() {
@@ -472,8 +473,8 @@ impl<'b, 'c> Judge<'b, 'c> {
         self.hold(Kind::ToolArguments);
     }
 
-    /// Judges a call that the body does not hold as it is: it may have other arguments or another
-    /// name there, or are in a text.
+    /// Judges a call that the body does not contain unchanged: it may have other arguments or
+    /// another name, or be part of a text.
     fn other_call(&mut self, said: &OtherCall<'c>, message: usize) {
         let OtherCall {
             id,
@@ -565,8 +566,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// Looks for what a result says beside its text: that the tool failed, and the name of the
-    /// tool.
+    /// Judges the attributes of a result: the error mark and the name of the tool.
     fn marks(&mut self, result: &Outcome<'_>, piece: usize, at: &Pointer) {
         let Piece {
             content: Content::Result(answer),
@@ -593,8 +593,8 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// Looks for the data of an image, a document or a recording: a text of its own, or one after
-    /// the head of a data URL. Returns `true` if the body holds it.
+    /// Judges the data of an image, a document or a recording, which is a text of its own or
+    /// follows the head of a data URL. Returns `true` if the body contains it.
     fn data(&mut self, kind: Kind, at: &Pointer, data: &str) -> bool {
         let leaves = self.leaves();
         let is_held = data.trim().is_empty()
@@ -623,8 +623,8 @@ impl<'b, 'c> Judge<'b, 'c> {
         );
     }
 
-    /// Looks for the media type of some data. Data in base64 needs one; an address does not, but a
-    /// wrong one is not one.
+    /// Judges the media type of some data. Base64 data requires one; an address does not, but it
+    /// must not have a wrong one.
     fn media_type(&mut self, data: &str, media_type: &str, is_needed: bool, at: &Pointer) {
         if !self.may_search() {
             return;
@@ -686,14 +686,15 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// A block in the provider's own form: as a whole, as members of something else, or what stands
-    /// for it in words.
+    /// Judges a block in the provider's own form, which is in the body as a whole, as members of
+    /// another object, or as a text that replaces it.
     fn own_block(&mut self, data: &Value, text: Option<&str>, at: &Pointer) {
         let mut leaves = Vec::new();
         collect_telling(data, &mut leaves);
-        // A spoken answer goes back by its id alone.
+        // A spoken answer is sent back only by its id.
         let spoken = data.pointer("/audio/id").and_then(Value::as_str);
-        // Members of a message are joined with those of other blocks; what has a type is by itself.
+        // Members of a message are merged with those of other blocks; a block with a type stays
+        // whole.
         let is_joined = data.get("type").is_none()
             && !leaves.is_empty()
             && leaves.iter().all(|leaf| self.is_a_leaf(leaf));
@@ -708,7 +709,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// Texts that are there more often than they were said.
+    /// Reports texts that are more often in the body than in the conversation.
     fn duplicates(&mut self) {
         let mut times: HashMap<&str, (usize, usize)> = HashMap::default();
         for (number, said) in self.said.iter().enumerate() {
@@ -730,7 +731,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// Messages that are before earlier ones.
+    /// Reports messages that come before earlier ones.
     fn order(&mut self) {
         self.order.sort_by_key(|(piece, ..)| *piece);
         let mut latest = 0;
@@ -741,7 +742,8 @@ impl<'b, 'c> Judge<'b, 'c> {
                     .text_of_message()
                     .unwrap_or_default()
                     .to_owned();
-                // Where results come before their calls, nothing else is wrong with their ids.
+                // If results come before their calls, that also explains the problems with their
+                // ids.
                 self.judged.losses.retain(|loss| loss.kind != Kind::CallIds);
                 return self.tell(kind, Fate::Reordered, &at, &shown);
             }
@@ -754,7 +756,7 @@ fn blocks(message: usize, at: &Pointer) -> Pointer {
     at.element(message).member("content_blocks")
 }
 
-/// Returns `true` if texts of this kind may be in messages of this role.
+/// Returns `true` if texts of this kind may be in messages with this role.
 fn may_say(role: Role, kind: Kind) -> bool {
     match kind {
         Kind::AssistantText => role == Role::Assistant,
@@ -784,7 +786,7 @@ fn answers(piece: &Piece<'_>, call: Option<usize>) -> bool {
     matches!(&piece.content, Content::Result(answer) if call.is_some() && answer.call == call)
 }
 
-/// Returns `true` if a piece is a result with this content.
+/// Returns `true` if a piece is a result that contains this text.
 fn reports(piece: &Piece<'_>, content: &str) -> bool {
     matches!(&piece.content, Content::Result(answer) if content.trim().is_empty() || says(&answer.text, content))
 }
@@ -796,21 +798,21 @@ fn names_tool(result: &Value, name: &str) -> bool {
         .any(|key| result.get(key).and_then(Value::as_str) == Some(name))
 }
 
-/// A call in the conversation that the body does not hold as it is.
+/// A call in the conversation that the body does not contain unchanged.
 struct OtherCall<'c> {
     id: &'c str,
     name: &'c str,
     input: &'c Value,
-    /// The input as canonical JSON.
+    /// The input, as canonical JSON.
     arguments: String,
     at: Pointer,
 }
 
-/// A call that the body has.
+/// A call in the body.
 struct Called {
-    /// Its number there.
+    /// Its index.
     number: usize,
-    /// The call in the conversation.
+    /// The place of the call in the conversation.
     at: Pointer,
     /// `true` if the body gives it an id.
     has_id: bool,
@@ -823,7 +825,7 @@ struct Leaves<'b> {
     bytes: usize,
 }
 
-/// The result of a call, as a conversation holds it.
+/// The result of a call in a conversation.
 struct Outcome<'c> {
     id: &'c str,
     content: &'c str,
@@ -832,7 +834,7 @@ struct Outcome<'c> {
 }
 
 impl Piece<'_> {
-    /// Returns the text that the piece is or holds.
+    /// Returns the text of the piece, of any kind.
     fn text_of_any(&self) -> Option<&str> {
         match &self.content {
             Content::Text(text) | Content::Gap(_, text) | Content::Thinking(text) => Some(text),
@@ -850,8 +852,8 @@ impl Piece<'_> {
     }
 }
 
-/// Returns `true` if a text holds another one. A short one must be by itself: the letters of "ok"
-/// are in many words.
+/// Returns `true` if a text contains another one. A short one must be a separate word, because the
+/// letters of "ok" occur in many words.
 fn says(whole: &str, text: &str) -> bool {
     const SHORT: usize = 8;
     if text.len() >= SHORT {
@@ -878,7 +880,7 @@ fn collect<'v>(value: &'v Value, leaves: &mut Vec<&'v str>) {
     }
 }
 
-/// Collects the texts in a value that tell it from others: ids, words, data.
+/// Collects the texts in a value that identify it: ids, words, data.
 fn collect_telling<'v>(value: &'v Value, leaves: &mut Vec<&'v str>) {
     const SHORTEST: usize = 4;
     const COMMON: [&str; 4] = ["type", "role", "status", "name"];
@@ -895,7 +897,7 @@ fn collect_telling<'v>(value: &'v Value, leaves: &mut Vec<&'v str>) {
     }
 }
 
-/// Returns `true` if a value has all members of another one, or if something in it has.
+/// Returns `true` if a value, or a value inside it, has all members of another one.
 fn holds(value: &Value, wanted: &Value) -> bool {
     let has_all = match (value, wanted) {
         (Value::Object(members), Value::Object(wanted)) => {
@@ -926,8 +928,8 @@ fn has_id(call: &Value) -> bool {
     ids.into_iter().any(|id| !id.is_empty())
 }
 
-/// Returns the objects that hold some data, alone or after the head of a data URL; of a text that
-/// is not a member, the text.
+/// Returns the objects that contain some data, alone or after the head of a data URL; if a list
+/// contains it directly, the text itself.
 fn holders_of<'v>(value: &'v Value, data: &str) -> Vec<&'v Value> {
     match value {
         Value::Array(elements) => {
@@ -951,18 +953,18 @@ fn holders_of<'v>(value: &'v Value, data: &str) -> Vec<&'v Value> {
     }
 }
 
-/// Returns `true` if data is after the head of a data URL, or as the last part of a path.
+/// Returns `true` if the data follows the head of a data URL, or is the last part of a path.
 fn ends_a_url(text: &str, data: &str) -> bool {
     text.strip_suffix(data)
         .is_some_and(|head| head.ends_with("base64,") || head.ends_with('/'))
 }
 
-/// Returns `true` for a text that is the data, alone or after the head of a data URL.
+/// Returns `true` if a text is the data, alone or after the head of a data URL.
 fn is_data(value: &Value, data: &str) -> bool {
     value.as_str().is_some_and(|text| text.ends_with(data))
 }
 
-/// Returns the media type or the format that an object states, or that is in a data URL.
+/// Returns the media type or format that an object or its data URL states.
 fn stated_type(holder: &Value) -> Option<&str> {
     const NAMES: [&str; 4] = ["mimeType", "mime_type", "media_type", "format"];
     fn of_url(value: &Value) -> Option<&str> {
@@ -983,8 +985,8 @@ fn stated_type(holder: &Value) -> Option<&str> {
     named.or_else(|| members.values().find_map(of_url))
 }
 
-/// Returns `true` if a media type is stated, in full or as the name of a format: `wav` for
-/// `audio/x-wav`, `mp3` for `audio/mpeg`.
+/// Returns `true` if a stated type matches a media type, in full or as the name of a format: `wav`
+/// for `audio/x-wav`, `mp3` for `audio/mpeg`.
 fn is_same_type(stated: &str, media_type: &str) -> bool {
     const OTHER_NAMES: [(&str, &str); 2] = [("mp3", "mpeg"), ("jpg", "jpeg")];
     let Some((_, kind)) = media_type.split_once('/') else {

@@ -1,4 +1,4 @@
-//! The folder of golden files: which files it should hold, and which it does.
+//! Compares a folder of golden files with the expected files.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub struct GoldenFolder {
 }
 
 impl GoldenFolder {
-    /// The folder `golden/` of a repository.
+    /// Returns the folder `golden/` of a repository.
     pub fn of_repository(output: Arc<dyn Output>) -> GoldenFolder {
         GoldenFolder {
             output,
@@ -33,7 +33,7 @@ impl GoldenFolder {
         }
     }
 
-    /// The whole of a folder that somebody named, where anything may lie.
+    /// Returns a folder that the user named, which may contain any other files.
     pub fn named(output: Arc<dyn Output>, shown: impl Into<Arc<str>>) -> GoldenFolder {
         GoldenFolder {
             output,
@@ -43,22 +43,22 @@ impl GoldenFolder {
         }
     }
 
-    /// The folder, as people call it.
+    /// Returns the name of the folder for messages.
     pub fn shown(&self) -> &str {
         &self.shown
     }
 
-    /// A file that findings can point at.
+    /// Adds a file that findings can point at.
     fn source(&self, sources: &mut Sources, path: &str, bytes: &[u8]) -> Span {
         Span::file_start(sources.add(format!("{}{path}", self.shown), SourceText::salvage(bytes)))
     }
 }
 
-/// Compares a folder with what should be there, an agent at a time.
+/// Compares a folder with the expected files, one agent at a time.
 pub(crate) struct Comparer<'t> {
     golden: &'t GoldenFolder,
     manifest: Manifest,
-    /// `true` if every agent takes part, so that what no agent asks for is surplus.
+    /// `true` if every agent takes part, so that all other files are surplus.
     is_all: bool,
 }
 
@@ -89,7 +89,7 @@ impl<'t> Comparer<'t> {
         })
     }
 
-    /// Returns `true` if an agent's whole folder is ours to look at.
+    /// Returns `true` if all files in an agent's folder are checked.
     fn lists_folders(&self) -> bool {
         self.is_all && self.golden.proof == Proof::Names
     }
@@ -113,8 +113,8 @@ impl<'t> Comparer<'t> {
         })
     }
 
-    /// Puts the agents together, in their order; `None` stands for one whose files are left alone.
-    /// `names` are those of all agents there are.
+    /// Combines the results of agents, in order; `None` is an agent whose files are left alone.
+    /// `names` are the names of all agents.
     pub(crate) fn finish<'n>(
         self,
         agents: Vec<Option<AgentFiles>>,
@@ -152,64 +152,65 @@ impl<'t> Comparer<'t> {
     }
 }
 
-/// A folder compared with what should be there.
+/// The comparison of a folder with the expected files.
 pub struct Comparison {
     golden: GoldenFolder,
     drifts: Vec<Drift>,
-    /// The paths of files among them that were not written here.
+    /// The paths of unexpected files that reqc did not write.
     foreign: Vec<String>,
-    /// The files written by earlier runs.
+    /// The manifest of earlier runs.
     manifest: Manifest,
-    /// The lines of the manifest for the files that should be there.
+    /// The lines of the manifest for the expected files.
     lines: BTreeMap<String, String>,
-    /// `true` if these are all there are: every agent took part and could be compiled.
+    /// `true` if the comparison is complete: every agent took part and could be compiled.
     is_all: bool,
-    /// Fingerprints of the bundled files that these are made from.
+    /// The fingerprints of the bundled files that the bodies depend on.
     bundled: BTreeMap<String, String>,
 }
 
 impl Comparison {
-    /// The files that differ.
+    /// Returns the files that differ.
     pub fn drifts(&self) -> &[Drift] {
         &self.drifts
     }
 
-    /// The bundled files that have changed since golden files were written from them:
-    /// another version of reqc did that.
+    /// Returns the bundled files that have changed since the golden files were written, by another
+    /// version of reqc.
     pub fn altered_bundled(&self) -> Vec<String> {
         self.manifest.altered(&self.bundled)
     }
 
-    /// Says which bundled files bodies are made from, with [`fingerprint`](super::fingerprint)s.
+    /// Sets the bundled files that the bodies depend on, with [`fingerprint`](super::fingerprint)s.
     #[must_use]
     pub(crate) fn made_from(self, bundled: BTreeMap<String, String>) -> Comparison {
         Comparison { bundled, ..self }
     }
 
-    /// Leaves out files that differ, so that they stay as they are.
+    /// Keeps only some differences; the other files stay as they are.
     pub fn keep(&mut self, is_kept: impl Fn(&Drift) -> bool) {
         let before = self.drifts.len();
         self.drifts.retain(is_kept);
         self.is_all &= self.drifts.len() == before;
     }
 
-    /// Refuses to replace files that were not written here.
+    /// Checks that no file would be replaced that reqc did not write.
     ///
     /// # Errors
     ///
-    /// A phrase that names the first of them.
+    /// Returns a phrase that names the first such file.
     pub fn check(&self) -> Result<(), AccessError> {
         self.manifest
             .check(&self.drifts)
             .map_err(|why| format!("{}: {why}", self.golden.shown).into())
     }
 
-    /// Makes what is there what should be there. The manifest lists a file before it is there and
-    /// until it is gone.
+    /// Writes and removes files so that the folder matches the expected files. The manifest lists a
+    /// file before it exists and until it is removed.
     ///
     /// # Errors
     ///
-    /// As [`Comparison::check`]; or a phrase that names the file that cannot be written.
+    /// Returns the error of [`Comparison::check`], or a phrase that names the file that cannot be
+    /// written.
     pub fn write(mut self) -> Result<(), AccessError> {
         self.check()?;
         let GoldenFolder {
@@ -229,7 +230,7 @@ impl Comparison {
             })
     }
 
-    /// One finding for all files that were not written here, if there are any.
+    /// Returns one finding for all files that reqc did not write, if there are any.
     pub(crate) fn foreign_finding(&self, sources: &mut Sources) -> Option<Diagnostic> {
         let first = self.foreign.first()?;
         let others = match self.foreign.len() {
@@ -244,7 +245,7 @@ impl Comparison {
         Some(finding.help("it is left alone: delete it if it is the body of a context that was removed, else move it"))
     }
 
-    /// One finding for all files that differ, if any do.
+    /// Returns one finding for all files that differ, if there are any.
     pub(crate) fn drift_finding(&self, sources: &mut Sources) -> Option<Diagnostic> {
         let first = self.drifts.first()?;
         let count =

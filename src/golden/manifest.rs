@@ -1,12 +1,12 @@
-//! The proof that files were written by reqc, so that it may replace or remove them.
+//! The proof that reqc wrote some files, so that it may replace or remove them.
 //!
-//! A manifest lies beside the files and is made of sorted lines. In `golden/`, which is committed
-//! and merged, it lists the names of bodies, one per context: it changes when a context does, and
-//! two branches seldom touch the same line. Fingerprints of the bundled files that bodies were made
-//! from follow: they tell what another version of reqc changed. In a folder that somebody named,
-//! where anything may lie, it lists each file with a fingerprint of its bytes: nobody can claim a
-//! file there without knowing what it holds. Who knows it can: so a file must also have the form of
-//! those that are written here, and lie beside the request line of an agent of its folder's name.
+//! A manifest is a file of sorted lines beside the golden files. In `golden/`, which is committed
+//! and merged, it lists the names of bodies, one per context: it only changes when a context does,
+//! and two branches seldom touch the same line. Fingerprints of the bundled files that the bodies
+//! depend on follow; they show changes by another version of reqc. In a folder that the user named,
+//! which may contain any other files, it lists each file with a fingerprint of its bytes, so nobody
+//! can claim a file without knowing its content. As the content may be known, a file must also have
+//! the form that reqc writes, and be beside the request line of an agent with its folder's name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use std::sync::Arc;
 use super::{Drift, GoldenFile, REQUEST, has_our_form, has_our_request};
 use crate::world::{AccessError, Output, join};
 
-/// The file's name, in the folder of golden files.
+/// The name of the manifest in the folder of golden files.
 pub const MANIFEST: &str = ".reqc-manifest";
 
 const HEADER: &str = "# What `reqc compile` wrote here. It removes nothing else.";
 
-/// The proof of a manifest about files.
+/// The kind of proof in a manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
-    /// Names of bodies, for `golden/`: the folder belongs to reqc.
+    /// The names of bodies, for `golden/`: the folder belongs to reqc.
     Names,
-    /// Every file's path and a fingerprint of its bytes, for a folder that somebody named.
+    /// The path of each file with a fingerprint of its bytes, for a folder that the user named.
     Contents,
 }
 
@@ -37,7 +37,7 @@ pub(super) enum Lines {
 }
 
 impl Lines {
-    /// Adds them to those of other agents.
+    /// Adds them to the lines of other agents.
     pub(super) fn add_to(self, all: &mut BTreeMap<String, String>) {
         match self {
             Lines::Prints(lines) => all.extend(lines),
@@ -52,25 +52,25 @@ impl Lines {
     }
 }
 
-/// The files that were written to a folder.
+/// The record of the files that reqc wrote to a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     proof: Proof,
-    /// A name, or a path, and the fingerprint; `""` for a name.
+    /// The names or paths, with their fingerprints; `""` for a name.
     lines: BTreeMap<String, String>,
-    /// The bundled files that bodies in `golden/` were made from, and their fingerprints.
+    /// The bundled files that the bodies in `golden/` depend on, with their fingerprints.
     bundled: BTreeMap<String, String>,
-    /// The file's text.
+    /// The text of the manifest on disk.
     text: Option<String>,
 }
 
 impl Manifest {
-    /// The manifest of a folder. In a folder of golden files that older versions wrote there is
-    /// none: then the names of `contexts` count.
+    /// Reads the manifest of a folder. Older versions wrote no manifest to `golden/`: then the
+    /// names of `contexts` apply.
     ///
     /// # Errors
     ///
-    /// A phrase, if it is there and cannot be read.
+    /// Returns a phrase if an existing manifest cannot be read.
     pub fn read<'c>(
         output: &dyn Output,
         folder: &str,
@@ -100,13 +100,12 @@ impl Manifest {
         })
     }
 
-    /// Returns how files are proved to have been written here.
+    /// Returns the kind of proof.
     pub fn proof(&self) -> Proof {
         self.proof
     }
 
-    /// Returns `true` if a path of the form `<slug>/<name>.json` may have been written here, judged
-    /// by its name.
+    /// Returns `true` if reqc may have written a file `<slug>/<name>.json`, judged by its name.
     pub(super) fn names_file(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or_default();
         name == REQUEST
@@ -115,11 +114,11 @@ impl Manifest {
                 .is_some_and(|name| self.lines.contains_key(name))
     }
 
-    /// The files that were written here, still hold what was written, and are not `expected`.
+    /// Returns the files that reqc wrote, that are unchanged since, and that are not `expected`.
     ///
     /// # Errors
     ///
-    /// A phrase, if a file cannot be read.
+    /// Returns a phrase if a file cannot be read.
     pub fn unasked(
         &self,
         output: &dyn Output,
@@ -154,11 +153,11 @@ impl Manifest {
         Ok(drifts)
     }
 
-    /// Refuses to replace files that were not written here.
+    /// Checks that no file would be replaced that reqc did not write.
     ///
     /// # Errors
     ///
-    /// A phrase that names the first of them.
+    /// Returns a phrase that names the first such file.
     pub fn check(&self, drifts: &[Drift]) -> Result<(), AccessError> {
         match drifts
             .iter()
@@ -181,7 +180,7 @@ impl Manifest {
         }
     }
 
-    /// Returns `true` if a file is listed, holds what is listed, and that can be ours.
+    /// Returns `true` if a file is listed, is unchanged, and has the form that reqc writes.
     fn wrote(&self, path: &str, bytes: &[u8]) -> bool {
         self.lines
             .get(path)
@@ -189,7 +188,7 @@ impl Manifest {
             && has_our_form(path, bytes)
     }
 
-    /// Returns what a manifest lists of the files of one agent.
+    /// Returns the lines of a manifest for the files of one agent.
     pub(super) fn lines(proof: Proof, files: &[GoldenFile]) -> Lines {
         match proof {
             Proof::Names => Lines::Names(
@@ -207,8 +206,8 @@ impl Manifest {
         }
     }
 
-    /// The bundled files that have changed since bodies were made from them. `now` are
-    /// their fingerprints.
+    /// Returns the bundled files that have changed since the bodies were made. `now` holds their
+    /// current fingerprints.
     pub(super) fn altered(&self, now: &BTreeMap<String, String>) -> Vec<String> {
         let altered = self
             .bundled
@@ -217,8 +216,8 @@ impl Manifest {
         altered.map(|(path, _)| path.clone()).collect()
     }
 
-    /// Notes which bundled files bodies are made from. If some bodies stay as they are, so does
-    /// what is known of their files.
+    /// Records the bundled files that the bodies depend on. If some bodies are not rewritten
+    /// (`is_all` is `false`), known fingerprints stay.
     pub(super) fn note_bundled(&mut self, now: &BTreeMap<String, String>, is_all: bool) {
         if self.proof == Proof::Contents {
             return;
@@ -233,11 +232,11 @@ impl Manifest {
         }
     }
 
-    /// Adds lines to what is there already, and writes them if they are not there.
+    /// Adds lines to the manifest, and writes it if anything changed.
     ///
     /// # Errors
     ///
-    /// A phrase, if it cannot be written.
+    /// Returns a phrase if it cannot be written.
     pub fn extend(
         &mut self,
         output: &dyn Output,
@@ -248,11 +247,11 @@ impl Manifest {
         self.write(output, folder)
     }
 
-    /// Keeps only what a condition says, and writes that.
+    /// Keeps only the lines that a condition accepts, and writes the manifest.
     ///
     /// # Errors
     ///
-    /// A phrase, if it cannot be written.
+    /// Returns a phrase if it cannot be written.
     pub fn retain(
         &mut self,
         output: &dyn Output,
@@ -263,7 +262,7 @@ impl Manifest {
         self.write(output, folder)
     }
 
-    /// Nothing is written where nothing was and nothing is to be.
+    /// Writes the manifest if it has changed; an empty one is not created.
     fn write(&mut self, output: &dyn Output, folder: &str) -> Result<(), AccessError> {
         let lines = self
             .lines
@@ -279,7 +278,7 @@ impl Manifest {
     }
 }
 
-/// One line; `None` for the header and whatever a merge left behind.
+/// Parses a line; `None` for the header and for remains of a merge.
 fn parse(proof: Proof, line: &str) -> Option<(String, String)> {
     match proof {
         Proof::Names => is_name(line).then(|| (line.to_owned(), String::new())),
@@ -301,7 +300,7 @@ fn is_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
-/// A line about a bundled file.
+/// Parses a line about a bundled file.
 fn bundled_line(line: &str) -> Option<(String, String)> {
     let (print, path) = line.split_once(' ')?;
     let is_ours = path.starts_with("bundled:")
@@ -310,8 +309,8 @@ fn bundled_line(line: &str) -> Option<(String, String)> {
     is_ours.then(|| (path.to_owned(), print.to_owned()))
 }
 
-/// 64 bits of FNV-1a (<http://www.isthe.com/chongo/tech/comp/fnv/>): it tells files apart whose
-/// bytes are not known to whoever writes a manifest, and hides nothing.
+/// Returns 64 bits of FNV-1a (<http://www.isthe.com/chongo/tech/comp/fnv/>), which distinguish
+/// files whose bytes the author of a manifest does not know. They keep nothing secret.
 pub fn fingerprint(bytes: &[u8]) -> String {
     format!(
         "{:016x}",

@@ -1,4 +1,4 @@
-//! Documents and recordings, in the forms of all formats.
+//! Reads documents and recordings in the forms of all formats.
 
 use serde_json::Value;
 
@@ -6,12 +6,12 @@ use super::lost::Lost;
 use super::media;
 use crate::conversation::{Audio, Block, Document, DocumentSource};
 
-/// Where Gemini keeps files; an id alone means one of these.
+/// The address of Gemini's files; an id without an address refers to one of them.
 const GEMINI_FILES: &str = "https://generativelanguage.googleapis.com/v1beta/files/";
 
 const PDF: &str = "application/pdf";
 
-/// The document or recording of a part; `None` for anything else, and for one without data.
+/// Returns the document or recording of a part; `None` for anything else, and for one without data.
 pub(super) fn block(part: &Value) -> Option<Block> {
     let block = match text(part, "/type") {
         Some("document") => of_anthropic(part)?,
@@ -32,7 +32,7 @@ pub(super) fn block(part: &Value) -> Option<Block> {
     (!data.trim().is_empty()).then_some(block)
 }
 
-/// Reports the members of a document or recording that a context does not hold.
+/// Reports the members of a document or recording that a context does not contain.
 pub(super) fn rest<'b>(part: &'b Value, block: &Block, lost: &mut Lost<'b>) {
     const READ: [&str; 15] = [
         "type",
@@ -129,8 +129,8 @@ fn of_anthropic(part: &Value) -> Option<Block> {
     Some(Block::Document(document))
 }
 
-/// A file of `OpenAI` and those who speak as it does, and of Mistral: data in a URL, an address, or
-/// an id.
+/// Reads a file in the form of `OpenAI`, compatible servers and Mistral: data in a URL, an address,
+/// or an id.
 fn of_file(file: &Value) -> Option<Block> {
     let title = text(file, "/filename");
     let document = match text(file, "/file_data").or_else(|| text(file, "/file_url")) {
@@ -151,8 +151,8 @@ fn of_file(file: &Value) -> Option<Block> {
     Some(Block::Document(document))
 }
 
-/// Data in a URL, or an address: what kind of document is there the name says, else it is taken for
-/// a PDF.
+/// Reads data in a URL, or an address, whose file name shows the kind of document; without one it
+/// is assumed to be a PDF.
 fn of_url(url: &str, title: Option<&str>) -> Document {
     match media::data_of(url) {
         Some((kind, data)) => document(DocumentSource::Base64, data, kind, title),
@@ -181,7 +181,8 @@ fn by_name(name: &str) -> &'static str {
     }
 }
 
-/// A recording: an object that names the format, or the data alone, whose beginning does.
+/// Reads a recording: an object that names the format, or the data alone, whose first bytes show
+/// the format.
 fn recording(value: &Value) -> Option<Block> {
     let (data, kind) = match value {
         Value::String(text) => match media::data_of(text) {
@@ -212,7 +213,7 @@ fn of_format(format: &str) -> String {
     }
 }
 
-/// Data in place, or a file. Video is neither a document nor a recording.
+/// Reads inline data or a file of Gemini. Video is neither a document nor a recording.
 fn of_gemini(part: &Value) -> Option<Block> {
     let member =
         |value: &Value, names| either(value, names).and_then(|it| it.as_str().map(str::to_owned));

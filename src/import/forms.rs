@@ -1,4 +1,4 @@
-//! The forms in which bodies hold prompts, thinking, media and tools, for others who read bodies.
+//! The forms of prompts, thinking, media and tools in bodies, for other modules that read bodies.
 
 use serde_json::{Map, Value};
 
@@ -24,7 +24,7 @@ pub(crate) fn document(part: &Value) -> Option<Block> {
     documents::block(part)
 }
 
-/// Returns the reasoning of a part; `None` if it only names what the server keeps.
+/// Returns the reasoning of a part; `None` if it only refers to content stored on the server.
 pub(crate) fn thinking(part: &Value) -> Option<Block> {
     thinking::block(part)
 }
@@ -39,7 +39,7 @@ pub(crate) fn signature(part: &Value) -> Option<&str> {
     thinking::signature(part)
 }
 
-/// Returns the schema of a function's arguments; a function without one takes none.
+/// Returns the schema of a function's arguments; a function without a schema has no arguments.
 pub(crate) fn schema(function: &Value) -> Map<String, Value> {
     tools::schema(function)
 }

@@ -1,4 +1,4 @@
-//! The history: turns of a body as messages.
+//! Reads the history: converts the turns of a body to messages.
 
 use serde_json::{Map, Value};
 
@@ -12,13 +12,13 @@ use crate::conversation::{Block, Image, ItemKind, Message, Role};
 use crate::json;
 use crate::provider::{TurnForm, WireFormat};
 
-/// Messages, and the value of the body that each begins with.
+/// Messages, and the first value in the body of each.
 pub(super) struct Messages<'b> {
     pub(super) messages: Vec<Message>,
     pub(super) values: Vec<&'b Value>,
 }
 
-/// Reads turns after the system prompt.
+/// Reads the turns after the system prompt.
 pub(super) fn read<'b>(wire: WireFormat, turns: &[Entry<'b>], lost: &mut Lost<'b>) -> Messages<'b> {
     let said = Messages {
         messages: Vec::new(),
@@ -37,7 +37,7 @@ pub(super) fn read<'b>(wire: WireFormat, turns: &[Entry<'b>], lost: &mut Lost<'b
     reader.said
 }
 
-/// The one question of a body that has no history: text and images.
+/// Reads the question of a body without a history: text and images.
 pub(super) fn question<'b>(body: &'b Value, lost: &mut Lost<'b>) -> Option<Message> {
     let mut blocks: Vec<Block> = body
         .get("prompt")
@@ -175,7 +175,7 @@ impl<'b> Reader<'b, '_> {
             self.part(role, turn, part, &mut blocks);
         }
         blocks.extend(own);
-        // Items of Responses are read as parts.
+        // An item of Responses is both a turn and its only part.
         if turn
             .parts
             .iter()
@@ -189,7 +189,7 @@ impl<'b> Reader<'b, '_> {
         blocks
     }
 
-    /// A part, item or message in the provider's own form, if requests have a place for it.
+    /// Returns a part, item or message in the provider's own form, if requests have a place for it.
     fn own(&mut self, value: &'b Value) -> Option<Block> {
         self.provider.block(value, self.lost)
     }
@@ -203,7 +203,7 @@ impl<'b> Reader<'b, '_> {
         self.wire.facts().turns
     }
 
-    /// The members of a message that are read.
+    /// Returns the members of a message that are read.
     fn of_message(&self, turn: &Entry<'b>) -> Vec<&'static str> {
         match (self.turns(), turn.role) {
             (TurnForm::Contents, _) => vec!["role", "parts"],
@@ -230,7 +230,7 @@ impl<'b> Reader<'b, '_> {
         }
     }
 
-    /// A part of a kind that all formats have.
+    /// Reads a part of a kind that all formats have.
     fn common_part(
         &mut self,
         role: Role,
@@ -252,7 +252,7 @@ impl<'b> Reader<'b, '_> {
                 }
             },
             (Kind::Result(outcome), Role::User) => blocks.push(self.result(part.value, &outcome)),
-            // Beside the content, and read before it.
+            // It is beside the content, and was already read.
             (Kind::Thinking, Role::Assistant) if part.value.is_string() => {}
             (Kind::Thinking, Role::Assistant) => self.thinking(part.value, blocks),
             (Kind::Media, Role::User) => match self.media(part.value) {
@@ -273,7 +273,7 @@ impl<'b> Reader<'b, '_> {
         }
     }
 
-    /// A part of a kind that this provider alone has; where there is no place for one it is lost.
+    /// Reads a part of a kind that only this provider has; without a place for it, it is lost.
     fn own_part(
         &mut self,
         role: Role,
@@ -303,7 +303,7 @@ impl<'b> Reader<'b, '_> {
         );
     }
 
-    /// An image, a document or a recording.
+    /// Reads an image, a document or a recording.
     fn media(&mut self, value: &'b Value) -> Option<Block> {
         if let Some(image) = media::image(value) {
             self.image_rest(value);
@@ -324,7 +324,7 @@ impl<'b> Reader<'b, '_> {
             "fileData",
             "file_data",
         ];
-        // What is the default need not be said.
+        // A default value need not be kept.
         let detail: &[&str] = if value.get("detail").is_some_and(|detail| detail == "auto") {
             &["detail"]
         } else {
@@ -371,7 +371,7 @@ impl<'b> Reader<'b, '_> {
                 "thoughtSignature",
                 "thought_signature",
             ],
-            // The older form is the function itself.
+            // In the older form, the call is the function itself.
             TurnForm::Messages | TurnForm::None => {
                 &["type", "id", "function", "custom", "name", "arguments"]
             }
@@ -398,7 +398,7 @@ impl<'b> Reader<'b, '_> {
         }
     }
 
-    /// Arguments as an object: in some formats they are a text.
+    /// Returns arguments as an object; in some formats they are text.
     fn arguments(&mut self, arguments: Option<&'b Value>) -> Value {
         let Some(arguments) = arguments else {
             return empty();
@@ -469,7 +469,7 @@ impl<'b> Reader<'b, '_> {
         }
     }
 
-    /// The text and images of a result: a text, or parts.
+    /// Reads the text and images of a result, which is text or a list of parts.
     fn content(&mut self, content: Option<&'b Value>) -> (String, Vec<Image>) {
         let parts = match content {
             Some(Value::String(text)) => return (text.clone(), Vec::new()),
@@ -497,8 +497,8 @@ impl<'b> Reader<'b, '_> {
         (texts.join("\n"), images)
     }
 
-    /// The response of Gemini's functions is an object: the text that it holds, or all of it as
-    /// JSON.
+    /// Reads the response of a Gemini function, which is an object: returns the text in it, or all
+    /// of it as JSON.
     fn response(&mut self, part: &'b Value, function: &'b Value) -> (String, Vec<Image>) {
         self.lost
             .rest(part, &["functionResponse", "function_response"], NO_MEMBER);
@@ -527,8 +527,8 @@ fn empty() -> Value {
     Value::Object(Map::new())
 }
 
-/// Returns what a call of Chat Completions is that is neither a function's nor a custom tool's:
-/// nothing says where its name and arguments are.
+/// Returns the kind of a Chat Completions call that is neither a function call nor a custom tool
+/// call: the places of its name and arguments are unknown.
 fn unknown_call(wire: WireFormat, call: &Value) -> Option<&str> {
     let kind = call.get("type")?.as_str()?;
     let is_read = ["function", "custom", "name"]
@@ -547,7 +547,7 @@ fn unknown_call(wire: WireFormat, call: &Value) -> Option<&str> {
     }
 }
 
-/// Gemini's signature on a call or text is that of the thought before it.
+/// Adds Gemini's signature on a call or text to the thought before it.
 fn signed(value: &Value, blocks: &mut Vec<Block>) {
     let Some(signed) = thinking::signature(value) else {
         return;

@@ -1,4 +1,4 @@
-//! The content of a body that no context holds, and where it is.
+//! The content of a body that no context can contain, with its places.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::Loss;
 use crate::check::Places;
 use crate::json::Pointer;
 
-/// Values that are not in the context as they were, and why.
+/// The values that are not in the context unchanged, and the reasons.
 #[derive(Default)]
 pub(super) struct Lost<'b> {
     told: Vec<(&'b Value, String)>,
@@ -17,8 +17,8 @@ impl<'b> Lost<'b> {
         self.told.push((value, why.into()));
     }
 
-    /// Reports all members of an object that nothing read. `null` says no more than a member
-    /// that is left out.
+    /// Reports all members of an object that were not read. `null` means the same as an absent
+    /// member.
     pub(super) fn rest(&mut self, object: &'b Value, read: &[&str], why: &str) {
         let members = object.as_object().into_iter().flatten();
         let lost =
@@ -26,8 +26,7 @@ impl<'b> Lost<'b> {
         lost.for_each(|(_, value)| self.tell(value, why));
     }
 
-    /// Reports a member that should be a list or a text and is neither: nothing can be read from
-    /// it.
+    /// Reports a member that is neither a list nor text, so that it cannot be read.
     pub(super) fn shape(&mut self, object: &'b Value, names: &[&str]) {
         let members = names.iter().filter_map(|name| object.get(*name));
         let odd =
@@ -35,7 +34,7 @@ impl<'b> Lost<'b> {
         odd.for_each(|value| self.tell(value, "it is neither a list nor a text"));
     }
 
-    /// The losses, with their places.
+    /// Returns the losses with their places.
     pub(super) fn placed(self, body: &Value) -> Vec<Loss> {
         let mut places = Places::default();
         self.told.iter().for_each(|(value, _)| places.want(value));

@@ -1,10 +1,10 @@
-//! Images, in the forms of all formats.
+//! Reads images in the forms of all formats.
 
 use serde_json::Value;
 
 use crate::conversation::Image;
 
-/// The image of a part; `None` for anything else: documents, audio, video, files by id.
+/// Returns the image of a part; `None` for anything else: documents, audio, video, files by id.
 pub(super) fn image(part: &Value) -> Option<Image> {
     match part {
         Value::String(data) => Some(inline(data, None)),
@@ -61,7 +61,7 @@ fn member(value: &Value, camel: &str, snake: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// A URL, or data in one.
+/// Reads a URL, or the data in one.
 fn of_url(url: &str) -> Image {
     match data_of(url) {
         Some((media_type, data)) => inline(data, Some(media_type)),
@@ -69,7 +69,7 @@ fn of_url(url: &str) -> Image {
     }
 }
 
-/// The media type and the base64 of data in a URL.
+/// Returns the media type and the Base64 of data in a URL.
 pub(super) fn data_of(url: &str) -> Option<(&str, &str)> {
     url.strip_prefix("data:")?.split_once(";base64,")
 }
@@ -83,8 +83,8 @@ fn inline(data: &str, media_type: Option<&str>) -> Image {
     }
 }
 
-/// An image that nobody has looked at: if nothing says its kind, the name in the URL does, else it
-/// is taken for a JPEG.
+/// Returns an image at an address. Without a media type, the name in the URL decides; otherwise it
+/// is assumed to be a JPEG.
 fn at_url(url: &str, media_type: Option<&str>) -> Image {
     let path = url
         .split(['?', '#'])
@@ -104,8 +104,8 @@ fn at_url(url: &str, media_type: Option<&str>) -> Image {
     }
 }
 
-/// The first bytes of each kind as base64 (WHATWG MIME Sniffing, 6.1), and how much of an image's
-/// beginning names its kind.
+/// The first bytes of each kind in Base64 (WHATWG MIME Sniffing, 6.1), and the number of characters
+/// that identify it.
 const KINDS: [(&str, usize, &str); 4] = [
     ("iVBORw0KGgo", 12, "image/png"),
     ("/9j/", 4, "image/jpeg"),
@@ -120,7 +120,8 @@ fn kind(data: &str) -> Option<&'static str> {
         .map(|(.., kind)| kind)
 }
 
-/// Returns how many letters of base64 tell the kind of an image; none if its kind is not known.
+/// Returns the number of Base64 characters that identify the kind of an image; 0 if the kind is
+/// unknown.
 pub(super) fn length_of_kind(data: &str) -> usize {
     KINDS
         .into_iter()

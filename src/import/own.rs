@@ -1,4 +1,4 @@
-//! Content that only the provider understands: parts, items and members that go back to it
+//! Content that only the provider understands: parts, items and members that are sent back to it
 //! unchanged.
 
 use std::sync::Arc;
@@ -12,14 +12,15 @@ use crate::conversation::log::{MAX_INPUT_DEPTH, depth};
 use crate::conversation::{Block, ProviderBlock, ProviderBlockKind, Role};
 use crate::provider::{ClientApi, OwnPlace, TurnForm, WireFormat};
 
-/// The provider that a history is from.
+/// The provider that a history comes from.
 pub(super) struct Provider {
     wire: WireFormat,
     origin: Arc<str>,
 }
 
 impl Provider {
-    /// The one whose wire format it is; `OpenRouter` is known by members of its own.
+    /// Returns the owner of the wire format, or `OpenRouter` if it is recognised by its own
+    /// members.
     pub(super) fn of(wire: WireFormat, turns: &[Entry<'_>]) -> Provider {
         let is_router = |turn: &Entry<'_>| {
             let images = turn.role == Speaker::Assistant && turn.value.get("images").is_some();
@@ -37,8 +38,8 @@ impl Provider {
         }
     }
 
-    /// Returns who speaks. Items of Responses that are not messages say it by their kind: the host
-    /// says results, the model all others.
+    /// Returns the speaker. For items of Responses that are not messages, the kind decides: results
+    /// come from the host, all others from the model.
     pub(super) fn speaker(&self, turn: &Entry<'_>) -> Speaker {
         let is_item = turn
             .parts
@@ -64,12 +65,12 @@ impl Provider {
         self.wire.own_blocks().of(data)
     }
 
-    /// Returns `true` if a part is in the provider's own form, though it is of a kind that all
-    /// have.
+    /// Returns `true` if a part is in the provider's own form although its kind is common to all
+    /// formats.
     pub(super) fn is_own(&self, role: Role, part: &Part<'_>) -> bool {
         match (self.turns(), part.kind) {
             (TurnForm::Blocks, Kind::Text(_)) => has(part.value, "citations"),
-            // The signature of a call that stands before it.
+            // It carries the signature of a call before it.
             (TurnForm::Contents, Kind::Text("")) => {
                 role == Role::Assistant && thinking::signature(part.value).is_some()
             }
@@ -91,8 +92,8 @@ impl Provider {
         }
     }
 
-    /// Returns `true` if parts of any kind are in the messages of this role: elsewhere there is a
-    /// place for items or members alone.
+    /// Returns `true` if the provider allows its own parts in messages with this role; elsewhere
+    /// only items or members are allowed.
     pub(super) fn takes_parts(&self, role: Role, turn: &Entry<'_>, part: &Part<'_>) -> bool {
         match self.wire.facts().own_place {
             OwnPlace::Parts => true,
@@ -102,8 +103,8 @@ impl Provider {
         }
     }
 
-    /// A part or item as it came; `None` if requests have no place for it, or it is nested too
-    /// deeply.
+    /// Returns a part or item unchanged; `None` if requests have no place for it, or if it is
+    /// nested too deeply.
     pub(super) fn block<'b>(&self, value: &'b Value, lost: &mut Lost<'b>) -> Option<Block> {
         let mut data = value.clone();
         for (name, why) in self.not_sent(value) {
@@ -115,7 +116,7 @@ impl Provider {
         self.holding(data)
     }
 
-    /// The members of a part or item that do not go back with it.
+    /// Returns the members of a part or item that are not sent back with it.
     fn not_sent(&self, value: &Value) -> Vec<(&'static str, &'static str)> {
         const TIED: [&str; 3] = ["message", "web_search_call", "custom_tool_call"];
         match self.turns() {
@@ -146,7 +147,7 @@ impl Provider {
         })
     }
 
-    /// Members of an assistant's message that are the provider's own, by name.
+    /// Returns the members of an assistant message that are the provider's own, by name.
     pub(super) fn members<'b>(&self, message: &'b Value) -> Vec<(&'b str, Block)> {
         let place = self.wire.facts().own_place;
         let members = message.as_object().into_iter().flatten();
@@ -155,7 +156,8 @@ impl Provider {
             .collect()
     }
 
-    /// Returns `true` if an item is an answer with sources or a phase, which goes back as it came.
+    /// Returns `true` if an item is an answer with sources or a phase, which is sent back
+    /// unchanged.
     pub(super) fn is_own_message(&self, value: &Value) -> bool {
         let is_answer =
             self.turns() == TurnForm::Items && text_of(value, "role") == Some("assistant");
@@ -186,7 +188,7 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// Returns what something says in words: where it does not go, these stand for it.
+/// Returns the content in words, to replace it where it cannot be sent.
 fn words(data: &Value) -> Option<Arc<str>> {
     let said = match text_of(data, "type") {
         Some("message") | None if data.get("content").is_some() => said(&data["content"]),

@@ -1,4 +1,4 @@
-//! Finds the result that answers each call.
+//! Matches results with calls.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -6,14 +6,14 @@ use std::collections::{HashMap, HashSet, VecDeque};
 #[derive(Default)]
 pub(super) struct Pairs {
     made: usize,
-    /// Calls in their order, of each tool and of all.
+    /// The calls in order, for each tool and for all.
     of_tool: HashMap<String, VecDeque<usize>>,
     of_all: VecDeque<usize>,
     answered: HashSet<usize>,
 }
 
 impl Pairs {
-    /// The id of a call.
+    /// Returns the id of a call.
     pub(super) fn called(&mut self, id: Option<&str>, name: &str) -> String {
         if let Some(id) = id.filter(|id| !id.is_empty()) {
             return id.to_owned();
@@ -27,7 +27,7 @@ impl Pairs {
         Pairs::id(self.made)
     }
 
-    /// The id of the call that a result answers; empty if there is none.
+    /// Returns the id of the call that a result answers; empty if there is none.
     pub(super) fn answered(&mut self, id: Option<&str>, name: Option<&str>) -> String {
         if let Some(id) = id.filter(|id| !id.is_empty()) {
             return id.to_owned();

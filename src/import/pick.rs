@@ -1,4 +1,4 @@
-//! The body of a file that is imported.
+//! Finds the body to import in a file.
 
 use std::fmt;
 use std::io::Read;
@@ -9,32 +9,33 @@ use crate::lint::{FoundBody, Input, InputError, Unrecognised, find, recognise};
 use crate::provider::WireFormat;
 use crate::source::SourceText;
 
-/// Which body of a file, counted from 1; the first if nothing is said.
+/// The choice of a body in a file, counted from 1; the first by default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// On a line of JSON Lines.
+    /// The line of JSON Lines.
     pub line: Option<usize>,
-    /// Among all bodies, or those of the line.
+    /// The number among all bodies, or among those of the line.
     pub body: Option<usize>,
 }
 
-/// A body of a file.
+/// A body in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Picked {
     /// The body.
     pub value: serde_json::Value,
     /// Its wire format.
     pub wire: WireFormat,
-    /// The number of bodies that there were to choose from.
+    /// The number of bodies to choose from.
     pub bodies: usize,
 }
 
 /// Finds a body in a file: JSON, JSON Lines, a batch, a log or a HAR file. `wire` is its format, if
-/// somebody said so.
+/// it is known.
 ///
 /// # Errors
 ///
-/// It cannot be read, holds no such body, or the wire format is not certain.
+/// Returns an error if the file cannot be read or has no such body, or if the wire format cannot be
+/// recognised.
 pub fn pick(
     reader: impl Read,
     wire: Option<WireFormat>,
@@ -67,31 +68,31 @@ pub fn pick(
     search.picked()
 }
 
-/// Why no body was picked. Its words continue the sentence after the file's name.
+/// The reason why no body was found. Its message continues a sentence after the file's name.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PickError {
     /// The file cannot be read, or is too large.
     Input(InputError),
-    /// A line was asked for, but the file is one document.
+    /// A line was requested, but the file is one document.
     NoLines,
-    /// The first line that could hold a body is not JSON.
+    /// The first line that might be a body is not JSON.
     Broken {
         /// The line, counted from 1.
         line: usize,
         /// The mistake in words.
         why: String,
     },
-    /// There are bodies, or none, but not the one that was asked for.
+    /// The file does not have the requested body.
     NoSuchBody {
         /// The choice.
         choice: Choice,
-        /// The number of bodies that there are: on the line, if one was asked for.
+        /// The number of bodies, on the line if one was requested.
         bodies: usize,
     },
-    /// The wire format of the body is not certain.
+    /// The wire format of the body cannot be recognised.
     Format(Unrecognised),
-    /// It is a session's log, whose lines are not bodies.
+    /// The file is a session log, whose lines are not bodies.
     Session,
 }
 
@@ -137,7 +138,7 @@ struct Search {
     choice: Choice,
     bodies: usize,
     found: Option<FoundBody>,
-    /// The first line that is not JSON, and why.
+    /// The first line that is not JSON, and the mistake.
     broken: Option<(usize, String)>,
     is_session: bool,
 }
@@ -198,7 +199,7 @@ impl Search {
     }
 }
 
-/// Returns `true` if a document is the first line of a session's log.
+/// Returns `true` if a document is the first line of a session log.
 fn is_session(document: &serde_json::Value) -> bool {
     document.get("kind").is_some_and(|kind| kind == "session")
         && document.get("version").is_some()

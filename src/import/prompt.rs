@@ -1,4 +1,4 @@
-//! The system prompt: what it is made of, as layers.
+//! Reads the system prompt as layers.
 
 use serde_json::Value;
 
@@ -7,13 +7,13 @@ use crate::check::history::{Entry, Kind};
 use crate::conversation::SystemLayer;
 use crate::provider::WireFormat;
 
-/// The members of a body that hold a system prompt.
+/// Returns the members of a body that contain a system prompt.
 pub(super) fn members(wire: WireFormat) -> &'static [&'static str] {
     wire.facts().system
 }
 
-/// The layers: a layer for each text of the member, and for each system message that the history
-/// begins with.
+/// Returns a layer for each text of the member, and for each system message at the start of the
+/// history.
 pub(super) fn layers<'b>(
     body: &'b Value,
     wire: WireFormat,
@@ -25,8 +25,8 @@ pub(super) fn layers<'b>(
         member_texts(member, &mut texts, lost);
     }
     for (index, entry) in leading.iter().enumerate() {
-        // A format that has the prompt beside the history, or a prompt before: then the text was
-        // apart from it.
+        // The text was separate if the format has the prompt outside the history, or if another
+        // prompt precedes it.
         if index > 0 || !members(wire).is_empty() {
             lost.tell(
                 entry.value,
@@ -38,7 +38,7 @@ pub(super) fn layers<'b>(
     named(texts)
 }
 
-/// Layers of these texts, in their order.
+/// Returns layers with these texts, in order.
 pub(super) fn named(texts: Vec<String>) -> Vec<SystemLayer> {
     let is_alone = texts.len() == 1;
     texts
@@ -59,7 +59,7 @@ pub(super) fn named(texts: Vec<String>) -> Vec<SystemLayer> {
         .collect()
 }
 
-/// A text, a list of text blocks (Anthropic), or a content with parts (Gemini).
+/// Reads a text, a list of text blocks (Anthropic), or content with parts (Gemini).
 fn member_texts<'b>(member: &'b Value, texts: &mut Vec<String>, lost: &mut Lost<'b>) {
     match member {
         Value::String(text) => texts.push(text.clone()),
@@ -84,7 +84,7 @@ fn member_texts<'b>(member: &'b Value, texts: &mut Vec<String>, lost: &mut Lost<
     }
 }
 
-/// The text of a system message; `None` if it has none.
+/// Returns the text of a system message; `None` if it has none.
 pub(super) fn text_of<'b>(entry: &Entry<'b>, lost: &mut Lost<'b>) -> Option<String> {
     lost.rest(
         entry.value,

@@ -1,9 +1,9 @@
-//! Texts that say nothing: each character becomes another of its class, so that lengths and
-//! structure stay.
+//! Replaces texts with meaningless ones: each character becomes another of its class, so that
+//! lengths and structure stay the same.
 //!
-//! What stays as it is: roles, names of tools, keys of objects, media types, in schemas what is no
-//! prose, and in a provider's own blocks the words of its format. Ids become `call_1`, `call_2` and
-//! so on, each wherever it is.
+//! Unchanged are roles, tool names, keys of objects, media types, everything in schemas but prose
+//! and data, and the format's own words in a provider's blocks. Ids become `call_1`, `call_2` and
+//! so on, consistently in all places.
 
 mod own;
 mod schema;
@@ -92,7 +92,7 @@ fn document(it: &mut Document) {
     it.title.iter_mut().for_each(shared);
 }
 
-/// A media type without parameters, which may be file names.
+/// Returns a media type without its parameters, which may contain file names.
 fn kind(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or_default().trim()
 }
@@ -101,12 +101,12 @@ fn shared(it: &mut Arc<str>) {
     *it = text(it).into();
 }
 
-/// A text of the same length in bytes.
+/// Returns a text with the same length in bytes.
 fn text(original: &str) -> String {
     original.chars().map(character).collect()
 }
 
-/// A character of the same class and as many bytes.
+/// Returns a character of the same class with the same number of bytes.
 fn character(c: char) -> char {
     match (c, c.len_utf8()) {
         ('a'..='z', _) => 'x',
@@ -119,7 +119,7 @@ fn character(c: char) -> char {
     }
 }
 
-/// Every string and number below a value; keys stay.
+/// Replaces every string and number in a value, but no keys.
 fn value(it: &mut Value) {
     match it {
         Value::String(string) => *string = text(string),
@@ -130,7 +130,7 @@ fn value(it: &mut Value) {
     }
 }
 
-/// A number of as many digits: the first is 1, the others are 0.
+/// Returns a number with the same number of digits: the first is 1, the others are 0.
 fn like(number: &Number) -> Number {
     let mut is_first = true;
     let written = number.to_string();
@@ -157,7 +157,7 @@ fn image(image: &mut Image) {
     image.media_type = kind(&image.media_type).into();
 }
 
-/// A URL of the same scheme, if it is a common one.
+/// Returns a URL with the same scheme, if it is a common one.
 fn url(original: &str) -> String {
     const SCHEMES: [&str; 3] = ["https", "http", "gs"];
     match original
@@ -169,7 +169,7 @@ fn url(original: &str) -> String {
     }
 }
 
-/// Signatures and encrypted thinking are base64 most of the time.
+/// Replaces a signature or encrypted thinking, which is usually Base64.
 fn opaque(original: &str) -> String {
     if original.bytes().all(is_base64) {
         base64(original)
@@ -182,7 +182,7 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
-/// Base64 of as many zeros.
+/// Returns Base64 of zeros, with the same length.
 fn base64(original: &str) -> String {
     original
         .chars()
@@ -196,12 +196,13 @@ fn base64(original: &str) -> String {
         .collect()
 }
 
-/// Ids by the order in which they are met.
+/// The new ids, in order of first occurrence.
 #[derive(Default)]
 struct Ids(HashMap<Arc<str>, Arc<str>>);
 
 impl Ids {
-    /// Another id for one in a provider's own block. A prefix that the provider asks for stays.
+    /// Returns another id for one in a provider's own block, with any prefix that the provider
+    /// requires.
     fn in_own(&mut self, id: &str) -> String {
         const PREFIXES: [&str; 2] = ["srvtoolu_", "mcptoolu_"];
         let prefix = PREFIXES

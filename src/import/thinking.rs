@@ -1,14 +1,14 @@
-//! Reasoning of the model, in the forms of all formats.
+//! Reads the reasoning of the model in the forms of all formats.
 
 use serde_json::Value;
 
 use crate::conversation::Block;
 use crate::provider::ClientApi;
 
-/// The text between the parts of one thought, where formats have several.
+/// The text between the parts of one thought, for formats that split thoughts.
 const BETWEEN: &str = "\n\n";
 
-/// The reasoning of a part: a block, a chunk, an item, or the text itself.
+/// Returns the reasoning of a part, which is a block, a chunk, an item, or text.
 pub(super) fn block(part: &Value) -> Option<Block> {
     match text(part, "type") {
         "redacted_thinking" => Some(Block::RedactedThinking {
@@ -34,7 +34,7 @@ fn text<'v>(part: &'v Value, name: &str) -> &'v str {
     part.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A thought that nothing says the origin of.
+/// Returns a thought of unknown origin.
 pub(super) fn thought(text: &str, signature: &str) -> Block {
     Block::Thinking {
         text: text.into(),
@@ -46,8 +46,8 @@ pub(super) fn thought(text: &str, signature: &str) -> Block {
 /// The names of Gemini's signature on a part.
 pub(super) const SIGNATURE: [&str; 2] = ["thoughtSignature", "thought_signature"];
 
-/// Gemini's signature on a part. The documented placeholder of calls that another model made is not
-/// one.
+/// Returns Gemini's signature on a part. The documented placeholder for calls of other models is
+/// not a signature.
 pub(super) fn signature(part: &Value) -> Option<&str> {
     let signature = SIGNATURE
         .into_iter()
@@ -55,7 +55,7 @@ pub(super) fn signature(part: &Value) -> Option<&str> {
     (signature != "skip_thought_signature_validator").then_some(signature)
 }
 
-/// An item of the Responses API; `None` if it only names what the server keeps.
+/// Reads an item of the Responses API; `None` if it only refers to content stored on the server.
 fn item(item: &Value) -> Option<Block> {
     let said: Vec<String> = ["summary", "content"]
         .into_iter()
@@ -73,7 +73,7 @@ fn item(item: &Value) -> Option<Block> {
     (!text.is_empty() || !signature.is_empty()).then(|| thought(&text, signature))
 }
 
-/// A text, or the texts of parts.
+/// Returns a text, or the joined texts of parts.
 fn words(value: Option<&Value>) -> String {
     match value {
         Some(Value::String(text)) => text.clone(),
@@ -85,8 +85,8 @@ fn words(value: Option<&Value>) -> String {
     }
 }
 
-/// The members beside the content of a message that hold reasoning, as servers of Chat Completions
-/// and Ollama name them.
+/// The members beside the content of a message that contain reasoning, as servers with Chat
+/// Completions and Ollama name them.
 pub(crate) const BESIDE: [&str; 4] = [
     "thinking",
     "reasoning_content",
@@ -94,7 +94,7 @@ pub(crate) const BESIDE: [&str; 4] = [
     "reasoning_details",
 ];
 
-/// The reasoning beside the content of a message. Details say the same as the text beside them, and
+/// Returns the reasoning beside the content of a message. Details contain the text beside them, and
 /// more.
 pub(super) fn beside(message: &Value) -> Vec<Block> {
     if let Some(details) = message.get("reasoning_details").and_then(Value::as_array) {
@@ -109,7 +109,7 @@ pub(super) fn beside(message: &Value) -> Vec<Block> {
         .collect()
 }
 
-/// A detail as `OpenRouter` has it, which takes back only what came from there.
+/// Reads a detail in the form of `OpenRouter`, which only accepts its own details back.
 fn detail(detail: &Value) -> Option<Block> {
     let origin = Some(ClientApi::OpenRouter.name().into());
     match text_of(detail, "type")? {

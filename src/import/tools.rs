@@ -1,4 +1,4 @@
-//! The tools on offer, of all formats.
+//! Reads the tools of all formats.
 
 use serde_json::{Map, Value, json};
 
@@ -21,7 +21,7 @@ pub(super) fn read<'b>(tools: Option<&'b Value>, lost: &mut Lost<'b>) -> Vec<Too
     tools.iter().flat_map(|tool| group(tool, lost)).collect()
 }
 
-/// Gemini declares several tools in one element.
+/// Reads the tools of one element, which may be several at Gemini.
 fn group<'b>(tool: &'b Value, lost: &mut Lost<'b>) -> Vec<Tool> {
     let names = ["functionDeclarations", "function_declarations"];
     match names
@@ -55,7 +55,7 @@ fn one<'b>(tool: &'b Value, lost: &mut Lost<'b>) -> Option<Tool> {
         lost.tell(tool, HOSTED);
         return None;
     };
-    // What is the default need not be said.
+    // A default value need not be kept.
     let strict: &[&str] = if function.get("strict") == Some(&Value::Bool(false)) {
         &["strict"]
     } else {
@@ -82,7 +82,7 @@ fn one<'b>(tool: &'b Value, lost: &mut Lost<'b>) -> Option<Tool> {
     })
 }
 
-/// The schema of the arguments; a tool without one takes none.
+/// Returns the schema of the arguments; a tool without a schema has no arguments.
 pub(super) fn schema(function: &Value) -> Map<String, Value> {
     let written = SCHEMA
         .into_iter()
@@ -98,7 +98,7 @@ pub(super) fn schema(function: &Value) -> Map<String, Value> {
     schema
 }
 
-/// Gemini's own form of schemas writes types in capitals: `OBJECT`.
+/// Converts types to lower case: Gemini's own dialect writes `OBJECT`.
 fn lower_types(value: &mut Value) {
     match value {
         Value::Object(members) => {

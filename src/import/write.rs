@@ -1,4 +1,4 @@
-//! The text of a context file.
+//! Writes the text of a context file.
 
 use serde_json::{Map, Value, json};
 
@@ -7,8 +7,8 @@ use crate::conversation::log::block_json;
 use crate::conversation::{Block, Conversation, Message, Task};
 use crate::text::Text;
 
-/// The file, in which characters that cannot be seen are escapes: the keys in the order of
-/// `docs/contexts.md`, one value in a line.
+/// Returns the text of the file, with invisible characters as escapes, the keys in the order of
+/// `docs/contexts.md`, and one value per line.
 pub(super) fn context(request: &Request<'_>, conversation: &Conversation) -> String {
     let mut members = Map::new();
     let mut set = |key: &str, value: Value| drop(members.insert(key.to_owned(), value));
@@ -56,7 +56,7 @@ pub(super) fn context(request: &Request<'_>, conversation: &Conversation) -> Str
             set("suffix", suffix.as_str().into());
         }
     }
-    // Who reviews the file sees what is in it.
+    // Reviewers of the file must see its whole content.
     Text::json_data(&Value::Object(members)).as_str().to_owned()
 }
 

@@ -1,20 +1,20 @@
-//! The knowledge that a URL gives of the body that is sent to it.
+//! The facts about a body that follow from its URL.
 
 use crate::provider::{Server, UrlParts, WireFormat};
 
-/// Where a body was sent.
+/// The endpoint that a body was sent to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Endpoint {
-    /// The wire format that the path takes.
+    /// The wire format that the path accepts.
     pub wire: WireFormat,
-    /// The host, without a port; empty if the URL is a path alone.
+    /// The host, without a port; empty if the URL is only a path.
     pub host: String,
-    /// The port, if it is not the usual one of the URL's scheme.
+    /// The port, unless it is the default of the URL's scheme.
     pub port: Option<u16>,
     /// The server of the host, if it is a public one.
     pub server: Option<Server>,
-    /// The model, if the path names it.
+    /// The model, if the path contains it.
     pub model: Option<String>,
 }
 
@@ -23,14 +23,14 @@ pub struct Endpoint {
 pub(super) enum Address {
     /// An endpoint of a wire format.
     Known(Endpoint),
-    /// An endpoint that takes something else: embeddings, files, counting.
+    /// An endpoint with other requests: embeddings, files, token counting.
     Other,
-    /// No URL, or one that says nothing.
+    /// No URL, or an unknown one.
     #[default]
     Unknown,
 }
 
-/// How the paths of other endpoints of the same servers end.
+/// The ends of the paths of other endpoints of the same servers.
 const OTHERS: [&str; 19] = [
     "/completions",
     "/embeddings",
@@ -85,8 +85,8 @@ impl Address {
     }
 }
 
-/// Returns the wire format that a server takes at a path. Messages of an assistant's thread are no
-/// requests to a model.
+/// Returns the wire format that a server accepts at a path. Messages of an assistant's thread are
+/// not requests to a model.
 fn wire_of(path: &str, server: Option<Server>) -> Option<WireFormat> {
     let fits = |wire: &WireFormat| {
         let facts = wire.facts();
@@ -99,8 +99,8 @@ fn wire_of(path: &str, server: Option<Server>) -> Option<WireFormat> {
         .filter(|_| !path.contains("/threads/"))
 }
 
-/// The cloud that serves Claude at a path: `publishers/anthropic/models/NAME:rawPredict` is Vertex
-/// AI's, `model/NAME/invoke` Bedrock's, which serves other models in formats of their own.
+/// Returns the cloud that serves Claude at a path: `publishers/anthropic/models/NAME:rawPredict` is
+/// Vertex AI's and `model/NAME/invoke` is Bedrock's, which serves other models in other formats.
 fn cloud_of_claude(host: &str, path: &str) -> Option<Server> {
     let is_vertex = path.contains("/publishers/anthropic/models/")
         && [":rawPredict", ":streamRawPredict"]
@@ -117,7 +117,7 @@ fn cloud_of_claude(host: &str, path: &str) -> Option<Server> {
     is_claude.then_some(Server::Bedrock)
 }
 
-/// The model that a path names: `models/NAME:generateContent` at Google, `model/NAME/invoke` at
+/// Returns the model in a path: `models/NAME:generateContent` at Google, `model/NAME/invoke` at
 /// Amazon, `deployments/NAME/chat/completions` at Azure.
 fn model(path: &str) -> Option<&str> {
     let within = ["/deployments/", "/model/"]

@@ -1,9 +1,9 @@
-//! The demands of batch services on the lines around request bodies: their ids, addresses and
-//! methods, and of a file as a whole.
+//! The requirements of batch services for the lines around request bodies (ids, addresses, methods)
+//! and for a file as a whole.
 //!
-//! Input: an object that may be a line of a batch. Output: an [`Envelope`], what is wrong with it
-//! alone (`line`), and what is wrong with it beside the lines before it ([`Batch`]). Bodies are
-//! judged elsewhere.
+//! Input: an object that may be a line of a batch. Output: an [`Envelope`], its own mistakes
+//! (`line`), and its mistakes in relation to the lines before it ([`Batch`]). Bodies are judged
+//! elsewhere.
 
 pub(crate) mod rules;
 mod file;
@@ -19,12 +19,12 @@ use crate::diag::{Rule, Severity};
 use crate::json::Pointer;
 use crate::provider::{Server, UrlParts, WireFormat, is_openai_model};
 
-/// How a batch service writes a line.
+/// The form of a line at a batch service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// `custom_id`, `method`, `url` and `body`: OpenAI, Azure, and services like them.
+    /// `custom_id`, `method`, `url` and `body`: OpenAI, Azure, and similar services.
     Http,
-    /// `custom_id` and `body`: Mistral, and services like it.
+    /// `custom_id` and `body`: Mistral, and similar services.
     Plain,
     /// `custom_id` and `params`: Anthropic.
     Params,
@@ -34,7 +34,7 @@ pub(crate) enum Form {
     Record,
 }
 
-/// Whose batch service takes a line, as far as the line tells.
+/// The batch service that accepts a line, as far as the line shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Service {
     OpenAi,
@@ -46,30 +46,30 @@ pub(crate) enum Service {
     Unknown,
 }
 
-/// The request that a line holds.
+/// The request in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Held {
     /// An object.
     Object,
     /// Something else.
     Other,
-    /// Nothing.
+    /// It is missing.
     Nothing,
-    /// Its members are beside the id.
+    /// The members of the request are beside the id.
     Beside,
 }
 
-/// A line of a batch, without the body that it holds.
+/// A line of a batch, without its body.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Envelope {
-    /// Where it is in the document.
+    /// The place in the document.
     pub(crate) at: Pointer,
     pub(crate) form: Form,
-    /// `true` if it is a line of a batch whatever the other lines are: a log has methods and
-    /// addresses too.
+    /// `true` if it is a line of a batch whatever the other lines are: logs also have methods and
+    /// addresses.
     pub(crate) is_certain: bool,
     id: Option<Value>,
-    /// A key that is almost that of the id.
+    /// A key that resembles that of the id.
     almost_id: Option<String>,
     method: Option<Value>,
     url: Option<Value>,
@@ -78,21 +78,21 @@ pub(crate) struct Envelope {
     streams: bool,
 }
 
-/// Something wrong with a line of a batch.
+/// A mistake in a line of a batch.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Flaw {
     pub(crate) rule: &'static Rule,
     pub(crate) severity: Severity,
-    /// Where, in the document.
+    /// The place in the document.
     pub(crate) at: Pointer,
-    /// `true` if it mentions the key there.
+    /// `true` if it is about the key there.
     pub(crate) is_about_key: bool,
     pub(crate) message: String,
     pub(crate) help: &'static str,
 }
 
 impl Form {
-    /// The key of a line's id.
+    /// Returns the key of a line's id.
     fn id_key(self) -> &'static str {
         match self {
             Form::Http | Form::Plain | Form::Params => "custom_id",
@@ -101,7 +101,7 @@ impl Form {
         }
     }
 
-    /// The key of a line's request.
+    /// Returns the key of a line's request.
     fn request_key(self) -> &'static str {
         match self {
             Form::Http | Form::Plain => "body",
@@ -111,7 +111,7 @@ impl Form {
         }
     }
 
-    /// Returns the form of an object, `None` if it is not a line of a batch. `is_listed` says that
+    /// Returns the form of an object; `None` if it is not a line of a batch. `is_listed` means that
     /// it is in a list of `requests`.
     fn of(members: &Map<String, Value>, is_listed: bool) -> Option<Form> {
         let has_id = members.contains_key("custom_id");
@@ -137,14 +137,14 @@ impl Form {
     }
 }
 
-/// The members of a log and a line of results that a line of requests has not.
+/// The members of logs and of result lines that request lines do not have.
 const RESULTS: [&str; 4] = ["response", "result", "error", "status"];
 
 fn has_any(members: &Map<String, Value>, names: &[&str]) -> bool {
     names.iter().any(|name| members.contains_key(*name))
 }
 
-/// Returns `true` if an object is a line of Gemini's: a log keeps more beside `request`.
+/// Returns `true` if an object is a line in Gemini's form: logs have more members beside `request`.
 fn is_keyed(members: &Map<String, Value>) -> bool {
     let request = members.get("request").and_then(Value::as_object);
     let is_of_gemini =
@@ -157,7 +157,7 @@ fn is_keyed(members: &Map<String, Value>) -> bool {
 }
 
 impl Envelope {
-    /// Returns an object as a line of a batch, `None` if it is not one.
+    /// Returns an object as a line of a batch; `None` if it is not one.
     pub(super) fn of(
         members: &Map<String, Value>,
         at: &Pointer,
@@ -186,19 +186,18 @@ impl Envelope {
         })
     }
 
-    /// Returns `true` if there is no body in it to be judged: none at all, or one that no wire
-    /// format is known of.
+    /// Returns `true` if it has no body to judge: none at all, or one of an unknown wire format.
     pub(super) fn is_without_body(&self) -> bool {
         self.is_certain && (self.held != Held::Object || self.is_of_bedrock())
     }
 
-    /// Returns `true` if it is a line of Amazon Bedrock's, whose requests differ from those of the
+    /// Returns `true` if it is a line for Amazon Bedrock, whose requests differ from those of the
     /// models' own providers.
     pub(super) fn is_of_bedrock(&self) -> bool {
         self.form == Form::Record
     }
 
-    /// Returns whose service takes it; `named` is the server that somebody named.
+    /// Returns the service that accepts it; `named` is the server that the user named.
     fn service(&self, named: Option<Server>) -> Service {
         let is_openai =
             named == Some(Server::OpenAi) || self.model.as_deref().is_some_and(is_openai_model);
@@ -214,7 +213,7 @@ impl Envelope {
         }
     }
 
-    /// The path of its address.
+    /// Returns the path in its address.
     fn path(&self) -> Option<&str> {
         self.url.as_ref()?.as_str()
     }
@@ -229,7 +228,7 @@ impl Envelope {
 }
 
 impl Form {
-    /// The form of a line whose id is misspelt.
+    /// Returns the form of a line whose id is misspelled.
     fn of_almost(members: &Map<String, Value>) -> Option<Form> {
         ["body", "params"].into_iter().find_map(|name| match name {
             "body" => members.get("body")?.is_object().then_some(Form::Plain),
@@ -238,7 +237,7 @@ impl Form {
     }
 }
 
-/// Returns `true` if a path is one of Azure's: without the version that OpenAI's begin with.
+/// Returns `true` if a path is Azure's: it lacks the version at the start of OpenAI's.
 fn is_azure(path: &str) -> bool {
     [
         "/chat/completions",
@@ -250,7 +249,7 @@ fn is_azure(path: &str) -> bool {
         || UrlParts::of(path).path().starts_with("/openai/")
 }
 
-/// A key that differs from `custom_id` in case, in `_`, `-` and spaces alone.
+/// Returns a key that differs from `custom_id` only in case, `_`, `-` and spaces.
 fn almost_id(members: &Map<String, Value>) -> Option<String> {
     members
         .keys()
@@ -267,8 +266,8 @@ fn is_almost_id(name: &str) -> bool {
     name != "custom_id" && letters.eq("customid".chars())
 }
 
-/// Returns `true` if a line of the form of HTTP has nothing but what a batch has, and an address
-/// that a batch has: a log keeps whole ones.
+/// Returns `true` if a line in the form of HTTP has only the members of a batch and a relative
+/// address, where logs have full URLs; and for every line in Bedrock's form.
 fn is_bare(members: &Map<String, Value>, form: Form) -> bool {
     let is_short = members
         .get("url")

@@ -1,5 +1,5 @@
-//! Finds the request bodies that a document holds: the document itself, the elements of a list,
-//! what batches and logs wrap around a body, the entries of a HAR file.
+//! Finds the request bodies in a document: the document itself, the elements of a list, the
+//! contents of batches and logs, the entries of a HAR file.
 
 use serde_json::{Map, Value};
 
@@ -10,22 +10,22 @@ use super::wrapper::wrapper;
 use crate::json::{self, JsonError, Pointer};
 use crate::provider::{ApiHeaders, WireFormat};
 
-/// A request body, and what is known of it without looking into it.
+/// A request body, and the facts from its surroundings.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct FoundBody {
     /// The body.
     pub value: Value,
-    /// The string that it is written in, as a pointer into the document, if it is: HAR files and
-    /// logs hold bodies as text.
+    /// The string that contains it, as a pointer into the document, if there is one: HAR files and
+    /// logs contain bodies as text.
     pub string: Option<Pointer>,
-    /// Where it is, in that text or in the document.
+    /// The place in that text or in the document.
     pub at: Pointer,
-    /// Where it was sent, if what is around it says so.
+    /// The endpoint that it was sent to, if its surroundings show it.
     pub endpoint: Option<Endpoint>,
-    /// The headers that it was sent with, as far as what is around it says so.
+    /// The headers that it was sent with, as far as its surroundings show them.
     pub headers: ApiHeaders,
-    /// `true` if the model is named elsewhere, as in Mistral's batches.
+    /// `true` if the model is named outside the body, as in Mistral's batches.
     pub has_model_elsewhere: bool,
 }
 
@@ -35,17 +35,17 @@ pub struct FoundBody {
 pub struct Harvest {
     /// The bodies, in order.
     pub bodies: Vec<FoundBody>,
-    /// The number of requests to endpoints of other kinds.
+    /// The number of requests to other kinds of endpoints.
     pub passed_over: usize,
-    /// The strings that hold a body which is not JSON.
+    /// The strings that contain invalid JSON in place of a body.
     pub(crate) broken: Vec<(Pointer, JsonError)>,
-    /// The values that are not bodies, and hold none: the string, and the place.
+    /// The values that are not bodies and contain none, each with its string and its place.
     pub(crate) strangers: Vec<(Option<Pointer>, Pointer)>,
     /// The lines of a batch, in order.
     pub(crate) envelopes: Vec<Envelope>,
 }
 
-/// The bodies of a document. `wire` is the format that all of them have, if somebody said so.
+/// Finds the bodies in a document. `wire` is the format of all of them, if it is known.
 ///
 /// ```
 /// let line = serde_json::json!({"custom_id": "a", "url": "/v1/chat/completions", "body": {"model": "m", "messages": []}});
@@ -65,18 +65,18 @@ pub fn find(document: Value, wire: Option<WireFormat>) -> Harvest {
     finder.harvest
 }
 
-/// The knowledge of where a value is.
+/// The surroundings of a value.
 #[derive(Debug, Clone, Default)]
 struct Here {
     at: Pointer,
     string: Option<Pointer>,
     address: Address,
-    /// `true` if a URL is around it.
+    /// `true` if its surroundings contain a URL.
     has_url: bool,
     headers: ApiHeaders,
     /// `true` if it is a line of a batch.
     is_of_batch: bool,
-    /// `true` if it is an entry of a capture: of those most are not requests to a model.
+    /// `true` if it is an entry of a capture, most of whose entries are not requests to a model.
     is_captured: bool,
     within: Within,
     depth: usize,
@@ -89,7 +89,7 @@ enum Within {
     Nothing,
     /// A list of `requests`.
     Requests,
-    /// Something that is wrapped around it.
+    /// An object that wraps it.
     Wrapper,
 }
 
@@ -103,10 +103,10 @@ impl Here {
     }
 }
 
-/// The number of things that may be wrapped around a body.
+/// The maximum number of wrappers around a body.
 const DEEPEST: usize = 6;
 
-/// The members of batches that hold requests: Anthropic's and Gemini's, and xAI's.
+/// The members of batches that contain requests: Anthropic's and Gemini's, and xAI's.
 const LISTS: [&str; 2] = ["requests", "batch_requests"];
 
 struct Finder {
@@ -173,7 +173,8 @@ impl Finder {
         }
     }
 
-    /// Keeps an object that is a line of a batch; whether it holds no body to be judged.
+    /// Adds an object to the lines of a batch, if it is one; returns `true` if it has no body to
+    /// judge.
     fn is_empty_envelope(&mut self, members: &Map<String, Value>, here: &Here) -> bool {
         if here.within == Within::Wrapper || here.is_captured || here.string.is_some() {
             return false;
@@ -188,7 +189,8 @@ impl Finder {
         is_empty
     }
 
-    /// Returns `true` if a value begins as a body does: of the format that was named, or of any.
+    /// Returns `true` if a value has a characteristic member of the given format or, without one,
+    /// of any format.
     fn is_body(&self, members: &Map<String, Value>) -> bool {
         let formats = self
             .wire
@@ -197,7 +199,7 @@ impl Finder {
             .into_iter()
             .flat_map(begins_with)
             .any(|name| match members.get(*name) {
-                // Logs keep what went in under this name.
+                // Logs use this name for the input of a call.
                 Some(Value::Object(_)) => *name != "input",
                 value => value.is_some(),
             })
@@ -217,7 +219,7 @@ impl Finder {
         }
     }
 
-    /// A body that is written in a string.
+    /// Reads a body in a string.
     fn text(&mut self, text: &str, here: Here) {
         match json::parse(text) {
             Ok(value @ Value::Object(_)) => {
@@ -241,7 +243,7 @@ impl Finder {
         let endpoint = match here.address {
             Address::Known(endpoint) => Some(endpoint),
             Address::Other => return self.harvest.passed_over += 1,
-            // A request of a browser to somebody's own server says nothing of wire formats.
+            // A browser's request to an unknown server may be for anything.
             Address::Unknown if here.is_captured && self.wire.is_none() => {
                 return self.harvest.passed_over += 1;
             }
@@ -273,7 +275,7 @@ impl Finder {
     }
 }
 
-/// Returns `true` if an object has one of the members that bodies of a wire format begin with.
+/// Returns `true` if an object has a characteristic member of a wire format.
 fn starts(wire: WireFormat, members: &Map<String, Value>) -> bool {
     begins_with(wire)
         .iter()
@@ -288,7 +290,7 @@ fn is_capture(members: &Map<String, Value>) -> bool {
         .is_some_and(Value::is_array)
 }
 
-/// Returns what an object says of the body that it wraps.
+/// Returns the surroundings that an object forms for the body in it.
 fn around(members: &Map<String, Value>, here: &Here) -> Here {
     let url = ["url", "path", "endpoint", "uri"]
         .into_iter()
@@ -297,7 +299,7 @@ fn around(members: &Map<String, Value>, here: &Here) -> Here {
     Here {
         has_url: here.has_url || url.is_some(),
         within: Within::Wrapper,
-        // A line of Anthropic's batches wraps the body as `params`, with its model.
+        // A line of Anthropic's batches wraps the body, with its model, as `params`.
         is_of_batch: here.is_of_batch
             || members.contains_key("custom_id") && members.contains_key("body"),
         address,
@@ -306,8 +308,8 @@ fn around(members: &Map<String, Value>, here: &Here) -> Here {
     }
 }
 
-/// The headers of a request, in the forms of logs: an object of texts or of lists of texts, or a
-/// list of objects with `name` and `value`, as HAR files have it. `None` if they say neither
+/// Returns the headers of a request in the forms of logs: an object of texts or of lists of texts,
+/// or a list of objects with `name` and `value`, as in HAR files. `None` if they contain neither a
 /// version nor beta features.
 fn headers(members: &Map<String, Value>) -> Option<ApiHeaders> {
     let found = ["headers", "request_headers", "requestHeaders"]
@@ -336,7 +338,7 @@ fn headers(members: &Map<String, Value>) -> Option<ApiHeaders> {
     Some(ApiHeaders::read(pairs)).filter(|headers| !headers.is_unknown())
 }
 
-/// The name and the value of a header of a HAR file.
+/// Returns the name and the value of a header in a HAR file.
 fn named_header(header: &Value) -> Option<(&str, &str)> {
     Some((
         header.get("name")?.as_str()?,

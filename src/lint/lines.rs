@@ -1,16 +1,16 @@
-//! A file line by line, or as a whole: JSON Lines may be larger than what is held at a time.
+//! Reads a file line by line or as a whole: a file of JSON Lines may be too large for memory.
 
 use std::io::{BufRead, BufReader, Error, Read};
 
 use crate::world::MAX_FILE_BYTES;
 
-/// The most bytes of one file of JSON Lines.
+/// The maximum size of a file of JSON Lines, in bytes.
 const MOST: u64 = 64 << 30;
 
 /// A line of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// Its one-based number.
+    /// Its number, from 1.
     pub(crate) number: usize,
     /// Its bytes, without the line ending.
     pub(crate) bytes: Vec<u8>,
@@ -24,15 +24,16 @@ pub(crate) enum Input<R> {
     Lines(Lines<R>),
 }
 
-/// Why a file of bodies is not read further. Its words continue the sentence after the file's name.
+/// The reason why reading a file of bodies stops. Its message continues a sentence after the file's
+/// name.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum InputError {
     /// The reader failed.
     Failed(Error),
-    /// A document or a line has more bytes than this.
+    /// A document or a line exceeds this number of bytes.
     Document(u64),
-    /// All lines together have more bytes than this.
+    /// All lines together exceed this number of bytes.
     Lines(u64),
 }
 
@@ -72,13 +73,13 @@ pub(crate) struct Lines<R> {
     reader: BufReader<R>,
     read: u64,
     number: usize,
-    /// Lines that were read to find out what the file is.
+    /// The lines that were read to detect the form of the file.
     ahead: std::collections::VecDeque<Line>,
 }
 
 impl<R: Read> Input<R> {
-    /// Finds out what a file is by its first lines: a document ends with the first line if another
-    /// begins after it.
+    /// Detects the form of a file by its first lines: it consists of lines if the first one is a
+    /// complete document and another follows.
     pub(crate) fn open(reader: R) -> Result<Input<R>, InputError> {
         let mut lines = Lines {
             reader: BufReader::with_capacity(1 << 16, reader),
@@ -111,7 +112,7 @@ impl<R: Read> Input<R> {
     }
 }
 
-/// Returns `true` if two lines that follow each other are documents of their own.
+/// Returns `true` if two consecutive lines are separate documents.
 fn are_lines(first: &[u8], second: &[u8]) -> bool {
     let is_open = first
         .trim_ascii_end()
@@ -120,7 +121,8 @@ fn are_lines(first: &[u8], second: &[u8]) -> bool {
     is_whole(first) || begins(first) && begins(second) && !is_open
 }
 
-/// A first line that is broken: no document goes on with another object where none can be.
+/// Returns `true` if a line begins an object. If two lines do, the first is a broken document,
+/// unless the second can continue it.
 fn begins(line: &[u8]) -> bool {
     line.trim_ascii_start().starts_with(b"{")
 }
@@ -129,22 +131,22 @@ fn is_whole(line: &[u8]) -> bool {
     is_json(line.strip_prefix(BOM).unwrap_or(line))
 }
 
-/// The number of lines of text that are looked at to find a line of a log that holds a document.
+/// The maximum number of text lines that are skipped to find a line of a log with a document.
 const MOST_AHEAD: usize = 200;
 
 /// The content of a line of JSON Lines or of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
-    /// A document, or what was meant as one.
+    /// A document, even if it is broken.
     Document,
-    /// Text, and from an offset on an object of JSON that goes to the line's end:
+    /// Text, followed by a JSON object from this offset to the end of the line:
     /// `2027-01-31 INFO {"model": …}`.
     DocumentFrom(usize),
-    /// Text alone.
+    /// Only text.
     Text,
 }
 
-/// Says what a line holds. What begins as a document is one, broken or not.
+/// Returns the content of a line. A line that begins like a document is one, even if it is broken.
 pub(crate) fn content(line: &str) -> Content {
     let trimmed = line.trim_start_matches(['\u{feff}', ' ', '\t']);
     let inner = trimmed.strip_prefix('[').map(str::trim_start);
@@ -160,7 +162,7 @@ pub(crate) fn content(line: &str) -> Content {
     whole.map_or(Content::Text, Content::DocumentFrom)
 }
 
-/// The number of braces of a line that are tried as the start of a document.
+/// The maximum number of braces in a line that are tried as the start of a document.
 const MOST_STARTS: usize = 16;
 
 fn is_json(bytes: &[u8]) -> bool {
@@ -170,8 +172,8 @@ fn is_json(bytes: &[u8]) -> bool {
 const BOM: &[u8] = "\u{feff}".as_bytes();
 
 impl<R: Read> Lines<R> {
-    /// Returns whether a file begins with lines of text, and one with a document follows. What is
-    /// read for that is kept.
+    /// Returns `true` if a file begins with lines of text, followed by a line with a document.
+    /// Keeps the lines that it reads.
     fn begin_with_text(
         &mut self,
         ahead: &mut Vec<Line>,
@@ -188,14 +190,14 @@ impl<R: Read> Lines<R> {
             match content(&text) {
                 Content::Text => {}
                 Content::DocumentFrom(_) => return Ok(true),
-                // The first line would have told a document.
+                // If the first line were a document, it would have been recognised.
                 Content::Document => return Ok(at > 0 && is_json(text.trim().as_bytes())),
             }
         }
         Ok(false)
     }
 
-    /// The next lines: as many as are worth sharing among threads, but of large ones few.
+    /// Returns the next lines: enough to share among threads, but only a few if they are large.
     pub(crate) fn chunk(&mut self) -> Result<Vec<Line>, InputError> {
         const LINES: usize = 512;
         const BYTES: usize = 4 << 20;
@@ -215,7 +217,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// The next line that is not blank; all that was read is added to `head`.
+    /// Returns the next line that is not blank; adds everything that was read to `head`.
     fn not_blank(&mut self, head: &mut Vec<u8>) -> Result<Option<Line>, InputError> {
         loop {
             let start = head.len();
@@ -239,8 +241,8 @@ impl<R: Read> Lines<R> {
                     bytes: line.to_vec(),
                 }));
             }
-            // Many blank lines are not kept; those before a document are, so that its lines keep
-            // their numbers.
+            // Large numbers of blank lines are dropped; those before a document are kept, so that
+            // its line numbers stay right.
             if head.len() as u64 > MAX_FILE_BYTES {
                 return Err(InputError::Document(MAX_FILE_BYTES));
             }

@@ -1,4 +1,4 @@
-//! From a pointer to the place in the text, also through a string that holds JSON of its own.
+//! Maps pointers to places in the text, even inside strings that contain JSON.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -6,14 +6,14 @@ use std::ops::Range;
 use crate::json::{self, Pointer, Tree, TreeKind};
 use crate::source::OffsetMap;
 
-/// How much of a long value a finding covers, in bytes.
+/// The maximum length of a value that a finding covers, in bytes.
 const LONGEST: usize = 4096;
 
-/// Where the values of a text are.
+/// The places of the values in a text.
 pub(crate) struct Places<'t> {
     text: &'t str,
     tree: Option<Tree>,
-    /// Strings that hold JSON, by their place.
+    /// The strings that contain JSON, by their places.
     strings: HashMap<Pointer, Option<(Tree, OffsetMap)>>,
 }
 
@@ -26,8 +26,8 @@ impl<'t> Places<'t> {
         }
     }
 
-    /// The place of a value, or of its key: if it is missing, that of the nearest value around
-    /// it. What holds others is shown by its bracket, and a long text by its beginning.
+    /// Returns the place of a value, or of its key; if it is missing, the place of the nearest
+    /// value around it. A container is shown by its bracket, and a long text by its beginning.
     pub(crate) fn of(
         &mut self,
         string: Option<&Pointer>,
@@ -46,7 +46,7 @@ impl<'t> Places<'t> {
         }
     }
 
-    /// The place of a mistake in a string that holds something that should be JSON.
+    /// Returns the place of a mistake in a string that should contain JSON.
     pub(crate) fn of_mistake(&self, string: &Pointer, range: Range<usize>) -> Range<usize> {
         let literal = self
             .tree
@@ -58,7 +58,7 @@ impl<'t> Places<'t> {
         range.start..range.end.min(range.start + LONGEST)
     }
 
-    /// The parts of the text that hold bodies as strings.
+    /// Returns the place of a string.
     pub(crate) fn literal(&self, string: &Pointer) -> Option<Range<usize>> {
         Some(self.tree.as_ref()?.locate(string)?.span.clone())
     }
@@ -79,7 +79,7 @@ impl<'t> Places<'t> {
     }
 }
 
-/// The place of a value in a tree; if it is not there, that of what should hold it.
+/// Returns the place of a value in a tree; if it is missing, the place of its nearest ancestor.
 fn place(tree: &Tree, at: &Pointer, is_key: bool) -> Range<usize> {
     if let Some(key) = is_key.then(|| key(tree, at)).flatten() {
         return key.start..key.end.min(key.start + LONGEST);

@@ -1,8 +1,8 @@
-//! The wire format of a body, by its shape.
+//! Recognises the wire format of a body by its shape.
 //!
-//! What a body begins with leaves one format, or a few that share it. Among those, members, roles,
-//! blocks, tools and the model's name are evidence: each counts for the formats that have it. The
-//! most evidence wins; a draw is reported as one.
+//! Characteristic members of a body leave one format, or a few that share them. Between those,
+//! other members, roles, blocks, tools and the model's name are evidence, each for the formats that
+//! have it. The format with the most evidence wins; a tie is an error.
 
 use serde_json::{Map, Value};
 
@@ -12,13 +12,13 @@ use WireFormat::{
     OllamaGenerate, OpenAiChat, OpenAiResponses,
 };
 
-/// Why a body's wire format is not known.
+/// The reason why a body's wire format is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unrecognised {
-    /// It is not a body of any format that is known.
+    /// It is not a body of any known format.
     NoBody,
-    /// These formats fit alike.
+    /// These formats fit equally well.
     Ambiguous(Vec<WireFormat>),
 }
 
@@ -44,12 +44,12 @@ impl std::fmt::Display for Unrecognised {
 
 impl std::error::Error for Unrecognised {}
 
-/// The members that each format begins with, one of them at least.
+/// Returns the characteristic members of a format: each of its bodies has at least one of them.
 pub(super) fn begins_with(wire: WireFormat) -> &'static [&'static str] {
     wire.facts().begins_with
 }
 
-/// The wire format of a body, as far as its shape tells.
+/// Recognises the wire format of a body by its shape.
 ///
 /// ```
 /// use reqc::lint::{WireFormat, recognise};
@@ -63,12 +63,12 @@ pub(super) fn begins_with(wire: WireFormat) -> &'static [&'static str] {
 ///
 /// # Errors
 ///
-/// It is not a body, or several formats fit alike.
+/// Returns an error if it is not a body, or if several formats fit equally well.
 pub fn recognise(body: &Value) -> Result<WireFormat, Unrecognised> {
     recognise_among(body, &WireFormat::ALL)
 }
 
-/// The same where only some formats can be meant: if it is one, that is it.
+/// Recognises the wire format of a body among some formats. If there is only one, returns it.
 pub(crate) fn recognise_among(
     body: &Value,
     among: &[WireFormat],
@@ -94,8 +94,8 @@ pub(crate) fn recognise_among(
         .filter(|(_, votes)| *votes == most)
         .map(|(wire, _)| *wire)
         .collect();
-    // Mistral's format differs from OpenAI's in a few members and names: without one of those it is
-    // OpenAI's.
+    // Mistral's format differs from OpenAI's in a few members and names: without one of those it
+    // counts as OpenAI's.
     if best.contains(&OpenAiChat) {
         best.retain(|wire| wire.facts().only_at.is_none());
     }
@@ -105,7 +105,7 @@ pub(crate) fn recognise_among(
     }
 }
 
-/// The formats that begin as a body does, each with the evidence for it.
+/// Returns the formats whose characteristic members a body has, each with the evidence for it.
 fn candidates(body: &Map<String, Value>) -> Vec<(WireFormat, u32)> {
     if begins(GoogleGenerateContent, body) {
         return vec![(GoogleGenerateContent, 0)];
@@ -137,7 +137,7 @@ fn begins(wire: WireFormat, body: &Map<String, Value>) -> bool {
         .any(|name| body.contains_key(*name))
 }
 
-/// Something that some formats have, and others do not; and how much it counts.
+/// Evidence: the formats that have a feature, and its weight.
 type Evidence = (&'static [WireFormat], u32);
 
 fn counted(formats: &[WireFormat], evidence: &[Evidence]) -> Vec<(WireFormat, u32)> {
@@ -165,7 +165,7 @@ const NOT_ANTHROPIC: &[WireFormat] = &[OpenAiChat, MistralChat, OllamaChat];
 const OPENAI_LIKE: &[WireFormat] = &[OpenAiChat, MistralChat];
 const TAGGED: &[WireFormat] = &[OpenAiChat, OllamaChat, OllamaGenerate];
 
-/// Members of chat bodies that not every format has.
+/// The members of chat bodies that only some formats have.
 const CHAT_MEMBERS: &[(&[WireFormat], &[&str])] = &[
     (
         ANTHROPIC,
@@ -267,7 +267,7 @@ const CHAT_MEMBERS: &[(&[WireFormat], &[&str])] = &[
     ),
 ];
 
-/// The number of messages and tools that are looked at.
+/// The maximum number of messages and tools that are examined.
 const LOOKED_AT: usize = 500;
 
 fn chat_evidence(body: &Map<String, Value>) -> Vec<Evidence> {
@@ -292,7 +292,7 @@ fn chat_evidence(body: &Map<String, Value>) -> Vec<Evidence> {
         evidence.extend(tool.get("input_schema").map(|_| (ANTHROPIC, 2)));
         evidence.extend(tool.get("function").map(|_| (NOT_ANTHROPIC, 2)));
     }
-    // A thing counts once, however often it is there.
+    // Each feature counts once, however often it occurs.
     evidence.sort_unstable();
     let (members, mut kinds): (Vec<Evidence>, Vec<Evidence>) =
         evidence.into_iter().partition(|(_, votes)| *votes == 1);
@@ -308,8 +308,8 @@ fn elements(value: Option<&Value>) -> impl Iterator<Item = &Value> {
         .take(LOOKED_AT)
 }
 
-/// Collects evidence from the members and blocks of a message. All of it counts more than a member
-/// of the body.
+/// Collects evidence from the members and blocks of a message. All of it has more weight than a
+/// member of the body.
 fn message_evidence(message: &Value, evidence: &mut Vec<Evidence>) {
     match message.get("role").and_then(Value::as_str) {
         Some("developer" | "function") => evidence.push((OPENAI, 2)),
@@ -371,7 +371,7 @@ fn block_evidence(block: &Value) -> Option<Evidence> {
     })
 }
 
-/// Beginnings of the names of models that one provider serves by its own format.
+/// The beginnings of model names that one provider serves in its own format.
 const MODELS: [(&[WireFormat], &[&str]); 3] = [
     (ANTHROPIC, &["claude"]),
     (
@@ -397,7 +397,7 @@ const MODELS: [(&[WireFormat], &[&str]); 3] = [
     ),
 ];
 
-/// Beginnings of the names of models that anybody can run.
+/// The beginnings of names of models that anybody can run.
 const OPEN: [&str; 9] = [
     "llama",
     "qwen",
@@ -422,10 +422,10 @@ fn model_evidence(model: &str) -> Option<Evidence> {
         {
             Some((formats, 3))
         }
-        // `provider/model` is how gateways and local servers of OpenAI's format name models.
+        // Gateways and local servers with OpenAI's format name models `provider/model`.
         _ if model.contains('/') => Some((OPENAI, 3)),
-        // `model:tag` is Ollama's, by either of its two formats, and so are models that everybody
-        // can run.
+        // `model:tag` is Ollama's, in either of its two formats, and so are models that anybody can
+        // run.
         _ if model.contains(':') || OPEN.iter().any(|name| model.starts_with(name)) => {
             Some((TAGGED, 3))
         }
@@ -473,7 +473,7 @@ fn named(names: &[&str], body: &Map<String, Value>) -> usize {
         .count()
 }
 
-/// Returns `true` if a body is for the endpoint of text completions that came before chats.
+/// Returns `true` if a body is for the text completion endpoint, the predecessor of chat.
 fn is_text_completion(body: &Map<String, Value>) -> bool {
     let model = body
         .get("model")

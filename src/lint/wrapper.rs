@@ -1,9 +1,8 @@
-//! The objects that wrap a body: by the names of their members.
+//! Objects that wrap a body, recognised by their members.
 
 use serde_json::{Map, Value};
 
-/// The members that wrap a body: the members of batches (`body`, `params`, and xAI's), logs and
-/// captures that hold one.
+/// The members that contain a body in batches (`body`, `params`, and xAI's), logs and captures.
 const WRAPPERS: [&str; 15] = [
     "body",
     "params",
@@ -22,7 +21,7 @@ const WRAPPERS: [&str; 15] = [
     "responses",
 ];
 
-/// The member that holds the body, if one may.
+/// Returns the member that contains the body, if one may.
 pub(super) fn wrapper(members: &Map<String, Value>) -> Option<&'static str> {
     WRAPPERS.into_iter().find(|name| match members.get(*name) {
         Some(Value::Object(_)) => true,

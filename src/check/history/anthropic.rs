@@ -1,4 +1,4 @@
-//! `messages` of Anthropic: content is a text or blocks.
+//! Reads `messages` of Anthropic, whose content is text or a list of blocks.
 
 use serde_json::Value;
 

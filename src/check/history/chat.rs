@@ -1,5 +1,5 @@
-//! `messages` of Chat Completions, and of Mistral and Ollama, which are of the same form: calls are
-//! beside the content, each result is a message.
+//! Reads `messages` of Chat Completions, Mistral and Ollama, which have one form: calls are beside
+//! the content, and each result is a message.
 
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ fn result(value: &Value) -> Part<'_> {
     }
 }
 
-/// Content, thinking and images (Ollama), and calls.
+/// Returns the content, thinking, images (Ollama) and calls of a message.
 fn said(message: &Value) -> Vec<Part<'_>> {
     let mut parts: Vec<Part<'_>> = match message.get("content") {
         Some(value @ Value::String(text)) => vec![Part {
@@ -74,7 +74,7 @@ fn piece(value: &Value) -> Part<'_> {
     Part { kind, value }
 }
 
-/// A call; one of a tool that takes free text has `custom` instead of `function`.
+/// Reads a call; a call of a free-text tool has `custom` instead of `function`.
 fn call(value: &Value) -> Part<'_> {
     let (function, arguments) = match value.get("custom") {
         Some(custom) => (custom, None),

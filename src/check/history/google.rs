@@ -1,5 +1,5 @@
-//! `contents` of Gemini: parts, each with one member that says what it is. The server reads both
-//! spellings of every name (proto3 JSON).
+//! Reads `contents` of Gemini: each part has one member, whose name is its kind. The server accepts
+//! both spellings of every name (proto3 JSON).
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ pub(super) fn read(contents: Option<&Value>) -> Vec<Entry<'_>> {
 }
 
 fn content(value: &Value) -> Entry<'_> {
-    // A content without a role is the user's.
+    // Content without a role is the user's.
     let role = text_of(value, "role").map_or(Role::User, |role| Role::named(Some(role)));
     Entry {
         role,
@@ -19,7 +19,7 @@ fn content(value: &Value) -> Entry<'_> {
     }
 }
 
-/// A member under either of its two names.
+/// Returns a member under either of its two names.
 fn either<'b>(value: &'b Value, camel: &str, snake: &str) -> Option<&'b Value> {
     value.get(camel).or_else(|| value.get(snake))
 }

@@ -1,4 +1,4 @@
-//! `input` of the Responses API: a text, or items; messages are items among others.
+//! Reads `input` of the Responses API: text, or a list of items, some of which are messages.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! Finds out if a request's breakpoints find what the request before it kept: Anthropic's cache
-//! looks back a few blocks only.
+//! Checks whether a request's breakpoints find the cache entry of the request before it:
+//! Anthropic's cache looks back only a few blocks.
 
 use serde_json::Value;
 
@@ -10,14 +10,14 @@ use crate::unit::Body;
 
 /// A breakpoint in the messages.
 struct Mark {
-    /// The number of blocks that are before its own.
+    /// The number of blocks before its own.
     at: usize,
     pointer: Pointer,
 }
 
 impl Checks {
-    /// A breakpoint that is too far after the last one of the request before. The later request
-    /// begins with the earlier one.
+    /// Reports a breakpoint that is too far after the last one of the previous request. The later
+    /// request begins with the earlier one.
     pub(super) fn lookback(&self, earlier: &Body, later: &Body) -> Option<Broken> {
         if !self.wire.has_cache_breakpoints() {
             return None;
@@ -42,7 +42,7 @@ impl Checks {
     }
 }
 
-/// Returns `true` if one answer, and what follows it, were added.
+/// Returns `true` if exactly one answer was added, with or without messages after it.
 fn is_next(older: &[Value], newer: &[Value]) -> bool {
     let added = newer.get(older.len()..).unwrap_or_default();
     added.first().is_some_and(is_answer) && !added.iter().skip(1).any(is_answer)
@@ -59,7 +59,7 @@ fn messages(body: &Body) -> &[Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// The blocks of a message; none of a text.
+/// Returns the blocks of a message; nothing for text.
 fn blocks(message: &Value) -> &[Value] {
     message
         .get("content")
@@ -67,7 +67,7 @@ fn blocks(message: &Value) -> &[Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// Returns how many blocks there are from a message on.
+/// Returns the number of blocks from a message on.
 fn blocks_from(messages: &[Value], from: usize) -> usize {
     messages
         .iter()
@@ -96,7 +96,7 @@ fn marks(messages: &[Value]) -> Vec<Mark> {
     marks
 }
 
-/// The breakpoint of a block, or of one of those in it.
+/// Returns the breakpoint of a block, or of a block inside it.
 fn mark_of(block: &Value, at: &Pointer) -> Option<Pointer> {
     if block
         .get("cache_control")

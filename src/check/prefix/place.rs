@@ -1,27 +1,27 @@
-//! The first place at which one body is not a beginning of another.
+//! Finds the first place at which one body is not a prefix of another.
 
 use serde_json::{Map, Value};
 
 use super::Part;
 use crate::json::Pointer;
 
-/// Where two requests differ.
+/// The place at which two requests differ.
 #[derive(Debug)]
 pub(crate) struct Difference<'v> {
     pub(crate) pointer: Pointer,
-    /// The value of the earlier one there.
+    /// The value of the earlier request.
     pub(crate) older: Option<&'v Value>,
-    /// The value of the later one there.
+    /// The value of the later request.
     pub(crate) newer: Option<&'v Value>,
-    /// Of a text, the first byte that differs.
+    /// The first byte that differs, if the value is text.
     pub(crate) from: Option<usize>,
-    /// `true` if the earlier one only had something after its last message.
+    /// `true` if the earlier request only had extra content after its last message.
     pub(crate) is_tail: bool,
-    /// The part, and the way into it.
+    /// The member that differs; the next fields lead into it.
     member: &'static str,
     index: Option<usize>,
     path: Vec<Step<'v>>,
-    /// `true` if it is in the first message, and that is the system prompt's.
+    /// `true` if the difference is in the first message and that message holds the system prompt.
     is_instruction: bool,
 }
 
@@ -32,14 +32,14 @@ enum Step<'v> {
     Element(usize),
 }
 
-/// Two values that differ, and the way there, the last step first.
+/// Two values that differ, and the path to them, last step first.
 struct Spot<'v> {
     path: Vec<Step<'v>>,
     older: Option<&'v Value>,
     newer: Option<&'v Value>,
 }
 
-/// The first place at which `older` is not a beginning of `newer`.
+/// Finds the first place at which `older` is not a prefix of `newer`.
 pub(crate) fn difference<'v>(older: &[Part<'v>], newer: &[Part<'v>]) -> Option<Difference<'v>> {
     for (at, part) in older.iter().enumerate() {
         let Some(other) = newer.get(at) else {
@@ -67,13 +67,13 @@ pub(crate) fn difference<'v>(older: &[Part<'v>], newer: &[Part<'v>]) -> Option<D
         .map(|part| Difference::whole(*part, false))
 }
 
-/// Returns what kind of message it is.
+/// Returns the kind of a message: its role and its type.
 fn sort(message: &Value) -> [Option<&Value>; 2] {
     ["role", "type"].map(|name| message.get(name))
 }
 
 impl<'v> Difference<'v> {
-    /// A part that one of the two lacks.
+    /// Returns the difference of a part that one request lacks.
     fn whole(part: Part<'v>, is_older: bool) -> Difference<'v> {
         let (older, newer) = if is_older {
             (Some(part.value), None)
@@ -91,7 +91,8 @@ impl<'v> Difference<'v> {
         )
     }
 
-    /// Parts of different members: one of the two has one more of what servers read first.
+    /// Returns the difference of two different members: one request has an additional member
+    /// earlier in the order.
     fn apart(older: Part<'v>, newer: Part<'v>) -> Difference<'v> {
         if older.member == newer.member {
             let part = Part {
@@ -139,23 +140,23 @@ impl<'v> Difference<'v> {
         }
     }
 
-    /// Returns `true` if it is in the messages, and not in what comes before them.
+    /// Returns `true` if the place is in the messages rather than before them.
     pub(crate) fn is_in_history(&self) -> bool {
         matches!(self.member, "messages" | "input" | "contents")
     }
 
-    /// Returns `true` if it is the message that holds the system prompt, where that is the first of
-    /// the messages.
+    /// Returns `true` if the place is in the message that holds the system prompt, where that is
+    /// the first message.
     pub(crate) fn is_instruction(&self) -> bool {
         self.is_instruction
     }
 
-    /// The member of the body.
+    /// Returns the member of the body.
     pub(crate) fn member(&self) -> &'static str {
         self.member
     }
 
-    /// Returns `true` if the later request has a breakpoint of the cache at the place or after it.
+    /// Returns `true` if the later request has a cache breakpoint at the place or after it.
     pub(crate) fn has_breakpoint_behind(&self, newer: &[Part<'_>]) -> bool {
         newer
             .iter()
@@ -163,8 +164,8 @@ impl<'v> Difference<'v> {
             .any(|part| has_mark(part.value))
     }
 
-    /// Returns `true` if the later request carries thinking of Anthropic's after the place, in one
-    /// of its first `end` messages.
+    /// Returns `true` if the later request carries Anthropic thinking after the place, in one of
+    /// its first `end` messages.
     pub(crate) fn has_thinking_behind(&self, newer: &[Part<'_>], end: usize) -> bool {
         let message = self.index.filter(|_| self.is_in_history()).unwrap_or(0);
         let block = match self.path.as_slice() {
@@ -203,18 +204,18 @@ fn rank(name: &str) -> Option<usize> {
 }
 
 impl Spot<'_> {
-    /// Returns `true` if a message only got more blocks: neighbours of one role are one message.
+    /// Returns `true` if a message only gained blocks: adjacent messages of one role count as one.
     fn is_growth(&self) -> bool {
         self.is_block() && self.older.is_none()
     }
 
-    /// Returns `true` if a message only had more blocks at its end.
+    /// Returns `true` if a message only lost blocks at its end.
     fn is_tail(&self) -> bool {
         self.is_block() && self.newer.is_none()
     }
 
-    /// Returns `true` if the later request ends with what the earlier one ended with: something
-    /// that is put after any conversation.
+    /// Returns `true` if both requests end alike: with something that is appended to any
+    /// conversation.
     fn ends_alike(&self, older: &Value, newer: &[Part<'_>]) -> bool {
         let Some(end) = newer.last().map(|part| part.value) else {
             return false;
@@ -242,7 +243,7 @@ fn blocks<'v>(message: &'v Value, name: &str) -> Option<&'v Vec<Value>> {
     message.get(name).and_then(Value::as_array)
 }
 
-/// Returns how many bytes two texts have in common at their beginning, in whole characters.
+/// Returns the length of the common prefix of two texts, in bytes of whole characters.
 fn common(older: &str, newer: &str) -> usize {
     older
         .chars()
@@ -252,7 +253,7 @@ fn common(older: &str, newer: &str) -> usize {
         .sum()
 }
 
-/// The first place at which two values differ, breakpoints of the cache aside.
+/// Finds the first place at which two values differ, ignoring cache breakpoints.
 fn first<'v>(older: &'v Value, newer: &'v Value) -> Option<Spot<'v>> {
     match (older, newer) {
         (Value::Object(a), Value::Object(b)) => in_objects(a, b),
@@ -268,7 +269,7 @@ fn first<'v>(older: &'v Value, newer: &'v Value) -> Option<Spot<'v>> {
     }
 }
 
-/// A text, which is written as a list of one block where that has a breakpoint.
+/// Returns the text of a value. Text with a breakpoint is written as a list of one block.
 fn text_of(value: &Value) -> Option<&str> {
     match value {
         Value::String(text) => Some(text),
@@ -280,7 +281,7 @@ fn text_of(value: &Value) -> Option<&str> {
     }
 }
 
-/// Returns `true` if a block, or one of those in it, has a breakpoint.
+/// Returns `true` if a block, or a block inside it, has a breakpoint.
 pub(super) fn has_mark(value: &Value) -> bool {
     let is_set = value.get(MARK).is_some_and(|mark| !mark.is_null());
     let inner = value
@@ -291,7 +292,7 @@ pub(super) fn has_mark(value: &Value) -> bool {
     is_set || inner.into_iter().any(has_mark)
 }
 
-/// A breakpoint of the cache.
+/// The member that sets a cache breakpoint.
 pub(super) const MARK: &str = "cache_control";
 
 fn in_objects<'v>(

@@ -80,10 +80,10 @@ rules! {
         };
 }
 
-/// The most characters of a value that a message shows.
+/// The maximum number of characters of a value in a message.
 const SHOWN: usize = 60;
 
-/// The number of characters of a text that are before the first that differs.
+/// The number of characters shown before the first one that differs.
 const BEFORE: usize = 20;
 
 pub(super) fn message(found: &Difference<'_>, is_bound: bool) -> String {
@@ -123,12 +123,12 @@ pub(super) fn lookback_message(distance: usize) -> String {
 pub(super) const SETTING_HELP: &str =
     "keep one value throughout a conversation: the server keeps what was said for this one alone";
 
-/// A value, from a little before its first byte that differs.
+/// Returns a value for a message, from a little before its first byte that differs.
 fn shown(value: &Value, from: Option<usize>) -> String {
     let (Some(text), Some(from)) = (value.as_str(), from) else {
         return format!("`{}`", cut(&value.to_string(), SHOWN));
     };
-    // A part of a key would not be known as one.
+    // Masked first: a fragment of a key would not be recognised as one.
     let text = masked(text);
     let start = text[..from]
         .char_indices()

@@ -1,4 +1,4 @@
-//! A request in short: whether a later one begins with all that it said can be known without it.
+//! A digest of a request, which is enough to check later whether another request begins with it.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use crate::conversation::log::Sent;
 use crate::text::hex;
 use crate::unit::Body;
 
-/// Returns what a request says, in short.
+/// Returns the digest of a request.
 pub(crate) fn sent(body: &Body) -> Sent {
     let parts = texts(body);
     Sent {
@@ -19,25 +19,26 @@ pub(crate) fn sent(body: &Body) -> Sent {
     }
 }
 
-/// Returns `true` if a request begins with all that an earlier one said.
+/// Returns `true` if a request begins with everything in an earlier one.
 pub(crate) fn begins_with(body: &Body, sent: &Sent) -> bool {
     texts(body)
         .get(..sent.parts)
         .is_some_and(|parts| digest(parts) == *sent.digest)
 }
 
-/// 128 bits are enough: nobody gains by two requests that look alike.
+/// Returns a digest of 128 bits, which is enough: nobody gains from a collision.
 fn digest(parts: &[String]) -> String {
     let mut hasher = Sha256::new();
-    // No text has a line end: they are JSON.
+    // The parts are JSON, so none contains a line break.
     parts
         .iter()
         .for_each(|part| hasher.update(format!("{part}\n")));
     hex(&hasher.finalize()[..16])
 }
 
-/// Returns what a request says, piece by piece, in the order in which servers read it: neighbours
-/// of one role may become one message, and a text may become a list of one block.
+/// Returns the content of a request in pieces, in the order in which servers read it. Adjacent
+/// messages of one role may merge, and text may become a list of one block, without changing the
+/// pieces.
 fn texts(body: &Body) -> Vec<String> {
     own(body)
         .into_iter()
@@ -70,7 +71,7 @@ fn written(begins: &str, value: &Value) -> String {
     text
 }
 
-/// The blocks of a content. A text is a block.
+/// Returns the blocks of a message's content; text counts as one block.
 fn blocks(content: &Value) -> Vec<Value> {
     match content {
         Value::Array(blocks) => blocks.clone(),
@@ -85,7 +86,7 @@ fn blocks(content: &Value) -> Vec<Value> {
     }
 }
 
-/// The value as JSON, the same for objects with the same members: without breakpoints of the cache.
+/// Writes a value as canonical JSON: members are sorted, and cache breakpoints are left out.
 fn write(value: &Value, text: &mut String) {
     match value {
         Value::Object(members) => {
@@ -126,7 +127,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// The pieces of messages.
+    /// Returns the pieces of messages.
     fn pieces(messages: &Value) -> Vec<String> {
         let messages = messages.as_array().expect("a list");
         messages

@@ -1,5 +1,5 @@
-//! Settings beside the conversation on which a server's cache depends: with another value, what was
-//! kept is not found.
+//! Settings outside the conversation on which a server's cache depends: a new value makes the cache
+//! miss.
 
 use super::place::{Difference, difference, has_mark};
 use super::{Broken, Checks, Part, problem, rules};
@@ -7,15 +7,14 @@ use crate::diag::Rule;
 use crate::provider::{Server, WireFormat};
 use crate::unit::Body;
 
-/// Anthropic keeps messages for one value of each.
+/// Anthropic caches messages separately for each value of these.
 const ANTHROPIC: &[&str] = &["speed", "output_config", "thinking", "tool_choice"];
 
-/// At OpenAI the schema of an answer is before the first message, and each key has a cache of its
-/// own.
+/// OpenAI puts the schema of an answer before the first message, and has a cache for each key.
 const CHAT: &[&str] = &["response_format", "prompt_cache_key"];
 const RESPONSES: &[&str] = &["text", "prompt_cache_key"];
 
-/// Returns `true` if a member is such a setting in some format.
+/// Returns `true` if a member is such a setting in any format.
 pub(super) fn is_setting(name: &str) -> bool {
     [ANTHROPIC, CHAT, RESPONSES]
         .iter()
@@ -44,8 +43,8 @@ pub(crate) fn cache_settings(wire: WireFormat, server: Server) -> &'static [&'st
 }
 
 impl Checks {
-    /// A setting that a later request of a conversation changes, if the server keeps something for
-    /// the one it had.
+    /// Reports a setting that changes during a conversation, if the server had a cache for its
+    /// earlier value.
     pub(super) fn setting_problem(&self, earlier: &Body, later: &Body) -> Option<Broken> {
         let settings = cache_settings(self.wire, self.server);
         let rule: &'static Rule = if self.wire.has_cache_breakpoints() {
@@ -53,7 +52,7 @@ impl Checks {
         } else {
             &rules::UNSTABLE_PREFIX
         };
-        // Anthropic keeps what a breakpoint asks for.
+        // Anthropic caches only up to breakpoints.
         if self.wire.has_cache_breakpoints() && !keeps_messages(later) {
             return None;
         }
@@ -84,7 +83,7 @@ fn broken(rule: &'static Rule, found: Difference<'_>) -> Broken {
     }
 }
 
-/// A setting, if the body has it.
+/// Returns a setting, if the body has it.
 fn setting<'v>(body: &'v Body, name: &'static str) -> Vec<Part<'v>> {
     let value = body
         .members()
@@ -101,7 +100,7 @@ fn setting<'v>(body: &'v Body, name: &'static str) -> Vec<Part<'v>> {
         .collect()
 }
 
-/// Returns `true` if the body asks the server to keep messages.
+/// Returns `true` if the body has a cache breakpoint in its messages.
 fn keeps_messages(body: &Body) -> bool {
     let messages = body
         .members()

@@ -1,4 +1,4 @@
-//! `protocol/builtin-tool`: tools that the server brings, with what they need.
+//! `protocol/builtin-tool`: tools that the server provides, and the members that they need.
 
 use serde_json::Value;
 
@@ -79,8 +79,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The name that tools of Anthropic have, by the beginning of their type. A name that no tool has
-/// is reported by the schema, and so are those of searches and fetches.
+/// The required names of Anthropic's tools, by the beginning of their type. The schema reports
+/// names that no tool has, and those of search and fetch tools.
 const FIXED_NAMES: [(&str, &str); 9] = [
     ("bash_", "bash"),
     ("text_editor_202504", "str_replace_based_edit_tool"),
@@ -187,7 +187,7 @@ fn lists(name: &str, tool: &Value) -> bool {
     tool.get(name).is_some_and(|domains| !domains.is_null())
 }
 
-/// Members that a tool cannot do without.
+/// Reports required members that a tool lacks.
 fn needs<'b>(tool: &DeclaredTool<'b>, members: &[&'static str], found: &mut Found<'b>) {
     for name in members
         .iter()
@@ -288,8 +288,8 @@ fn llamacpp<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The tools that Gemini's server runs, in both spellings; those that the client runs may be beside
-/// functions.
+/// The tools that Gemini's server runs, in both spellings. Tools that the client runs can be
+/// combined with functions.
 const RUN_BY_GOOGLE: [&str; 12] = [
     "googleSearch",
     "google_search",
@@ -305,14 +305,13 @@ const RUN_BY_GOOGLE: [&str; 12] = [
     "file_search",
 ];
 
-/// Tools of the server beside functions.
+/// Reports server tools that are combined with functions.
 fn google_beside_functions<'b>(
     subject: &Subject<'b>,
     tools: &[DeclaredTool<'b>],
     found: &mut Found<'b>,
 ) {
-    // Models before Gemini 3 take no such request at all, which is reported by what is known of
-    // them.
+    // Models before Gemini 3 refuse every such request, which the facts about them report.
     let is_older = subject
         .model
         .is_some_and(|model| model.contains("gemini-2") || model.contains("gemini-1"));

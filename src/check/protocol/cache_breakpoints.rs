@@ -1,4 +1,4 @@
-//! `protocol/cache-breakpoints`: where Anthropic's prompt cache may be told to end.
+//! `protocol/cache-breakpoints`: breakpoints of Anthropic's prompt cache that the API refuses.
 
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ body_rule! {
     }
 }
 
-/// The most breakpoints of a request.
+/// The maximum number of breakpoints in a request.
 const MOST: usize = 4;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
@@ -92,7 +92,7 @@ impl Seen {
         }
     }
 
-    /// A prefix that is kept for an hour must not end after one that is kept for five minutes.
+    /// Reports a breakpoint with a lifetime of an hour after one with five minutes.
     fn in_order<'b>(&mut self, mark: &'b Value, found: &mut Found<'b>) {
         let ttl = mark.get("ttl").and_then(Value::as_str).unwrap_or("5m");
         if ttl == "1h" && self.short {
@@ -102,7 +102,7 @@ impl Seen {
                 "give the earlier one \"1h\" too, or this one \"5m\": tools come first, then system, then messages",
             );
         }
-        // Any other is reported by the schema.
+        // The schema reports any other value.
         self.short |= ttl == "5m";
     }
 }

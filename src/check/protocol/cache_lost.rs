@@ -1,4 +1,4 @@
-//! `cache/lost`: breakpoints after less than a model keeps.
+//! `cache/lost`: breakpoints after a prefix that is too short for the model to cache.
 
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ body_rule! {
     }
 }
 
-/// The tokens that the API may add to a block, and to tools altogether.
+/// The maximum number of tokens that the API adds to a block, and to all tools together.
 const BLOCK: usize = 64;
 const TOOLS: usize = 1_024;
 
@@ -38,7 +38,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         return;
     };
     let has_more = subject.member("cache_control").is_some() || is_marked_in_messages(subject);
-    // In the first request of a conversation there is no message that a breakpoint could be in.
+    // The first request of a conversation has no other message that could hold a breakpoint.
     let is_grown = elements(subject.member("messages")).len() > 1;
     if usize::try_from(minimum).is_ok_and(|minimum| tokens < minimum) && is_grown && !has_more {
         let message = format!(
@@ -50,7 +50,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The last breakpoint in tools and system, and the most tokens that can be before it.
+/// Returns the last breakpoint in tools and system, and the maximum number of tokens before it.
 fn last_mark<'b>(subject: &Subject<'b>) -> Option<(&'b Value, usize)> {
     let (mut last, mut tokens) = (None, 0);
     for (name, more) in [("tools", TOOLS), ("system", 0)] {

@@ -1,4 +1,4 @@
-//! `protocol/cached-content`: what a cache of Gemini's holds already.
+//! `protocol/cached-content`: members that a Gemini cache already contains.
 
 use super::{Found, Subject, body_rule};
 
@@ -20,7 +20,7 @@ body_rule! {
     }
 }
 
-/// The members that a request with a cache must not have, in both spellings.
+/// The members that a request with a cache must not contain, in both spellings.
 const HELD: [(&str, &str); 3] = [
     ("systemInstruction", "system_instruction"),
     ("tools", "tools"),

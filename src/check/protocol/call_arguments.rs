@@ -45,7 +45,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns what is wrong with a text of arguments, and who refuses it.
+/// Returns the mistake in the text of arguments, and the servers that refuse it.
 fn fault(text: &str) -> Option<(&'static str, &'static [Server])> {
     let text = text.trim();
     if text.is_empty() {

@@ -1,4 +1,4 @@
-//! `protocol/call-id`: an id of a call that its server may not take.
+//! `protocol/call-id`: call ids that the server may refuse.
 
 use std::collections::HashSet;
 
@@ -30,7 +30,7 @@ body_rule! {
     }
 }
 
-/// A mistake in an id, and how sure it is.
+/// A mistake in an id, and its certainty.
 struct Fault {
     message: String,
     is_sure: bool,
@@ -104,6 +104,6 @@ fn of_mistral(subject: &Subject<'_>, id: &str) -> Option<Fault> {
         "{models} only ids of nine letters or digits, not `{}`",
         crate::text::cut(id, 40)
     );
-    // An empty one is reported by the schema.
+    // The schema reports an empty one.
     (!is_nine && !id.is_empty()).then_some(Fault { message, is_sure })
 }

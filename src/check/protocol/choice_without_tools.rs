@@ -1,4 +1,4 @@
-//! `protocol/choice-without-tools`: a choice among tools that are not there.
+//! `protocol/choice-without-tools`: a tool choice in a request without tools.
 
 use serde_json::Value;
 
@@ -84,7 +84,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     note.help("leave it out where there are no tools");
 }
 
-/// The wish for parallel calls, which OpenAI's chat takes only beside tools.
+/// Returns the setting for parallel calls, which OpenAI's Chat Completions accepts only together
+/// with tools.
 fn parallel<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
     match subject.wire {
         WireFormat::OpenAiChat => subject.member("parallel_tool_calls"),
@@ -99,7 +100,7 @@ fn parallel<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
     }
 }
 
-/// Returns `true` if there are tools that a choice can be among.
+/// Returns `true` if the request has tools to choose from.
 fn has_tools(subject: &Subject<'_>) -> bool {
     match subject.wire.facts().tools {
         ToolForm::Declarations => {

@@ -1,4 +1,5 @@
-//! `protocol/citations`: citations asked for on some documents only, or said by the user.
+//! `protocol/citations`: citations that are enabled for some documents only, or that a user message
+//! contains.
 
 use serde_json::Value;
 
@@ -64,7 +65,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Citations on what the user says.
+/// Reports citations in user messages.
 fn by_user<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let Some(severity) = subject.facts.refuses(Property::UserCitations) else {
         return;

@@ -1,4 +1,4 @@
-//! Tables of what members of a body may not say together: rules that are data.
+//! Tables of members and values that a body must not combine: rules in the form of data.
 
 use serde_json::Value;
 
@@ -9,26 +9,25 @@ use crate::provider::{Server, WireFormat};
 
 /// A combination of members that an API refuses or ignores.
 pub(super) struct Combination {
-    /// The formats that it is about.
+    /// The wire formats that it applies to.
     pub(super) wires: &'static [WireFormat],
-    /// The servers that it is about; all if there are none.
+    /// The servers that it applies to; empty for all.
     pub(super) servers: &'static [Server],
     /// The member that is wrong.
     pub(super) at: Condition,
-    /// The conditions that make it wrong together.
+    /// The conditions that make it wrong, if all hold.
     pub(super) with: &'static [Condition],
-    /// `true` if it is ignored rather than refused, or reported differently.
+    /// `true` for a warning: the member is ignored, or sources disagree about it.
     pub(super) warns: bool,
-    /// The mistake in words.
+    /// The message.
     pub(super) says: &'static str,
-    /// The way to fix it.
+    /// The advice.
     pub(super) help: &'static str,
 }
 
 /// Makes a `TABLE` of combinations:
-/// `refused FORMATS at [Server]: ("a.b", Is) with ("c", IsNot), …; "what is wrong"; "what to do";`,
-/// where `warned` stands for what is ignored or reported differently, and servers may have a name:
-/// `among SERVERS`.
+/// `refused FORMATS at [Server]: ("a.b", Is) with ("c", IsNot), …; "what is wrong"; "what to do";`.
+/// `warned` in place of `refused` makes a warning, and `among SERVERS` names a list of servers.
 macro_rules! combinations {
     (@warns refused) => { false };
     (@warns warned) => { true };
@@ -54,29 +53,29 @@ macro_rules! combinations {
 }
 pub(super) use combinations;
 
-/// A member, by the names on the way to it with dots between them, and what it is like.
+/// A member, given by the names on its path joined with dots, and a test of its value.
 pub(super) struct Condition(pub(super) &'static str, pub(super) Test);
 
 /// A test of a member.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Test {
-    /// It is there, and no `null`.
+    /// It is present and not `null`.
     Is,
-    /// It is not there, or `null`.
+    /// It is missing or `null`.
     IsNot,
     /// It is `true`.
     IsTrue,
-    /// It is there and `false`.
+    /// It is present and `false`.
     IsFalse,
     /// It is not `true`.
     IsNotTrue,
     /// It is one of these texts.
     Says(&'static [&'static str]),
-    /// It is a text, but none of these.
+    /// It is text, but none of these.
     SaysNoneOf(&'static [&'static str]),
-    /// It is a list or an object that holds something, or a text that is not empty.
+    /// It is a list or an object that is not empty, or text that is not empty.
     Holds,
-    /// It is a list that has this text among its elements.
+    /// It is a list that contains this text.
     Lists(&'static str),
     /// It is an object.
     IsObject,
@@ -93,7 +92,7 @@ impl Condition {
         self.1.is_met(self.value(subject), subject)
     }
 
-    /// Returns where its value is, or would.
+    /// Returns the pointer of the value, even if the value is missing.
     fn pointer(&self) -> Pointer {
         self.0
             .split('.')
@@ -118,7 +117,7 @@ impl Condition {
     }
 }
 
-/// Returns a name as Gemini reads it too: with underscores.
+/// Returns a name in Gemini's other spelling, with underscores.
 fn in_snake_case(camel: &str) -> String {
     let mut name = String::with_capacity(camel.len() + 4);
     for c in camel.chars() {
@@ -173,13 +172,13 @@ impl Test {
     }
 }
 
-/// Returns `true` if a word is one of several. Gemini reads those of enumerations in any case;
-/// other servers refuse other spellings, which their schemas tell.
+/// Returns `true` if a word is one of several. Gemini accepts enum values in any case; for other
+/// servers, the schemas report other spellings.
 fn is_among(words: &[&str], word: &str) -> bool {
     words.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
-/// Finds the combinations of a table.
+/// Reports the combinations of a table that a body has.
 pub(super) fn check<'b>(
     table: &'static [Combination],
     subject: &Subject<'b>,

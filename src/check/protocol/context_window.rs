@@ -1,4 +1,4 @@
-//! `protocol/context-window`: more than the model reads at once.
+//! `protocol/context-window`: a request that exceeds the model's context window.
 
 use serde_json::{Map, Value};
 
@@ -46,7 +46,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         || tokens::members(subject.wire).filter_map(|name| Some((name, subject.member(name)?)));
     let bytes: u64 = members().map(|(_, value)| size(value)).sum();
     let asked = answer.map_or(0, |(_, tokens)| tokens);
-    // A token is a byte at least.
+    // A token has at least one byte.
     if bytes.saturating_add(asked) <= window || is_shortened(subject) {
         return;
     }
@@ -88,7 +88,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     });
 }
 
-/// The member that says how long the answer may be, and what it says.
+/// Returns the member that limits the length of the answer, and its value.
 fn longest_answer<'b>(subject: &Subject<'b>) -> Option<(&'b Value, u64)> {
     let names = subject.wire.facts().longest_answer;
     names
@@ -97,20 +97,20 @@ fn longest_answer<'b>(subject: &Subject<'b>) -> Option<(&'b Value, u64)> {
         .and_then(|value| Some((value, value.as_u64()?)))
 }
 
-/// Returns `true` if the server makes a request shorter that is too long.
+/// Returns `true` if the server shortens requests that are too long.
 fn is_shortened(subject: &Subject<'_>) -> bool {
     subject.member("context_management").is_some()
         || subject.member("truncation").and_then(Value::as_str) == Some("auto")
 }
 
-/// The longest member that counts.
+/// Returns the longest of the members that fill the context window.
 fn longest<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
     tokens::members(subject.wire)
         .filter_map(|name| subject.member(name))
         .max_by_key(|value| size(value))
 }
 
-/// The bytes of all texts of a value.
+/// Returns the number of bytes in all texts of a value.
 fn size(value: &Value) -> u64 {
     match value {
         Value::String(text) => text.len() as u64,
@@ -123,8 +123,8 @@ fn size(value: &Value) -> u64 {
     }
 }
 
-/// Returns what a server surely reads of a value: reasoning of earlier turns is dropped by most,
-/// and a tool that is loaded later is not there yet.
+/// Returns the part of a value that every server reads: most servers drop reasoning of earlier
+/// turns, and deferred tools are not loaded yet.
 fn read(value: &Value) -> Value {
     match value {
         Value::Array(elements) => elements
@@ -144,7 +144,7 @@ fn read(value: &Value) -> Value {
     }
 }
 
-/// Members of messages, and types of blocks and items, that hold reasoning.
+/// The members of messages, and types of blocks and items, that hold reasoning.
 const REASONING: [&str; 5] = [
     "reasoning_content",
     "reasoning",

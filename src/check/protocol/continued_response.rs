@@ -1,4 +1,5 @@
-//! `protocol/continued-response`: a conversation that the server is to hold, and does not.
+//! `protocol/continued-response`: a request that continues a conversation which the server does not
+//! store.
 
 use super::{Found, Subject, body_rule};
 use crate::provider::Server;

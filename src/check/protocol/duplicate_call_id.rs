@@ -1,4 +1,4 @@
-//! `protocol/duplicate-call-id`: two calls with one id.
+//! `protocol/duplicate-call-id`: two calls with the same id.
 
 use std::collections::HashMap;
 

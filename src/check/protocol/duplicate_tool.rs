@@ -1,4 +1,4 @@
-//! `protocol/duplicate-tool`: two tools of one name.
+//! `protocol/duplicate-tool`: two tools with the same name.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,4 @@
-//! `protocol/empty-content`: texts and messages that say nothing, where the schema has no word on
-//! it.
+//! `protocol/empty-content`: empty texts and messages that the schema allows.
 
 use serde_json::Value;
 
@@ -111,7 +110,7 @@ fn is_signed(part: &Value) -> bool {
         .any(|name| part.get(*name).is_some())
 }
 
-/// A list of tools that holds none.
+/// Reports an empty list of tools.
 fn no_tools<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let tools = subject.member("tools").filter(|tools| {
         subject.server == Server::Unknown && tools.as_array().is_some_and(Vec::is_empty)
@@ -123,7 +122,7 @@ fn no_tools<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Instructions that are an empty list.
+/// Reports instructions that are an empty list.
 fn empty_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for entry in subject
         .history()
@@ -142,7 +141,7 @@ fn empty_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Messages that say nothing, at xAI, Moonshot and Z.ai.
+/// Reports empty messages at xAI, Moonshot and Z.ai.
 fn empty_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let told = subject.history().entries.iter().filter(|entry| {
         let is_told_of_model = matches!(subject.server, Server::Moonshot | Server::ZAi);
@@ -171,7 +170,7 @@ fn is_asked(role: Role) -> bool {
     matches!(role, Role::System | Role::User)
 }
 
-/// Instructions without text, at Mistral.
+/// Reports instructions without text at Mistral.
 fn mistral_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for entry in subject
         .history()

@@ -1,4 +1,4 @@
-//! `protocol/empty-error-result`: a failed call that says nothing.
+//! `protocol/empty-error-result`: a failed result without content.
 
 use super::{Found, Subject, body_rule};
 

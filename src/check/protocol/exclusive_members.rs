@@ -1,4 +1,4 @@
-//! `protocol/exclusive-members`: members that an API does not take together.
+//! `protocol/exclusive-members`: members that an API does not accept together.
 
 use super::conditions::{self, combinations};
 use super::{Found, Subject, body_rule};

@@ -1,4 +1,4 @@
-//! `protocol/forced-choice`: a call is forced while the model is to think.
+//! `protocol/forced-choice`: a forced call while thinking is on.
 
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ body_rule! {
     }
 }
 
-/// The help where thinking cannot be turned off.
+/// The advice where thinking cannot be turned off.
 const LET_CHOOSE: &str = "write `auto`, and say in the prompt which tool to call";
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
@@ -70,10 +70,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     note.level(level).help(help);
 }
 
-/// A server refuses a forced call.
+/// A server's refusal of a forced call.
 struct Refusal {
     level: Severity,
-    /// `true` if the model refuses it even if it does not think.
+    /// `true` if the model refuses it even without thinking.
     is_always: bool,
 }
 
@@ -86,7 +86,7 @@ impl Refusal {
     }
 }
 
-/// How bad a forced call is, if the model is to think.
+/// Returns the refusal of a forced call, if the server or the model refuses it.
 fn refused(subject: &Subject<'_>) -> Option<Refusal> {
     let thinking = subject
         .member("thinking")
@@ -132,7 +132,7 @@ fn refused(subject: &Subject<'_>) -> Option<Refusal> {
     level.map(Refusal::while_thinking)
 }
 
-/// The wish to reason that OpenRouter drops.
+/// Returns the reasoning setting that OpenRouter drops.
 fn dropped_reasoning<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
     let is_dropped = subject
         .model

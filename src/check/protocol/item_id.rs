@@ -1,4 +1,4 @@
-//! `protocol/item-id`: ids of items of the Responses API.
+//! `protocol/item-id`: ids of items that the Responses API refuses.
 
 use std::collections::HashSet;
 
@@ -30,7 +30,7 @@ body_rule! {
     }
 }
 
-/// The longest id of an item, in characters.
+/// The maximum length of an item id, in characters.
 const MOST_CHARACTERS: usize = 64;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
@@ -77,7 +77,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns how the id of an item that the model made begins.
+/// Returns the prefix that ids of the model's items have.
 fn prefix(item: &Value) -> Option<&'static str> {
     match item.get("type").and_then(Value::as_str) {
         Some("function_call") => Some("fc"),

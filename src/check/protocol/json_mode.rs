@@ -1,4 +1,4 @@
-//! `protocol/json-mode`: JSON mode that the API refuses.
+//! `protocol/json-mode`: JSON mode in a request that the API refuses.
 
 use serde_json::Value;
 
@@ -74,7 +74,8 @@ fn wants_word(server: Server) -> bool {
     )
 }
 
-/// Returns `true` if some message has the word; what cannot be seen here counts as having it.
+/// Returns `true` if a message contains the word; content that reqc cannot see counts as containing
+/// it.
 fn says_json(subject: &Subject<'_>) -> bool {
     let history: &History<'_> = subject.history();
     let said = history.entries.iter().any(|entry| {

@@ -1,4 +1,5 @@
-//! `cache/late-breakpoint`: instructions that no other conversation finds in the prompt cache.
+//! `cache/late-breakpoint`: instructions that other conversations cannot reuse from the prompt
+//! cache.
 
 use serde_json::Value;
 
@@ -21,10 +22,10 @@ body_rule! {
     }
 }
 
-/// How long instructions are worth a breakpoint if nothing is known of the model.
+/// The length from which instructions are worth a breakpoint, if nothing is known about the model.
 const LONG: usize = 16 * 1024;
 
-/// The number of bytes that a token has, more or less.
+/// The approximate number of bytes in a token.
 const BYTES_OF_TOKEN: usize = 4;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

@@ -1,4 +1,4 @@
-//! `protocol/limit`: more than an API takes.
+//! `protocol/limit`: members that exceed a limit of the API.
 
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ struct Bound {
     servers: &'static [Server],
     member: &'static str,
     most: usize,
-    /// From here on every source agrees; below it is a warning.
+    /// The value from which all sources agree; a smaller excess is a warning.
     surely: usize,
     what: &'static str,
 }
@@ -103,7 +103,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         };
         let len = match value {
             Value::Array(elements) => elements.len(),
-            // One stop sequence may be as long as it likes.
+            // A single stop sequence has no length limit.
             Value::String(text) if bound.what == "characters" => text.chars().count(),
             _ => continue,
         };

@@ -1,4 +1,4 @@
-//! `protocol/media-limit`: images and documents that are larger or more than Anthropic takes.
+//! `protocol/media-limit`: images and documents that exceed Anthropic's limits on size or number.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -35,14 +35,14 @@ body_rule! {
 
 const MEGABYTE: usize = 1024 * 1024;
 
-/// From here on a request counts as one of many images.
+/// The number of images above which stricter limits apply.
 const MANY_IMAGES: usize = 20;
 
-/// A model with a window below this takes fewer images and pages.
+/// The context window below which a model accepts fewer images and pages.
 const LONG_WINDOW: i64 = 1_000_000;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    // Others that speak the format have limits of their own, which nobody wrote down.
+    // Other servers with this format have their own, undocumented limits.
     if !subject.server.is_claude() {
         return;
     }
@@ -63,7 +63,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     whole(subject, &media, found);
 }
 
-/// The images and documents of the history, those of results included.
+/// Returns the images and documents of the history, including those in results.
 fn media<'b>(subject: &Subject<'b>) -> Vec<&'b Value> {
     let mut media = Vec::new();
     for (_, part) in subject.history().parts() {
@@ -80,7 +80,7 @@ fn media<'b>(subject: &Subject<'b>) -> Vec<&'b Value> {
     media
 }
 
-/// The member that holds the Base64 of a block.
+/// Returns the Base64 data of a block.
 fn base64(block: &Value) -> Option<&Value> {
     let source = block
         .get("source")
@@ -125,8 +125,7 @@ fn pixels<'b>(data: &'b Value, images: usize, found: &mut Found<'b>) {
     }
 }
 
-/// The most images, and the most pages of PDFs, that a request may hold, as far as it is known of
-/// the model.
+/// Returns the maximum number of images, or of PDF pages, in a request to the model.
 fn most(subject: &Subject<'_>) -> usize {
     match subject.facts.value(|family| family.context_window) {
         Some((window, _)) if window < LONG_WINDOW => 100,
@@ -147,7 +146,8 @@ fn too_many_images<'b>(subject: &Subject<'b>, images: &[&'b Value], found: &mut 
     }
 }
 
-/// The fewest bytes of a page that are reckoned with: shorter documents are not read.
+/// The assumed minimum size of a page, in bytes: documents too small for too many pages are not
+/// parsed.
 const LEAST_PAGE: usize = 64;
 
 fn pages<'b>(subject: &Subject<'b>, media: &[&'b Value], found: &mut Found<'b>) {
@@ -179,8 +179,8 @@ fn pages<'b>(subject: &Subject<'b>, media: &[&'b Value], found: &mut Found<'b>) 
     }
 }
 
-/// The pages that a PDF says it has: the greatest count of a node of its tree of pages. 0 if that
-/// is compressed.
+/// Returns the number of pages that a PDF declares: the highest count of a node in its page tree.
+/// Returns 0 if the tree is compressed.
 fn pages_of(base64: &str) -> usize {
     let Ok(bytes) = STANDARD.decode(base64) else {
         return 0;
@@ -208,7 +208,7 @@ fn count_of(dictionary: &str) -> Option<usize> {
         .ok()
 }
 
-/// Everything together, as far as it is in Base64.
+/// Reports a request whose Base64 data alone exceeds the total limit.
 fn whole<'b>(subject: &Subject<'b>, media: &[&'b Value], found: &mut Found<'b>) {
     if subject.server != Server::Anthropic {
         return;

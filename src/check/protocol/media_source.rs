@@ -68,7 +68,7 @@ fn media<'b>(subject: &Subject<'b>, found: &mut Found<'b>, entry: &Entry<'b>, pa
     }
 }
 
-/// Images of a result that is a message.
+/// Checks the images in a result message.
 fn result<'b>(subject: &Subject<'b>, found: &mut Found<'b>, message: &'b Value) {
     match subject.wire {
         WireFormat::OpenAiChat => {
@@ -143,8 +143,8 @@ fn result<'b>(subject: &Subject<'b>, found: &mut Found<'b>, message: &'b Value) 
     }
 }
 
-/// The name of the member that holds a web address of others, if it does: files that were uploaded
-/// have addresses too.
+/// Returns the name of the member that holds an external web address, if there is one: uploaded
+/// files have addresses, too.
 fn web_address(file: &Value) -> Option<&'static str> {
     ["fileUri", "file_uri"].into_iter().find(|name| {
         file.get(*name)
@@ -175,10 +175,10 @@ fn chat<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
     }
 }
 
-/// The types of images that OpenAI takes, whatever their `data:` URL says.
+/// The image types that OpenAI accepts, whatever type the `data:` URL declares.
 const OPENAI_IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// An image in a `data:` URL whose bytes are none.
+/// Checks the bytes of an image in a `data:` URL.
 fn openai_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, url: &'b Value) {
     let Some((_, data)) = url.as_str().and_then(of_data_url) else {
         return;
@@ -197,16 +197,16 @@ fn openai_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, url: &'b Value
     }
 }
 
-/// The media types that OpenAI does not take as files, by their beginnings. Of pictures a single
-/// report says so.
+/// The beginnings of media types that OpenAI refuses as files. For images, a single report is the
+/// only source.
 const FILES_REFUSED: [&str; 3] = ["audio/", "video/", "image/"];
 
-/// How addresses of audio and video end.
+/// The file extensions of audio and video.
 const SOUND_AND_VIDEO: [&str; 10] = [
     ".mp3", ".wav", ".ogg", ".flac", ".m4a", ".aac", ".mp4", ".webm", ".mov", ".avi",
 ];
 
-/// A file that is not a document.
+/// Reports a file that is not a document.
 fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
     let help = "OpenAI takes documents and texts as files: send a transcript, or pictures";
     let said = text_of(file, "file_data")
@@ -230,7 +230,7 @@ fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
         .is_some_and(|data| of_data_url(data).is_none() && !data.is_empty())
     {
         let message = "the file is not a data URL: OpenAI requires its type before the Base64";
-        // A single report, of data that was not Base64 either.
+        // Based on a single report, whose data was not Base64 either.
         found
             .at_member(file, "file_data", message)
             .warning()
@@ -252,7 +252,7 @@ fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
     }
 }
 
-/// Local servers fetch nothing.
+/// Reports an image address: local servers do not download images.
 fn local_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
     let Some(holder) = part.get("image_url") else {
         return;
@@ -291,7 +291,7 @@ fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) 
     }
 }
 
-/// The media types that Gemini takes inline, by their beginnings.
+/// The beginnings of media types that Gemini accepts inline.
 const GEMINI_TYPES: [&str; 13] = [
     "image/png",
     "image/jpeg",
@@ -357,7 +357,7 @@ fn anthropic<'b>(found: &mut Found<'b>, block: &'b Value) {
     }
 }
 
-/// Returns `true` if bytes are of another type than an image says. HEIF has several names.
+/// Returns `true` if the bytes are of another type than the image declares. HEIF has several names.
 fn is_other(said: &str, real: &str) -> bool {
     said.starts_with("image/") && said != real && !(is_heif(said) && is_heif(real))
 }

@@ -1,10 +1,10 @@
-//! The kinds of bytes, by how they begin: what rules about images and files share.
+//! Detects media types from the first bytes of data, for the rules about images and files.
 
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-/// Base64 as it comes: padded or not, and cut off.
+/// A lenient Base64 decoder: padding is optional, and the data may be truncated.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -12,11 +12,11 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// The number of characters of Base64 that are looked at: a multiple of four.
+/// The number of Base64 characters that are examined: a multiple of four.
 const LOOKED_AT: usize = 64;
 
-/// Beginnings that tell a media type: the offset, the bytes there, and the type.
-/// Source: the list of file signatures of the formats' own specifications.
+/// File signatures: the offset, the bytes there, and the media type. Source: the specifications of
+/// the formats.
 const SIGNATURES: [(usize, &[u8], &str); 23] = [
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
     (0, b"\xff\xd8\xff", "image/jpeg"),
@@ -43,7 +43,7 @@ const SIGNATURES: [(usize, &[u8], &str); 23] = [
     (0, b"<svg", "image/svg+xml"),
 ];
 
-/// Returns the media type of bytes in Base64 by their beginning, or `None` if it tells none.
+/// Returns the media type of Base64 data, or `None` if its first bytes match no signature.
 pub(super) fn media_type(base64: &str) -> Option<&'static str> {
     let start = base64.get(..LOOKED_AT.min(base64.len() / 4 * 4))?;
     let bytes = LENIENT.decode(start).ok()?;
@@ -59,10 +59,10 @@ fn begins(bytes: &[u8], at: usize, known: &[u8]) -> bool {
     bytes.get(at..).is_some_and(|rest| rest.starts_with(known))
 }
 
-/// The fewest bytes by which text is recognised.
+/// The minimum number of bytes for recognising text.
 const LEAST_TEXT: usize = 12;
 
-/// Returns `true` if bytes are printable ASCII. No format of images begins so.
+/// Returns `true` if bytes are printable ASCII. No image format begins like that.
 fn is_text(bytes: &[u8]) -> bool {
     bytes.len() >= LEAST_TEXT
         && bytes
@@ -70,7 +70,7 @@ fn is_text(bytes: &[u8]) -> bool {
             .all(|byte| byte.is_ascii_graphic() || matches!(byte, b' ' | b'\n' | b'\r' | b'\t'))
 }
 
-/// The media type and the Base64 of a `data:` URL.
+/// Returns the media type and the Base64 data of a `data:` URL.
 pub(super) fn of_data_url(url: &str) -> Option<(&str, &str)> {
     let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
     let media_type = head.strip_suffix(";base64")?.split(';').next()?;

@@ -32,7 +32,7 @@ body_rule! {
 const CHAT: &[WireFormat] = &[WireFormat::OpenAiChat];
 const RESPONSES: &[WireFormat] = &[WireFormat::OpenAiResponses];
 const GEMINI: &[WireFormat] = &[WireFormat::GoogleGenerateContent];
-/// Those that refuse it, and vLLM among the unknown ones.
+/// The servers that refuse it; vLLM is among the unknown ones.
 const STRICT: &[Server] = &[
     Server::OpenAi,
     Server::DeepSeek,

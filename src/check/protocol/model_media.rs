@@ -1,4 +1,4 @@
-//! `protocol/model-media`: an image that the model does not take, or not in this way.
+//! `protocol/model-media`: an image that the model does not accept, or not in this form.
 
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ body_rule! {
     }
 }
 
-/// The media that a model is known to refuse.
+/// A medium that the model is known to refuse.
 struct Refused {
     images: Option<Severity>,
     audio: Option<Severity>,
@@ -108,7 +108,7 @@ fn model<'b>(subject: &Subject<'b>) -> std::borrow::Cow<'b, str> {
     cut(subject.model.unwrap_or("this model"), 60)
 }
 
-/// The images of a result of a tool.
+/// Returns the images in a tool result.
 fn images_of_result<'b>(wire: WireFormat, part: &Part<'b>) -> impl Iterator<Item = &'b Value> {
     let holder = match wire.facts().turns {
         TurnForm::Contents => either(part.value, "functionResponse", "function_response")
@@ -139,14 +139,14 @@ fn is_audio(wire: WireFormat, part: &Value) -> bool {
     }
 }
 
-/// The media type that a part of Gemini's says.
+/// Returns the media type that a Gemini part declares.
 fn media_type(part: &Value) -> Option<&str> {
     let holder = either(part, "inlineData", "inline_data")
         .or_else(|| either(part, "fileData", "file_data"))?;
     either(holder, "mimeType", "mime_type")?.as_str()
 }
 
-/// The member that holds an address on the web.
+/// Returns the member that holds a web address.
 fn address(wire: WireFormat, part: &Value) -> Option<&Value> {
     let address = match wire.facts().turns {
         TurnForm::Blocks => part.get("source")?.get("url")?,
@@ -167,8 +167,7 @@ fn address(wire: WireFormat, part: &Value) -> Option<&Value> {
         .then_some(address)
 }
 
-/// Returns `true` if an address is one of Google's own: a file that was uploaded, or a video of
-/// `YouTube`.
+/// Returns `true` if an address belongs to Google: an uploaded file, or a video on `YouTube`.
 pub(super) fn is_known_to_google(uri: &Value) -> bool {
     let own = [
         "generativelanguage.googleapis.com",

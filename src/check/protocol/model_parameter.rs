@@ -1,5 +1,5 @@
 //! `protocol/model-parameter`: a member that the model refuses or ignores, or a value that it does
-//! not take.
+//! not accept.
 
 use serde_json::Value;
 
@@ -83,7 +83,7 @@ fn message(breach: &Breach<'_, '_>, taken: &Taken, model: Option<&str>) -> Strin
     }
 }
 
-/// The version of the API from which on it is so, or the beta feature without which.
+/// Returns the API version or the beta feature that the fact depends on.
 fn condition(breach: &Breach<'_, '_>) -> String {
     let version = breach
         .family

@@ -1,5 +1,5 @@
-//! `protocol/model-prefill`: the last turn is the assistant's, and the model takes no beginning of
-//! its answer.
+//! `protocol/model-prefill`: the last message is the assistant's, and the model does not continue
+//! answers.
 
 use serde_json::Value;
 
@@ -40,8 +40,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_assistant = last
         .get("role")
         .is_some_and(|role| role == "assistant" || role == "model");
-    // A turn that the server paused goes on from its own tools; a summary is asked for after any
-    // turn.
+    // A paused turn continues after its own tools, and compaction can follow any message.
     let goes_on = is_paused(last) || last.get("prefix") == Some(&Value::Bool(true));
     if !is_assistant || goes_on || subject.member("compaction").is_some() {
         return;
@@ -56,7 +55,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         .help("end with the user's turn; ask for the form of the answer there");
 }
 
-/// Returns `true` if a turn holds calls of tools that the server runs.
+/// Returns `true` if a message contains calls of tools that the server runs.
 fn is_paused(message: &Value) -> bool {
     elements(message.get("content"))
         .iter()

@@ -60,8 +60,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Results of tools that the server runs: each is after its call, which is in the same message or,
-/// if the turn paused, in one before.
+/// Checks results of tools that the server runs: each comes after its call, which is in the same
+/// message or, if the turn was paused, in an earlier one.
 fn server_results<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let mut calls: Vec<&str> = Vec::new();
     for (_, part) in subject.history().parts() {
@@ -90,8 +90,8 @@ fn server_results<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns `true` if an item of another kind has the id: the Responses API takes a
-/// `function_call_output` for a `tool_search_call`, too.
+/// Returns `true` if an item of another kind has the id: the Responses API also accepts a
+/// `function_call_output` for a `tool_search_call`.
 fn answers_other_item(subject: &Subject<'_>, id: Option<&str>) -> bool {
     subject.wire.facts().turns == TurnForm::Items
         && id.is_some()

@@ -1,5 +1,4 @@
-//! Finds the result that answers each call, by wire format and server: what the rules about calls
-//! and results share.
+//! Finds the result of each call, by wire format and server, for the rules about calls and results.
 
 use std::collections::HashMap;
 
@@ -9,30 +8,30 @@ use super::super::history::{Call, Entry, History, Outcome, Role};
 use super::super::subject::Subject;
 use crate::provider::{Server, WireFormat};
 
-/// The number of calls of one id or name that a result is compared with, from the newest: more than
-/// a conversation has.
+/// The maximum number of calls with one id or name that a result is compared with, newest first:
+/// more than any real conversation has.
 const MOST_CANDIDATES: usize = 32;
 
-/// Where a server looks for the results of an entry's calls.
+/// The place where a server looks for the results of an entry's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answers {
     /// In the next entry.
     Next,
-    /// In the messages of tools right after it.
+    /// In the tool messages right after it.
     Following,
-    /// In the items of tools right after it and the calls that follow it at once.
+    /// In the tool items right after it and the calls that follow it directly.
     BehindCalls,
     /// In any later item.
     Later,
-    /// Nowhere in particular: the format has no rule.
+    /// Anywhere: the format has no rule.
     Anywhere,
 }
 
 impl Answers {
-    /// Anthropic: the next message. Chat Completions and Mistral: tool messages before anything
-    /// else. Responses: by `call_id`; but `DeepSeek` makes messages of the items, and a call begins
-    /// a new one after anything but a call. Gemini: the next content. Ollama renders whatever
-    /// comes.
+    /// Returns the place for a server. Anthropic: the next message. Chat Completions and Mistral:
+    /// tool messages before anything else. Responses: by `call_id`; but `DeepSeek` converts the
+    /// items to messages, and a call starts a new message after anything but a call. Gemini: the
+    /// next content. Ollama renders the entries as they come.
     pub(super) fn of(subject: &Subject<'_>) -> Answers {
         match (subject.wire, subject.server) {
             (WireFormat::AnthropicMessages | WireFormat::GoogleGenerateContent, _) => Answers::Next,
@@ -49,8 +48,8 @@ impl Answers {
         }
     }
 
-    /// The first entry after an entry's calls: Anthropic and Gemini put together what one side says
-    /// in a row.
+    /// Returns the index of the first entry after an entry's calls: Anthropic and Gemini merge
+    /// consecutive entries of one role.
     pub(super) fn start(self, entries: &[Entry<'_>], at: usize) -> usize {
         let later = entries.get(at + 1..).unwrap_or_default();
         let same_turn = match self {
@@ -67,7 +66,7 @@ impl Answers {
         at + 1 + same_turn
     }
 
-    /// The first entry in which results of an entry's calls are looked for no longer.
+    /// Returns the index of the entry at which the search for results of an entry's calls ends.
     pub(super) fn end(self, entries: &[Entry<'_>], at: usize) -> usize {
         let start = self.start(entries, at);
         let later = entries.get(start..).unwrap_or_default();
@@ -82,7 +81,7 @@ impl Answers {
         start + reach
     }
 
-    /// Returns where the results belong, in words.
+    /// Returns the place of the results in words.
     pub(super) fn place(self) -> &'static str {
         match self {
             Answers::Next => "in the next message",
@@ -93,15 +92,15 @@ impl Answers {
     }
 }
 
-/// Calls and results of a history, put together.
+/// The matched calls and results of a history.
 pub(super) struct Pairs<'b> {
     /// Every call, oldest first.
     pub(super) calls: Vec<MatchedCall<'b>>,
-    /// Every result that answers none of them, oldest first.
+    /// Every result that matches no open call, oldest first.
     pub(super) strays: Vec<Stray<'b>>,
 }
 
-/// A call, and what became of it.
+/// A call, and its result.
 pub(super) struct MatchedCall<'b> {
     /// The index of its entry.
     pub(super) entry: usize,
@@ -109,29 +108,29 @@ pub(super) struct MatchedCall<'b> {
     pub(super) value: &'b Value,
     /// The call.
     pub(super) call: Call<'b>,
-    /// The entry that answers it, and whether that is where the server looks.
+    /// The index of the entry that answers it, and `true` if the server looks there.
     pub(super) answer: Option<(usize, bool)>,
 }
 
-/// A result that answers no open call.
+/// A result that matches no open call.
 pub(super) struct Stray<'b> {
     /// The result as it is in the body.
     pub(super) value: &'b Value,
     /// The result.
     pub(super) result: Outcome<'b>,
-    /// `true` if another result answers the same call already.
+    /// `true` if an earlier result answers the same call.
     pub(super) is_second: bool,
 }
 
 impl MatchedCall<'_> {
-    /// Returns `true` if the server finds its result.
+    /// Returns `true` if the server finds the result.
     pub(super) fn is_answered(&self) -> bool {
         self.answer.is_some_and(|(_, is_in_place)| is_in_place)
     }
 }
 
 impl<'b> Pairs<'b> {
-    /// Puts calls and results together: by id, and in formats without ids by name and order.
+    /// Matches calls and results: by id or, in formats without ids, by name and order.
     pub(super) fn of(history: &History<'b>, answers: Answers) -> Pairs<'b> {
         let mut pairs = Pairs {
             calls: Vec::new(),
@@ -174,7 +173,7 @@ impl<'b> Pairs<'b> {
         let candidates = index.candidates(&result, &self.calls);
         let calls = &mut self.calls;
         let open = |calls: &[MatchedCall<'_>], index: &usize| calls[*index].answer.is_none();
-        // Calls of one name are answered in their order.
+        // Calls with the same name are answered in order.
         let in_place = candidates
             .iter()
             .rev()
@@ -200,16 +199,16 @@ impl<'b> Pairs<'b> {
 /// The entries whose calls are answered together.
 #[derive(Default)]
 struct Turn {
-    /// The first of them.
+    /// The index of the first of them.
     first: usize,
-    /// The first entry after them.
+    /// The index of the first entry after them.
     start: usize,
-    /// The first entry in which their results are looked for no longer.
+    /// The index of the entry at which the search for their results ends.
     end: usize,
 }
 
 impl Turn {
-    /// The turn that begins with an entry.
+    /// Returns the turn that begins with an entry.
     fn of(answers: Answers, entries: &[Entry<'_>], first: usize) -> Turn {
         Turn {
             first,
@@ -219,7 +218,7 @@ impl Turn {
     }
 }
 
-/// Returns `true` if an item is a call, or the reasoning before one.
+/// Returns `true` if an item is a call, or reasoning before one.
 fn is_call_or_thinking(entry: &Entry<'_>) -> bool {
     entry.role == Role::Assistant
         && entry
@@ -228,7 +227,7 @@ fn is_call_or_thinking(entry: &Entry<'_>) -> bool {
             .all(|part| part.call().is_some() || part.is_thinking())
 }
 
-/// Calls by what results name.
+/// Calls by the keys that results refer to.
 #[derive(Default)]
 struct Index<'b> {
     by_id: HashMap<&'b str, Vec<usize>>,
@@ -245,12 +244,12 @@ impl<'b> Index<'b> {
         }
     }
 
-    /// The calls that a result may answer, newest first.
+    /// Returns the calls that a result may answer, newest first.
     fn candidates(&self, result: &Outcome<'b>, calls: &[MatchedCall<'b>]) -> Vec<usize> {
         if let Some(id) = result.id.filter(|id| self.by_id.contains_key(id)) {
             return newest(self.by_id.get(id));
         }
-        // A call and a result that both have an id belong together by that alone.
+        // If a call and a result both have an id, only the id matches them.
         let mut found = match result.name {
             Some(name) => newest(self.by_name.get(name)),
             None => (0..calls.len()).rev().take(MOST_CANDIDATES).collect(),
@@ -270,8 +269,8 @@ fn newest(indices: Option<&Vec<usize>>) -> Vec<usize> {
         .collect()
 }
 
-/// Returns `true` if the server refuses what does not pair. Local servers and unknown ones render
-/// it, and the model has to cope.
+/// Returns `true` if the server refuses unmatched calls and results. Local and unknown servers pass
+/// them on to the model.
 pub(super) fn is_refused(subject: &Subject<'_>) -> bool {
     match subject.server {
         Server::LmStudio | Server::Ollama | Server::LlamaCpp | Server::Unknown => {

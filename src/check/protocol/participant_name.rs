@@ -1,4 +1,4 @@
-//! `protocol/participant-name`: the name of a participant that OpenAI does not take.
+//! `protocol/participant-name`: a participant name that OpenAI does not accept.
 
 use super::{Found, Subject, body_rule};
 use crate::check::history::{Role, text_of};
@@ -22,7 +22,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if subject.server != Server::OpenAi {
         return;
     }
-    // OpenAI does not read the name of a result.
+    // OpenAI ignores the name of a result.
     for entry in subject
         .history()
         .entries

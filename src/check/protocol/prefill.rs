@@ -1,4 +1,4 @@
-//! `protocol/prefill`: the beginning of an answer that the API does not go on from.
+//! `protocol/prefill`: the beginning of an answer that the API does not continue.
 
 use serde_json::Value;
 
@@ -127,7 +127,7 @@ fn mistral<'b>(before: &'b [Value], last: &'b Value, found: &mut Found<'b>) {
 
 fn deepseek<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) {
     let has_calls = !elements(last.get("tool_calls")).is_empty();
-    // What a model refuses is reported by `protocol/model-prefill`.
+    // `protocol/model-prefill` reports models that refuse it.
     let is_told = subject.facts.refuses(Property::Prefill).is_some();
     if !is_assistant(last) || is_true(last.get("prefix")) || has_calls || is_told {
         return;

@@ -1,4 +1,4 @@
-//! `protocol/result-order`: results of tools with something before or between them.
+//! `protocol/result-order`: tool results with other content before or between them.
 
 use super::{Found, Subject, body_rule};
 use crate::check::history::{Entry, Role};

@@ -1,4 +1,4 @@
-//! `protocol/result-role`: results that the model seems to give.
+//! `protocol/result-role`: results in a message of the model.
 
 use super::{Found, Subject, body_rule};
 use crate::check::history::Role;

@@ -1,4 +1,4 @@
-//! `protocol/sampling`: sampling that a format refuses for all its models.
+//! `protocol/sampling`: sampling settings that a format refuses for all its models.
 
 use serde_json::Value;
 

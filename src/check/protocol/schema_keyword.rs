@@ -1,4 +1,4 @@
-//! `protocol/schema-keyword`: what Gemini refuses in its own kind of schemas.
+//! `protocol/schema-keyword`: keywords that Gemini refuses in its own schema dialect.
 
 use serde_json::Value;
 
@@ -57,7 +57,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Looks at one schema; `is_whole` says that it describes all parameters of a function.
+/// Checks one schema; `is_whole` means that it describes all parameters of a function.
 fn check_node<'b>(inner: &'b Value, is_whole: bool, found: &mut Found<'b>) {
     let (is_object, is_array) = (is_of_type(inner, "object"), is_of_type(inner, "array"));
     let is_empty = inner

@@ -1,4 +1,4 @@
-//! Schemas within bodies, of arguments and answers: what the rules about them share.
+//! Schemas of arguments and answers in a body, for the rules about them.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::super::subject::Subject;
 use super::tools::tools;
 use crate::provider::WireFormat;
 
-/// Members of a schema that hold one schema.
+/// The keywords whose value is one schema.
 const ONE: [&str; 10] = [
     "items",
     "additionalProperties",
@@ -19,9 +19,9 @@ const ONE: [&str; 10] = [
     "unevaluatedProperties",
     "unevaluatedItems",
 ];
-/// Members of a schema that hold a list of schemas.
+/// The keywords whose value is a list of schemas.
 const LISTS: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
-/// Members of a schema that hold schemas by name.
+/// The keywords whose value maps names to schemas.
 const MAPS: [&str; 5] = [
     "properties",
     "patternProperties",
@@ -30,7 +30,7 @@ const MAPS: [&str; 5] = [
     "dependentSchemas",
 ];
 
-/// Visits a schema and all schemas in it, outermost first.
+/// Visits a schema and all its subschemas, outermost first.
 pub(super) fn visit<'b>(schema: &'b Value, see: &mut impl FnMut(&'b Value)) {
     let Some(members) = schema.as_object() else {
         return;
@@ -50,7 +50,7 @@ pub(super) fn visit<'b>(schema: &'b Value, see: &mut impl FnMut(&'b Value)) {
     }
 }
 
-/// Returns what is in a schema where a schema should be, and is not one.
+/// Returns the values in a schema that should be schemas but are not.
 pub(super) fn no_schemas(schema: &Value) -> Vec<&Value> {
     let mut found = Vec::new();
     for (name, value) in schema.as_object().into_iter().flatten() {
@@ -67,7 +67,7 @@ pub(super) fn no_schemas(schema: &Value) -> Vec<&Value> {
     found
 }
 
-/// Returns `true` if values of a type fit a schema, as far as its `type` says.
+/// Returns `true` if a schema's `type` allows a type.
 pub(super) fn is_of_type(schema: &Value, name: &str) -> bool {
     match schema.get("type") {
         Some(Value::String(one)) => one.eq_ignore_ascii_case(name),
@@ -76,8 +76,7 @@ pub(super) fn is_of_type(schema: &Value, name: &str) -> bool {
     }
 }
 
-/// The schema of an answer that a body asks for, if its format holds the answer to it in every
-/// respect.
+/// Returns the schema of the answer that a body requests in strict mode.
 pub(super) fn strict_format<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
     match subject.wire {
         WireFormat::OpenAiChat => {
@@ -106,7 +105,7 @@ fn is_strict(format: &Value) -> bool {
     format.get("strict") == Some(&Value::Bool(true))
 }
 
-/// The schemas of arguments and answers that a body wants strictly kept.
+/// Returns the schemas of arguments and answers that a body requests in strict mode.
 pub(super) fn strict<'b>(subject: &Subject<'b>) -> Vec<&'b Value> {
     let tools = tools(subject);
     let of_tools = tools

@@ -1,4 +1,4 @@
-//! `protocol/strict-schema`: a strict schema that is not strict enough.
+//! `protocol/strict-schema`: a schema that strict mode refuses.
 
 use serde_json::{Map, Value};
 

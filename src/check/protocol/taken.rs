@@ -1,9 +1,9 @@
-//! Works out which values a member may have, by everything that is known of the model: what a
-//! message lists and a help proposes.
+//! Works out the values that a member may have for a model, which messages list and advice
+//! proposes.
 //!
-//! Several families may each allow some values of one member. Only what all of them allow is
-//! listed, and of that only what leads to no other finding in the same body: `between_tools` for
-//! `thinking.type`, for instance, goes with some efforts alone.
+//! Several families may each allow some values of one member. Only values that all of them allow,
+//! and that lead to no other finding in the same body, are listed: `between_tools` for
+//! `thinking.type`, for instance, works with some efforts only.
 
 use serde_json::Value;
 
@@ -11,16 +11,17 @@ use crate::check::families::{Breach, is_met, is_same};
 use crate::check::subject::Subject;
 use crate::repo::Demand;
 
-/// The values of a member that the model takes.
+/// The values of a member that the model accepts.
 #[derive(Debug)]
 pub(crate) struct Taken {
-    /// As the keys of a `[[family.takes]]` say it. Nothing at all if no value is taken.
+    /// The values, in the form of the keys of `[[family.takes]]`; empty if no value is accepted.
     demand: Demand,
     is_nothing: bool,
 }
 
 impl Taken {
-    /// The values that may be in the place of a refused one, the rest of the body as it is.
+    /// Returns the values that can replace a refused one while the rest of the body stays the
+    /// same.
     pub(crate) fn instead_of(breach: &Breach<'_, '_>, subject: &Subject<'_>) -> Taken {
         let mut demands = subject.facts.demands(subject, breach.place);
         let first = demands
@@ -39,12 +40,12 @@ impl Taken {
         Taken { demand, is_nothing }
     }
 
-    /// Returns `true` if no value is known to be taken.
+    /// Returns `true` if no value is known to be accepted.
     pub(crate) fn is_nothing(&self) -> bool {
         self.is_nothing
     }
 
-    /// The values in words.
+    /// Returns the values in words.
     pub(crate) fn told(&self) -> String {
         match self.is_nothing {
             true => "no value that goes with the rest of the body".to_owned(),
@@ -53,7 +54,7 @@ impl Taken {
     }
 }
 
-/// A demand that no value breaks, and that lists none.
+/// Returns a demand that every value meets and that lists none.
 fn anything() -> Demand {
     Demand::Value {
         one_of: Vec::new(),
@@ -62,7 +63,7 @@ fn anything() -> Demand {
     }
 }
 
-/// Returns what two demands both take.
+/// Returns the values that two demands both accept.
 fn narrowed(known: Demand, other: &Demand) -> Demand {
     let Demand::Value {
         mut one_of,
@@ -122,7 +123,7 @@ fn narrowed(known: Demand, other: &Demand) -> Demand {
     }
 }
 
-/// Returns `true` if a value in the place of a refused one leads to no other finding.
+/// Returns `true` if replacing a refused value with another leads to no other finding.
 fn is_harmless(value: &Value, refused: &Value, subject: &Subject<'_>) -> bool {
     let Some((name, member)) = subject.members().find(|(_, member)| holds(member, refused)) else {
         return true;
@@ -132,12 +133,12 @@ fn is_harmless(value: &Value, refused: &Value, subject: &Subject<'_>) -> bool {
         .members()
         .map(|(other, member)| (other, if other == name { &mended } else { member }));
     let changed = subject.with_members(members);
-    // The refused value is one finding at least, which is to be gone.
+    // The refused value is at least one finding, which must disappear.
     subject.facts.count(&changed) < subject.facts.count(subject)
         && super::count_beside_models(&changed) <= super::count_beside_models(subject)
 }
 
-/// Returns `true` if a value is in another one, by its address.
+/// Returns `true` if a value is inside another one, by its address.
 fn holds(value: &Value, wanted: &Value) -> bool {
     std::ptr::eq(value, wanted)
         || match value {
@@ -147,7 +148,7 @@ fn holds(value: &Value, wanted: &Value) -> bool {
         }
 }
 
-/// A copy of a value with another one in the place of `wanted`.
+/// Returns a copy of a value with `wanted` replaced by another one.
 fn replaced(value: &Value, wanted: &Value, by: &Value) -> Value {
     if std::ptr::eq(value, wanted) {
         return by.clone();
@@ -187,7 +188,7 @@ mod tests {
         schemas: Schemas,
     }
 
-    /// Where a body goes, and the fact that it breaks.
+    /// A body's destination, and the fact that it violates.
     struct Case<'c> {
         wire: WireFormat,
         server: Server,
@@ -210,7 +211,7 @@ mod tests {
             }
         }
 
-        /// Every fact, for the first model of each of its wire formats and patterns.
+        /// Returns every fact, for the first model of each of its wire formats and patterns.
         fn cases(&self) -> Vec<Case<'_>> {
             let mut cases = Vec::new();
             for family in &self.repo.families {
@@ -237,7 +238,7 @@ mod tests {
         }
     }
 
-    /// A model of each pattern of a family.
+    /// Returns a model for each pattern of a family.
     fn models(family: &Family) -> Vec<String> {
         let plain = family
             .models
@@ -248,7 +249,7 @@ mod tests {
             .collect()
     }
 
-    /// The server that a family was seen at.
+    /// Returns the server that a family was seen at.
     fn server(family: &Family) -> Server {
         let named = family.servers.first().map(|name| name.value.to_string());
         named
@@ -256,7 +257,7 @@ mod tests {
             .unwrap_or(Server::Unknown)
     }
 
-    /// Puts a value at a place, with what is needed on the way.
+    /// Puts a value at a place, and creates its missing parents.
     fn put(body: &mut Value, place: &Pointer, value: Value) {
         let mut at = body;
         for token in place.tokens() {
@@ -275,7 +276,7 @@ mod tests {
         *at = value;
     }
 
-    /// A body in which a fact holds, with a value at one of its places.
+    /// Returns a body in which a fact applies, with a value at one of its places.
     fn body(fact: &Fact, place: &Pointer, model: &str, value: Value) -> Value {
         let mut body = json!({"model": model});
         for Condition { at, is } in &fact.when {
@@ -307,13 +308,13 @@ mod tests {
         Checks::of_recipient(&bundled.schemas, &bundled.repo.families, to).problems_of(body)
     }
 
-    /// The words between backticks.
+    /// Returns the words between backticks.
     fn quoted(text: &str) -> impl Iterator<Item = &str> {
         text.split('`').skip(1).step_by(2)
     }
 
-    /// Every text that some fact takes at a place: what a help proposes there, it proposes as a
-    /// value.
+    /// Returns every text that some fact accepts at a place: advice there proposes such texts as
+    /// values.
     fn values(repo: &Repo, place: &Pointer) -> BTreeSet<String> {
         let facts = repo.families.iter().flat_map(|family| &family.facts);
         let about = facts.filter(|fact| fact.at.iter().any(|at| at.pointer == *place));
@@ -331,8 +332,8 @@ mod tests {
         is_error && problem.pointer == *place
     }
 
-    /// Whatever a finding about a model proposes, by its message, its help or the schema's, the
-    /// model takes at that place.
+    /// The model accepts every proposal in the message or the help of a finding, at the place of
+    /// the finding.
     #[test]
     fn no_advice_leads_to_the_next_refusal() {
         let bundled = Bundled::load();
@@ -353,7 +354,7 @@ mod tests {
         assert!(asked > 500, "{asked}");
     }
 
-    /// Tries what is proposed in the place of a wrong value. Returns how many proposals there were.
+    /// Tries each proposal in place of a wrong value. Returns the number of proposals.
     fn advice_holds(bundled: &Bundled, case: &Case<'_>, place: &Pointer) -> usize {
         let at = Pointer::parse(&place.as_str().replace("/*", "/0"));
         let known = values(&bundled.repo, place);
@@ -396,8 +397,8 @@ mod tests {
         asked
     }
 
-    /// The errors of a fixed body that the broken one has not. That a value wants a further member
-    /// its finding says.
+    /// Returns the errors of a fixed body that the broken one lacks, except about members that the
+    /// new value requires, as its finding says.
     fn more_errors<'p>(broken: &[Problem], mended: &'p [Problem]) -> Vec<&'p String> {
         let known: BTreeSet<(&str, &str)> = broken
             .iter()
@@ -414,14 +415,14 @@ mod tests {
             .collect()
     }
 
-    /// Returns what of a message lists values that are taken.
+    /// Returns the part of a message that lists accepted values.
     fn taken_in(message: &str) -> &str {
         message.split_once(" takes ").map_or("", |(_, taken)| {
             taken.split(", while").next().unwrap_or(taken)
         })
     }
 
-    /// A member that is to be used instead is one that the model takes.
+    /// The model accepts every member that is proposed instead of another.
     #[test]
     fn no_member_is_proposed_that_is_refused() {
         let bundled = Bundled::load();

@@ -1,4 +1,4 @@
-//! `protocol/thinking-budget`: how many tokens the model may think, beside how many it may write.
+//! `protocol/thinking-budget`: a thinking budget that does not fit below `max_tokens`.
 
 use super::value::{elements, is_type};
 use super::{Found, Subject, body_rule};
@@ -22,7 +22,7 @@ body_rule! {
     }
 }
 
-/// The beta feature with which the model thinks between calls, and may do so longer.
+/// The beta feature for thinking between calls, which also allows a larger budget.
 const INTERLEAVED: &str = "interleaved-thinking-2025-05-14";
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

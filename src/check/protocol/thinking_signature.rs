@@ -1,4 +1,4 @@
-//! `protocol/thinking-signature`: reasoning without the proof of where it comes from.
+//! `protocol/thinking-signature`: reasoning without a valid signature.
 
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ body_rule! {
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     match subject.wire {
-        // Others that speak this format sign as they like, or not at all.
+        // Other servers with this format have signatures of their own, or none.
         WireFormat::AnthropicMessages if subject.server.is_claude() => {
             anthropic(subject, found);
         }
@@ -55,7 +55,7 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         .iter()
         .flat_map(|message| elements(message.get("content")));
     for block in blocks.filter(|block| is_type(block, "thinking")) {
-        // That there is one, and that it is not empty, the schema says.
+        // The schema reports a missing or empty one.
         if block
             .get("signature")
             .and_then(Value::as_str)
@@ -73,13 +73,13 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns `true` if a signature cannot be Anthropic's, which are plain base64: what Gemini takes
-/// for none, and OpenAI's encrypted content, are not.
+/// Returns `true` if a signature cannot be Anthropic's, which are plain Base64. The placeholder
+/// that Gemini accepts and OpenAI's encrypted content are not.
 fn is_foreign(signature: &str) -> bool {
     signature == SKIP || signature.starts_with("gAAAAA")
 }
 
-/// The text that Gemini takes for the signature of calls that it did not make.
+/// The placeholder that Gemini accepts as the signature of calls that it did not make.
 const SKIP: &str = "skip_thought_signature_validator";
 
 fn google<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
@@ -109,7 +109,7 @@ fn google<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The first call of each model content in the current turn must carry its signature.
+/// Reports model content in the current turn whose first call has no signature.
 fn unsigned_steps<'b>(
     subject: &Subject<'b>,
     contents: &'b [Value],
@@ -159,8 +159,8 @@ fn response(part: &Value) -> Option<&Value> {
     either(part, "functionResponse", "function_response")
 }
 
-/// Returns `true` if a text is base64 in either alphabet, as proto3 JSON reads bytes; `=` at the
-/// end may be missing.
+/// Returns `true` if a text is Base64 in either alphabet, as proto3 JSON reads bytes; trailing `=`
+/// may be missing.
 fn is_base64(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
     digits.len() % 4 != 1

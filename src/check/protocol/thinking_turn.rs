@@ -1,4 +1,4 @@
-//! `protocol/thinking-turn`: reasoning where it cannot be, or missing where it must.
+//! `protocol/thinking-turn`: reasoning that is misplaced, or missing where it is required.
 
 use serde_json::Value;
 
@@ -92,8 +92,8 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     final_thinking(subject, messages, found);
 }
 
-/// A last message of the assistant has no thinking unless the model thinks. One that ends with it
-/// has a finding of its own.
+/// Reports thinking in a final assistant message while thinking is off. Another check reports a
+/// message that ends with thinking.
 fn final_thinking<'b>(subject: &Subject<'b>, messages: &'b [Value], found: &mut Found<'b>) {
     let is_off = subject
         .member("thinking")
@@ -118,10 +118,11 @@ fn final_thinking<'b>(subject: &Subject<'b>, messages: &'b [Value], found: &mut 
     }
 }
 
-/// Messages with thinking begin with it. That of the turn being answered has a finding of its own.
+/// Reports messages whose thinking does not come first. Another check covers the turn whose calls
+/// are being answered.
 ///
-/// A message that goes on with an earlier one, or begins with a result of the server, may be the
-/// rest of a turn that was paused.
+/// A message that follows another assistant message, or begins with a server result, may be the
+/// rest of a paused turn.
 fn late_thinking<'b>(messages: &'b [Value], found: &mut Found<'b>) {
     let last = messages.iter().rposition(is_assistant);
     for (at, message) in messages.iter().enumerate() {
@@ -142,7 +143,7 @@ fn late_thinking<'b>(messages: &'b [Value], found: &mut Found<'b>) {
     }
 }
 
-/// The turn whose calls the last message answers starts with its thinking.
+/// Reports a turn that does not begin with its thinking, if the last message answers its calls.
 fn answered_turn<'b>(messages: &'b [Value], found: &mut Found<'b>) {
     let [.., turn, answer] = messages else { return };
     if !is_assistant(turn) || !has(turn, "tool_use") || !has(answer, "tool_result") {
@@ -173,7 +174,7 @@ fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         if is_type(item, "reasoning") {
             reasoning_item(item, items.get(at + 1), is_stored, found);
         } else if is_type(item, "function_call") && !is_stored {
-            // Calls of one turn share the reasoning before them.
+            // All calls of one turn share the reasoning before them.
             let before = items[..at]
                 .iter()
                 .rev()
@@ -219,8 +220,7 @@ fn reasoning_item<'b>(
     }
 }
 
-/// The item after reasoning with an id has its own, by which the server knows that they belong
-/// together.
+/// Reports an item without an id after reasoning with one: the server matches the two by their ids.
 fn lost_id<'b>(item: &'b Value, next: &'b Value, found: &mut Found<'b>) {
     if !has_id(item) || has_id(next) {
         return;
@@ -239,16 +239,16 @@ fn has_id(item: &Value) -> bool {
     item.get("id").is_some_and(|id| !id.is_null())
 }
 
-/// Returns `true` if an item is one that the model made.
+/// Returns `true` if the model made an item.
 fn is_of_assistant(item: &Value) -> bool {
     match item.get("type").and_then(Value::as_str) {
         None | Some("message") => is_assistant(item),
-        // A reference may stand for anything.
+        // A reference may refer to anything.
         Some(kind) => !kind.ends_with("_output") && kind != "mcp_approval_response",
     }
 }
 
-/// Calls without the reasoning that led to them, where the model wants it back.
+/// Reports calls without the reasoning that led to them, if the model requires it.
 fn reasoned_calls<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let Some((level, likely)) = subject.facts.value(|family| family.reasoned_calls) else {
         return;

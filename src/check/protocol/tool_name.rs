@@ -1,4 +1,4 @@
-//! `protocol/tool-name`: names of tools that some servers refuse.
+//! `protocol/tool-name`: tool names that some servers refuse.
 
 use super::tools::{DeclaredTool, text, tools};
 use super::{Found, Subject, body_rule};
@@ -22,9 +22,9 @@ body_rule! {
     }
 }
 
-/// The most characters of a function's name that every report of Gemini allows.
+/// The maximum length of a function name, in characters, that every report about Gemini allows.
 const GEMINI_NAME: usize = 64;
-/// The most characters of a description that OpenAI took in every report.
+/// The maximum length of a description, in characters, that OpenAI accepted in every report.
 const OPENAI_DESCRIPTION: usize = 1_024;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
@@ -47,7 +47,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 fn long_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     let length = tool.name.map_or(0, |name| name.chars().count());
-    // Names over 128 are reported by the schema.
+    // The schema reports names over 128 characters.
     if (GEMINI_NAME + 1..=128).contains(&length) {
         let message = format!(
             "the name has {length} characters; reports say that more than {GEMINI_NAME} are refused"

@@ -107,7 +107,7 @@ fn check_root<'b>(schema: &'b Value, is_openai: bool, found: &mut Found<'b>) {
     }
 }
 
-/// Finds names of properties that Anthropic does not take; it looks at those of the root alone.
+/// Reports names of properties that Anthropic does not accept; it only checks those at the root.
 fn check_names<'b>(schema: &'b Value, found: &mut Found<'b>) {
     let properties = schema.get("properties").and_then(Value::as_object);
     for (name, value) in properties.into_iter().flatten() {
@@ -125,15 +125,15 @@ fn check_names<'b>(schema: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Says whether a value of a keyword is of the kind that JSON Schema wants.
+/// A test of whether a keyword's value has the type that JSON Schema requires.
 type IsRight<'f> = &'f dyn Fn(&Value) -> bool;
 
-/// Keywords that say what a value is, and that Ollama drops.
+/// Keywords that restrict a value, and that Ollama drops.
 const OLLAMA_DROPS: [&str; 5] = ["pattern", "const", "oneOf", "allOf", "$ref"];
 
-/// Finds the keywords that Moonshot's own dialect does not take: references elsewhere than into
-/// `$defs`, keywords that are beside a reference and in the schema that it refers to, and a `type`
-/// beside `anyOf`.
+/// Reports keywords that Moonshot's own dialect does not accept: references to anything but
+/// `$defs`, keywords beside a reference that the referenced schema repeats, and `type` beside
+/// `anyOf`.
 fn check_moonshot<'b>(root: &'b Value, inner: &'b Value, found: &mut Found<'b>) {
     moonshot_shape(inner, found);
     if let Some(reference) = inner.get("$ref").and_then(Value::as_str) {

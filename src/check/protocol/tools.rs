@@ -1,5 +1,5 @@
-//! The tools of a body and the choice among them, in one form for all wire formats: what the rules
-//! about tools share.
+//! The tools of a body and its tool choice, in one form for all wire formats, for the rules about
+//! tools.
 
 use serde_json::Value;
 
@@ -10,8 +10,7 @@ use crate::provider::ToolForm;
 /// A tool that a body declares.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DeclaredTool<'b> {
-    /// `function` or `custom` of tools that the client runs, else the kind of tool that the server
-    /// brings.
+    /// `function` or `custom` for tools that the client runs; for server tools, their type.
     pub(super) kind: &'b str,
     /// The object that holds name, description and schema.
     pub(super) object: &'b Value,
@@ -19,7 +18,7 @@ pub(super) struct DeclaredTool<'b> {
     pub(super) name: Option<&'b str>,
     /// The name of the member that holds the schema of its arguments.
     pub(super) schema_key: &'static str,
-    /// `true` if it is in a namespace, whose names are its own.
+    /// `true` if it is in a namespace, which has names of its own.
     pub(super) is_nested: bool,
 }
 
@@ -34,30 +33,30 @@ impl<'b> DeclaredTool<'b> {
         }
     }
 
-    /// Returns `true` if the client runs it, with arguments of a schema.
+    /// Returns `true` if the client runs it and a schema describes its arguments.
     pub(super) fn is_function(&self) -> bool {
         self.kind == "function"
     }
 
-    /// The schema of its arguments.
+    /// Returns the schema of its arguments.
     pub(super) fn schema(&self) -> Option<&'b Value> {
         self.object
             .get(self.schema_key)
             .filter(|schema| self.is_function() && !schema.is_null())
     }
 
-    /// Returns `true` if its arguments are to be held to the schema.
+    /// Returns `true` if strict mode enforces the schema of its arguments.
     pub(super) fn is_strict(&self) -> bool {
         self.object.get("strict") == Some(&Value::Bool(true))
     }
 }
 
-/// A member of an object that is a text.
+/// Returns a member of an object, if it is text.
 pub(super) fn text<'b>(object: &'b Value, name: &str) -> Option<&'b str> {
     object.get(name)?.as_str()
 }
 
-/// The tools of a body.
+/// Returns the tools of a body.
 pub(super) fn tools<'b>(subject: &Subject<'b>) -> Vec<DeclaredTool<'b>> {
     let list = elements(subject.member("tools"));
     if !subject.wire.is_chat() {
@@ -111,7 +110,7 @@ fn google(tool: &Value) -> Vec<DeclaredTool<'_>> {
         .collect()
 }
 
-/// Returns `true` if a request to Gemini asks for tools of the server beside functions.
+/// Returns `true` if a request to Gemini enables server tools together with functions.
 pub(super) fn lets_tools_mix(subject: &Subject<'_>) -> bool {
     let config = subject.either("toolConfig", "tool_config");
     let names = [
@@ -123,25 +122,25 @@ pub(super) fn lets_tools_mix(subject: &Subject<'_>) -> bool {
         .any(|name| config.and_then(|config| config.get(*name)) == Some(&Value::Bool(true)))
 }
 
-/// Which tools the model is to call.
+/// The tool choice of a body.
 #[derive(Debug)]
 pub(super) struct Choice<'b> {
-    /// Where it is.
+    /// The value in the body.
     pub(super) value: &'b Value,
-    /// The tools that it asks for.
+    /// The tools that it selects.
     pub(super) which: Which<'b>,
 }
 
-/// Which tools a choice mentions.
+/// The tools that a choice selects.
 #[derive(Debug)]
 pub(super) enum Which<'b> {
-    /// Any or none, as the model likes.
+    /// Any or none: the model decides.
     Free,
     /// None.
     None,
-    /// At least one.
+    /// At least one of any tools.
     Some,
-    /// These; whether one of them must be called.
+    /// These tools; `true` if one of them must be called.
     These(Vec<Chosen<'b>>, bool),
     /// Something else.
     Other,
@@ -150,22 +149,22 @@ pub(super) enum Which<'b> {
 /// A tool that a choice names.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chosen<'b> {
-    /// Where the name is.
+    /// The value that holds the name.
     pub(super) value: &'b Value,
-    /// Its kind, as the choice says.
+    /// Its kind, as in the choice.
     pub(super) kind: &'b str,
-    /// Its name; kinds that the server brings have none.
+    /// Its name; kinds of server tools have none.
     pub(super) name: Option<&'b str>,
 }
 
 impl Choice<'_> {
-    /// Returns `true` if a tool must be called.
+    /// Returns `true` if the model must call a tool.
     pub(super) fn is_forced(&self) -> bool {
         matches!(self.which, Which::Some | Which::These(_, true))
     }
 }
 
-/// The choice of a body, if it has one.
+/// Returns the choice of a body, if it has one.
 pub(super) fn choice<'b>(subject: &Subject<'b>) -> Option<Choice<'b>> {
     match subject.wire.facts().tools {
         ToolForm::Declarations => google_choice(subject),
@@ -177,7 +176,7 @@ pub(super) fn choice<'b>(subject: &Subject<'b>) -> Option<Choice<'b>> {
     }
 }
 
-/// Returns what the member `tool_choice` asks for.
+/// Returns the tools that the member `tool_choice` selects.
 fn which(value: &Value) -> Which<'_> {
     match (value, text(value, "type")) {
         (Value::String(word), _) => by_word(word),
@@ -205,7 +204,7 @@ fn allowed(value: &Value) -> Which<'_> {
     )
 }
 
-/// A tool by type and name, flat or with an inner object.
+/// Reads a chosen tool: its type and name are side by side, or the name is in an inner object.
 fn chosen(value: &Value) -> Chosen<'_> {
     let kind = text(value, "type").unwrap_or("function");
     let object = value

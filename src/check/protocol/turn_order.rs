@@ -72,7 +72,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 fn anthropic<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
-    // What a compaction left of the conversation is in an assistant message.
+    // A compaction leaves its summary in an assistant message.
     let first = entries
         .first()
         .filter(|entry| entry.role == Role::Assistant && !is_compaction(entry));

@@ -74,8 +74,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The entry that is at fault, if it is not the call: the only one before the result, or responses
-/// that are too few.
+/// Returns the index of the entry at fault, if it is not the call: the only entry between the call
+/// and its result, or content with too few responses.
 fn place(
     subject: &Subject<'_>,
     history: &History<'_>,

@@ -1,4 +1,4 @@
-//! `protocol/unknown-choice`: a choice of a tool that is not declared.
+//! `protocol/unknown-choice`: a tool choice that names an undeclared tool.
 
 use super::tools::{Chosen, DeclaredTool, Which, choice, tools};
 use super::{Found, Subject, body_rule};
@@ -29,7 +29,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         return;
     };
     let tools = tools(subject);
-    // Without tools, the choice as a whole is wrong: a rule of its own.
+    // Without tools, any choice is wrong, which another rule reports.
     if tools.is_empty() {
         return;
     }

@@ -1,4 +1,4 @@
-//! `protocol/unsupported-choice`: a choice of tools that the server does not take.
+//! `protocol/unsupported-choice`: a tool choice that the server does not support.
 
 use super::tools::{Choice, Which, choice, text};
 use super::{Found, Subject, body_rule};

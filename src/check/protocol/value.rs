@@ -1,8 +1,8 @@
-//! Looking into values: what several rules do.
+//! Access to values, for several rules.
 
 use serde_json::Value;
 
-/// The elements of a list; none of anything else.
+/// Returns the elements of a list; nothing for any other value.
 pub(super) fn elements(value: Option<&Value>) -> &[Value] {
     value
         .and_then(Value::as_array)
@@ -10,12 +10,12 @@ pub(super) fn elements(value: Option<&Value>) -> &[Value] {
         .unwrap_or_default()
 }
 
-/// A member under either of the two names that Gemini reads.
+/// Returns a member under either of the two names that Gemini accepts.
 pub(super) fn either<'b>(value: &'b Value, camel: &str, snake: &str) -> Option<&'b Value> {
     value.get(camel).or_else(|| value.get(snake))
 }
 
-/// Returns `true` if an object has a `type`.
+/// Returns `true` if an object's `type` is `kind`.
 pub(super) fn is_type(value: &Value, kind: &str) -> bool {
     value.get("type").is_some_and(|found| found == kind)
 }

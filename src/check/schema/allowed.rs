@@ -1,4 +1,4 @@
-//! The exceptions of `reqc.toml`: `[[extension]]` entries for the servers of provider instances.
+//! Exceptions in `reqc.toml`: `[[extension]]` entries for the servers of provider instances.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,10 +16,10 @@ use crate::source::Span;
 pub(super) struct Allowed {
     entry: Extension,
     fields: Vec<PointerPattern>,
-    /// Places and the values that are taken there, as text.
+    /// Places, and the values that are accepted there, as text.
     values: Vec<(PointerPattern, String)>,
     optional: Vec<PointerPattern>,
-    /// `true` once it let anything pass.
+    /// `true` once it has allowed something.
     used: AtomicBool,
 }
 
@@ -46,7 +46,7 @@ impl Allowed {
         }
     }
 
-    /// Returns `true` if it is for an instance, or for one that it extends.
+    /// Returns `true` if it is for an instance or one of its ancestors.
     pub(super) fn is_for(&self, instance: &Instance) -> bool {
         instance.is_a(&self.entry.instance)
     }
@@ -56,8 +56,8 @@ impl Allowed {
         (!self.used.load(Ordering::Relaxed)).then_some(self.entry.span)
     }
 
-    /// Returns `true` if a mistake is let pass; of fields that are missing, those that are let pass
-    /// are left out.
+    /// Returns `true` if a mistake is allowed. Removes allowed names from a mistake about missing
+    /// fields.
     pub(super) fn lets_pass(&self, mistake: &mut Mistake, body: &Value) -> bool {
         let at: Vec<String> = mistake.pointer.tokens().collect();
         let (used, passes) = match &mut mistake.what {
@@ -66,7 +66,7 @@ impl Allowed {
                 names.retain(|name| !self.optional.iter().any(|place| place.is_member(&at, name)));
                 (names.len() < before, names.is_empty())
             }
-            // A field that is let pass may be the one that the object needs.
+            // An allowed field may be the one that the object needs.
             What::NoneOf { .. } => {
                 let passes = self.takes_member(&at, &mistake.pointer, body);
                 (passes, passes)
@@ -85,7 +85,7 @@ impl Allowed {
         passes
     }
 
-    /// Returns `true` if a member of an object is let pass.
+    /// Returns `true` if an object has an allowed member.
     fn takes_member(&self, at: &[String], object: &Pointer, body: &Value) -> bool {
         let object = body.pointer(object.as_str()).and_then(Value::as_object);
         object.is_some_and(|members| {
@@ -108,7 +108,7 @@ impl Allowed {
     }
 }
 
-/// Places in bodies: a JSON pointer in which `*` stands for any one token.
+/// A pattern for places in bodies: a JSON pointer in which `*` matches any one token.
 #[derive(Debug, PartialEq, Eq)]
 struct PointerPattern {
     tokens: Vec<String>,
@@ -130,7 +130,7 @@ impl PointerPattern {
                 .all(|(pattern, token)| fits(pattern, token))
     }
 
-    /// Returns `true` if it is a member of the value at `tokens`.
+    /// Returns `true` if it matches a member of the value at `tokens`.
     fn is_member(&self, tokens: &[String], name: &str) -> bool {
         let Some((last, object)) = self.tokens.split_last() else {
             return false;

@@ -1,15 +1,15 @@
-//! Validators of the bundled schemas, made when the program is built (`build/validators.rs`).
+//! Validators of the bundled schemas, generated when the program is built (`build/validators.rs`).
 //!
-//! A repository's own schemas, and extensions that no bundled file lists, have none:
-//! [`Document`](super::document::Document) compiles those when they are first needed.
+//! A repository's own schemas, and extensions that no bundled file lists, have no generated
+//! validators: [`Document`](super::document::Document) compiles them on first use.
 
 use serde_json::Value;
 
 use crate::unit::{Check, CheckId, MemberRef};
 
-/// A bundled schema, taken apart: one check for each member of a body.
+/// A bundled schema, split into one check for each member of a body.
 pub(super) struct Bundled {
-    /// The file.
+    /// The text of the schema file.
     schema: &'static str,
     extension: Option<Extension<'static>>,
     required: &'static [&'static str],
@@ -18,30 +18,30 @@ pub(super) struct Bundled {
     together: Option<Together>,
 }
 
-/// A file of extensions, and the name in it whose fields are taken too.
+/// An extension file, and the name in it whose fields are accepted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extension<'t> {
     pub(super) file: &'t str,
     pub(super) name: &'t str,
 }
 
-/// A demand of a schema on several members at once.
+/// A constraint of a schema on several members at once.
 struct Together {
     /// The members that it mentions.
     names: &'static [&'static str],
-    /// Those whose values it looks at: of the others it asks only whether they are there.
+    /// The members whose values matter; for the others, only their presence counts.
     looked_at: &'static [&'static str],
     check: Check,
 }
 
 impl Bundled {
-    /// The validators of a schema file with an extension, if it is a bundled one.
+    /// Returns the validators of a schema file with an extension, if it is a bundled one.
     pub(super) fn find(schema: &str, extension: Option<Extension<'_>>) -> Option<&'static Bundled> {
         ALL.iter()
             .find(|known| known.extension == extension && known.schema == schema)
     }
 
-    /// The names that a file of extensions lists, if it is a bundled one.
+    /// Returns the names that an extension file lists, if it is a bundled one.
     pub(super) fn names_in(file: &str) -> Option<Vec<&'static str>> {
         let listed = ALL
             .iter()
@@ -51,7 +51,7 @@ impl Bundled {
         (!names.is_empty()).then_some(names)
     }
 
-    /// Returns `true` if the schema takes a body with these members.
+    /// Returns `true` if the schema accepts a body with these members.
     pub(super) fn accepts(&self, members: &[MemberRef<'_>]) -> bool {
         members.iter().all(|member| self.takes(member))
             && self
@@ -64,13 +64,12 @@ impl Bundled {
                 .is_none_or(|together| together.accepts(members))
     }
 
-    /// The first member that the schema does not take.
+    /// Returns the first member that the schema does not accept.
     pub(super) fn refused<'b>(&self, members: &[MemberRef<'b>]) -> Option<&'b str> {
         self.all_refused(members).next().map(|member| member.name)
     }
 
-    /// The members that are wrong with a body; `None` if what is wrong may have to do with other
-    /// members too.
+    /// Returns the invalid members of a body; `None` if the cause may involve other members.
     pub(super) fn refused_alone<'b>(
         &self,
         members: &[MemberRef<'b>],

@@ -1,8 +1,9 @@
-//! Measures how much work a schema is for one value, before the work is done.
+//! Measures the work of validating a value against a schema, before it is done.
 //!
-//! A bound, in schemas that look at values, text and comparisons included: a validator that stops
-//! at the first mistake does less. Schemas that are reached on several ways are measured once, so
-//! the measure itself is small where the work would be exponential.
+//! The measure is an upper bound, in units of one schema applied to one value, including text and
+//! comparisons; a validator that stops at the first mistake does less. Schemas that are reached in
+//! several ways are measured once, so measuring is cheap even where validating would be
+//! exponential.
 
 use std::ops::Range;
 
@@ -11,19 +12,19 @@ use serde_json::Value;
 
 use super::graph::{Graph, Schema, SchemaId};
 
-/// The most that may be measured: schemas that look at values, each pair once.
+/// The maximum number of measurements: one for each pair of schema and value.
 const MAX_PAIRS: u64 = 2_000_000;
-/// Bytes that are looked at in the time of one schema.
+/// The number of bytes that take as long as one schema.
 const BYTES: u64 = 64;
-/// Values that are copied in the time of one schema.
+/// The number of values whose copies take as long as one schema.
 const COPIED: u64 = 8;
 
-/// The work of a whole document for a value; `None` if there is too much to measure.
+/// Returns the work of a whole document for a value; `None` if there is too much to measure.
 pub(super) fn cost(graph: &Graph, value: &Value) -> Option<u64> {
     cost_of(graph, 0, value)
 }
 
-/// The same of one of its schemas.
+/// Returns the work of one schema of the document.
 pub(super) fn cost_of(graph: &Graph, schema: SchemaId, value: &Value) -> Option<u64> {
     let mut meter = Meter {
         graph,
@@ -37,13 +38,13 @@ pub(super) fn cost_of(graph: &Graph, schema: SchemaId, value: &Value) -> Option<
 /// A value, and the values in it.
 struct Node<'v> {
     value: &'v Value,
-    /// The number of values that it holds, itself included.
+    /// The number of values in it, including itself.
     size: u64,
-    /// The numbers of the values in it.
+    /// The indexes of its direct children.
     parts: Range<usize>,
 }
 
-/// Numbers a value and all values in it: those in one value follow each other.
+/// Lists a value and all values in it, with the children of each in one range.
 fn nodes(value: &Value) -> Vec<Node<'_>> {
     let mut nodes = vec![node(value)];
     let mut next = 0;
@@ -77,8 +78,8 @@ fn node(value: &Value) -> Node<'_> {
 struct Meter<'g, 'v> {
     graph: &'g Graph,
     nodes: Vec<Node<'v>>,
-    /// The costs that were measured of schemas that are reached on several ways, by the number of
-    /// the value.
+    /// The measured costs of schemas that are reached in several ways, by schema and index of the
+    /// value.
     known: HashMap<(SchemaId, usize), u64>,
     left: u64,
 }
@@ -158,7 +159,7 @@ impl<'g> Meter<'g, '_> {
     }
 }
 
-/// The work of a schema's own keywords, and of keeping a value that no alternative takes.
+/// Returns the work of a schema's own keywords, and of copying a value that no alternative accepts.
 fn own(schema: &Schema, node: &Node<'_>) -> u64 {
     let text = node.value.as_str().map_or(0, str::len) as u64;
     let of_text = (text / BYTES).saturating_add(schema.pattern.saturating_mul(text) / BYTES);
@@ -181,8 +182,8 @@ mod tests {
         cost(&Graph::of(&schema).expect("usable"), &value)
     }
 
-    /// Two ways into each level: the work doubles with each level of the value, the measure does
-    /// not.
+    /// Each level is reached in two ways: the work doubles with each level of the value, the time
+    /// to measure it does not.
     #[test]
     fn exponential_work_is_measured_in_linear_time() {
         let twice = json!({"allOf": [{"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": {"$ref": "#"}}}]});

@@ -1,4 +1,4 @@
-//! A schema that can be used.
+//! A usable schema.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -18,29 +18,29 @@ use crate::memory::{Identity, Memory, Question};
 use crate::source::{FileId, SourceText, Span};
 use crate::unit::{Body, MemberRef};
 
-/// The most work that a body may be for a schema that was not compiled with the program.
+/// The maximum work of validating a body against a schema that was not compiled with the program.
 const MAX_COST: u64 = 20_000_000;
-/// The most work of telling what is wrong: every mistake is kept, with the value that it is about.
+/// The maximum work of explaining mistakes, which keeps every mistake with a copy of its value.
 pub(super) const MAX_COST_EXPLAINED: u64 = 1_000_000;
 
-/// A schema file with extensions. A bundled one has validators that were compiled with the program,
-/// and is compiled once more when a body breaks it, to tell how. Any other was compiled: there is
-/// no document that cannot be used.
+/// A schema file with extensions. The validators of a bundled one are part of the program; it is
+/// compiled as a whole only when a body violates it, to explain the mistakes. Any other is compiled
+/// at once, so every document is usable.
 pub(super) struct Document {
     id: Identity,
     text: Arc<SourceText>,
-    /// Those that list one of the names.
+    /// The files that list one of the names.
     extensions: Vec<Arc<Extensions>>,
     names: Vec<String>,
     bundled: Option<&'static Bundled>,
     is_of_format: bool,
     compiled: OnceLock<Compiled>,
-    /// The memory that may hold it.
+    /// The memory that may hold the document.
     memory: Weak<Memory>,
 }
 
-/// Asks what is wrong with a member that several bodies hold; `None` if it cannot be told of it
-/// alone.
+/// Asks for the mistakes in a member that several bodies share; `None` if they depend on other
+/// members.
 #[derive(PartialEq, Eq, Hash)]
 struct MistakesOf {
     schema: Identity,
@@ -56,7 +56,7 @@ impl Question for MistakesOf {
     }
 }
 
-/// A schema, and what is made of it.
+/// A schema, and everything derived from it.
 pub(super) struct Compiled {
     value: Value,
     graph: Graph,
@@ -64,7 +64,7 @@ pub(super) struct Compiled {
     known: explain::Known,
 }
 
-/// Asks for a member of a schema that is a list of alternatives.
+/// Asks whether a member of a schema is a list of alternatives.
 #[derive(PartialEq, Eq, Hash)]
 struct ElementsOf(Identity, Box<str>);
 
@@ -76,30 +76,30 @@ impl Question for ElementsOf {
     }
 }
 
-/// A file of extensions.
+/// An extension file.
 pub(super) struct Extensions {
     file: FileId,
     text: Arc<SourceText>,
-    /// The names that a bundled one lists; any other is asked itself.
+    /// The names, if the file is a bundled one; otherwise its value is read.
     names: Option<Vec<&'static str>>,
     value: OnceLock<Value>,
 }
 
-/// Why a schema with its extensions cannot be used, and where that is to be fixed.
+/// The reason why a schema with its extensions cannot be used, and the place to fix it.
 #[derive(Debug, Clone)]
 pub(super) struct Unusable {
     pub(super) refusal: Refusal,
     pub(super) place: Span,
 }
 
-/// The thing that is checked.
+/// The input of a validation.
 #[derive(Clone, Copy)]
 pub(super) enum Input<'b> {
     /// A body.
     Body(&'b Body),
-    /// A value that no plan made.
+    /// A value that was made without a plan.
     Value(&'b Value),
-    /// A body in the spelling of its schema, and as it was written.
+    /// A body in the spelling of its schema, and the original.
     Respelt {
         value: &'b Value,
         original: &'b Value,
@@ -107,7 +107,7 @@ pub(super) enum Input<'b> {
 }
 
 impl Extensions {
-    /// A file of extensions that has the [form](check_extensions) of one.
+    /// Takes an extension file whose [form](check_extensions) is valid.
     pub(super) fn new(file: FileId, text: &Arc<SourceText>) -> Extensions {
         let names = Bundled::names_in(text.as_str());
         Extensions {
@@ -118,7 +118,7 @@ impl Extensions {
         }
     }
 
-    /// Returns `true` if fields are listed under a name.
+    /// Returns `true` if the file lists fields under a name.
     pub(super) fn list(&self, name: &str) -> bool {
         match &self.names {
             Some(names) => names.contains(&name),
@@ -126,7 +126,7 @@ impl Extensions {
         }
     }
 
-    /// The names that fields are listed under.
+    /// Returns the names under which the file lists fields.
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
         self.value()
             .as_object()
@@ -135,7 +135,7 @@ impl Extensions {
             .filter(|name| !name.starts_with('$'))
     }
 
-    /// Returns where a name is.
+    /// Returns the place of a name.
     fn place(&self, name: &str) -> Span {
         let tree = json::parse_tree(self.text.as_str()).ok();
         let key = tree.and_then(|tree| tree.key_span(name));
@@ -147,15 +147,14 @@ impl Extensions {
     }
 }
 
-/// The most names that a file of extensions may list.
+/// The maximum number of names in an extension file.
 const MAX_NAMES: usize = 64;
 
-/// Returns whether a value has the form of a file of extensions: names, places, fields and their
-/// schemas.
+/// Checks that a value has the form of an extension file: names, places, fields and their schemas.
 ///
 /// # Errors
 ///
-/// The first place that has not.
+/// Returns the first place that does not.
 pub(super) fn check_extensions(value: &Value) -> Result<(), Refusal> {
     const FORM: &str = "write `{\"<provider instance>\": {\"<place>\": {\"<field>\": {…}}}}`";
     fn members<'v>(
@@ -197,7 +196,7 @@ pub(super) fn check_extensions(value: &Value) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Returns whether a member of a place has the form of one: a field's schema, or a list beside the
+/// Checks that a member of a place is a field with its schema, or one of the lists beside the
 /// fields.
 fn check_field(name: &str, value: &Value) -> Result<(), String> {
     let is_list = |is_element: &dyn Fn(&Value) -> bool| {
@@ -222,11 +221,11 @@ fn is_schema(value: &Value) -> bool {
 }
 
 impl Document {
-    /// A schema file with what `extensions` list under `names`.
+    /// Combines a schema file with the entries of `extensions` under `names`.
     ///
     /// # Errors
     ///
-    /// If it cannot be used: a bundled one always can.
+    /// Returns an error if the result is not usable; a bundled one always is.
     pub(super) fn new(
         file: FileId,
         text: &Arc<SourceText>,
@@ -274,8 +273,8 @@ impl Document {
         Ok(document)
     }
 
-    /// Returns about how many bytes it holds. One that was compiled with the program holds little
-    /// until a body breaks it.
+    /// Returns its approximate size in bytes. A bundled one takes little memory until a body
+    /// violates it.
     pub(super) fn weight(&self) -> usize {
         let compiled = if self.bundled.is_some() {
             0
@@ -285,7 +284,7 @@ impl Document {
         1024 + compiled
     }
 
-    /// Returns `true` if it says what the wire format is, and not what a repository makes of it.
+    /// Returns `true` if it describes the wire format itself, without a repository's changes.
     pub(super) fn is_of_format(&self) -> bool {
         self.is_of_format
     }
@@ -295,13 +294,13 @@ impl Document {
         self.bundled.is_some()
     }
 
-    /// The schema with its extensions.
+    /// Returns the schema with its extensions.
     pub(super) fn value(&self) -> &Value {
         &self.compiled().value
     }
 
-    /// Returns what is wrong with a body, in the order of the schema: nothing only if the schema
-    /// takes it.
+    /// Returns the mistakes of a body, in the order of the schema; none exactly if the schema
+    /// accepts it.
     pub(super) fn mistakes(&self, subject: Input<'_>) -> Vec<Mistake> {
         if let (Some(bundled), Some(members)) = (self.bundled, subject.members())
             && bundled.accepts(&members)
@@ -314,7 +313,7 @@ impl Document {
         let (compiled, value) = (self.compiled(), subject.value());
         let cost = cost(&compiled.graph, value).filter(|cost| *cost <= MAX_COST);
         let mistakes = match cost {
-            // A bundled schema has said what it takes.
+            // A bundled schema has already found that the body is invalid.
             None if self.bundled.is_none() => return vec![unchecked()],
             Some(_) if self.bundled.is_none() && compiled.validator().is_valid(value) => {
                 return Vec::new();
@@ -332,8 +331,8 @@ impl Document {
         }
     }
 
-    /// Returns what is wrong with the members of a body, if nothing else is: those that are right
-    /// are not looked at, and a wrong one that other bodies hold too is looked at once.
+    /// Returns the mistakes in the members of a body, if there are no others. Valid members are
+    /// skipped, and an invalid one that other bodies share is checked once.
     fn mistakes_of_members(&self, subject: Input<'_>) -> Option<Vec<Mistake>> {
         let (bundled, members) = (self.bundled?, subject.members()?);
         if matches!(subject, Input::Respelt { .. }) {
@@ -385,7 +384,7 @@ impl Document {
         cost(&compiled.graph, &value).filter(|cost| *cost <= MAX_COST_EXPLAINED)?;
         let (schema, validator) = (compiled.known_schema(), compiled.validator());
         let mut mistakes = explain::mistakes(schema, validator, &value, &value);
-        // The other members are there.
+        // No required member is missing.
         let places: Vec<Pointer> = refused
             .iter()
             .map(|member| Pointer::root().member(member.name))
@@ -394,8 +393,8 @@ impl Document {
         (!mistakes.is_empty()).then_some(mistakes)
     }
 
-    /// The mistake of a body whose mistakes are too much work to find, at its first member that is
-    /// wrong if that is known.
+    /// Returns one mistake for a body whose mistakes take too much work to find, at its first
+    /// invalid member if that is known.
     fn unexplained(&self, subject: Input<'_>) -> Mistake {
         let members = subject.members().unwrap_or_default();
         let refused = self.bundled.and_then(|bundled| bundled.refused(&members));
@@ -418,7 +417,7 @@ impl Document {
     fn compile(&self) -> Result<Compiled, Refusal> {
         let mut value = parse(&self.text);
         for file in &self.extensions {
-            // Places are followed through references, so these have to lead somewhere.
+            // Places are followed through references, so the references must be valid.
             Graph::of(&value)?;
             extend::extend(&mut value, file.value(), &self.names).map_err(|()| {
                 Refusal::new(
@@ -435,7 +434,8 @@ impl Document {
         Ok(compiled)
     }
 
-    /// The finding is at the extension, if there is one: the file alone was found usable.
+    /// Returns the refusal with its place, which is the extension if there is one: the file alone
+    /// was valid.
     fn unusable(&self, file: FileId, refusal: Refusal) -> Unusable {
         let extension = self.extensions.last();
         let named = extension.and_then(|file| {
@@ -452,15 +452,14 @@ impl Document {
 }
 
 impl Compiled {
-    /// Compiles a schema.
+    /// Prepares a schema.
     ///
     /// # Errors
     ///
-    /// If it is not a JSON Schema, or one whose work has no bound.
+    /// Returns an error if it is not a JSON Schema or if its work is unbounded.
     pub(super) fn new(mut value: Value, memory: &Weak<Memory>) -> Result<Compiled, Refusal> {
         if let Some(members) = value.as_object_mut() {
-            // What a document calls itself, and the draft that it names, would change where
-            // references lead.
+            // The document's own identifier and draft would change the targets of references.
             members.shift_remove("$id");
             members.shift_remove("$schema");
             members.shift_remove("$vocabulary");
@@ -481,7 +480,7 @@ impl Compiled {
     ///
     /// # Errors
     ///
-    /// If the schema is not a JSON Schema.
+    /// Returns an error if the schema is not a JSON Schema.
     pub(super) fn checked(&self) -> Result<(), Refusal> {
         let made = validator(&self.value)?;
         self.validator.get_or_init(|| made);
@@ -501,7 +500,7 @@ impl Compiled {
         })
     }
 
-    /// A member whose elements are told apart by one of theirs.
+    /// Returns a member that is a list whose elements are distinguished by one of their members.
     fn elements(&self, name: &str) -> Option<Arc<Elements>> {
         self.known
             .ask(ElementsOf(self.known.schema, name.into()), || {
@@ -515,7 +514,8 @@ impl Compiled {
     }
 }
 
-/// The mistake of a body that a schema of the repository cannot be asked about.
+/// Returns the mistake of a body that takes too much work to validate against a repository's
+/// schema.
 fn unchecked() -> Mistake {
     let message =
         "this body takes too much work to be checked against the schema of the repository"
@@ -541,7 +541,7 @@ impl<'b> Input<'b> {
         }
     }
 
-    /// The members; `None` if it is not an object.
+    /// Returns the members; `None` if the value is not an object.
     fn members(self) -> Option<Vec<MemberRef<'b>>> {
         match self {
             Input::Body(body) => Some(body.members().collect()),
@@ -556,7 +556,7 @@ impl<'b> Input<'b> {
         }
     }
 
-    /// The value as it was written: what is wrong is told in its names.
+    /// Returns the original value: mistakes use its names.
     fn original(self) -> &'b Value {
         match self {
             Input::Respelt { original, .. } => original,
@@ -565,7 +565,7 @@ impl<'b> Input<'b> {
     }
 }
 
-/// A file's value. One that is not JSON was refused when it was loaded.
+/// Parses a file. Text that is not JSON was already refused when the file was loaded.
 fn parse(text: &SourceText) -> Value {
     json::parse(text.as_str()).unwrap_or(Value::Bool(false))
 }

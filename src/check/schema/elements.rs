@@ -1,5 +1,5 @@
-//! Lists whose elements are told apart by a member, such as the role of a message: each element is
-//! asked about by the alternative that its member picks, and by no other.
+//! Lists whose elements are distinguished by a member, such as the role of a message: each element
+//! is validated only against the alternative that its member selects.
 
 use std::ops::RangeInclusive;
 use std::sync::OnceLock;
@@ -33,8 +33,8 @@ struct Alternative {
 }
 
 impl Elements {
-    /// The list that a schema wants as a member; `None` if the elements may be asked about by more
-    /// than one alternative, or anything else is asked of them.
+    /// Returns the list that a schema requires as a member; `None` if more than one alternative may
+    /// apply to an element, or if the list has other constraints.
     pub(super) fn of(schema: &Value, graph: &Graph, name: &str) -> Option<Elements> {
         let list = schema.get("properties")?.get(name)?;
         let items = list.get("items")?;
@@ -65,8 +65,8 @@ impl Elements {
         .filter(|_| is_apart)
     }
 
-    /// Returns what is wrong with a list at a place of a body; `None` if that cannot be told of its
-    /// elements one by one, or is more work than `limit`.
+    /// Returns the mistakes in a list; `None` if they cannot be found element by element, or if
+    /// that takes more work than `limit`.
     pub(super) fn mistakes(
         &self,
         schema: KnownSchema<'_>,
@@ -130,7 +130,7 @@ fn asks_only(node: &Value, keywords: &[&str]) -> bool {
 }
 
 impl Alternative {
-    /// One that is a reference to a definition.
+    /// Returns the alternative, if it is a reference to a definition.
     fn of(graph: &Graph, branch: &Value) -> Option<Alternative> {
         let keywords = branch.as_object().filter(|keywords| keywords.len() == 1)?;
         let reference = keywords
@@ -161,7 +161,7 @@ mod tests {
     use crate::check::schema::explain::Known;
     use serde_json::json;
 
-    /// Returns what the elements are said to lack, and what the whole schema says.
+    /// Returns the mistakes found element by element, and those that the whole schema finds.
     fn both(file: &str, name: &str, list: &Value) -> (Option<Vec<Mistake>>, Vec<Mistake>) {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("schemas/wire")

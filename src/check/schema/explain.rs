@@ -1,4 +1,4 @@
-//! From a validator's errors to problems that a person can act on.
+//! Converts a validator's errors to problems that a person can act on.
 
 use std::sync::{Arc, Weak};
 
@@ -14,19 +14,19 @@ use crate::json::{Pointer, kind_of};
 use crate::memory::{Identity, Memory, Question};
 use crate::text::cut;
 
-/// The keyword that names the member which decides between the branches of a schema.
+/// The keyword that names the member that selects a branch of a schema.
 const DISCRIMINATOR: &str = "x-reqc-discriminator";
-/// The value that counts if that member is absent.
+/// The keyword with the value that applies if the member is absent.
 const DEFAULT: &str = "x-reqc-discriminator-default";
 /// The keyword with the message for a part of a schema that fails as a whole.
 const MESSAGE: &str = "x-reqc-message";
 
-/// The most problems of one body that are reported. One more is looked for, so that it can be said
-/// that there are more.
+/// The maximum number of problems that are reported for one body. One more is searched for, to know
+/// whether there are more.
 pub(super) const MAX_PROBLEMS: usize = 1_000;
 
-/// Returns what is wrong with a body, in the order of the schema, until there are more than
-/// [`MAX_PROBLEMS`]. `original` is the body as it was written, if that is another spelling.
+/// Returns the mistakes of a body, in the order of the schema, and stops after one more than
+/// [`MAX_PROBLEMS`]. `original` is the body in its original spelling, if that differs.
 pub(super) fn mistakes(
     schema: KnownSchema<'_>,
     validator: &Validator,
@@ -47,8 +47,8 @@ pub(super) fn mistakes(
     explaining.mistakes
 }
 
-/// A schema that was worked on, and the memory that knows what was found: the same mistakes are
-/// made again and again, in all bodies of an agent at least.
+/// The identity of a schema, and the memory that keeps findings about it: bodies of one agent
+/// repeat the same mistakes.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) schema: Identity,
@@ -56,7 +56,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Returns the answer that is remembered, or else the one that `work_out` gives.
+    /// Returns the remembered answer, or the one that `work_out` returns.
     pub(super) fn ask<Q: Question>(
         &self,
         question: Q,
@@ -69,14 +69,14 @@ impl Known {
     }
 }
 
-/// A schema, with what was worked out of it before.
+/// A schema, with earlier results about it.
 #[derive(Clone, Copy)]
 pub(super) struct KnownSchema<'s> {
     pub(super) value: &'s Value,
     pub(super) known: &'s Known,
 }
 
-/// A value of a body, with its place.
+/// A value in a body, with its place.
 #[derive(Clone)]
 pub(super) struct Found<'v> {
     pub(super) at: Pointer,
@@ -92,7 +92,7 @@ impl<'v> Found<'v> {
     }
 }
 
-/// The alternatives at a place of a schema.
+/// The alternatives at a place in a schema.
 #[derive(Clone, Copy)]
 pub(super) struct Alternatives<'c> {
     /// The place of their keyword.
@@ -108,7 +108,7 @@ impl Question for ChoiceAt {
     type Answer = Arc<Choice>;
 }
 
-/// Asks what is meant by a value that a keyword refuses.
+/// Asks which value was meant by one that a keyword refuses.
 #[derive(PartialEq, Eq, Hash)]
 struct ValueAt(Identity, Box<str>, Box<str>);
 
@@ -116,7 +116,7 @@ impl Question for ValueAt {
     type Answer = Hint;
 }
 
-/// Asks what is meant by a field that a keyword refuses, and whether the keyword describes the
+/// Asks which field was meant by one that a keyword refuses; `true` if the keyword describes the
 /// whole body.
 #[derive(PartialEq, Eq, Hash)]
 struct FieldAt(Identity, Box<str>, bool, Box<str>);
@@ -125,17 +125,17 @@ impl Question for FieldAt {
     type Answer = FieldHint;
 }
 
-/// The explanation of a body, or of a part of one.
+/// The mistakes of a body, or of a part of one, while they are collected.
 pub(super) struct Explaining<'s> {
     schema: KnownSchema<'s>,
     part: Found<'s>,
-    /// `true` if errors name its fields in another spelling.
+    /// `true` if errors name fields in another spelling.
     is_respelt: bool,
     pub(super) mistakes: Vec<Mistake>,
 }
 
 impl<'s> Explaining<'s> {
-    /// Goes on with a part of a body, after mistakes that were found before.
+    /// Continues with a part of a body, after mistakes that were found before.
     pub(super) fn part(
         schema: KnownSchema<'s>,
         part: Found<'s>,
@@ -149,7 +149,7 @@ impl<'s> Explaining<'s> {
         }
     }
 
-    /// Says what an error says of the part.
+    /// Adds the mistakes of a validation error.
     pub(super) fn error(&mut self, error: &ValidationError<'_>) {
         let inner = error.instance_path().as_str();
         let inner = if self.is_respelt {
@@ -184,7 +184,7 @@ impl<'s> Explaining<'s> {
         }
     }
 
-    /// A value that none of several schemas takes.
+    /// Explains a value that none of several schemas accepts.
     fn alternatives(
         &mut self,
         error: &ValidationError<'_>,
@@ -208,8 +208,8 @@ impl<'s> Explaining<'s> {
         }
     }
 
-    /// Says what is wrong with a value of which one alternative was meant, in the words of that
-    /// one; `false` if nothing says which.
+    /// Explains a value in the words of the alternative that was meant; returns `false` if nothing
+    /// identifies one.
     pub(super) fn picked(
         &mut self,
         alternatives: Alternatives<'_>,
@@ -266,7 +266,8 @@ impl<'s> Explaining<'s> {
         true
     }
 
-    /// The errors of the branch that was most likely meant, or what the schema says of the whole.
+    /// Explains a value by the errors of the branch that was most likely meant, or by the message
+    /// of the whole schema.
     fn nearest(
         &mut self,
         error: &ValidationError<'_>,
@@ -293,7 +294,7 @@ impl<'s> Explaining<'s> {
         }
     }
 
-    /// A field that the keyword at a path of the schema refuses.
+    /// Returns the mistake of a field that the keyword at a path of the schema refuses.
     fn unknown_field(&self, path: &str, at: &Pointer, name: &str) -> Mistake {
         let is_top = at.parent().is_none();
         let KnownSchema {
@@ -311,7 +312,7 @@ impl<'s> Explaining<'s> {
         unknown_field(at, name, hint)
     }
 
-    /// The values that are near to one, or all that there are.
+    /// Returns the similar values, or all known values.
     fn value_hint(&self, path: &str, value: &str, known: impl FnOnce() -> Vec<String>) -> Hint {
         let make = || meant_or_known(value, &known());
         let known = self.schema.known;
@@ -322,7 +323,8 @@ impl<'s> Explaining<'s> {
     }
 }
 
-/// The fields of which an object needs one, if all that its alternatives ask for is a field each.
+/// Returns the fields of which an object needs one, if each of its alternatives only requires one
+/// field.
 fn asked_for(context: &[Vec<ValidationError<'static>>]) -> Option<Vec<String>> {
     context
         .iter()
@@ -336,10 +338,10 @@ fn asked_for(context: &[Vec<ValidationError<'static>>]) -> Option<Vec<String>> {
         .collect()
 }
 
-/// The longest value or name of which a hint is kept, in bytes.
+/// The maximum length of a value or name whose hint is remembered, in bytes.
 const LONGEST_KEPT: usize = 64;
 
-/// The mistake of a field that is in both spellings.
+/// Returns the mistake of a field that is present in both spellings.
 fn twice(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str) -> Option<Mistake> {
     let camel = spelling::camel_case(name).filter(|_| spelling::has_two(schema))?;
     known_fields(schema, node).contains(&camel).then(|| {
@@ -356,7 +358,7 @@ fn twice(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str) -> Opti
     })
 }
 
-/// The same for an unknown field that holds what belongs where it is.
+/// Changes the hint for an unknown field that holds fields which belong one level higher.
 fn too_deep(
     schema: &Value,
     node: Option<&Value>,
@@ -383,7 +385,7 @@ fn too_deep(
 enum FieldHint {
     /// It belongs in this member of the object.
     Below(String),
-    /// It belongs to the top of the body.
+    /// It belongs at the top of the body.
     AtTop,
     Is(Hint),
 }
@@ -414,7 +416,7 @@ impl FieldHint {
         }
     }
 
-    /// For a field of an object at a place.
+    /// Returns the hint for a field of an object at a place.
     fn told(self, at: &Pointer, name: &str) -> Hint {
         match self {
             FieldHint::Below(member) => Hint::Within(at.member(&member)),
@@ -436,10 +438,11 @@ fn unknown_field(at: &Pointer, name: &str, hint: FieldHint) -> Mistake {
     }
 }
 
-/// The longest name that others are compared with, in bytes.
+/// The maximum length of a name that is compared with others, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// Names; if there are many, those that hold this one or a part of it first, then the most similar.
+/// Sorts names if there are many: those that contain this one, or are part of it, come first, then
+/// the most similar.
 fn by_nearness(name: &str, mut known: Vec<String>) -> Vec<String> {
     if known.len() > FEW && name.len() <= LONGEST_NAME {
         let holds = |known: &str| known.contains(name) || known.len() > 2 && name.contains(known);
@@ -453,13 +456,13 @@ fn by_nearness(name: &str, mut known: Vec<String>) -> Vec<String> {
     known
 }
 
-/// The names that are near to one, if any are.
+/// Returns the names similar to one, if there are any.
 fn meant(name: &str, known: &[String]) -> Option<Hint> {
     let near = nearest_names(name, known.iter().map(String::as_str));
     (!near.is_empty()).then(|| Hint::Meant(near.into_iter().map(str::to_owned).collect()))
 }
 
-/// The values that are near to one, or all that there are.
+/// Returns the values similar to one, or all known values.
 fn meant_or_known(value: &str, known: &[String]) -> Hint {
     meant(value, known).unwrap_or_else(|| Hint::Known {
         words: "known: ",
@@ -468,7 +471,7 @@ fn meant_or_known(value: &str, known: &[String]) -> Hint {
     })
 }
 
-/// `null` is another way to leave a field out.
+/// Leaves out `null`, which is only another way to omit a field.
 fn written(known: &[String]) -> Vec<String> {
     known
         .iter()
@@ -478,7 +481,7 @@ fn written(known: &[String]) -> Vec<String> {
 }
 
 impl Explaining<'_> {
-    /// A mistake that one keyword tells on its own.
+    /// Returns the mistake that a keyword reports by itself.
     fn simple(&self, path: &str, kind: &Kind, at: Pointer, found: &Value) -> Mistake {
         let schema = self.schema.value;
         let node = keyword_owner(schema, path);
@@ -502,7 +505,7 @@ impl Explaining<'_> {
                 (&rules::INVALID_VALUE, message, Hint::None)
             }
             Kind::Type { kind } => {
-                // A fraction is a number, too: that it is not one that is wanted shows by itself.
+                // A fraction is a number, too: showing it makes clear that an integer is required.
                 let is_fraction =
                     found.is_number() && type_names(kind).iter().any(|name| name == "integer");
                 let what = if is_fraction {
@@ -542,7 +545,7 @@ impl Explaining<'_> {
                 );
                 (&rules::INVALID_VALUE, message, Hint::None)
             }
-            // Nobody reads a regular expression: the description says its form.
+            // Nobody reads a regular expression: the description explains the form.
             kind @ Kind::Pattern { .. } => (
                 &rules::INVALID_VALUE,
                 format!("`{at}` {}", limit(kind, found)),
@@ -578,14 +581,15 @@ impl Explaining<'_> {
     }
 }
 
-/// Returns what the schema itself says of a failing part: at the keyword's owner or a little above.
+/// Returns the schema's own message for a failing part: at the keyword's owner or a few levels
+/// above.
 fn said(schema: &Value, path: &str) -> Option<String> {
     let owners = std::iter::successors(Some(path), |path| path.rfind('/').map(|at| &path[..at]));
     let mut nodes = owners.take(5).filter_map(|path| schema.pointer(path));
     nodes.find_map(|node| node.get(MESSAGE)?.as_str().map(str::to_owned))
 }
 
-/// Returns what the limit that a value breaks says.
+/// Describes the limit that a value violates.
 fn limit(kind: &Kind, found: &Value) -> String {
     let value = shown(found);
     match kind {
@@ -615,24 +619,24 @@ fn limit(kind: &Kind, found: &Value) -> String {
     }
 }
 
-/// The alternatives of a schema and what tells them apart.
+/// The alternatives of a schema, and the member that distinguishes them.
 pub(super) struct Choice {
     member: Option<String>,
     default: Option<String>,
-    /// The values of the member that pick each branch.
+    /// The values of the member that select each branch.
     branches: Vec<Vec<String>>,
 }
 
 enum Pick<'c> {
     Branch(usize),
-    /// Nothing tells the branches apart: the one with the fewest mistakes.
+    /// No member distinguishes the branches: the one with the fewest mistakes applies.
     Nearest,
     /// No branch has this value of the member.
     Unknown {
         member: &'c str,
         value: String,
     },
-    /// The member is not there.
+    /// The member is missing.
     Missing {
         member: &'c str,
     },
@@ -641,11 +645,11 @@ enum Pick<'c> {
 /// One branch of alternatives.
 struct Branch<'s, 'c> {
     schema: &'s Value,
-    /// The values of the member that pick it.
+    /// The values of the member that select it.
     values: &'c [String],
 }
 
-/// The branches of the alternatives at a place of the schema.
+/// Returns the branches of the alternatives at a place in the schema.
 pub(super) fn branches<'s>(
     node: Option<&'s Value>,
     keyword: &str,
@@ -718,8 +722,8 @@ impl Choice {
         self.branches.iter().flatten().cloned().collect()
     }
 
-    /// Returns whether no object is taken by another branch than the one that its member picks.
-    /// `required` gives the names of the members that a branch needs.
+    /// Returns `true` if no object is accepted by another branch than the one that its member
+    /// selects. `required` returns the names of the members that a branch requires.
     pub(super) fn is_exclusive<'s>(
         &self,
         required: impl Fn(usize) -> Option<&'s Vec<Value>>,
@@ -745,7 +749,7 @@ impl Choice {
 }
 
 impl Alternatives<'_> {
-    /// The branches of a schema, each with the values of the member that pick it.
+    /// Returns the branches of a schema, each with the values of the member that select it.
     fn branches<'s>(&self, schema: &'s Value) -> impl Iterator<Item = Branch<'s, '_>> {
         let keyword = self.path.rsplit('/').next().unwrap_or_default();
         let branches = branches(keyword_owner(schema, self.path), keyword);
@@ -753,7 +757,7 @@ impl Alternatives<'_> {
         with_values.map(|(schema, values)| Branch { schema, values })
     }
 
-    /// The one alternative that has all other members of an object.
+    /// Returns the member's value for the only alternative that has all other members of an object.
     fn of_shape(&self, schema: &Value, member: &str, found: &Value) -> Option<String> {
         let others: Vec<&String> = found
             .as_object()?
@@ -771,7 +775,7 @@ impl Alternatives<'_> {
             .then(|| value.clone())
     }
 
-    /// Says of an unknown field which alternatives have it, unless a similar name was found.
+    /// Adds to an unknown field the alternatives that have it, unless a similar name was found.
     fn point_elsewhere(&self, schema: &Value, at: &Pointer, mistake: &mut Mistake) {
         if !matches!(
             (&mistake.what, &mistake.hint),
@@ -801,8 +805,8 @@ impl Alternatives<'_> {
     }
 }
 
-/// The branch whose errors lie deepest: the one that was most likely meant. Type errors at the top
-/// rule a branch out.
+/// Returns the branch whose errors are deepest, which was most likely meant. Type errors at the top
+/// exclude a branch.
 fn nearest_branch(context: &[Vec<ValidationError<'_>>]) -> Option<usize> {
     let depth = |errors: &Vec<ValidationError<'_>>| {
         let deepest = errors
@@ -818,7 +822,7 @@ fn nearest_branch(context: &[Vec<ValidationError<'_>>]) -> Option<usize> {
     (0..context.len()).max_by_key(|&index| (depth(&context[index]), std::cmp::Reverse(index)))
 }
 
-/// The schema object that holds the keyword at a path.
+/// Returns the schema object that holds the keyword at a path.
 fn keyword_owner<'s>(schema: &'s Value, path: &str) -> Option<&'s Value> {
     let owner = path.rfind('/').map_or("", |at| &path[..at]);
     schema.pointer(owner)
@@ -828,7 +832,7 @@ fn property_schema<'s>(node: Option<&'s Value>, name: &str) -> Option<&'s Value>
     node?.get("properties")?.get(name)
 }
 
-/// The fields that a schema object lists, also through `allOf` and `$ref`.
+/// Returns the fields that a schema object lists, also through `allOf` and `$ref`.
 fn known_fields(schema: &Value, node: Option<&Value>) -> Vec<String> {
     let Some(node) = node.map(|node| follow(schema, node)) else {
         return Vec::new();
@@ -851,7 +855,7 @@ fn known_fields(schema: &Value, node: Option<&Value>) -> Vec<String> {
     known
 }
 
-/// Returns what a missing value looks like: the values that there are, or what an object needs.
+/// Describes a missing value: the possible values, or the required members of an object.
 fn form(schema: &Value, node: Option<&Value>) -> Option<String> {
     let node = follow(schema, node?);
     let constant = node
@@ -867,7 +871,7 @@ fn form(schema: &Value, node: Option<&Value>) -> Option<String> {
         .or_else(|| needs(node))
 }
 
-/// Returns what an object needs.
+/// Describes the required members of an object.
 fn needs(node: &Value) -> Option<String> {
     let required: Vec<String> = node
         .get("required")?
@@ -878,8 +882,8 @@ fn needs(node: &Value) -> Option<String> {
     (!required.is_empty()).then(|| format!("it is an object with `{}`", required.join("` and `")))
 }
 
-/// Returns what a value of the wrong type should be: an element is in a list, an object has what it
-/// needs.
+/// Describes the form that a value of the wrong type should have: an element belongs in a list, an
+/// object needs its members.
 fn form_of_type(
     schema: &Value,
     node: Option<&Value>,
@@ -913,8 +917,8 @@ fn wants(name: &str, wanted: &[String]) -> bool {
     wanted.iter().any(|wanted| wanted == name)
 }
 
-/// Returns how an object becomes the string that is wanted: as the one text in it, as an element of
-/// a list, or as JSON, if the schema mentions that.
+/// Describes how to convert an object to the required string: to the only text in it, to an element
+/// of a list, or to JSON, if the schema mentions JSON.
 fn as_string(node: &Value, found: &Value, takes_list: bool) -> Option<String> {
     let is_element = takes_list && found.get("type").is_some();
     let is_json = node
@@ -933,7 +937,7 @@ fn as_string(node: &Value, found: &Value, takes_list: bool) -> Option<String> {
     }
 }
 
-/// Returns `true` if a number, a boolean or `null` is of one of the types.
+/// Returns `true` if a number, a boolean or `null` has one of the types.
 fn fits(held: &Value, wanted: &[String]) -> bool {
     let wants = |name: &str| wanted.iter().any(|wanted| wanted == name);
     match held {
@@ -943,7 +947,7 @@ fn fits(held: &Value, wanted: &[String]) -> bool {
     }
 }
 
-/// Returns what a schema says of itself: its description, or its title and what it needs.
+/// Returns a schema's description of itself, or its title and its required members.
 fn describe(node: Option<&Value>) -> Option<String> {
     let text = |key: &str| node?.get(key)?.as_str().map(str::to_owned);
     text("description").or_else(|| {
@@ -963,7 +967,7 @@ fn describe(node: Option<&Value>) -> Option<String> {
 
 fn wanted(kind: &TypeKind) -> String {
     let types = type_names(kind);
-    // `null` is another way to leave a field out: nobody means it who writes something else.
+    // `null` is another way to leave a field out: the author of another value did not mean it.
     let meant = types
         .iter()
         .filter(|name| *name != "null" || types.len() == 1);
@@ -980,7 +984,7 @@ fn type_names(kind: &TypeKind) -> Vec<String> {
     }
 }
 
-/// Returns what to do about a string that holds what is wanted as JSON: it was encoded twice, or
+/// Returns advice for a string that contains the required value as JSON: it was encoded twice, or
 /// was meant as a template.
 fn json_in_string(kind: &TypeKind, found: &Value) -> Option<String> {
     let held: Value = serde_json::from_str(found.as_str()?).ok()?;
@@ -1012,14 +1016,14 @@ fn with_article(name: &str) -> &'static str {
     }
 }
 
-/// A value as it reads in a sentence: strings without quotes.
+/// Returns a value as part of a sentence: strings have no quotes.
 fn plain(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The same, cut to 40 characters.
+/// Returns a value as part of a sentence, on one line and cut to 40 characters.
 fn shown(value: &Value) -> String {
     let text = plain(value).replace('\n', "\\n");
     cut(&text, 41).into_owned()
@@ -1032,7 +1036,7 @@ mod tests {
 
     use serde_json::json;
 
-    /// Messages and helps of what is wrong with a body, one a line.
+    /// Returns the messages and helps for a body, one per line.
     fn told(schema: &Value, body: &Value) -> Vec<String> {
         let validator = jsonschema::draft202012::options()
             .offline()
@@ -1056,7 +1060,8 @@ mod tests {
         json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
     }
 
-    /// Items of a list: messages (also without `type`), whose content is parts, and calls.
+    /// Returns a schema of list items: messages (also without `type`), whose content is a list of
+    /// parts, and calls.
     fn items() -> Value {
         let text = object(
             &json!({"type": {"const": "text"}, "text": {"type": "string"}}),

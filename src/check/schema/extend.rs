@@ -1,7 +1,7 @@
-//! Extensions: what compatible servers take beyond the schema of a wire format.
+//! Extensions: fields and values that compatible servers accept beyond the schema of a wire format.
 //!
-//! They are written into the schema before it is compiled, so that a misspelt extension is found
-//! like any other field. The form of the file is described in `schemas/README.md`.
+//! They are added to the schema before it is compiled, so a misspelled extension field is reported
+//! like any other field. `schemas/README.md` describes the form of the file.
 
 use std::collections::HashSet;
 
@@ -9,27 +9,27 @@ use serde_json::{Map, Value};
 
 use super::node::follow;
 
-/// The most values that extensions may add to a schema.
+/// The maximum number of values that extensions may add to a schema.
 const MAX_ADDED: usize = 50_000;
-/// The most schemas that are looked at to find what places name.
+/// The maximum number of schemas that are visited to resolve places.
 const MAX_STEPS: usize = 500_000;
 
-/// Beside the fields of a place: required ones that may be left out there.
+/// A key beside the fields of a place: required fields that may be left out there.
 pub(crate) const OPTIONAL: &str = "x-reqc-optional";
-/// Beside the fields of a place: schemas that are added to its `oneOf`.
+/// A key beside the fields of a place: schemas that are added to its `oneOf`.
 pub(crate) const ALTERNATIVES: &str = "x-reqc-alternatives";
-/// Beside the fields of a place: ones that must be there.
+/// A key beside the fields of a place: fields that become required.
 pub(crate) const REQUIRED: &str = "x-reqc-required";
-/// Beside the fields of a place: ones of the schema that are unknown there.
+/// A key beside the fields of a place: fields of the schema that become unknown there.
 pub(crate) const UNKNOWN: &str = "x-reqc-unknown";
-/// What stands beside the fields of a place.
+/// All keys beside the fields of a place.
 const BESIDE: [&str; 4] = [OPTIONAL, ALTERNATIVES, REQUIRED, UNKNOWN];
 
-/// Adds what an extension file lists under one of `names`.
+/// Adds the entries of an extension file under `names`.
 ///
 /// # Errors
 ///
-/// If that is more than any wire format needs.
+/// Returns an error if that adds more than any wire format needs.
 pub(crate) fn extend(schema: &mut Value, extensions: &Value, names: &[String]) -> Result<(), ()> {
     let listed: Vec<&Map<String, Value>> = names
         .iter()
@@ -60,10 +60,10 @@ pub(crate) fn extend(schema: &mut Value, extensions: &Value, names: &[String]) -
     Ok(())
 }
 
-/// The member of a schema, and of a file of extensions, that holds what others refer to.
+/// The member of a schema, and of an extension file, that holds the targets of references.
 pub(crate) const DEFINITIONS: &str = "$defs";
 
-/// Adds definitions, except those that the schema has.
+/// Adds definitions that the schema does not have.
 fn define(schema: &mut Value, definitions: &Value) {
     let (Value::Object(schema), Value::Object(definitions)) = (schema, definitions) else {
         return;
@@ -78,7 +78,7 @@ fn define(schema: &mut Value, definitions: &Value) {
     }
 }
 
-/// Returns how many values a value holds, itself included.
+/// Returns the number of values in a value, including itself.
 pub(crate) fn count(value: &Value) -> usize {
     match value {
         Value::Array(elements) => 1 + elements.iter().map(count).sum::<usize>(),
@@ -116,7 +116,7 @@ fn add(schema: &mut Value, target: &str, fields: &Value) {
     }
 }
 
-/// The names in a list.
+/// Returns the names in a list.
 fn names(list: Option<&Value>) -> impl Iterator<Item = &str> {
     let list = list.and_then(Value::as_array).into_iter().flatten();
     list.filter_map(Value::as_str)
@@ -131,7 +131,7 @@ fn add_alternatives(schema: &mut Value, union: &str, fields: &Value) {
     }
 }
 
-/// JSON pointers of the schemas with alternatives that a place names: each once.
+/// Returns JSON pointers to the schemas with alternatives that a place names, each once.
 fn unions(schema: &Value, place: &str, steps: &mut usize) -> Result<Vec<String>, ()> {
     let Some((parent, last)) = place.rsplit_once('/') else {
         return Ok(Vec::new());
@@ -154,7 +154,7 @@ fn unions(schema: &Value, place: &str, steps: &mut usize) -> Result<Vec<String>,
     Ok(found)
 }
 
-/// JSON pointers, within the schema, of the object schemas that a place names: each once.
+/// Returns JSON pointers, within the schema, to the object schemas that a place names, each once.
 fn targets(schema: &Value, place: &str, steps: &mut usize) -> Result<Vec<String>, ()> {
     let mut found = vec![String::new()];
     for segment in place.split('/').filter(|segment| !segment.is_empty()) {
@@ -176,15 +176,15 @@ fn targets(schema: &Value, place: &str, steps: &mut usize) -> Result<Vec<String>
     Ok(found)
 }
 
-/// The findings of one step of a place.
+/// The state of one step along a place.
 struct Search<'s> {
     seen: &'s mut HashSet<String>,
     found: &'s mut Vec<String>,
     steps: &'s mut usize,
 }
 
-/// The schemas of a member: a property, `*` for every element, `key=value` for the elements that
-/// the value picks; where there are none, the schema itself if the value picks it.
+/// Finds the schemas of a member: a property, `*` for every element, `key=value` for the elements
+/// that the value selects; without `items`, the schema itself if the value selects it.
 fn step(schema: &Value, at: &str, segment: &str, search: &mut Search<'_>) -> Result<(), ()> {
     let at = resolve(schema, at);
     let Some(node) = schema.pointer(&at) else {
@@ -219,7 +219,7 @@ fn step(schema: &Value, at: &str, segment: &str, search: &mut Search<'_>) -> Res
     })
 }
 
-/// Finds a schema's alternatives, or itself.
+/// Finds the alternatives of a schema, or the schema itself if it has none.
 fn options(
     schema: &Value,
     at: String,
@@ -252,7 +252,7 @@ fn options(
     Ok(())
 }
 
-/// Returns where a schema is once its `$ref`s are followed.
+/// Follows the `$ref`s of a schema, and returns its final place.
 fn resolve(schema: &Value, at: &str) -> String {
     let mut at = at.to_owned();
     for _ in 0..16 {
@@ -365,8 +365,8 @@ mod tests {
         assert!(branches[1]["properties"].get("schema").is_none());
     }
 
-    /// Compatible servers take what OpenAI takes, and more: a bundled extension adds fields that
-    /// were refused before, or has a field take at least what it took.
+    /// Compatible servers accept everything that OpenAI accepts, and more: a bundled extension adds
+    /// fields, or makes a field accept at least what it accepted before.
     #[test]
     fn the_bundled_extensions_only_widen() {
         let parse = |text| -> Value { serde_json::from_str(text).expect("JSON") };

@@ -1,9 +1,9 @@
-//! A schema document as a graph: which schemas look at the same value, and which at parts of it.
+//! A schema document as a graph: its edges lead to schemas for the same value, and to schemas for
+//! parts of it.
 //!
-//! It is made before a schema of a repository is compiled, and refuses what could take forever:
-//! circles of schemas that look at the same value, schemas that repeat each other exponentially,
-//! keywords whose work cannot be foreseen. What is left can be
-//! [measured](super::cost) for each body.
+//! It is built before a repository's schema is compiled, and refuses anything whose work is
+//! unbounded: cycles of schemas that apply to the same value, exponential repetition, and keywords
+//! whose work cannot be predicted. The rest can be [measured](super::cost) for each body.
 
 use std::collections::HashMap;
 
@@ -13,21 +13,21 @@ use super::refusal::Refusal;
 use super::{extend, pattern};
 use crate::text::cut;
 
-/// The most values that a document may hold, extensions included.
+/// The maximum number of values in a document, extensions included.
 pub(super) const MAX_VALUES: usize = 50_000;
-/// The most schemas that may look at one value in turn, one inside the other.
+/// The maximum depth of nested schemas that apply to one value.
 const MAX_HEIGHT: u32 = 32;
-/// The most schemas that may look at one value because of one schema, and values that it is
-/// compared with.
+/// The maximum number of schemas, and of values to compare with, that one schema may apply to one
+/// value.
 const MAX_EXPANSION: u64 = 100_000;
 
-/// The keywords whose schemas look at the same value.
+/// The keywords whose schema applies to the same value.
 const SAME_VALUE: [&str; 4] = ["not", "if", "then", "else"];
-/// The same for lists of schemas.
+/// The keywords whose list of schemas applies to the same value.
 const SAME_VALUE_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
-/// The same for schemas by name.
+/// The keywords whose schemas, given by name, apply to the same value.
 const SAME_VALUE_MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
-/// Keywords that compare a value with others.
+/// The keywords that compare a value with others.
 const COMPARED: [&str; 6] = [
     "enum",
     "const",
@@ -36,8 +36,8 @@ const COMPARED: [&str; 6] = [
     "dependencies",
     "type",
 ];
-/// Keywords that look elsewhere than a reader expects, or do work that no measure foresees, and
-/// what to write instead.
+/// Keywords that resolve in unexpected ways or whose work cannot be predicted, and their
+/// replacements.
 const REFUSED: [(&str, &str); 7] = [
     ("$dynamicRef", "write `$ref`"),
     (
@@ -62,7 +62,7 @@ const REFUSED: [(&str, &str); 7] = [
         "describe the elements by `prefixItems` and `items`",
     ),
 ];
-/// Keywords that belong to a whole document.
+/// Keywords that are allowed only at the root of a document.
 const ROOT_ONLY: [&str; 3] = ["$id", "$schema", "$vocabulary"];
 
 /// The index of a schema in a [`Graph`].
@@ -71,22 +71,22 @@ pub(super) type SchemaId = usize;
 /// All schemas that the root reaches.
 pub(super) struct Graph {
     pub(super) schemas: Vec<Schema>,
-    /// Where each schema is, as a JSON pointer.
+    /// The place of each schema, as a JSON pointer.
     places: Vec<String>,
 }
 
-/// One schema: where it leads.
+/// One schema, and the schemas that it leads to.
 #[derive(Default)]
 pub(super) struct Schema {
     /// The work of its own keywords.
     pub(super) weight: u64,
     /// The work of its `pattern`, for each byte of a string.
     pub(super) pattern: u64,
-    /// `true` if elements are compared with each other.
+    /// `true` if elements are compared with each other (`uniqueItems`).
     pub(super) is_unique: bool,
-    /// The schemas that look at the same value.
+    /// The schemas that apply to the same value.
     pub(super) same: Vec<SchemaId>,
-    /// The number of alternatives among these: each keeps a copy of a value that it refuses.
+    /// The number of alternatives among these: each copies a value that it refuses.
     pub(super) alternatives: u64,
     pub(super) properties: HashMap<String, SchemaId>,
     /// The schemas of `patternProperties`, and the work of the pattern for each byte of a name.
@@ -96,18 +96,18 @@ pub(super) struct Schema {
     pub(super) first_elements: Vec<SchemaId>,
     pub(super) elements: Option<SchemaId>,
     pub(super) contains: Option<SchemaId>,
-    /// The number of schemas that lead here.
+    /// The number of schemas that lead to it.
     pub(super) uses: u32,
-    /// The work of all schemas that look at the same value, if it is a short string.
+    /// The work of all schemas that apply to the same value, for a short string.
     pub(super) expansion: u64,
 }
 
 impl Graph {
-    /// The graph of a document.
+    /// Builds the graph of a document.
     ///
     /// # Errors
     ///
-    /// The first thing that makes its work unbounded.
+    /// Returns the first reason why its work is unbounded.
     pub(super) fn of(document: &Value) -> Result<Graph, Refusal> {
         if extend::count(document) > MAX_VALUES {
             let message = format!("the schema holds more than {MAX_VALUES} values");
@@ -138,7 +138,7 @@ impl Graph {
         Ok(heights.graph)
     }
 
-    /// The schema at a place.
+    /// Returns the id of the schema at a place.
     pub(super) fn find(&self, place: &str) -> Option<SchemaId> {
         self.places.iter().position(|known| known == place)
     }
@@ -149,12 +149,12 @@ struct Builder<'s> {
     /// Schemas by their places.
     known: HashMap<String, SchemaId>,
     schemas: Vec<Schema>,
-    /// For each schema its value and its place.
+    /// The value and the place of each schema.
     places: Vec<(&'s Value, String)>,
 }
 
 impl<'s> Builder<'s> {
-    /// The id of a schema; new ones are read later.
+    /// Returns the id of a schema; a new one is read later.
     fn schema(&mut self, value: &'s Value, at: String) -> SchemaId {
         let id = match self.known.get(&at) {
             Some(known) => *known,
@@ -344,7 +344,7 @@ fn refused(keywords: &Map<String, Value>, at: &str) -> Result<(), Refusal> {
     }
 }
 
-/// The work of keywords that compare a value with others.
+/// Returns the work of keywords that compare a value with others.
 fn weight(keywords: &Map<String, Value>) -> u64 {
     1 + COMPARED
         .iter()
@@ -353,7 +353,7 @@ fn weight(keywords: &Map<String, Value>) -> u64 {
         .sum::<u64>()
 }
 
-/// Returns how much there is to compare of a value.
+/// Returns the work of comparing with a value.
 fn size(value: &Value) -> u64 {
     match value {
         Value::String(text) => 1 + text.len() as u64 / 64,
@@ -368,10 +368,10 @@ fn size(value: &Value) -> u64 {
     }
 }
 
-/// The number of characters of what a schema's author wrote that a message quotes.
+/// The maximum number of characters of a schema that a message quotes.
 pub(super) const QUOTED: usize = 80;
 
-/// The most schemas that look at one value in turn, and in all.
+/// A search for the depth of nested schemas that apply to one value, and for their total number.
 struct Heights {
     graph: Graph,
     known: Vec<Option<Found>>,
@@ -379,7 +379,7 @@ struct Heights {
 
 #[derive(Clone, Copy)]
 enum Found {
-    /// It is being looked at: to meet it again closes a circle.
+    /// It is being visited: reaching it again closes a cycle.
     Open,
     Height(u32),
 }
@@ -480,7 +480,7 @@ mod tests {
                 .1
                 .contains("in turn")
         );
-        // Also if the chain is met from its end.
+        // Also if the chain is visited from its end.
         let levels: Map<String, Value> = (0..1000)
             .rev()
             .map(|at| {

@@ -1,5 +1,5 @@
-//! The mistakes of a body, before it is put into words: mistakes are compared, put together and
-//! dropped by what they are.
+//! The mistakes of a body before they are put into words, so that they can be compared, merged and
+//! dropped by kind.
 
 use std::collections::HashSet;
 
@@ -9,19 +9,20 @@ use crate::diag::{Rule, Severity, one_of};
 use crate::json::Pointer;
 use crate::source::Span;
 
-/// Something wrong at a place of a body.
+/// A mistake at a place in a body.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Mistake {
     pub(super) rule: &'static Rule,
-    /// Where in the body; of missing fields the object that lacks them.
+    /// The place in the body; for missing fields, the object that lacks them.
     pub(super) pointer: Pointer,
     pub(super) what: What,
     pub(super) hint: Hint,
-    /// The server that ignores it, if it does not refuse it.
+    /// The server, if it ignores the mistake.
     pub(super) passed_over_by: Option<&'static str>,
-    /// The demands on the value, whatever it is: formats may ask different things at one place.
+    /// The requirement for the value, whatever it is: formats may have different ones for one
+    /// place.
     pub(super) asks: Option<String>,
-    /// Where it is to be fixed, if that is not what wrote the value.
+    /// The place to fix, if it is not where the value was written.
     pub(super) place: Option<Span>,
 }
 
@@ -30,23 +31,24 @@ pub(super) struct Mistake {
 pub(super) enum What {
     /// A field that the schema does not have.
     Unknown,
-    /// Fields that are not there.
+    /// Fields that are missing.
     Missing(Vec<String>),
-    /// None of several fields is there, of which an object needs one; in the schema's own words.
+    /// All of several fields are missing, and the object needs one of them; with the schema's own
+    /// message.
     NoneOf { names: Vec<String>, message: String },
-    /// A value that is not one of those that the schema takes, as it is reported; and what it is,
-    /// of which alternatives of the schema may ask different things.
+    /// A value that the schema does not accept: the message, and the kind of value, for which
+    /// alternatives of the schema may have different requirements.
     Unfit {
         message: String,
         found: &'static str,
     },
-    /// Anything else, as it is reported.
+    /// Any other mistake, with its message.
     Other(String),
 }
 
-/// Something that advice proposes.
+/// A change that advice proposes.
 pub(crate) enum Proposal<'p> {
-    /// A field, by its place.
+    /// A field at a place.
     Field { at: &'p Pointer },
     /// A text as the value at a place.
     Value { at: &'p Pointer, text: &'p str },
@@ -56,21 +58,21 @@ pub(crate) enum Proposal<'p> {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Hint {
     None,
-    /// Names that are near.
+    /// Similar names.
     Meant(Vec<String>),
-    /// All the fields that there are.
+    /// All known fields.
     Fields(Vec<String>),
-    /// All the values that there are, of the value or of a member that it lacks, after some words.
+    /// All known values, of the value itself or of a missing member, introduced by some words.
     Known {
         words: &'static str,
         member: Option<String>,
         names: Vec<String>,
     },
-    /// The member of this object that the field belongs in.
+    /// The field belongs in this member of the object.
     Within(Pointer),
-    /// Fields that it holds, and that belong where it is.
+    /// The field holds fields that belong one level higher.
     Unwrap(Vec<String>),
-    /// Anything else, as it is reported.
+    /// Any other advice.
     Other(String),
 }
 
@@ -80,7 +82,7 @@ impl From<Option<String>> for Hint {
     }
 }
 
-/// Names as a list in words.
+/// Returns names as a list in words.
 fn listed(names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     match names.as_slice() {
@@ -90,8 +92,8 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// One cause, one mistake: fields that are beside the member that they belong in are reported with
-/// it, and what is missing is not reported if it is one level too deep.
+/// Merges mistakes with one cause: fields that belong in a missing member are reported with it, and
+/// missing fields that are one level too deep are not reported.
 pub(super) fn fold(mistakes: &mut Vec<Mistake>) {
     let holders: Vec<Pointer> = mistakes
         .iter()
@@ -126,8 +128,8 @@ pub(super) fn fold(mistakes: &mut Vec<Mistake>) {
 }
 
 impl Mistake {
-    /// The same without what `is_taken` says no to, of what its advice proposes: models of one API
-    /// differ in what they take.
+    /// Drops from the advice the proposals that `is_taken` rejects: models of one API accept
+    /// different values and fields.
     #[must_use]
     pub(super) fn proposing(self, is_taken: impl Fn(&Proposal<'_>) -> bool) -> Mistake {
         let at = self.pointer.clone();
@@ -192,7 +194,7 @@ impl Mistake {
         matches!(&self.what, What::Missing(names) if names.iter().any(|known| known == name))
     }
 
-    /// The missing member that others belong in, if this is one of them that comes first.
+    /// Returns the missing member that others belong in, if this mistake is the first of those.
     fn missing_holder(&self, all: &[Mistake]) -> Option<Pointer> {
         let Hint::Within(holder) = &self.hint else {
             return None;
@@ -208,7 +210,7 @@ impl Mistake {
         (is_missing && is_first).then(|| holder.clone())
     }
 
-    /// The object that a mistake is in, and the fields that it holds one level too deep.
+    /// Returns the object that a mistake is in, and the fields that are one level too deep.
     fn unwrapped(&self) -> Option<(Option<Pointer>, Vec<String>)> {
         match &self.hint {
             Hint::Unwrap(names) => Some((self.pointer.parent(), names.clone())),
@@ -216,7 +218,7 @@ impl Mistake {
         }
     }
 
-    /// A value that the schema does not take.
+    /// Returns the mistake of a value that the schema does not accept.
     pub(super) fn value(pointer: Pointer, message: String, hint: Hint) -> Mistake {
         Mistake {
             rule: &rules::INVALID_VALUE,
@@ -229,7 +231,7 @@ impl Mistake {
         }
     }
 
-    /// A field that an object lacks.
+    /// Returns the mistake of a missing field.
     pub(super) fn missing(object: Pointer, name: &str, hint: Hint) -> Mistake {
         let what = What::Missing(vec![name.to_owned()]);
         Mistake {
@@ -243,8 +245,8 @@ impl Mistake {
         }
     }
 
-    /// The same of a repository's own schema: its descriptions are written for those who read the
-    /// help.
+    /// Uses the description in a repository's own schema as advice: its authors write for their
+    /// users.
     #[must_use]
     pub(super) fn in_own_words(self) -> Mistake {
         let hint = match self.hint {
@@ -254,8 +256,8 @@ impl Mistake {
         Mistake { hint, ..self }
     }
 
-    /// In words. One value is reported once for a variant of a format, whichever alternatives of
-    /// the schema refuse it.
+    /// Converts the mistake to a problem. One value is reported once for each variant of a format,
+    /// whichever alternatives of the schema refuse it.
     pub(super) fn told(self, variant: &str) -> Problem {
         let severity = self.passed_over_by.map(|_| Severity::Warning);
         let mut lacks = Vec::new();
@@ -326,10 +328,10 @@ impl Mistake {
     }
 }
 
-/// The most names that a help lists.
+/// The maximum number of names in advice.
 pub(super) const FEW: usize = 8;
 
-/// The first names, and how many more there are.
+/// Lists the first names, and the number of others.
 pub(super) fn few(names: &[String]) -> String {
     let shown = names[..names.len().min(FEW)].join(", ");
     match names.len().saturating_sub(FEW) {
@@ -338,7 +340,8 @@ pub(super) fn few(names: &[String]) -> String {
     }
 }
 
-/// Drops fields that are missing only because they are misspelt: their keys tell so.
+/// Drops missing fields that are present but misspelled, as the report of the misspelled key
+/// already says.
 pub(super) fn drop_misspelt(mistakes: &mut Vec<Mistake>) {
     let misspelt = |mistake: &Mistake| match (&mistake.what, &mistake.hint) {
         (What::Unknown, Hint::Meant(near)) => match near.as_slice() {
@@ -359,8 +362,8 @@ pub(super) fn drop_misspelt(mistakes: &mut Vec<Mistake>) {
     });
 }
 
-/// Puts a mistake into the one before it, if one finding says both: fields that one object lacks,
-/// or the same again.
+/// Merges a mistake into the previous one, if one finding can report both: fields that one object
+/// lacks, or a repetition.
 pub(super) fn absorb(kept: &mut Mistake, next: &Mistake) -> bool {
     let is_same = kept.rule == next.rule && kept.pointer == next.pointer;
     if let (true, What::Missing(known), What::Missing(more)) = (is_same, &mut kept.what, &next.what)

@@ -1,8 +1,8 @@
-//! Walking through a schema document.
+//! Navigation in a schema document.
 
 use serde_json::Value;
 
-/// A schema with its `$ref`s within the document followed.
+/// Follows the `$ref`s of a schema within the document.
 pub(crate) fn follow<'s>(schema: &'s Value, mut node: &'s Value) -> &'s Value {
     for _ in 0..16 {
         let target = node

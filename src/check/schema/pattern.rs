@@ -1,26 +1,26 @@
-//! Measures how much work the patterns of a schema are.
+//! Measures the work of the patterns in a schema.
 //!
-//! They are run by an engine whose time is linear in the text, times the size of the pattern. So
-//! the size is bounded, and part of the measure. What the engine cannot express, such as
-//! look-around, is refused when the schema is compiled.
+//! Their engine takes time linear in the text, multiplied by the size of the pattern. The size is
+//! therefore limited, and part of the measure. Patterns that the engine does not support, such as
+//! look-around, are refused when the schema is compiled.
 
 use serde_json::Value;
 
 use super::refusal::Refusal;
 
-/// The longest pattern, in bytes.
+/// The maximum length of a pattern, in bytes.
 const MAX_BYTES: usize = 4_096;
-/// The largest pattern, in states of the machine that it stands for.
+/// The maximum size of a pattern, in states of its automaton.
 const MAX_STATES: u64 = 4_000;
-/// How large a compiled pattern may be, in bytes.
+/// The maximum size of a compiled pattern, in bytes.
 pub(super) const COMPILED_BYTES: usize = 1024 * 1024;
 
-/// The states of a pattern's machine: its work for each byte of a text. Something that is not text
-/// has none.
+/// Returns the number of states of a pattern's automaton: its work for each byte of text. A value
+/// that is not text has none.
 ///
 /// # Errors
 ///
-/// If it is too large.
+/// Returns an error if the pattern is too large.
 pub(super) fn work(pattern: &Value, at: &str) -> Result<u64, Refusal> {
     let Some(pattern) = pattern.as_str() else {
         return Ok(0);
@@ -40,9 +40,10 @@ pub(super) fn work(pattern: &Value, at: &str) -> Result<u64, Refusal> {
     }
 }
 
-/// At least the states of a pattern's machine; exact for none, but of the right order for all.
+/// Estimates the number of states of a pattern's automaton: never exact, but of the right order of
+/// magnitude.
 fn states(pattern: &str) -> u64 {
-    // The sums of the groups that are open, and what the last atom has.
+    // The sums of the open groups, and the states of the last atom.
     let (mut open, mut sum, mut last) = (Vec::new(), 0_u64, 0_u64);
     let mut rest = pattern.chars().peekable();
     while let Some(c) = rest.next() {
@@ -77,7 +78,7 @@ fn states(pattern: &str) -> u64 {
         .fold(sum.saturating_add(last), u64::saturating_add)
 }
 
-/// The states of a character, a class or an escape, which is taken from what follows.
+/// Returns the states of a character, a class or an escape, and consumes the rest of it.
 fn atom_states(first: char, rest: &mut std::iter::Peekable<std::str::Chars<'_>>) -> u64 {
     match first {
         '\\' => match rest.next() {

@@ -1,13 +1,13 @@
-//! Why a schema cannot be used.
+//! Reasons why schemas cannot be used.
 
-/// Why a schema cannot be used.
+/// The reason why a schema cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// Where in the document, as a JSON pointer.
+    /// The place in the document, as a JSON pointer.
     pub(super) at: String,
-    /// One lower-case phrase.
+    /// The message: one lower-case phrase.
     pub(super) message: String,
-    /// The next step.
+    /// Advice on how to fix it.
     pub(super) help: Option<String>,
 }
 

@@ -1,12 +1,12 @@
-//! Bodies in another spelling than their schema's.
+//! Bodies in other spellings than their schema's.
 //!
-//! A server that reads protocol buffers takes the names of fields in `camelCase` and in
-//! `snake_case`, those of enumerations in any case, a single value for a list of one, numbers as
-//! texts, and `null` for what is left out. A schema with `"x-reqc-spelling": "protobuf"` says each
-//! name once, in `camelCase`: a body is respelt before it is asked, and what is wrong is reported
-//! at the body's own places. Rules of protocols look at the respelt body, too.
+//! A server that reads protocol buffers accepts field names in `camelCase` and in `snake_case`,
+//! enum values in any case, a single value for a list of one, numbers as strings, and `null` for
+//! absent fields. A schema with `"x-reqc-spelling": "protobuf"` has each name once, in `camelCase`.
+//! A body is respelled before validation, and mistakes are reported at its original places.
+//! Protocol rules also use the respelled body.
 //!
-//! Servers that ignore unknown fields take `null` for what is left out: [`without_nulls`]. Source:
+//! Servers that ignore unknown fields accept `null` for absent fields: [`without_nulls`]. Source:
 //! the JSON mapping of protocol buffers, <https://protobuf.dev/programming-guides/json/>, seen in
 //! November 2026.
 
@@ -15,8 +15,8 @@ use serde_json::{Map, Value};
 use super::node::follow;
 use crate::json::Pointer;
 
-/// A body in the names of its schema; `None` if it is that already, or the schema knows one
-/// spelling only.
+/// Returns a body in the spelling of its schema; `None` if nothing changes, or if the schema has
+/// only one spelling.
 pub(super) fn respelt<'b>(schema: &Value, body: impl FnOnce() -> &'b Value) -> Option<Value> {
     if !has_two(schema) {
         return None;
@@ -32,12 +32,12 @@ pub(super) fn has_two(schema: &Value) -> bool {
         .is_some_and(|spelling| spelling == "protobuf")
 }
 
-/// Returns where a place of a respelt body is in the body as it was written.
+/// Returns the place in the original body for a place in the respelled one.
 pub(crate) fn original(place: &str, body: &Value) -> Pointer {
     let mut found = Some(body);
     let mut pointer = Pointer::root();
     for token in Pointer::parse(place).tokens() {
-        // A single value stands for a list of one.
+        // A single value may replace a list of one.
         if token == "0" && found.is_some_and(|value| !value.is_array() && value.get("0").is_none())
         {
             continue;
@@ -56,7 +56,7 @@ pub(crate) fn original(place: &str, body: &Value) -> Pointer {
     pointer
 }
 
-/// A body without members that are `null`, those at some places; `None` if there are none.
+/// Returns a body without the members that are `null` at some places; `None` if there are none.
 pub(super) fn without_nulls<'p>(
     body: &Value,
     places: impl Iterator<Item = &'p Pointer>,
@@ -77,7 +77,7 @@ pub(super) fn without_nulls<'p>(
     without
 }
 
-/// The `camelCase` of a name in `snake_case`.
+/// Converts a name from `snake_case` to `camelCase`.
 pub(super) fn camel_case(name: &str) -> Option<String> {
     let mut words = name.split('_');
     let mut camel = words.next().filter(|word| !word.is_empty())?.to_owned();
@@ -89,7 +89,7 @@ pub(super) fn camel_case(name: &str) -> Option<String> {
     (camel != name).then_some(camel)
 }
 
-/// Gives a value the names and the forms of its schema. Returns whether that changed anything.
+/// Converts a value to the names and forms of its schema. Returns `true` if that changed anything.
 fn respell(document: &Value, schema: &Value, value: &mut Value) -> bool {
     let schema = follow(document, schema);
     let reshaped = reshape(schema, value);
@@ -97,7 +97,7 @@ fn respell(document: &Value, schema: &Value, value: &mut Value) -> bool {
         Value::Object(members) => respell_members(document, schema, members),
         Value::Array(elements) => match schema.get("items") {
             Some(items) => {
-                // Each element is respelt, whatever became of the one before.
+                // Each element is respelled, even if an earlier one changed.
                 elements
                     .iter_mut()
                     .map(|element| usize::from(respell(document, items, element)))
@@ -126,8 +126,8 @@ fn respell_members(document: &Value, schema: &Value, members: &mut Map<String, V
     })
 }
 
-/// Gives a value the type that its schema asks for, where another one says the same. Returns
-/// whether that changed it.
+/// Converts a value to the type in its schema, if an equivalent exists. Returns `true` if that
+/// changed it.
 fn reshape(schema: &Value, value: &mut Value) -> bool {
     let reshaped = match &*value {
         Value::String(text) => match listed(schema, text) {
@@ -164,7 +164,7 @@ fn schema_of<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
         .filter(|schema| schema.is_object())
 }
 
-/// Renames members in `snake_case`, except where both spellings are: then one is unknown.
+/// Renames members in `snake_case`, except where both spellings are present: then one is unknown.
 fn rename(schema: &Value, members: &mut Map<String, Value>) -> bool {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return false;
@@ -188,7 +188,7 @@ fn rename(schema: &Value, members: &mut Map<String, Value>) -> bool {
     !renamed.is_empty()
 }
 
-/// The value of an enumeration that a text means.
+/// Returns the enum value that a text matches in another case.
 fn listed<'s>(schema: &'s Value, text: &str) -> Option<&'s str> {
     let values = schema.get("enum")?.as_array()?;
     let mut values = values.iter().filter_map(Value::as_str);

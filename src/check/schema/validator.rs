@@ -1,4 +1,4 @@
-//! A schema → its validator.
+//! Compiles a schema to its validator.
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
@@ -8,11 +8,11 @@ use super::pattern;
 use super::refusal::Refusal;
 use crate::text::cut;
 
-/// The validator of a schema.
+/// Compiles the validator of a schema.
 ///
 /// # Errors
 ///
-/// If it is not a JSON Schema.
+/// Returns an error if it is not a JSON Schema.
 pub(super) fn validator(schema: &Value) -> Result<Validator, Refusal> {
     let patterns = PatternOptions::regex()
         .size_limit(pattern::COMPILED_BYTES)
@@ -42,6 +42,6 @@ pub(super) fn validator(schema: &Value) -> Result<Validator, Refusal> {
     })
 }
 
-/// How much of the library's words about a schema is shown, in characters.
+/// The maximum length of the library's message that is shown, in characters.
 const LONGEST_HELP: usize = 300;
 const PATTERN_HELP: &str = "patterns are regular expressions without look-around and back references, and of modest size, so that they take linear time";

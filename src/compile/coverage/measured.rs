@@ -14,7 +14,7 @@ use crate::render::coverage::{DecisionCoverage, DecisionId, DecisionKind, Runs, 
 use crate::resolve::ProfileId;
 use crate::source::{FileId, Sources, Span};
 
-/// What the contexts of some agents reach of the templates that these agents are made of.
+/// The coverage by some contexts of the templates of some agents.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Coverage {
@@ -22,13 +22,13 @@ pub struct Coverage {
     pub sources: Sources,
     /// The files with templates, sorted by path.
     pub files: Vec<FileCoverage>,
-    /// The agents that took part.
+    /// The number of agents that took part.
     pub agents: usize,
-    /// The contexts that took part.
+    /// The number of contexts that took part.
     pub contexts: usize,
 }
 
-/// What is reached of one file.
+/// The coverage of one file.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct FileCoverage {
@@ -36,51 +36,50 @@ pub struct FileCoverage {
     pub file: FileId,
     /// Its path from the root of its layer.
     pub path: Arc<str>,
-    /// How often each line ran that has a statement on it, by its number from 1.
+    /// The number of times that each line with a statement ran, by line number from 1.
     pub lines: BTreeMap<usize, u64>,
     /// The decisions, in the order of the file.
     pub splits: Vec<Split>,
-    /// What nothing reaches, in the order of the file.
+    /// The gaps, in the order of the file.
     pub gaps: Vec<Gap>,
 }
 
-/// A decision of a template, and how often it went each way.
+/// A decision in a template, with the number of times that it went each way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Split {
-    /// Where it is taken.
+    /// The place of the decision.
     pub span: Span,
-    /// How often the condition held, the loop had elements, or the value was there; and how often
-    /// not.
+    /// The number of times that the condition held, the loop had elements or the value was present;
+    /// and the number of times otherwise.
     pub outcomes: [u64; 2],
-    /// `true` if an outcome that did not come about does not count: it is excused, or cannot come
-    /// about.
+    /// `true` if a missing outcome does not count, because it is excused or impossible.
     pub is_excused: bool,
-    /// What runs on each outcome alone.
+    /// The code that runs only on each outcome.
     parts: [Option<Span>; 2],
 }
 
-/// What no context reaches.
+/// Code or an outcome that no context reaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Gap {
-    /// Where it stands.
+    /// The place of the gap.
     pub span: Span,
-    /// What it is.
+    /// The kind of gap.
     pub kind: GapKind,
-    /// What is not reached, as a phrase.
+    /// The part that is not reached, as a phrase.
     pub missing: String,
-    /// The data that would reach it, as a phrase; `None` where no conversation can.
+    /// The data that would reach it, as a phrase; `None` if no conversation can.
     pub needs: Option<String>,
-    /// The outcome that did not come about, if it is one.
+    /// The missing outcome, if the gap is one.
     pub(super) decision: Option<Missing>,
 }
 
-/// An outcome of a decision that did not come about.
+/// A missing outcome of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Missing {
     pub(super) decision: DecisionId,
-    /// The outcome: `true` if it never held.
+    /// The outcome: `true` if the condition never held.
     pub(super) holds: bool,
 }
 
@@ -89,22 +88,22 @@ pub(super) struct Missing {
 pub enum GapKind {
     /// A template that nothing renders.
     Template,
-    /// A macro that nothing calls.
+    /// A macro that is never called.
     Macro,
     /// A condition that never holds, or never fails.
     Condition,
     /// A loop that never has an element, or always has one.
     Loop,
-    /// A default that is never taken, or always.
+    /// A default that is never used, or always used.
     Default,
-    /// What stands behind a failure.
+    /// A statement after a failure.
     Statement,
-    /// An excuse for something that is reached.
+    /// An excuse for code that is reached.
     Excuse,
 }
 
 impl GapKind {
-    /// Returns its name for programs.
+    /// Returns its name in machine-readable output.
     pub fn name(self) -> &'static str {
         match self {
             GapKind::Template => "template",
@@ -118,17 +117,17 @@ impl GapKind {
     }
 }
 
-/// A part of a whole.
+/// A part of a total that is reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Share {
-    /// How many are reached.
+    /// The size of that part.
     pub reached: usize,
-    /// How many there are.
+    /// The total.
     pub all: usize,
 }
 
 impl Share {
-    /// Returns the share in percent; 100 of nothing.
+    /// Returns the share in percent; 100 if the total is 0.
     #[expect(clippy::cast_precision_loss, reason = "counts of lines are small")]
     pub fn percent(self) -> f64 {
         match self.all {
@@ -146,7 +145,7 @@ impl Share {
 }
 
 impl FileCoverage {
-    /// Returns the share of the lines that ran.
+    /// Returns the share of lines that ran.
     pub fn lines(&self) -> Share {
         Share {
             reached: self.lines.values().filter(|&&count| count > 0).count(),
@@ -154,7 +153,7 @@ impl FileCoverage {
         }
     }
 
-    /// Returns the share of the outcomes that came about.
+    /// Returns the share of outcomes that occurred.
     pub fn outcomes(&self) -> Share {
         let reached = self.splits.iter().map(Split::reached);
         let excused = self.splits.iter().filter(|split| split.is_excused);
@@ -172,7 +171,7 @@ impl Split {
         parts.filter_map(|(part, count)| part.filter(|_| count == 0))
     }
 
-    /// Returns how many of its two outcomes came about.
+    /// Returns how many of its two outcomes occurred.
     fn reached(&self) -> usize {
         self.outcomes.iter().filter(|&&count| count > 0).count()
     }
@@ -191,12 +190,12 @@ impl Coverage {
         files.fold(Share::default(), Share::and)
     }
 
-    /// Returns what nothing reaches.
+    /// Returns all gaps.
     pub fn gaps(&self) -> impl Iterator<Item = &Gap> {
         self.files.iter().flat_map(|file| &file.gaps)
     }
 
-    /// Renders every selected agent in every selected context, and notes what runs.
+    /// Renders every selected agent in every selected context, and counts the statements that run.
     pub fn measure(compiler: &Compiler, selection: &Selection) -> Coverage {
         let chosen = Chosen::new(compiler, selection);
         let agents = chosen.usable();
@@ -241,8 +240,8 @@ fn runs_of(chosen: Chosen<'_>, id: ProfileId) -> Runs {
     runs
 }
 
-/// Puts templates together by the files that they stand in. Those of layers that are not compiled
-/// are left out, and where agents were picked, those that these do not use.
+/// Groups templates by their files. Leaves out layers that are not compiled and, if agents were
+/// selected, templates that these do not use.
 fn files(chosen: Chosen<'_>, templates: Vec<TemplateCoverage>) -> Vec<FileCoverage> {
     let repo = &chosen.compiler.repo;
     let all = repo.profiles.iter().chain(repo.partials.values());
@@ -318,7 +317,8 @@ impl FileCoverage {
         if self.gaps.len() > before {
             return;
         }
-        // Every part that nothing reaches has a gap, unless a failure ends the template before it.
+        // Every part that nothing reaches has its own gap, unless a failure ends the template
+        // before it.
         let first = template.statements.iter().find(|(_, count)| *count == 0);
         self.gaps.extend(first.map(|(span, _)| Gap {
             span: *span,
@@ -330,11 +330,11 @@ impl FileCoverage {
     }
 }
 
-/// Begins the comment that excuses what its line does not reach.
+/// The beginning of a comment that excuses unreached code on its line.
 const EXCUSE: &str = "no coverage:";
 
 impl FileCoverage {
-    /// Takes what is excused out of the gaps, and adds the excuses that nothing needs.
+    /// Removes excused gaps, and adds gaps for unnecessary excuses.
     fn excuse(&mut self, sources: &Sources) {
         let source = sources.get(self.file);
         for (excused, comment) in excuses(source.text()) {
@@ -368,7 +368,7 @@ impl FileCoverage {
 }
 
 impl FileCoverage {
-    /// Takes a part that never ran out of the figures.
+    /// Removes a part that never ran from the figures.
     fn leave_out(&mut self, sources: &Sources, part: Span) {
         for line in lines_of(sources, part) {
             if self.lines.get(&line) == Some(&0) {
@@ -383,7 +383,7 @@ impl FileCoverage {
     }
 }
 
-/// Returns the excuses of a text: each with its line from 1, and its bytes.
+/// Returns the excuses in a text, each with its line number from 1 and its range in bytes.
 fn excuses(text: &str) -> Vec<(usize, Range<usize>)> {
     let (mut found, mut at) = (Vec::new(), 0);
     for (line, number) in text.split_inclusive('\n').zip(1..) {
@@ -395,7 +395,7 @@ fn excuses(text: &str) -> Vec<(usize, Range<usize>)> {
     found
 }
 
-/// Returns the comment of a line that is an excuse and says why.
+/// Returns the comment of a line, if it is an excuse with a reason.
 fn excuse_in(line: &str) -> Option<Range<usize>> {
     let start = line.find("{#")?;
     let end = start + line[start..].find("#}")? + "#}".len();
@@ -404,7 +404,7 @@ fn excuse_in(line: &str) -> Option<Range<usize>> {
     (!reason.trim().is_empty()).then_some(start..end)
 }
 
-/// Returns the lines of a span that are not blank.
+/// Returns the numbers of the lines in a span that are not blank.
 fn lines_of(sources: &Sources, span: Span) -> Vec<usize> {
     let (file, mut lines) = (sources.get(span.file), Vec::new());
     let mut at = span.range().start;
@@ -417,8 +417,8 @@ fn lines_of(sources: &Sources, span: Span) -> Vec<usize> {
     lines
 }
 
-/// Returns the gap of a decision that went one way only. One that was never taken is in a part that
-/// has a gap of its own.
+/// Returns the gap of a decision that only went one way. A decision that was never made is inside
+/// another gap.
 fn gap_of(decision: &DecisionCoverage) -> Option<Gap> {
     let outcomes = decision.outcomes;
     let (has_held, needs) = match (outcomes.held > 0, outcomes.failed > 0) {

@@ -1,8 +1,9 @@
-//! Looks for a context that reaches a gap: contexts that come near it, changed a little.
+//! Searches for a context that reaches a gap, by making small changes to contexts that come close
+//! to it.
 //!
-//! No condition is solved. Each change is small and general: a member goes or becomes empty, long,
-//! or one of the words of the condition; a block of another context comes in. What reaches the gap
-//! is told by rendering it.
+//! It does not solve conditions. Each change is small and general: it removes a member, makes it
+//! empty or long, sets it to a word of the condition, or inserts a block of another context.
+//! Rendering shows whether the result reaches the gap.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,28 +19,28 @@ use crate::resolve::ProfileId;
 use crate::source::SourceText;
 use crate::unit::Plan;
 
-/// The most pairs of an agent and a context that are changed.
+/// The maximum number of pairs of an agent and a context that are changed.
 const MOST_BASES: usize = 64;
-/// The most changed contexts that are tried for one gap.
+/// The maximum number of changed contexts that are tried for one gap.
 const MOST_TRIED: usize = 20_000;
-/// Larger contexts are not changed, in bytes.
+/// The maximum size of a context that is changed, in bytes.
 const LARGEST: usize = 32 * 1024;
-/// A text that is long for templates that ask, in bytes.
+/// The size of a text that templates treat as long, in bytes.
 const LONG: usize = 1_000;
 
 /// A context that reaches a gap.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Reaching {
-    /// The context file's content.
+    /// The content of the context file.
     pub context: Value,
-    /// The context that was changed.
+    /// The name of the original context.
     pub changed: String,
     /// The agent that reaches the gap with it.
     pub agent: String,
 }
 
-/// An agent and a context that ask for the decision of a gap.
+/// An agent and a context with which a gap's decision is evaluated.
 struct Base {
     agent: ProfileId,
     context: String,
@@ -83,9 +84,9 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Returns agents and contexts that come to the decision, one agent for each context.
+    /// Returns agents and contexts that evaluate the decision, one agent for each context.
     fn bases(&self) -> Vec<Base> {
-        // The smallest first.
+        // The smallest contexts come first.
         let mut found: BTreeMap<(usize, &str), Base> = BTreeMap::new();
         for (id, _) in self.compiler.agents.iter().filter(|(_, usable)| *usable) {
             for loaded in &self.compiler.contexts {
@@ -114,7 +115,7 @@ impl Search<'_> {
         found.into_values().take(MOST_BASES).collect()
     }
 
-    /// Returns whether an agent comes to the decision in a context.
+    /// Returns `true` if an agent evaluates the decision in a context.
     fn asks(&self, id: ProfileId, context: &str) -> bool {
         let Some(Ok(pairing)) = Pairing::of(self.compiler, id, context) else {
             return false;
@@ -129,7 +130,7 @@ impl Search<'_> {
         outcomes.held + outcomes.failed > 0
     }
 
-    /// Returns whether an agent comes to the missing outcome with a context.
+    /// Returns `true` if an agent reaches the missing outcome with a context.
     fn reaches(&self, plan: &Plan<'_>, context: &Value) -> bool {
         let live = Live::new(self.compiler, plan);
         let Ok(text) = SourceText::from_bytes(context.to_string().as_bytes()) else {
@@ -154,22 +155,22 @@ impl Search<'_> {
     }
 }
 
-/// The words between double quotes.
+/// Returns the words in double quotes.
 fn words(needs: &str) -> Vec<String> {
     let quoted = needs.split('"').skip(1).step_by(2);
     quoted.map(str::to_owned).collect()
 }
 
-/// What comes into a context.
+/// The building blocks of changes.
 #[derive(Clone)]
 struct Parts {
     /// The words of the condition.
     words: Vec<String>,
-    /// Blocks of all contexts, one of each form.
+    /// The blocks of all contexts, one of each form.
     blocks: Vec<Value>,
-    /// Members that contexts have somewhere.
+    /// The members that occur in contexts.
     of_contexts: Map<String, Value>,
-    /// Members that blocks of a type have somewhere.
+    /// The members that occur in blocks, by type.
     members: BTreeMap<String, Map<String, Value>>,
 }
 
@@ -219,7 +220,8 @@ impl Parts {
         }
     }
 
-    /// Returns the parts for an agent: blocks of a provider's own are said to come from its API.
+    /// Returns the building blocks for an agent: their provider blocks have its client API as their
+    /// origin.
     fn for_agent(&self, api: &str) -> Parts {
         let mut parts = self.clone();
         let own = [
@@ -238,7 +240,8 @@ impl Parts {
     }
 }
 
-/// Returns the changed forms of a context, the smallest changes first.
+/// Returns the changed forms of a context: first with an additional member, then with a change at
+/// each place, inner places first.
 fn changes(document: &Value, parts: &Parts) -> impl Iterator<Item = Value> {
     let mut places = Vec::new();
     places_in(document, &Pointer::root(), &mut places);
@@ -259,7 +262,7 @@ fn changes(document: &Value, parts: &Parts) -> impl Iterator<Item = Value> {
 /// The members of a context that are not changed.
 const KEPT: [&str; 4] = ["name", "why", "kind", "golden"];
 
-/// Returns a document with each of the members that it lacks.
+/// Returns copies of a document, each with one of the members that it lacks.
 fn with_more(document: &Value, members: &Map<String, Value>) -> Vec<Value> {
     let lacking = members
         .iter()
@@ -273,7 +276,7 @@ fn with_more(document: &Value, members: &Map<String, Value>) -> Vec<Value> {
         .collect()
 }
 
-/// Returns the places of all values but the names and reasons of the context.
+/// Returns the places of all values, except for the unchanged members of the context.
 fn places_in(value: &Value, at: &Pointer, places: &mut Vec<Pointer>) {
     match value {
         Value::Object(members) => {
@@ -315,7 +318,7 @@ fn with(document: &Value, pointer: &str, value: Value) -> Option<Value> {
     Some(changed)
 }
 
-/// Returns what may stand instead of a value.
+/// Returns the possible replacements of a value.
 fn others(value: &Value, parts: &Parts) -> Vec<Value> {
     match value {
         Value::Bool(value) => vec![Value::from(!value)],

@@ -1,22 +1,23 @@
-//! Where something wrong in a bundled file reaches an agent: nobody can edit the bundled file.
+//! Finds the place in the repository at which a mistake in a bundled file reaches an agent, because
+//! nobody can edit the bundled file.
 //!
-//! A problem with the model is told at the model's name, any other at the tag that includes the
-//! bundled file or at the `extends` that brings it. The bundled place comes second.
+//! A problem with the model is reported at the model's name, any other at the tag that includes the
+//! bundled file or at the `extends` that inherits it. The bundled place is given second.
 
 use crate::diag::Diagnostic;
 use crate::resolve::ResolvedProfile;
 use crate::source::{Sources, Span};
 
-/// A place of the repository by which something wrong in a bundled file reaches an agent.
+/// A place in the repository through which a mistake in a bundled file reaches an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::compile) struct Entrance {
-    /// The place of the repository.
+    /// The place in the repository.
     pub(in crate::compile) span: Span,
     /// The place of the mistake in the bundled file.
     bundled: Span,
 }
 
-/// A place and the steps that led there, the innermost first.
+/// A place, and the steps that led there, innermost first.
 #[derive(Clone, Copy)]
 pub(in crate::compile) struct Trail<'t> {
     pub(in crate::compile) span: Span,
@@ -24,9 +25,9 @@ pub(in crate::compile) struct Trail<'t> {
 }
 
 impl Entrance {
-    /// Returns the place of the repository to which a finding belongs, if that is in a bundled
-    /// file. What is wrong because of the model belongs to the model's name, anything else to what
-    /// includes the file: a template's tag, or the profile's `extends`.
+    /// Returns the place in the repository for a finding in a bundled file. Mistakes because of the
+    /// model belong to the model's name, all others to the tag or the profile's `extends` that
+    /// includes the file.
     pub(in crate::compile) fn of(
         sources: &Sources,
         trail: Trail<'_>,
@@ -47,13 +48,13 @@ impl Entrance {
         })
     }
 
-    /// Returns what tells a problem apart from others that come in by the same place.
+    /// Returns a key that distinguishes a problem from others with the same entrance.
     pub(in crate::compile) fn sense(&self, sense: Option<&str>) -> String {
         let Span { file, start, end } = self.bundled;
         format!("{} {file:?} {start} {end}", sense.unwrap_or_default())
     }
 
-    /// Reports a finding of the bundled place at the place of the repository.
+    /// Moves a finding from the bundled place to the place in the repository.
     pub(in crate::compile) fn tell(&self, finding: Diagnostic) -> Diagnostic {
         let sense = self.sense(finding.sense.as_deref());
         finding
@@ -62,7 +63,7 @@ impl Entrance {
     }
 }
 
-/// Reports a finding at the entrance, if its own place is in a bundled file.
+/// Moves a finding to its entrance, if its own place is in a bundled file.
 pub(in crate::compile) fn at_entrance(
     sources: &Sources,
     finding: Diagnostic,
@@ -83,7 +84,7 @@ pub(in crate::compile) fn at_entrance(
     }
 }
 
-/// Returns `true` if a place is in a bundled file, while the repository is another one.
+/// Returns `true` if a place is in a bundled file that does not belong to the repository itself.
 pub(in crate::compile) fn is_bundled(sources: &Sources, span: Span) -> bool {
     sources.get(span.file).path().starts_with("bundled:")
 }

@@ -1,6 +1,6 @@
-//! The places of files that what is in a body comes from: contexts, files that prompts read, and
-//! texts that templates see but no context file has, such as what an agent says of its
-//! surroundings, an attached file, several blocks in one text.
+//! Finds the places in files where values of a body come from: contexts, files that prompts read,
+//! and the sources of texts that no context file contains as they are, such as an agent's
+//! surroundings, an attached file, or several joined blocks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::repo::LayerKind;
 use crate::source::Span;
 use crate::unit::{KeyOrValue, Plan, Provenance};
 
-/// An agent and a context, of whose body places are asked.
+/// An agent and a context, for finding places of their body.
 #[derive(Clone, Copy)]
 pub(in crate::compile) struct Places<'a> {
     pub(in crate::compile) compiler: &'a Compiler,
@@ -37,14 +37,14 @@ pub(in crate::compile) struct Outside {
 }
 
 impl Outside {
-    /// Returns `true` if a value of a context is the place: what is reported there is reported once
-    /// for all agents.
+    /// Returns `true` if the place is a value of a context: findings there are reported once for
+    /// all agents.
     pub(in crate::compile) fn is_in_context(self) -> bool {
         self.how == PutBy::Writing
     }
 }
 
-/// The way a value that is fixed where it comes from got into a body.
+/// The way in which a value that is fixed at its source got into a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PutBy {
     /// A prompt read it.
@@ -62,24 +62,24 @@ impl PutBy {
     }
 }
 
-/// The makers of a text that no context file has as it is.
+/// The origin of a text that no context file contains as it is.
 pub(super) enum Arrived {
-    /// A template wrote it in a turn, run by run. Turn 0 is the one that a context begins with.
+    /// A template wrote it in a turn, in these runs. Turn 0 is the first turn of the context.
     Rendered(usize, Vec<Written>),
-    /// Texts of the context, one after the other.
+    /// Texts of the context, joined.
     Joined(Vec<Piece>),
 }
 
-/// A part of a text that was joined.
+/// A part of a joined text.
 pub(super) struct Piece {
-    /// The number of its bytes.
+    /// The length in bytes.
     pub(super) len: usize,
-    /// The place where it is written; `None` for the program's own words.
+    /// The place where it is written; `None` for text of the program itself.
     pub(super) span: Option<Span>,
 }
 
 impl Piece {
-    /// Returns the parts of a text that are in a range of it.
+    /// Returns the parts of a text within a range.
     fn within(pieces: Vec<Piece>, bytes: &Range<usize>) -> Vec<Piece> {
         let (mut start, mut inside) = (0, Vec::new());
         for piece in pieces {
@@ -94,9 +94,9 @@ impl Piece {
     }
 }
 
-/// Asks where a value of a context is written: names the context, the surroundings that an agent
-/// adds to the conversation, the layer that these read from, and the client API in whose normal
-/// form the conversation is.
+/// Asks for the place of a value of a context. The key consists of the context, the surroundings
+/// that an agent adds to the conversation, the layer that these read from, and the client API whose
+/// normal form the conversation has.
 #[derive(PartialEq, Eq, Hash)]
 struct SpanOf {
     context: Identity,
@@ -123,7 +123,8 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Returns the place of what a template or a step only put into the body, and how it got there.
+    /// Returns the original place of a value that a template or a step only copied into the body,
+    /// and the way it got there.
     pub(in crate::compile) fn outside(&self, place: &Provenance) -> Option<Outside> {
         let read = place
             .file
@@ -141,9 +142,9 @@ impl<'a> Places<'a> {
         })
     }
 
-    /// Returns the place of a context that is to be edited, of a value that comes from there.
+    /// Returns the place to edit in a context, for a value that comes from there.
     fn written_outside(&self, place: &Provenance) -> Option<Span> {
-        // Who writes an agent does not write the bundled contexts.
+        // Authors of agents do not edit the bundled contexts.
         let is_own =
             self.loaded.context.layer != LayerKind::Bundled || self.layer() == LayerKind::Bundled;
         if place.is_in_data && is_own {
@@ -161,12 +162,12 @@ impl<'a> Places<'a> {
             let (path, target) = place.member.as_ref()?;
             self.member_span(path, *target)
         })?;
-        // Nobody here can edit a bundled template: a value that it takes over as it is is fixed
-        // where it is from.
+        // Nobody here can edit a bundled template: a value that it copies unchanged is fixed at its
+        // source.
         (!is_bundled(self.compiler.sources(), span)).then_some(span)
     }
 
-    /// Returns the place that wrote something, and what led there: files that prompts read are
+    /// Returns the origin of a value and the steps that led there. Files that prompts read count as
     /// places of their own.
     pub(in crate::compile) fn in_files(
         &self,
@@ -194,7 +195,7 @@ impl<'a> Places<'a> {
         (outside.map_or(place.span, |outside| outside.span), related)
     }
 
-    /// Returns the place of what a computed text was made of.
+    /// Returns the place of the source of a computed text.
     pub(super) fn span_of(&self, from: &ComputedFrom) -> Option<Span> {
         match from {
             ComputedFrom::Data(path) => self.data_span(path),
@@ -203,7 +204,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Returns the place of a range of a file that a prompt read, or of all of it.
+    /// Returns the place of a range in a file that a prompt read, or of the whole file.
     pub(super) fn file_span(&self, file: &ReadFile, bytes: Option<Range<usize>>) -> Option<Span> {
         match file.place {
             ReadPlace::Project => self.file()?.project_file_span(&file.path, usize::MAX),
@@ -219,7 +220,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Returns the place in the context file of a value of the template data: it is found once for
+    /// Returns the place in the context file of a value of the template data. It is found once for
     /// all agents that get the same conversation.
     pub(in crate::compile) fn data_span(&self, path: &Pointer) -> Option<Span> {
         let asked = SpanOf {
@@ -252,7 +253,8 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Asks the file of the context for a place; `normal` gives its history as templates see it.
+    /// Finds a place in the file of the context; `normal` converts its history to the form that
+    /// templates see.
     fn in_context<T>(
         &self,
         find: impl FnOnce(&ContextSource, &dyn Fn(&[Message]) -> Arc<[Message]>) -> Option<T>,
@@ -266,7 +268,7 @@ impl<'a> Places<'a> {
         })
     }
 
-    /// Returns the context's file, with the places of its values.
+    /// Returns the file of the context, with the places of its values.
     pub(super) fn file(&self) -> Option<&'a ContextSource> {
         self.loaded.source(self.compiler.sources())
     }
@@ -277,8 +279,8 @@ impl<'a> Places<'a> {
 }
 
 impl Places<'_> {
-    /// Returns what wrote some bytes of a text of the history that is not in the file as it is;
-    /// `None` for any other value.
+    /// Returns the origin of some bytes in a text of the history that the file does not contain as
+    /// it is; `None` for any other value.
     pub(super) fn arrived(&self, path: &Pointer, bytes: Range<usize>) -> Option<Arrived> {
         let tokens: Vec<String> = path.tokens().collect();
         let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
@@ -315,14 +317,14 @@ impl Places<'_> {
                 .is_some_and(|message| message.item.is_some())
     }
 
-    /// Returns the message of the history that a place is in, as templates see it.
+    /// Returns the message of the history that contains a place, as templates see it.
     fn message(&self, path: &Pointer) -> Option<Message> {
         let mut tokens = path.tokens();
         let index: usize = (tokens.next()? == "history").then(|| tokens.next()?.parse().ok())??;
         self.in_context(|source, normal| normal(source.history()).get(index).cloned())
     }
 
-    /// Returns the texts of several blocks, which are one text as the message's content.
+    /// Returns the texts of several blocks that are joined as the message's content.
     fn texts_of_blocks(&self, message: &Message, path: &Pointer) -> Option<Vec<Piece>> {
         let blocks = path.parent()?.member("content_blocks");
         let mut pieces = Vec::new();
@@ -338,7 +340,7 @@ impl Places<'_> {
         (pieces.len() > 1).then_some(pieces)
     }
 
-    /// Returns the texts of a tool result that the file has as a list of blocks.
+    /// Returns the texts of a tool result that is a list of blocks in the file.
     fn texts_of_result(&self, path: &Pointer) -> Option<Vec<Piece>> {
         let texts = self.in_context(|source, normal| source.texts_in(path, normal))?;
         texts.into_iter().map(|span| self.literal(span)).collect()
@@ -353,8 +355,8 @@ impl Places<'_> {
         })
     }
 
-    /// Returns the parts of what is said of an attached file, with which the file's path and
-    /// content come.
+    /// Returns the parts of the message for an attached file, which contains the file's path and
+    /// content.
     fn attached(&self, text: &str) -> Option<Vec<Piece>> {
         let context = &self.loaded.context;
         let earlier = context.earlier.iter().map(|state| &state.conversation);
@@ -371,8 +373,7 @@ impl Places<'_> {
         None
     }
 
-    /// Returns the runs of a text that the agent's surroundings wrote, and the turn in which they
-    /// did.
+    /// Returns the runs of a text that the agent's surroundings wrote, and the turn.
     fn said_of_surroundings(&self, text: &str, bytes: &Range<usize>) -> Option<Arrived> {
         let (renderer, layer) = (self.compiler.engine.renderer(1), self.layer());
         let scopes = self
@@ -387,7 +388,7 @@ impl Places<'_> {
         })
     }
 
-    /// Returns the runs of a text that surroundings wrote, if they did in this scope.
+    /// Returns the runs of a text, if the surroundings write it in this scope.
     fn rendered(
         &self,
         text: &str,
@@ -404,7 +405,7 @@ impl Places<'_> {
     }
 }
 
-/// Returns the attached file of a conversation of which a text tells, and its number.
+/// Returns the attached file that a text is the message for, and its index.
 fn attached_as<'c>(
     conversation: &'c Conversation,
     text: &str,

@@ -1,11 +1,11 @@
-//! Finds the file that wrote a run of a value's text.
+//! Finds the origin of a run in a value's text.
 
 use super::places::{Arrived, Piece, Places};
 use crate::json::Pointer;
 use crate::render::{By, ReadPlace, Step, Written};
 use crate::source::Span;
 
-/// Who wrote a run of a value's text.
+/// The origin of a run in a value's text.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ValueSource {
@@ -13,15 +13,15 @@ pub struct ValueSource {
     pub kind: SourceKind,
     /// The text to edit, if it is in a file.
     pub span: Option<Span>,
-    /// The template's text or tag that wrote it.
+    /// The text or tag of the template that wrote it.
     pub tag: Option<Span>,
-    /// The steps that led there, the innermost first.
+    /// The steps that led there, innermost first.
     pub steps: Vec<Step>,
     /// The place in the template data, for values of a conversation.
     pub data: Option<Pointer>,
-    /// The values that a computed text was made of.
+    /// The sources of a computed text.
     pub made_of: Vec<Span>,
-    /// The number of bytes of the rendered JSON that these are.
+    /// The length of the run in bytes of rendered JSON.
     pub len: usize,
 }
 
@@ -35,20 +35,20 @@ pub enum SourceKind {
     Data,
     /// A file that a prompt read.
     File,
-    /// A tag, with what it writes around values.
+    /// The text that a tag writes around values.
     Tag,
-    /// Computed by a tag: an inferred place.
+    /// A value computed by a tag: the place is inferred.
     Computed,
 }
 
 impl SourceKind {
-    /// Returns `true` if the place is inferred: what is there takes part, but is not what was
-    /// written.
+    /// Returns `true` if the place is inferred: it contributes to the value but does not contain
+    /// it.
     pub fn is_inferred(self) -> bool {
         self == SourceKind::Computed
     }
 
-    /// The name in reports.
+    /// Returns its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             SourceKind::Template => "template",
@@ -61,8 +61,8 @@ impl SourceKind {
 }
 
 impl Places<'_> {
-    /// Returns who wrote a run; what came with a turn has its own template, or its text in the
-    /// context.
+    /// Returns the origins of a run. Messages added to a turn have their own template or their own
+    /// text in the context.
     pub(super) fn sources_of(&self, written: Written) -> Vec<ValueSource> {
         let arrived = match &written.by {
             By::Data { path, bytes } => self.arrived(path, bytes.clone()),
@@ -81,7 +81,7 @@ impl Places<'_> {
         }
     }
 
-    /// Returns who wrote a run of what surroundings say in a turn.
+    /// Returns the origin of a run in the text of surroundings in a turn.
     fn source_in_turn(&self, turn: usize, written: Written) -> ValueSource {
         let context = self.file();
         let span = match &written.by {
@@ -111,7 +111,7 @@ impl Places<'_> {
         match written.by {
             By::Template => {}
             By::Tag => source.kind = SourceKind::Tag,
-            // Which role the message gets that stands for an item is the program's matter.
+            // The program itself chooses the role of the message that represents an item.
             By::Data { path, .. } if self.is_role_of_item(&path) => {
                 source.kind = SourceKind::Computed;
                 source.made_of.extend(self.data_span(&path));
@@ -133,7 +133,7 @@ impl Places<'_> {
         source
     }
 
-    /// Returns the one value of the context that a provider step wrote.
+    /// Returns the single value of the context that a provider step wrote.
     pub(super) fn source_of_step(&self, path: Pointer) -> ValueSource {
         ValueSource {
             kind: SourceKind::Data,
@@ -148,7 +148,7 @@ impl Places<'_> {
 }
 
 impl ValueSource {
-    /// The source of a part of a text that was joined; what no file says is written by the tag.
+    /// Returns the origin of a part of a joined text. The tag wrote any part that no file contains.
     fn piece(&self, piece: &Piece) -> ValueSource {
         let (kind, span) = match piece.span {
             Some(span) => (SourceKind::Data, Some(span)),

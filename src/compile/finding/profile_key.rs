@@ -1,5 +1,5 @@
-//! Keys of profiles that are below `[body]`, and so are sent: the table's header takes everything
-//! that follows it.
+//! Keys of profiles that are below `[body]` by mistake, and are therefore sent: everything after a
+//! table's header belongs to that table.
 
 use crate::check::schema::rules::UNKNOWN_FIELD;
 use crate::diag::{Diagnostic, Edit};
@@ -7,8 +7,8 @@ use crate::profile;
 use crate::source::{Sources, Span};
 use crate::toml::{self, Kind};
 
-/// Returns what to say of a field that no API knows, and profiles do: that it belongs above the
-/// header, and the edit that moves it there.
+/// Adds help to a finding about a field that is unknown to the API but is a key of profiles: it
+/// belongs above the header. Includes the edit that moves it there.
 pub(super) fn explained(finding: Diagnostic, pointer: &str, sources: &Sources) -> Diagnostic {
     let key = pointer
         .strip_prefix('/')
@@ -27,8 +27,8 @@ pub(super) fn explained(finding: Diagnostic, pointer: &str, sources: &Sources) -
     }
 }
 
-/// The edit that writes a key of `[body]` above that header; `None` if it does not stand on lines
-/// of its own, or is above already.
+/// Returns the edit that moves a key of `[body]` above the header; `None` if the key is not on
+/// lines of its own, or is set above already.
 fn moved(key: &str, place: Span, sources: &Sources) -> Option<Edit> {
     let text = sources.get(place.file).text();
     let top = toml::parse(text).ok()?;

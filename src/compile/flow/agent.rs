@@ -1,4 +1,4 @@
-//! The losses of one agent's bodies, each kind reported once.
+//! The losses in one agent's bodies, each kind reported once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,18 +17,18 @@ use crate::diag::{Diagnostic, Findings, Rule, Severity};
 use crate::flow::{Fate, Judged, Loss, rules};
 use crate::unit::{MemberRef, Plan};
 
-/// The losses of one agent's bodies.
+/// The losses in one agent's bodies.
 pub(in crate::compile) struct AgentFlow<'c> {
     compiler: &'c Compiler,
     limits: KindSet,
     pub(super) declared: Vec<Declared>,
     held: KindSet,
-    /// `true` if some body could not be made.
+    /// `true` if a body could not be made.
     is_partial: bool,
     lost: BTreeMap<LossKind, Lost<'c>>,
 }
 
-/// A kind of content, and what became of it.
+/// A kind of content, and its fate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct LossKind {
     content: ContentKind,
@@ -54,12 +54,12 @@ impl<'c> AgentFlow<'c> {
         }
     }
 
-    /// Notes that a body could not be made: nobody knows what it would have lost.
+    /// Notes that a body could not be made, so its losses are unknown.
     pub(in crate::compile) fn lacks_a_body(&mut self) {
         self.is_partial = true;
     }
 
-    /// Judges what a body carries of its conversation; `loaded` is the context of it.
+    /// Judges the content of the conversation in a body; `loaded` is the context.
     pub(in crate::compile) fn judge(&mut self, compiled: &Compiled<'_>, loaded: &'c LoadedContext) {
         let Compiled {
             plan,
@@ -74,7 +74,7 @@ impl<'c> AgentFlow<'c> {
             .filter(|member| names.contains(&member.name))
             .collect();
         let mut judged = judged_members(plan, request, prompt, &usual);
-        // Content may be in members that are not a usual place for it.
+        // Content may also be in unusual members.
         if judged
             .losses
             .iter()
@@ -107,7 +107,7 @@ impl<'c> AgentFlow<'c> {
         }
     }
 
-    /// Returns `true` if a format or the author accounts for a loss.
+    /// Returns `true` if the format's limits or a declaration of the author accounts for a loss.
     fn is_accepted(&self, loss: &Loss, declarations: &Declarations) -> bool {
         if !matches!(loss.fate, Fate::Dropped | Fate::Altered(_)) {
             return false;
@@ -129,7 +129,7 @@ impl<'c> AgentFlow<'c> {
             .find(|declared| kinds(loss).any(|kind| declared.kind.covers(kind)))
     }
 
-    /// Says what the bodies of the agent lose.
+    /// Reports the losses in the agent's bodies.
     pub(in crate::compile) fn tell(
         &self,
         plan: &Plan<'_>,
@@ -140,7 +140,7 @@ impl<'c> AgentFlow<'c> {
             self.compiler.declarations.note(declared, self.is_partial);
         }
         for (kind, lost) in &self.lost {
-            // Who never writes images writes none by URL.
+            // An agent that never writes images needs no finding about images given by URL.
             if self.is_told_by_another(*kind, lost) {
                 continue;
             }
@@ -154,7 +154,7 @@ impl<'c> AgentFlow<'c> {
         }
     }
 
-    /// Returns `true` if a loss of a wider kind of content says as much.
+    /// Returns `true` if a loss of a wider kind of content includes this one.
     fn is_told_by_another(&self, kind: LossKind, lost: &Lost<'_>) -> bool {
         self.lost.iter().any(|(other, wider)| {
             let is_wider = other.content != kind.content
@@ -167,7 +167,7 @@ impl<'c> AgentFlow<'c> {
     }
 }
 
-/// Returns the kinds of content that a loss is of.
+/// Returns the kinds of the content that is lost.
 pub(super) fn kinds(loss: &Loss) -> impl Iterator<Item = ContentKind> {
     [Some(loss.kind), loss.also].into_iter().flatten()
 }
@@ -196,7 +196,7 @@ impl Lost<'_> {
         } = self;
         let (rule, message) = told(kind, &smallest.fate, is_never);
         let Nearest { span, how } = nearest(places, smallest, model);
-        // What is told of an agent must not depend on which others are compiled.
+        // The finding about one agent must not depend on which other agents are compiled.
         let sense = Some(format!("{} {message}", kind.name()));
         let mut finding = Diagnostic::new(rule, span, message)
             .label(how)
@@ -219,7 +219,7 @@ impl Lost<'_> {
     }
 }
 
-/// Returns the rule of a loss, and what is said of it; `is_never` if no body holds such content.
+/// Returns the rule and the message of a loss; `is_never` means that no body contains such content.
 fn told(kind: ContentKind, fate: &Fate, is_never: bool) -> (&'static Rule, String) {
     let (what, is_one) = kind.phrase();
     let verb = Verb { is_one };
@@ -250,7 +250,7 @@ fn told(kind: ContentKind, fate: &Fate, is_never: bool) -> (&'static Rule, Strin
     }
 }
 
-/// The number in which a verb is.
+/// The number of a verb.
 struct Verb {
     is_one: bool,
 }

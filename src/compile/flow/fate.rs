@@ -1,4 +1,4 @@
-//! Finds where a piece of a conversation went.
+//! Finds the fate of a piece of a conversation.
 
 use super::agent::{AgentFlow, kinds};
 use super::judged::judged_members;
@@ -14,26 +14,25 @@ use crate::resolve::ProfileId;
 use crate::source::Span;
 use crate::unit::MemberRef;
 
-/// Where a piece of a conversation went.
+/// The fate of a piece of a conversation.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ContentFate {
-    /// `true` if the context has something at the place.
+    /// `true` if the context has a value at the place.
     pub is_there: bool,
-    /// The values of the body that hold it, or that were computed from it, in the order of the
-    /// body.
+    /// The values of the body that contain it or were computed from it, in the order of the body.
     pub values: Vec<Explanation>,
     /// The losses, each with its reason as a sentence.
     pub lost: Vec<String>,
 }
 
 impl Explainer<'_> {
-    /// Finds where a piece of a context went in one body of an agent; the pointer leads into the
+    /// Finds the fate of a piece of a context in one body of an agent; the pointer leads into the
     /// context file. `None` if there is no such body.
     ///
     /// # Errors
     ///
-    /// Why the body cannot be made.
+    /// Returns the findings that prevent making the body.
     pub fn content_fate(
         &self,
         id: ProfileId,
@@ -65,8 +64,8 @@ impl Explainer<'_> {
         }))
     }
 
-    /// The place of a value in a context file. Blocks are called `content` there; a message that is
-    /// a text alone has no list of them.
+    /// Returns the place of a value in a context file. There, blocks are called `content`, and a
+    /// message that consists of text has no list of blocks.
     fn place_in_context(&self, loaded: &LoadedContext, wanted: &Pointer) -> Option<Span> {
         let file = loaded.context.file;
         let source = self.compiler.sources().get(file);
@@ -84,13 +83,13 @@ impl Explainer<'_> {
     }
 }
 
-/// Returns `true` if a source is at a place, or around it.
+/// Returns `true` if a source overlaps a place by containing it or lying in it.
 fn is_of(source: &ValueSource, place: Span) -> bool {
     let mut spans = source.span.iter().chain(&source.made_of);
     spans.any(|span| place.contains(*span) || span.contains(place))
 }
 
-/// Returns the losses at a place of a context in a body, each with its reason as a sentence.
+/// Returns the losses in a body for a place of a context, each with its reason as a sentence.
 fn lost_at(places: &Places<'_>, model: Option<&str>, place: Span) -> Vec<String> {
     let Places {
         compiler,
@@ -117,7 +116,8 @@ fn lost_at(places: &Places<'_>, model: Option<&str>, place: Span) -> Vec<String>
     wanted.map(|loss| why(places, &agent, loss)).collect()
 }
 
-/// Reports a loss, and why it is none to be fixed, if a format or the author accounts for it.
+/// Describes a loss, and the reason why it needs no fix, if the format or the author accounts for
+/// it.
 fn why(places: &Places<'_>, agent: &AgentFlow<'_>, loss: &Loss) -> String {
     let Places { compiler, plan, .. } = *places;
     let (what, is_one) = loss.kind.phrase();

@@ -1,4 +1,4 @@
-//! The verdict on what some members of a body carry of its conversation.
+//! The verdict on the content of a conversation in some members of a body.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use crate::memory::{Identity, Question};
 use crate::provider::WireFormat;
 use crate::unit::{MemberRef, Plan, Request, Sameness, SystemPrompt, stand_in};
 
-/// Asks what some members carry of a conversation.
+/// Asks for the content of a conversation in some members.
 #[derive(PartialEq, Eq, Hash)]
 struct JudgedOf {
     data: Identity,
     wire: WireFormat,
-    /// The system prompt; `None` if something stands for it, or if there is none.
+    /// The system prompt; `None` if there is none or a placeholder replaces it.
     prompt: Option<SystemPrompt>,
     is_hollow: bool,
     members: Vec<(Arc<str>, Option<Sameness>)>,
@@ -32,7 +32,7 @@ impl Question for JudgedOf {
     }
 }
 
-/// Judges what some members of a body carry.
+/// Judges the content in some members of a body.
 pub(super) fn judged_members(
     plan: &Plan<'_>,
     request: &Request<'_>,
@@ -85,7 +85,7 @@ fn judge(
     Arc::new(flow::judge(plan.wire, &values, &expected))
 }
 
-/// The members that hold content.
+/// Returns the members that contain content.
 pub(super) fn content_members(wire: WireFormat) -> Vec<&'static str> {
     const WITHOUT_HISTORY: [&str; 7] = [
         "prompt",

@@ -1,4 +1,4 @@
-//! The place of a template that comes nearest to writing some content that a body lacks.
+//! Finds the place in a template that comes nearest to writing content that a body lacks.
 
 use serde_json::Value;
 
@@ -14,26 +14,24 @@ use crate::render::DataRead;
 use crate::source::Span;
 use crate::unit::{Author, Body, Plan, Record};
 
-/// The place that comes nearest, and how near.
+/// The nearest place, and a description.
 pub(super) struct Nearest {
     pub(super) span: Span,
     pub(super) how: &'static str,
 }
 
-/// How near a value that is read is to some content.
+/// The closeness of a value that a template reads to some content.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Closeness {
-    /// The number of steps that both have in common.
+    /// The number of steps that their paths share.
     shared: usize,
-    /// `true` if it is the content, what holds it or a member beside it, and nothing deep in
-    /// another value.
+    /// `true` if it is the content, its parent or its sibling, and not deep inside another value.
     is_beside: bool,
-    /// How much the value has to do with the content: a role says only who speaks, a type only
-    /// which kind of content there is.
+    /// The relevance of the value to the content: a role or a type says little about it.
     weight: u8,
 }
 
-/// Returns the place of a template that comes nearest to writing some content.
+/// Returns the place in a template that comes nearest to writing some content.
 pub(super) fn nearest(places: &Places<'_>, loss: &Loss, model: Option<&str>) -> Nearest {
     let plan = places.plan;
     let member = member_of(plan, loss.kind);
@@ -59,7 +57,7 @@ pub(super) fn nearest(places: &Places<'_>, loss: &Loss, model: Option<&str>) -> 
         };
     }
     let written_in = plan.member_at(member);
-    // A prompt is in the profile, or has a file of its own that writes nothing of the body's form.
+    // A prompt is in the profile, or in a file of its own that writes no structure of the body.
     let is_of_body = !matches!(loss.kind, ContentKind::SystemPrompt | ContentKind::Files);
     let of_partial = writer.filter(|span| is_of_body && span.file != written_in.file);
     Nearest {
@@ -68,15 +66,15 @@ pub(super) fn nearest(places: &Places<'_>, loss: &Loss, model: Option<&str>) -> 
     }
 }
 
-/// The reads and the writers of a body's templates.
+/// The reads and writers of a body's templates.
 #[derive(Default)]
 struct Looked {
     reads: Vec<DataRead>,
-    /// The template's place that wrote the last text of a member.
+    /// The place in a template that wrote the last text of a member.
     writer: Option<Span>,
 }
 
-/// Makes a body again and looks at what its templates read, and at what wrote the last text of a
+/// Makes a body again, and records the reads of its templates and the writer of the last text in a
 /// member.
 fn looked(places: &Places<'_>, model: Option<&str>, member: &str) -> Option<Looked> {
     let Places {
@@ -99,8 +97,8 @@ fn looked(places: &Places<'_>, model: Option<&str>, member: &str) -> Option<Look
     Some(Looked { reads, writer })
 }
 
-/// Returns the last text below a member of a body, one without content first: that is where content
-/// may be missing.
+/// Returns the last text below a member of a body. An empty text takes precedence, because content
+/// may be missing there.
 fn last_text(body: &Body, member: &str) -> Option<Pointer> {
     let value = body.value().get(member)?;
     let texts: Vec<Pointer> = leaves(value)
@@ -136,7 +134,7 @@ fn closeness(path: &Pointer, wanted: &Pointer) -> Closeness {
     }
 }
 
-/// Returns the member of the body that should hold what is nowhere.
+/// Returns the member of the body that should hold content which is missing everywhere.
 fn member_of(plan: &Plan<'_>, kind: ContentKind) -> &'static str {
     let of_kind = match kind {
         ContentKind::Suffix => first(plan, &["suffix", "input_suffix"]),

@@ -1,6 +1,6 @@
-//! The effect of a place to an agent in whose bodies it wrote nothing: it puts the agent together,
-//! decides what templates write, or nobody can tell. What surely does nothing is told apart:
-//! comments, and what a descendant says again.
+//! The effect of a place that wrote nothing in an agent's bodies: it assembles the agent, decides
+//! what templates write, or has unknown effect. Places that certainly have no effect are
+//! recognised: comments, and settings that a descendant overrides.
 
 use std::ops::Range;
 
@@ -10,16 +10,16 @@ use crate::source::{FileId, Span};
 use crate::toml::{self, Kind, Table};
 use crate::unit::Plan;
 
-/// Keys of a profile that are for people and for choosing an agent.
+/// The keys of a profile that are for people or for choosing an agent.
 const ASIDE: [&str; 5] = ["schema_version", "description", "tags", "hidden", "match"];
 
-/// Settings that are templates: what they write is followed.
+/// The settings that are templates, whose output is traced.
 const TEMPLATES: [&str; 2] = ["system_prompt", "surroundings"];
 
 const PUTS_TOGETHER: &str = "controls how the agent is assembled, which is not traced";
 const DECIDES: &str = "controls what is written, which is not traced";
 
-/// A place of a file, seen from an agent.
+/// A place in a file, in relation to an agent.
 #[derive(Clone, Copy)]
 pub(super) struct Spot<'a> {
     pub(super) compiler: &'a Compiler,
@@ -29,8 +29,8 @@ pub(super) struct Spot<'a> {
 }
 
 impl Spot<'_> {
-    /// Returns what a place does that wrote nothing in the agent's bodies; `None` if it does
-    /// nothing there. `unknown` says why not all is known of the bodies.
+    /// Returns the effect of a place that wrote nothing in the agent's bodies; `None` if it has
+    /// none. `unknown` is the reason why some bodies are unknown, if there is one.
     pub(super) fn unfollowed(&self, unknown: Option<&'static str>) -> Option<&'static str> {
         let text = self.text();
         let is_profile = self.is_of_profile();
@@ -59,7 +59,7 @@ impl Spot<'_> {
         }
     }
 
-    /// Returns `true` if the place is in what the agent is made of, and is not a comment.
+    /// Returns `true` if the place is part of the agent's files and is not a comment.
     pub(super) fn takes_part(&self) -> bool {
         let takes_part = match self.is_of_profile() {
             true => !self.is_replaced(),
@@ -68,9 +68,9 @@ impl Spot<'_> {
         takes_part && !self.is_comment()
     }
 
-    /// Returns the places that this one belongs to: of a tag that ends or parts a block, the tag
-    /// that begins it; of a key or the quotes of a text, the whole text; of the head of a table,
-    /// what is in the table.
+    /// Returns the places that this one belongs to: for a tag that ends or splits a block, the tag
+    /// that begins it; for a key or the quotes of a text, the whole text; for a table header, the
+    /// content of the table.
     pub(super) fn belongs_to(&self) -> Vec<Range<usize>> {
         let mut around = openers(self.text(), self.range);
         for profile in self.profiles() {
@@ -79,8 +79,8 @@ impl Spot<'_> {
         around
     }
 
-    /// Returns `true` if the place is one of a profile that is for people, or for which a
-    /// descendant says something else.
+    /// Returns `true` if the place is in a profile, and is for people or overridden by a
+    /// descendant.
     pub(super) fn is_aside(&self) -> bool {
         self.is_of_profile() && self.is_replaced()
     }
@@ -111,7 +111,7 @@ impl Spot<'_> {
         self.profiles().next().is_some()
     }
 
-    /// Returns `true` if a template of the agent includes the file, directly or not.
+    /// Returns `true` if a template of the agent includes the file, directly or indirectly.
     fn is_included(&self) -> bool {
         let mut left = usize::MAX;
         for profile in &self.plan.profile.chain {
@@ -134,7 +134,7 @@ impl Spot<'_> {
         false
     }
 
-    /// Returns `true` if a descendant of the profile says something else instead, or the key is for
+    /// Returns `true` if a descendant of the profile overrides the setting, or the key is for
     /// people.
     fn is_replaced(&self) -> bool {
         let mut entries = self
@@ -157,8 +157,8 @@ impl Spot<'_> {
         self.range.start >= value.start && self.range.start + asked.len() <= value.end
     }
 
-    /// Returns `true` if the place of a profile says what the agent is made of: its parent, what is
-    /// removed, a table's head, or a setting.
+    /// Returns `true` if the place in a profile determines how the agent is assembled: its parent,
+    /// an `unset` entry, a table header, or a setting.
     fn puts_together(&self) -> bool {
         self.text()[self.range.clone()]
             .trim_start()
@@ -191,7 +191,7 @@ impl Spot<'_> {
     }
 }
 
-/// Adds what is in the values whose key, quotes or head is asked for.
+/// Adds the content of the values whose key, quotes or header are queried.
 fn hold(text: &str, table: &Table, range: &Range<usize>, around: &mut Vec<Range<usize>>) {
     let asked = text[range.clone()].trim();
     let is_quotes = !asked.is_empty() && asked.chars().all(|c| matches!(c, '"' | '\''));
@@ -216,7 +216,7 @@ fn all_of(table: &Table, around: &mut Vec<Range<usize>>) {
     }
 }
 
-/// The tags that begin the blocks which a place parts or ends.
+/// Returns the tags that begin the blocks which a place splits or ends.
 fn openers(text: &str, range: &Range<usize>) -> Vec<Range<usize>> {
     let mut open: Vec<(&str, Range<usize>)> = Vec::new();
     let mut found = Vec::new();
@@ -244,7 +244,7 @@ fn openers(text: &str, range: &Range<usize>) -> Vec<Range<usize>> {
     found
 }
 
-/// The bytes of each `{% … %}` of a text, comments and raw text left out.
+/// Returns the range of each `{% … %}` in a text, except in comments and raw text.
 fn tags(text: &str) -> Vec<Range<usize>> {
     let (mut found, mut at) = (Vec::new(), 0);
     while let Some(start) = text[at..].find("{%").map(|start| at + start) {
@@ -273,7 +273,7 @@ fn tags(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The first word of a tag.
+/// Returns the first word of a tag.
 fn word_of(tag: &str) -> &str {
     let inner = tag
         .trim_start_matches("{%")
@@ -296,7 +296,7 @@ fn overlaps(a: &Range<usize>, b: &Range<usize>) -> bool {
     a.start < b.end && b.start < a.end
 }
 
-/// Returns `true` if nothing but a comment is somewhere.
+/// Returns `true` if a range contains only a comment.
 pub(super) fn is_comment(path: &str, text: &str, range: &Range<usize>) -> bool {
     let asked = text[range.clone()].trim();
     let before = &text[..range.start];

@@ -1,4 +1,4 @@
-//! One document, or one line: its bodies, what is wrong with them, and where.
+//! Checks one document or one line: finds its bodies, their problems, and the places of these.
 
 use std::ops::Range;
 
@@ -25,15 +25,15 @@ pub(super) struct Judged {
     pub(super) formats: Vec<WireFormat>,
     pub(super) passed_over: usize,
     pub(super) told: Vec<Told>,
-    /// The lines of a batch that it holds, or is.
+    /// The lines of a batch that the document contains, or the line itself.
     pub(super) envelopes: Vec<Envelope>,
 }
 
-/// Something wrong, and where in the text.
+/// A problem, and its place in the text.
 pub(super) struct Told {
     pub(super) range: Range<usize>,
     pub(super) problem: Problem,
-    /// The range that may be shown around it, if not everything: of a capture only the body.
+    /// The range that may be shown around it, if limited: for a capture, only the body.
     pub(super) within: Option<Range<usize>>,
 }
 
@@ -46,7 +46,7 @@ impl Told {
         }
     }
 
-    /// The finding, in a file that holds the text from `start` on.
+    /// Returns the finding, in a file that holds the text from `start` on.
     pub(super) fn at(self, file: FileId, start: usize) -> Diagnostic {
         let Told { range, problem, .. } = self;
         let span = problem.place.unwrap_or_else(|| {
@@ -80,7 +80,7 @@ pub(super) fn problem(
 }
 
 impl Told {
-    /// Something wrong with a line of a batch.
+    /// Returns a mistake in a line of a batch.
     pub(super) fn of_flaw(places: &mut Places<'_>, flaw: Flaw) -> Told {
         let range = places.of(None, &flaw.at, flaw.is_about_key);
         let problem = problem(flaw.rule, flaw.message, Some(flaw.help));
@@ -95,7 +95,7 @@ impl Told {
     }
 }
 
-/// The rules and schemas that bodies are judged by.
+/// The rules and schemas that bodies are checked against.
 pub(super) struct DocumentJudge<'c> {
     pub(super) compiler: &'c Compiler,
     pub(super) wire: Option<WireFormat>,
@@ -158,7 +158,7 @@ impl DocumentJudge<'_> {
         all
     }
 
-    /// The server that somebody named, for all bodies.
+    /// Returns the server for all bodies, if one is given.
     pub(super) fn server(&self) -> Option<Server> {
         self.target.server.or(self
             .target
@@ -201,8 +201,8 @@ impl DocumentJudge<'_> {
         }
     }
 
-    /// The wire format of a body by its shape. Of a line without an address, as Mistral writes it,
-    /// a doubt is no doubt.
+    /// Recognises the wire format of a body by its shape. A line without an address has Mistral's
+    /// format if the shape is ambiguous.
     fn recognised(
         &self,
         body: &Value,
@@ -218,7 +218,7 @@ impl DocumentJudge<'_> {
         }
     }
 
-    /// Returns where a body goes: what was named counts, then its URL.
+    /// Returns the destination of a body: the given one or, without it, the one in its URL.
     fn target_of<'t>(
         &'t self,
         wire: WireFormat,
@@ -234,7 +234,7 @@ impl DocumentJudge<'_> {
             .target
             .model
             .or(endpoint.and_then(|endpoint| endpoint.model.as_deref()));
-        // An instance that the host alone tells says nothing of the headers that somebody else's
+        // An instance that only the host identifies says nothing about the headers that another
         // program sent.
         LintTarget {
             instance,
@@ -253,7 +253,7 @@ impl DocumentJudge<'_> {
     }
 }
 
-/// A body that was judged, and where it is.
+/// A checked body, and its place.
 struct JudgedBody {
     wire: Option<WireFormat>,
     problems: Vec<Problem>,

@@ -1,4 +1,4 @@
-//! Files of request bodies, one after the other, and the report of all of them.
+//! Checks files of request bodies one after the other, and reports on all of them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
@@ -22,8 +22,8 @@ use crate::repo::rules::NOT_TEXT;
 use crate::secret;
 use crate::source::{Position, SourceText, Sources, Span, TextError};
 
-/// Files of request bodies, judged one after the other. What is kept is bounded by the largest
-/// document or line, and by what is found.
+/// A check of files of request bodies, one after the other. Memory use is limited by the largest
+/// document or line, and by the number of findings.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -46,18 +46,18 @@ pub struct Linting<'c> {
     pool: Option<rayon::ThreadPool>,
     sources: Sources,
     findings: Vec<Diagnostic>,
-    /// The number of findings of each rule that there are.
+    /// The number of findings of each rule.
     found: HashMap<&'static str, usize>,
     formats: BTreeMap<WireFormat, usize>,
     passed_over: usize,
-    /// The lines of the file that is read, if it is a batch.
+    /// The lines of the current file, if it is a batch.
     batch: Batch,
-    /// Findings of lines that are wrong if the file is a batch, until that is known.
+    /// Findings of lines that only count if the file is a batch, until that is known.
     undecided: Vec<Diagnostic>,
 }
 
 impl<'c> Linting<'c> {
-    /// Begins; `wire` is the format of all bodies, if it is known.
+    /// Takes the wire format of all bodies, if it is known, and their destination.
     pub fn new(
         compiler: &'c Compiler,
         wire: Option<WireFormat>,
@@ -83,12 +83,12 @@ impl<'c> Linting<'c> {
         }
     }
 
-    /// Reads a file; `path` is what it is called in findings. Its shape says what it is: a
-    /// document, or JSON Lines.
+    /// Reads a file; `path` is its name in findings. Its content shows whether it is a document or
+    /// JSON Lines.
     ///
     /// # Errors
     ///
-    /// It cannot be read, or is too large.
+    /// Returns an error if it cannot be read or is too large.
     pub fn read(&mut self, path: &str, reader: impl Read) -> Result<(), InputError> {
         let path: Arc<str> = Arc::from(path);
         self.batch = Batch::default();
@@ -111,12 +111,12 @@ impl<'c> Linting<'c> {
         Ok(())
     }
 
-    /// Adds findings that were made elsewhere, in files of the repository.
+    /// Adds findings from elsewhere, in files of the repository.
     pub fn extend(&mut self, findings: impl IntoIterator<Item = Diagnostic>) {
         self.findings.extend(findings);
     }
 
-    /// Returns what was found, after the policy of the repository.
+    /// Returns the findings, after the policy of the repository.
     pub fn report(self, options: &PolicyOptions) -> Report {
         let mut report = Reporter::new(self.judge.compiler, &Selection::default(), options)
             .of(self.sources, self.findings);
@@ -193,7 +193,7 @@ impl<'c> Linting<'c> {
         }
     }
 
-    /// Says once how many lines of a log are text.
+    /// Reports once the number of lines in a log that are text.
     fn told_as_text(&mut self, path: &Arc<str>, skipped: &Skipped) {
         let Some((line, text)) = &skipped.first else {
             return;
@@ -220,8 +220,8 @@ impl<'c> Linting<'c> {
         self.findings.push(finding);
     }
 
-    /// Keeps what was found in a text that begins at a line of a file, and of the text only what
-    /// this shows.
+    /// Keeps the findings in a text that begins at a line of a file, and only the parts of the text
+    /// that they show.
     fn keep(
         &mut self,
         path: &Arc<str>,
@@ -249,7 +249,7 @@ impl<'c> Linting<'c> {
         }
     }
 
-    /// Returns what is wrong with lines of a batch, beside those before them.
+    /// Returns the mistakes in lines of a batch, including those in relation to earlier lines.
     fn of_batch(&mut self, envelopes: &[Envelope], text: &str, place: BatchPlace) -> OfBatch {
         let (server, mut found) = (self.judge.server(), OfBatch::default());
         let mut places = None;
@@ -282,7 +282,7 @@ impl<'c> Linting<'c> {
         found
     }
 
-    /// Findings in a text that begins at a line of a file.
+    /// Returns findings in a text that begins at a line of a file.
     fn shown_all(
         &mut self,
         path: &Arc<str>,
@@ -295,7 +295,7 @@ impl<'c> Linting<'c> {
         let (mut counted, mut at) = (0, Position { line, column: 1 });
         for told in told {
             let part = part_around(text, &told);
-            // The parts begin in the order of what they show.
+            // The parts are in the order of their places.
             at = after(at, &text[counted..part.start]);
             counted = part.start;
             findings.push(self.shown(path, at, &text[part.clone()], part.start, told));
@@ -303,7 +303,7 @@ impl<'c> Linting<'c> {
         findings
     }
 
-    /// A finding in a part of a file, in which no key is shown.
+    /// Returns a finding in a part of a file, with all keys masked.
     fn shown(
         &mut self,
         path: &Arc<str>,
@@ -325,7 +325,7 @@ impl<'c> Linting<'c> {
         told.at(file, start)
     }
 
-    /// Of each rule the first findings: the others are counted.
+    /// Keeps the first findings of each rule, and counts the others.
     fn bounded(&mut self, told: Vec<Told>) -> Vec<Told> {
         told.into_iter()
             .filter(|told| {
@@ -336,7 +336,7 @@ impl<'c> Linting<'c> {
             .collect()
     }
 
-    /// Bytes that are not text, from a line of a file on.
+    /// Reports bytes that are not text, from a line of a file on.
     fn not_text(&mut self, path: &Arc<str>, line: usize, bytes: &[u8], error: &TextError) {
         let (offset, what) = match *error {
             TextError::Utf16 { .. } => (0, "this is UTF-16"),
@@ -363,7 +363,7 @@ impl<'c> Linting<'c> {
         self.keep(path, line, text.as_str(), judged, place);
     }
 
-    /// A file without any body proves nothing.
+    /// Reports a file without any body: such a file proves nothing.
     fn nothing(&mut self, path: &Arc<str>, passed_over: usize) {
         let message = match passed_over {
             0 => "there is no request body in this file".to_owned(),
@@ -387,18 +387,18 @@ impl<'c> Linting<'c> {
 #[derive(Default)]
 struct OfBatch {
     certain: Vec<Told>,
-    /// The findings that count if the file turns out to be a batch.
+    /// The findings that only count if the file turns out to be a batch.
     undecided: Vec<Told>,
 }
 
-/// The most findings that wait for the first line with an id.
+/// The maximum number of findings that wait for the first line with an id.
 const MOST_UNDECIDED: usize = 100;
 
-/// Lines of a log that are text.
+/// The lines of a log that are text.
 #[derive(Default)]
 struct Skipped {
     lines: usize,
-    /// The number of the first one, and what is shown of it.
+    /// The number of the first one, and the text to show.
     first: Option<(usize, String)>,
 }
 
@@ -415,8 +415,8 @@ impl Skipped {
 }
 
 impl DocumentJudge<'_> {
-    /// Returns what is found in a line, and the line; nothing, if it is text. Text before a
-    /// document is blanked, so that places stay.
+    /// Checks a line, and returns the result and the text; no result if the line is not JSON. Text
+    /// before a document is blanked, so that places stay the same.
     fn line(&self, line: &Line) -> Result<(Option<Judged>, SourceText), TextError> {
         let text = SourceText::from_bytes(&line.bytes)?;
         let judged = match content(text.as_str()) {
@@ -430,11 +430,11 @@ impl DocumentJudge<'_> {
     }
 }
 
-/// The number of bytes that are kept on either side of a finding.
+/// The number of bytes that are kept on each side of a finding.
 const AROUND: usize = 1024;
 
-/// The part of a text that is kept: the line of a finding and those beside it, but of long ones
-/// what is around it.
+/// Returns the part of a text to keep: the line of a finding and its neighbours, but only the
+/// surroundings of the finding if these are long.
 fn part_around(text: &str, told: &Told) -> Range<usize> {
     let Range {
         start: least,
@@ -455,7 +455,7 @@ fn part_around(text: &str, told: &Told) -> Range<usize> {
     begin..after.map_or(highest, |newline| end + newline)
 }
 
-/// The position after a text that begins at one.
+/// Returns the position after a text that begins at another position.
 fn after(at: Position, text: &str) -> Position {
     let newlines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
     let rest = text.rsplit('\n').next().unwrap_or_default().chars().count();

@@ -1,5 +1,5 @@
-//! Preparing agents: each is resolved once, for findings about merged profiles and for the
-//! templates that it brings.
+//! Prepares agents: resolves each one once, for the findings of its merged profile and for its
+//! templates.
 
 use foldhash::HashMap;
 
@@ -15,7 +15,7 @@ use crate::unit::Plan;
 /// Prepares the agents of a repository.
 pub(super) struct Preparing<'a> {
     compiler: &'a mut Compiler,
-    /// The agents, and whether they can be compiled.
+    /// The agents; `true` if an agent can be compiled.
     agents: Vec<(ProfileId, bool)>,
     findings: Vec<Diagnostic>,
 }
@@ -29,8 +29,9 @@ impl<'a> Preparing<'a> {
         }
     }
 
-    /// Prepares all agents; with `wanted` those whose names are wanted, unless something was found
-    /// on the way, or nothing is wanted: then all, so that findings tell whom they reach.
+    /// Prepares all agents or, with `wanted`, those whose names are wanted. If there are findings,
+    /// or no agent is wanted, it prepares all agents, so that findings name the agents that they
+    /// reach.
     pub(super) fn all(mut self, wanted: Option<&dyn Fn(&str) -> bool>) {
         self.refuse_too_many_values();
         let Compiler {
@@ -78,7 +79,7 @@ impl<'a> Preparing<'a> {
         compiler.findings.extend(findings);
     }
 
-    /// Returns `true` if nothing was found yet that may reach agents.
+    /// Returns `true` if no finding so far may reach agents.
     fn is_clean(&self) -> bool {
         self.findings.is_empty()
             && !self
@@ -146,8 +147,8 @@ impl<'a> Preparing<'a> {
         })
     }
 
-    /// Marks agents whose golden folder cannot be made, or is another agent's too: they cannot be
-    /// compiled.
+    /// Marks agents as unusable if their golden folder cannot be created or is also another
+    /// agent's.
     fn check_folders(&mut self) {
         let hierarchy = &self.compiler.hierarchy;
         let mut slugs: HashMap<String, usize> = HashMap::default();
@@ -175,7 +176,7 @@ impl<'a> Preparing<'a> {
         }
     }
 
-    /// Makes agents unusable, from the first one on with which all merge too many values.
+    /// Makes agents unusable from the first one on that exceeds the limit of merged values.
     fn refuse_too_many_values(&mut self) {
         let Compiler {
             repo, hierarchy, ..
@@ -195,7 +196,7 @@ impl<'a> Preparing<'a> {
     }
 }
 
-/// Returns the number of values that an agent merges: those of its whole chain.
+/// Returns the number of values that an agent merges: the sum over its chain.
 fn values(hierarchy: &Hierarchy, id: ProfileId) -> usize {
     hierarchy
         .chain(id)

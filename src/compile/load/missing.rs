@@ -1,5 +1,5 @@
-//! Agents that lack a required setting, told where it is missing: once at the base that many of
-//! them share.
+//! Reports agents that lack a required setting, at the profile that should set it: once, at the
+//! base that many of them share.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -10,10 +10,10 @@ use crate::repo::{Repo, rules as repo_rules};
 use crate::resolve::{Hierarchy, ProfileId};
 use crate::source::Span;
 
-/// The keys that every agent must have, its own or inherited.
+/// The keys that every agent must set or inherit.
 const REQUIRED: [&str; 3] = ["provider_instance", "endpoint", "body"];
 
-/// A finding for each profile that should have set something.
+/// Returns a finding for each profile that should have set something.
 pub(super) fn check(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     let agents: Vec<ProfileId> = hierarchy
         .ids()
@@ -46,7 +46,7 @@ pub(super) fn check(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
             }
         }
         for (base, agents) in by_blamed {
-            // A base may leave something open for the one agent that extends it.
+            // A base may leave a setting to the only agent that extends it.
             let place = if let [only] = agents.as_slice() {
                 *only
             } else {
@@ -67,14 +67,14 @@ fn sets(profile: &Profile, key: &str) -> bool {
     profile.settings.get(key).is_some()
 }
 
-/// The profiles that set a key, and all that these descend from.
+/// Returns the profiles that set a key, and all their ancestors.
 fn above_setters(hierarchy: &Hierarchy, key: &str) -> HashSet<ProfileId> {
     let setters = hierarchy.ids().filter(|&id| sets(hierarchy.get(id), key));
     setters.flat_map(|id| hierarchy.lineage(id)).collect()
 }
 
-/// Of an agent and its ancestors the one that should set what they all lack: the farthest that is
-/// to be compiled itself, or under which nobody sets it.
+/// Returns the profile that should set a missing key, among an agent and its ancestors: the most
+/// distant one that is itself compiled, or none of whose descendants set the key.
 fn blamed(
     repo: &Repo,
     hierarchy: &Hierarchy,
@@ -92,7 +92,7 @@ fn blamed(
         .unwrap_or(id)
 }
 
-/// The finding of a setting that is there, but below a header.
+/// Returns the finding of a setting that is present, but below a header.
 fn misplaced(hierarchy: &Hierarchy, id: ProfileId, key: &str) -> Option<Diagnostic> {
     hierarchy.lineage(id).into_iter().find_map(|id| {
         let profile = hierarchy.get(id);

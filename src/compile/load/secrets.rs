@@ -1,8 +1,8 @@
-//! `provider/literal-key` for keys that are where nobody looks for one: in prompts, partials,
-//! contexts, settings and comments.
+//! `provider/literal-key` for keys in unexpected places: in prompts, partials, contexts, settings
+//! and comments.
 //!
-//! What reads a value knows more of it and told it already; here the text of every file is looked
-//! at as it is. Whatever is found is hidden from all excerpts.
+//! Code that reads a value knows more about it and has already reported it; here, the raw text of
+//! every file is searched. All keys are masked in excerpts.
 
 use std::collections::HashSet;
 
@@ -12,11 +12,10 @@ use crate::repo::rules::LITERAL_SECRET;
 use crate::secret;
 use crate::source::{FileId, Span};
 
-/// The number of keys of one file that are reported.
+/// The maximum number of keys that are reported for one file.
 const MOST: usize = 20;
 
-/// Findings about keys in files, except for those that `known` tells already. Keys of all of them
-/// are masked.
+/// Returns findings about keys in files, except for those in `known`. All of these keys are masked.
 pub(super) fn check(repo: &mut Repo, known: &[Diagnostic]) -> Vec<Diagnostic> {
     let told: Vec<Span> = known
         .iter()
@@ -34,7 +33,7 @@ pub(super) fn check(repo: &mut Repo, known: &[Diagnostic]) -> Vec<Diagnostic> {
         .flatten()
         .map(|source| source.file)
         .collect();
-    // What is part of the program is not a stranger's, and schemas are large and never sent.
+    // Bundled files come with the program and are trusted; schemas are large and never sent.
     let is_looked_at =
         |file: FileId, path: &str| !path.starts_with("bundled:") && !schemas.contains(&file);
     for (file, source) in repo

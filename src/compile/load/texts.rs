@@ -1,8 +1,8 @@
-//! The search through all texts that prompts and bodies are made of: characters that a reviewer
-//! cannot see and a model reads, and the marks of an unfinished merge.
+//! Searches all texts of prompts and bodies for characters that are invisible to a reviewer but not
+//! to a model, and for the marks of an unfinished merge.
 //!
-//! Looks at the text as it is in the file, at names, decoded, and at paths. Conversations of
-//! contexts may hold hidden characters on purpose.
+//! It checks the raw text of files, decoded names, and paths. The conversations of contexts may
+//! contain hidden characters on purpose.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -14,12 +14,12 @@ use crate::resolve::Hierarchy;
 use crate::source::{FileId, SourceText, Span, Spanned};
 use crate::text::{Hidden, hidden, name_of};
 
-/// How much of all roles is looked at, in bytes: those that do not fit are ignored.
+/// The maximum size of all roles together that are searched, in bytes; the rest is ignored.
 const MAX_ROLE_BYTES: u64 = 16 * 1024 * 1024;
-/// The number of places of one file that are reported.
+/// The maximum number of places that are reported for one file.
 const MOST: usize = 20;
 
-/// Findings about files and names.
+/// Returns findings about files and names.
 pub(super) fn check(
     repo: &mut Repo,
     hierarchy: &Hierarchy,
@@ -27,7 +27,7 @@ pub(super) fn check(
 ) -> Vec<Diagnostic> {
     let contexts: HashSet<FileId> = repo.contexts.iter().map(|source| source.file).collect();
     let mut findings: Vec<Diagnostic> = Vec::new();
-    // What is part of the program is not a stranger's.
+    // Bundled files come with the program.
     for (file, source) in repo
         .sources
         .iter()
@@ -48,7 +48,7 @@ pub(super) fn check(
     findings
 }
 
-/// The places of a file.
+/// Returns the findings in a file.
 fn in_text(file: FileId, path: &str, text: &str) -> Vec<Diagnostic> {
     let mut runs = runs(text);
     let mut findings: Vec<Diagnostic> = runs
@@ -63,7 +63,7 @@ fn in_text(file: FileId, path: &str, text: &str) -> Vec<Diagnostic> {
     findings
 }
 
-/// The first unfinished merge of a file.
+/// Returns the first unfinished merge in a file.
 fn conflict(file: FileId, text: &str) -> Option<Diagnostic> {
     let start = mark(text, "<<<<<<< ", 0)?;
     let middle = mark(text, "=======\n", start)?;
@@ -84,14 +84,14 @@ fn line_at(text: &str, at: usize) -> Range<usize> {
     at..text[at..].find('\n').map_or(text.len(), |len| at + len)
 }
 
-/// Returns where a line begins with a mark, at a place or after it.
+/// Returns the start of the first line from a place on that begins with a mark.
 fn mark(text: &str, mark: &str, from: usize) -> Option<usize> {
     memchr::memmem::find_iter(&text.as_bytes()[from..], mark)
         .map(|at| from + at)
         .find(|&at| at == 0 || text.as_bytes()[at - 1] == b'\n')
 }
 
-/// Returns `true` if the marks are why the file could not be read.
+/// Returns `true` if an error already reports that the marks make the file unreadable.
 fn is_told(conflict: &Diagnostic, known: &[Diagnostic]) -> bool {
     let (marks, end) = (
         conflict.primary.span,
@@ -106,7 +106,7 @@ fn is_told(conflict: &Diagnostic, known: &[Diagnostic]) -> bool {
     })
 }
 
-/// Hidden characters that follow each other.
+/// A run of adjacent hidden characters.
 struct Run {
     start: usize,
     end: usize,
@@ -157,7 +157,7 @@ fn told(run: &Run) -> String {
     }
 }
 
-/// A name with a character that cannot be seen, also one that is written as an escape.
+/// Reports a name with an invisible character, even if it is written as an escape.
 fn in_name(name: &str, span: Span, what: &str) -> Option<Diagnostic> {
     let found = name
         .chars()
@@ -170,7 +170,7 @@ fn in_name(name: &str, span: Span, what: &str) -> Option<Diagnostic> {
     )
 }
 
-/// Names that are written with escapes; what is in the text itself is reported there.
+/// Checks names that are written with escapes; the search in texts reports the others.
 fn in_names(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     let profiles = hierarchy
         .ids()
@@ -190,7 +190,7 @@ fn in_names(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// Roles are read when a prompt asks for them; what prompts can ask for is looked at here.
+/// Checks the roles that prompts can ask for, which are otherwise only read on request.
 fn in_roles(repo: &mut Repo) -> Vec<Diagnostic> {
     let own = repo
         .layers
@@ -204,7 +204,7 @@ fn in_roles(repo: &mut Repo) -> Vec<Diagnostic> {
             .map(|entry| entry.path)
             .filter(|path| path.ends_with(".md"))
         {
-            // What cannot be read is reported where a prompt asks for it.
+            // An unreadable file is reported where a prompt asks for it.
             let Ok(bytes) = layer.world.read_within(&path, left) else {
                 continue;
             };

@@ -1,4 +1,4 @@
-//! What a repository has and nothing uses: roles, partials, contexts, provider instances and bases.
+//! Reports unused parts of a repository: roles, partials, contexts, provider instances and bases.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -14,8 +14,9 @@ use crate::source::{FileId, SourceText, Span, Spanned};
 use crate::toml::Kind;
 use crate::world::EntryKind;
 
-/// Findings about what nothing uses. They need a repository without errors: a misspelt name would
-/// be reported twice. Contexts need `has_all`: all agents are prepared.
+/// Returns findings about unused parts. It requires a repository without errors, because a
+/// misspelled name would be reported twice. Contexts also require `has_all`: all agents are
+/// prepared.
 pub(super) fn check(compiler: &Compiler, has_all: bool) -> Vec<Diagnostic> {
     let (repo, hierarchy) = (&compiler.repo, &compiler.hierarchy);
     let is_whole = compiler
@@ -29,7 +30,7 @@ pub(super) fn check(compiler: &Compiler, has_all: bool) -> Vec<Diagnostic> {
         return Vec::new();
     }
     let mut unused = bases(hierarchy);
-    // An unused base is told itself, not also through what it includes.
+    // An unused base is reported itself, not also through its includes.
     if unused.is_empty() {
         unused.extend(partials(repo));
     }
@@ -45,7 +46,7 @@ fn is_own(hierarchy: &Hierarchy, id: ProfileId) -> bool {
     hierarchy.get(id).layer == LayerKind::Own
 }
 
-/// Abstract profiles that no profile extends.
+/// Returns abstract profiles that no profile extends.
 fn bases(hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     let parents: HashSet<ProfileId> = hierarchy
         .ids()
@@ -66,7 +67,7 @@ fn bases(hierarchy: &Hierarchy) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// Provider instances that no profile and no other instance names.
+/// Returns provider instances that no profile and no other instance names.
 fn instances(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     let own = || {
         repo.instances
@@ -104,8 +105,8 @@ fn instances(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     unused.map(|instance| finding(&instance.name)).collect()
 }
 
-/// Partials that neither a profile names nor a partial that is used. A name in quotes counts wherever
-/// it stands, also in a value that every profile replaces.
+/// Returns partials that no profile and no used partial names. A name in quotes counts anywhere,
+/// even in a value that every profile overrides.
 fn partials(repo: &Repo) -> Vec<Diagnostic> {
     let mut unused: BTreeMap<&str, FileId> = repo
         .partials
@@ -133,7 +134,7 @@ fn partials(repo: &Repo) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// Contexts of a kind that no agent is of.
+/// Returns contexts of a kind that no agent has.
 fn contexts(compiler: &Compiler) -> Vec<Diagnostic> {
     let contexts = compiler.contexts.iter().map(|loaded| &loaded.context);
     let mut own = contexts
@@ -159,8 +160,8 @@ fn contexts(compiler: &Compiler) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// Roles that no template names. None is reported where a name is computed, or where one is named
-/// that does not exist.
+/// Returns roles that no template names; none if a template computes a name, or names a role that
+/// does not exist.
 fn roles(repo: &Repo) -> Vec<Diagnostic> {
     let Some(layer) = repo
         .layers
@@ -203,10 +204,10 @@ fn roles(repo: &Repo) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// The longest path of a role that is looked for in templates, in bytes.
+/// The maximum length of a role's path that is searched for in templates, in bytes.
 const LONGEST_PATH: usize = 300;
 
-/// The paths of all roles that templates name; `None` if one computes a name.
+/// Returns the paths of all roles that templates name; `None` if a template computes a name.
 fn named_roles(repo: &Repo) -> Option<BTreeSet<String>> {
     let sources = repo.profiles.iter().chain(repo.partials.values());
     let mut named = BTreeSet::new();
@@ -229,7 +230,7 @@ fn named_roles(repo: &Repo) -> Option<BTreeSet<String>> {
     Some(named)
 }
 
-/// The string that a text begins with, in any quotes, also in escaped ones.
+/// Returns the string at the start of a text, in any quotes, including escaped ones.
 fn quoted(text: &str) -> Option<&str> {
     let text = text.trim_start();
     let text = text.strip_prefix('\\').unwrap_or(text);

@@ -6,10 +6,10 @@ use super::levels::{can_silence, is_known};
 use crate::compile::rules::all_rules;
 use crate::diag::did_you_mean;
 
-/// Why a code on the command line cannot be used.
+/// The reason why a code on the command line cannot be used.
 #[derive(Debug)]
 pub(crate) enum CodeError {
-    /// No rule has it; what is near, as a phrase.
+    /// No rule has it; `near` suggests similar codes, as a phrase.
     Unknown { code: String, near: Option<String> },
     /// Its findings cannot be allowed.
     Fixed { code: String },
@@ -34,7 +34,7 @@ impl fmt::Display for CodeError {
 
 impl std::error::Error for CodeError {}
 
-/// Returns whether findings of a code on the command line can be allowed.
+/// Checks that the findings of a code on the command line can be allowed.
 pub(crate) fn check_allowed(code: &str) -> Result<(), CodeError> {
     check_code(code)?;
     match can_silence(code) {
@@ -45,7 +45,7 @@ pub(crate) fn check_allowed(code: &str) -> Result<(), CodeError> {
     }
 }
 
-/// Returns whether a rule has a code of the command line.
+/// Checks that a rule has a code from the command line.
 pub(crate) fn check_code(code: &str) -> Result<(), CodeError> {
     if is_known(code) {
         return Ok(());

@@ -1,14 +1,13 @@
-//! Pieces of keys in what findings say: a template, for instance, reads a key without quotes as a
-//! difference of names, and calls one of them undefined.
+//! Fragments of keys in the messages of findings: a template, for instance, reads a key without
+//! quotes as a difference of names, and reports one of them as undefined.
 
 use std::collections::HashSet;
 
 use crate::diag::Diagnostic;
 use crate::source::{FileId, Sources};
 
-/// Masks pieces of keys in what findings say: a template, for instance, reads a key without quotes
-/// as a difference of names, and calls one of them undefined. The keys are those of the files that
-/// a finding points into.
+/// Masks fragments of keys in the messages of findings. The keys are those of the files that a
+/// finding points into.
 pub(super) fn hide(findings: &mut [Diagnostic], sources: &Sources) {
     for finding in findings {
         let labels = std::iter::once(&finding.primary).chain(&finding.related);

@@ -11,32 +11,33 @@ use crate::diag::{Diagnostic, Edit, Findings, Severity, did_you_mean};
 use crate::repo::{Allow, Config, Date, Level, rules as repo_rules};
 use crate::source::{FileId, Position, Sources, Span};
 
-/// The policy of a run for findings, beside what `reqc.toml` says.
+/// The policy of a run for findings, in addition to `reqc.toml`.
 #[derive(Debug, Clone, Default)]
 pub struct PolicyOptions {
-    /// Codes that are errors in this run, whatever they are otherwise; a family as `family/*`.
+    /// Codes that are errors in this run, whatever their severity is otherwise; a family is written
+    /// as `family/*`.
     pub deny: Vec<String>,
     /// Codes that are dropped in this run.
     pub allow: Vec<String>,
-    /// Today, for entries that expire; unknown means that nothing expires.
+    /// Today's date, for entries that expire; without it nothing expires.
     pub today: Option<Date>,
-    /// `Some(true)` if the whole repository is looked at: only then can an entry be called unused.
-    /// Unknown means that it is if every agent and context takes part.
+    /// `Some(true)` if the whole repository is checked: only then can an entry be reported as
+    /// unused. `None` means that this depends on whether every agent and context takes part.
     pub complete: Option<bool>,
 }
 
-/// Which findings are dropped and which fail a run.
+/// Decides which findings are dropped and which fail a run.
 pub(in crate::compile) struct Policy<'c> {
     /// `reqc.toml`.
     pub(in crate::compile) config: &'c Config,
     pub(in crate::compile) options: &'c PolicyOptions,
-    /// `true` if the whole repository was looked at.
+    /// `true` if the whole repository is checked.
     pub(in crate::compile) complete: bool,
 }
 
 impl<'c> Policy<'c> {
-    /// Returns the policy of a repository and a run; `complete` says whether the run looks at
-    /// everything, unless the options do.
+    /// Returns the policy of a repository and a run; `complete` means that the run checks
+    /// everything, unless the options override it.
     pub(in crate::compile) fn of(
         compiler: &'c Compiler,
         options: &'c PolicyOptions,
@@ -49,7 +50,7 @@ impl<'c> Policy<'c> {
         }
     }
 
-    /// The findings that are left, with the severity of this run, sorted by file and place.
+    /// Returns the remaining findings, with the severity of this run, sorted by file and place.
     pub(in crate::compile) fn judge(&self, sources: &Sources, findings: Findings) -> Judgement {
         let mut left = told_by_context(self.apply(sources, findings.into_vec()));
         left.sort_by(|a, b| order(sources, a).cmp(&order(sources, b)));
@@ -104,7 +105,7 @@ impl<'c> Policy<'c> {
         self.configured(code, finding.severity)
     }
 
-    /// The level that `[rules]` gives a rule, or else its usual one.
+    /// Returns the level that `[rules]` gives a rule, or else its usual one.
     pub(in crate::compile) fn configured(&self, code: &str, usual: Severity) -> Level {
         let configured = self
             .config
@@ -115,8 +116,8 @@ impl<'c> Policy<'c> {
         configured.map_or(Level::On(usual), |(_, level)| *level)
     }
 
-    /// Returns `true` if entries silence the whole finding. An entry for some agents takes these
-    /// out of its reach.
+    /// Returns `true` if entries allow the whole finding. An entry for some agents removes them
+    /// from the reach of the finding.
     fn is_allowed(
         &self,
         sources: &Sources,
@@ -148,7 +149,7 @@ impl<'c> Policy<'c> {
         false
     }
 
-    /// The entries for a code in a file, by index.
+    /// Returns the indexes of the entries for a code in a file.
     fn fitting(&self, code: &str, path: &str) -> Vec<usize> {
         let fits = |entry: &Allow| {
             matches(&entry.code, code)
@@ -197,7 +198,7 @@ impl<'c> Policy<'c> {
     }
 }
 
-/// The lines of the `[[allow]]` entry that a place is in, up to the comments of what follows;
+/// Returns the lines of the `[[allow]]` entry around a place, up to the comments of the next one;
 /// `None` if the entry has another form.
 fn allow_entry(text: &str, at: usize) -> Option<Range<usize>> {
     let lines = || {
@@ -220,7 +221,7 @@ fn allow_entry(text: &str, at: usize) -> Option<Range<usize>> {
         .skip_while(|(start, _)| *start < end)
         .take_while(|(_, line)| line.trim().is_empty());
     let end = blank.last().map_or(end, |(start, line)| start + line.len());
-    // The last entry takes the blank line above along.
+    // Removing the last entry also removes the blank line above it.
     let above = text[..start].trim_end_matches('\n').len();
     let start = if end == text.len() && above > 0 {
         above + 1
@@ -234,16 +235,17 @@ fn is_said(line: &str) -> bool {
     !line.trim().is_empty() && !line.trim_start().starts_with('#')
 }
 
-/// The most findings of one rule and level that are reported, also to programs.
+/// The maximum number of findings of one rule and level that are reported, even in machine-readable
+/// formats.
 pub(crate) const MOST_OF_A_RULE: usize = 10_000;
 
-/// Findings with the severity of a run, and how many more there are than can be held.
+/// Findings with the severity of a run, and the number of findings beyond the limit.
 pub(in crate::compile) struct Judgement {
     pub(in crate::compile) findings: Vec<Diagnostic>,
     pub(in crate::compile) left_out: Vec<LeftOut>,
 }
 
-/// Findings of one rule that no format has: there are too many.
+/// The findings of one rule that exceed the limit, and are in no output format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeftOut {
@@ -269,7 +271,7 @@ impl LeftOut {
     }
 }
 
-/// The first findings of each rule.
+/// Keeps the first findings of each rule.
 fn bounded(findings: Vec<Diagnostic>) -> Judgement {
     let mut counts: BTreeMap<(&'static str, Severity), usize> = BTreeMap::new();
     let mut kept: Vec<Diagnostic> = Vec::with_capacity(findings.len());
@@ -307,11 +309,10 @@ fn order<'a>(
     )
 }
 
-/// The `[[allow]]` entries for a code in a file: of thousands of findings most have these in
-/// common.
+/// The `[[allow]]` entries for a code in a file, which most of a large number of findings share.
 type Entries = HashMap<(&'static str, FileId), Vec<usize>>;
 
-/// Returns `true` if a pattern names at least one rule that may be silenced.
+/// Returns `true` if a pattern matches at least one rule that can be allowed.
 pub(super) fn can_silence(pattern: &str) -> bool {
     all_rules()
         .iter()
@@ -326,7 +327,7 @@ pub(in crate::compile) fn matches(pattern: &str, code: &str) -> bool {
             .is_some_and(|family| code.split('/').next() == Some(family))
 }
 
-/// Findings about codes in `reqc.toml` that no rule has, or whose rules stay what they are.
+/// Returns findings about codes in `reqc.toml` that no rule has, or whose rules cannot be lowered.
 pub(in crate::compile) fn check_codes(config: &Config) -> Vec<Diagnostic> {
     let levels = config
         .levels
@@ -368,8 +369,8 @@ fn is_family(pattern: &str) -> bool {
     pattern.ends_with("/*") && all_rules().iter().any(|rule| matches(pattern, rule.code))
 }
 
-/// A media type that a context misspells is reported once, as bad as it is to whoever refuses it:
-/// that servers do not take it says nothing more.
+/// Reports a media type that a context misspells only once, with the worst severity among the
+/// formats: their own findings add nothing.
 fn told_by_context(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let (mut misspelt, mut others): (Vec<_>, Vec<_>) = findings
         .into_iter()

@@ -1,5 +1,5 @@
-//! The checks that a repository and the command line lowered. A gate that was opened a little must
-//! say so: reviewers see it in every report, and what a change adds to it in the diff.
+//! The checks that a repository and the command line lower. Every report lists them for reviewers,
+//! and the diff lists those that a change adds.
 
 use std::sync::Arc;
 
@@ -11,35 +11,35 @@ use crate::provider::WireFormat;
 use crate::repo::{Allow, Extension, LayerFile, LayerKind, Level, Repo};
 use crate::source::{SourceText, Span};
 
-/// One thing that lets through what would be refused without it.
+/// A setting that allows what would otherwise be an error.
 #[derive(Debug, Clone)]
 pub struct Lowered {
-    /// The kind of place that lowers.
+    /// The kind of setting.
     pub kind: LoweredKind,
     /// A rule's code or family, a provider instance, the path of a schema, or the name of an agent
     /// or context.
     pub what: Arc<str>,
-    /// The level that findings get there.
+    /// The level of findings with this setting.
     pub to: Option<LoweredTo>,
     /// The value of a setting.
     pub value: Option<Arc<str>>,
-    /// The agents that it is for, as a pattern; `None`: all.
+    /// The agents that it applies to, as a pattern; `None` for all.
     pub agent: Option<String>,
-    /// The files that it is for, as a pattern; `None`: all.
+    /// The files that it applies to, as a pattern; `None` for all.
     pub path: Option<String>,
     /// Fields of bodies, as JSON pointers.
     pub fields: Vec<Arc<str>>,
     /// The reason that the entry gives.
     pub reason: Option<Arc<str>>,
-    /// The last day it holds, as `YYYY-MM-DD`.
+    /// The last day on which it applies, as `YYYY-MM-DD`.
     pub expires: Option<String>,
-    /// Where it is said: a path and a one-based line; `None` for the command line.
+    /// Its place: a path and a line number from 1; `None` for the command line.
     pub place: Option<(Arc<str>, usize)>,
     /// The text of a schema file.
     pub(super) text: Option<Arc<SourceText>>,
 }
 
-/// The places of a repository that lower findings.
+/// The kinds of settings that lower findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum LoweredKind {
@@ -51,12 +51,12 @@ pub enum LoweredKind {
     Extension,
     /// A wire schema of the repository.
     Schema,
-    /// `layer = "bundled"`: nothing that comes with `reqc` takes part.
+    /// `layer = "bundled"`: the bundled files of `reqc` do not take part.
     Layer,
     /// `--allow`.
     Argument,
-    /// A context marked `golden` that `golden.contexts` leaves out; of a change, any context
-    /// without golden bodies from now on.
+    /// A context marked `golden` that `golden.contexts` leaves out; in a comparison, any context
+    /// that no longer has golden files.
     Golden,
     /// A context that a change removed.
     Context,
@@ -69,7 +69,7 @@ pub enum LoweredKind {
 }
 
 impl LoweredKind {
-    /// The word for it in reports.
+    /// Returns its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             LoweredKind::Rule => "rule",
@@ -87,24 +87,24 @@ impl LoweredKind {
     }
 }
 
-/// The level that something was lowered to.
+/// The level that a check was lowered to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LoweredTo {
     /// The rule's findings are dropped.
     Off,
-    /// They fail no run.
+    /// The rule's findings fail no run.
     Warning,
-    /// The older side made them errors, which they are not by themselves.
+    /// The older side made them errors; now they have their usual level.
     Default,
-    /// The older side had it; of a bundled layer: it lacks schemas.
+    /// The older side had it. For a bundled layer: it lacks schemas.
     Removed,
-    /// The older side compiled it, and now it can only be extended.
+    /// The older side compiled it; now it can only be extended.
     Abstract,
 }
 
 impl LoweredTo {
-    /// The word for it in reports.
+    /// Returns its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             LoweredTo::Off => "off",
@@ -117,7 +117,7 @@ impl LoweredTo {
 }
 
 impl Lowered {
-    /// A thing with nothing said of it.
+    /// Returns a lowered check without further details.
     pub(crate) fn new(kind: LoweredKind, what: &str) -> Lowered {
         Lowered {
             kind,
@@ -143,7 +143,7 @@ impl Lowered {
         self
     }
 
-    /// Returns what it lowers, wherever that is said.
+    /// Returns a key for what it lowers, independent of its place.
     pub(super) fn key(&self) -> String {
         let Lowered {
             kind,
@@ -169,7 +169,7 @@ impl Lowered {
 }
 
 impl Policy<'_> {
-    /// Returns what is lowered in this run, in the order in which it is written.
+    /// Returns everything that is lowered in this run, in the order of the files.
     pub(in crate::compile) fn lowered(&self, compiler: &Compiler) -> Vec<Lowered> {
         let repo = &compiler.repo;
         let rules = self.config.levels.iter().filter_map(|(code, level)| {
@@ -205,8 +205,8 @@ impl Policy<'_> {
     }
 }
 
-/// Returns what an entry lets pass: fields, fields with a value, and with `?` fields that may be
-/// missing.
+/// Returns what an entry allows: fields, fields with a value, and, marked with `?`, fields that may
+/// be missing.
 fn extended(entry: &Extension) -> Vec<Arc<str>> {
     let optional = entry
         .optional
@@ -221,7 +221,7 @@ fn extended(entry: &Extension) -> Vec<Arc<str>> {
         .collect()
 }
 
-/// Contexts that are marked `golden`, and that `golden.contexts` leaves out.
+/// Returns contexts that are marked `golden` but that `golden.contexts` leaves out.
 fn without_golden(compiler: &Compiler) -> Vec<Lowered> {
     let Some(globs) = &compiler.repo.config.golden_contexts else {
         return Vec::new();
@@ -236,7 +236,7 @@ fn without_golden(compiler: &Compiler) -> Vec<Lowered> {
         .collect()
 }
 
-/// Returns what a level lowers the rules of a pattern to; `None` if none is lowered.
+/// Returns the level to which the rules of a pattern are lowered; `None` if none is.
 fn lowers(pattern: &str, level: Level) -> Option<LoweredTo> {
     let rules = all_rules()
         .into_iter()
@@ -262,7 +262,8 @@ fn allow(repo: &Repo, entry: &Allow) -> Lowered {
     }
 }
 
-/// A root that is the bundled layer: bodies of a format whose schema it lacks are not checked.
+/// Reports a root that is the bundled layer: bodies of a format whose schema it lacks are not
+/// checked.
 fn layer(repo: &Repo) -> Lowered {
     let lacks = WireFormat::ALL
         .iter()
@@ -274,8 +275,8 @@ fn layer(repo: &Repo) -> Lowered {
 }
 
 pub(super) fn schemas(repo: &Repo) -> impl Iterator<Item = Lowered> + '_ {
-    // In a root that is the bundled layer, what differs from the program's own schemas may be
-    // anybody's.
+    // In a root that is the bundled layer, a schema that differs from the program's own may come
+    // from anybody.
     let own = repo.schemas.values().flatten().filter(|source| {
         source.layer == LayerKind::Own
             || repo.is_bundled_root

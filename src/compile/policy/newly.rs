@@ -1,5 +1,5 @@
-//! The checks that a change lowers: what one side lowers and an older one did not, and what the
-//! older side checked and this one does not.
+//! The checks that a change lowers: those that an older side did not lower, and those that only the
+//! older side made.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use crate::compile::rules::all_rules;
 use crate::diag::{Rule, Severity};
 use crate::repo::{Dialect, Level};
 
-/// Returns what a side lowers and an older one did not.
+/// Returns the checks that a side lowers and an older one did not.
 pub fn newly_lowered(now: &Compiler, older: &Compiler, options: &PolicyOptions) -> Vec<Lowered> {
     Policy::of(now, options, false).newly_lowered(now, &Policy::of(older, options, false), older)
 }
 
 impl Policy<'_> {
-    /// Returns what this side, of `now`, lowers and an older side, of `before`, did not.
+    /// Returns the checks that this side, of `now`, lowers and an older side, of `before`, did not.
     fn newly_lowered(&self, now: &Compiler, older: &Policy<'_>, before: &Compiler) -> Vec<Lowered> {
         let known: HashSet<String> = older.lowered(before).iter().map(Lowered::key).collect();
         let mut told: Vec<Lowered> = self
@@ -37,7 +37,7 @@ impl Policy<'_> {
         told
     }
 
-    /// Patterns of rules that the older side made errors.
+    /// Returns patterns of rules that only the older side made errors.
     fn no_errors(&self, older: &Policy<'_>) -> Vec<Lowered> {
         let errors: HashSet<&str> = self.raised().collect();
         let raised = older.raised().filter(|code| !errors.contains(code));
@@ -49,7 +49,7 @@ impl Policy<'_> {
             .collect()
     }
 
-    /// Codes that `[rules]` makes errors.
+    /// Returns codes that `[rules]` makes errors.
     fn raised(&self) -> impl Iterator<Item = &str> {
         let errors = self
             .config
@@ -59,8 +59,8 @@ impl Policy<'_> {
         errors.map(|(code, _)| &*code.value)
     }
 
-    /// Rules with a lower level than before, for whatever reason, if no entry tells it: the order
-    /// of entries counts too.
+    /// Returns rules with a lower level than before, for any reason, unless an entry already
+    /// reports it: the order of entries also matters.
     fn lower_rules(&self, older: &Policy<'_>, told: &[Lowered]) -> Vec<Lowered> {
         let patterns: Vec<&str> = told
             .iter()
@@ -111,7 +111,7 @@ fn schemas_gone(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
         .collect()
 }
 
-/// Contexts that are gone, and those that have no golden bodies any more.
+/// Returns contexts that were removed, and those that no longer have golden files.
 fn contexts(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
     let kept: HashMap<&str, &LoadedContext> = now
         .contexts
@@ -122,7 +122,7 @@ fn contexts(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
         let name = older.context.name.as_ref();
         match kept.get(name) {
             None => Some(gone(LoweredKind::Context, name)),
-            // A mark that `golden.contexts` leaves out is reported as such.
+            // A mark that `golden.contexts` overrides is reported as such.
             Some(loaded) if older.golden && !loaded.golden && !loaded.context.golden => {
                 Some(Lowered::new(LoweredKind::Golden, name))
             }
@@ -132,7 +132,7 @@ fn contexts(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
     lowered.collect()
 }
 
-/// Agents that were compiled and are not.
+/// Returns agents that are no longer compiled.
 fn agents(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
     let lowered = before.agents.iter().filter_map(|(older, _)| {
         let name = before.hierarchy.get(*older).name.value.as_ref();

@@ -1,5 +1,4 @@
-//! The files that system prompts read, look for or list: prompts are rendered for that, bodies are
-//! not.
+//! Finds the files that system prompts read, look for or list: it renders prompts, but no bodies.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,14 +15,14 @@ use crate::resolve::ProfileId;
 use crate::unit::{Plan, Request};
 use crate::world::{Entry, EntryKind, ReadError, Walk, World};
 
-/// The questions that the prompts of an agent ask of the repository's own files.
+/// The questions that the prompts of an agent ask about the repository's own files.
 pub(in crate::compile) struct PromptReads {
     agent: Arc<str>,
     asked: BTreeSet<Question>,
 }
 
 impl PromptReads {
-    /// Returns what the prompts of all agents that can be compiled ask for.
+    /// Returns the questions of the prompts of all agents that can be compiled.
     pub(super) fn of_all(compiler: &Compiler) -> Vec<PromptReads> {
         let Some(own) = own_layer(compiler) else {
             return Vec::new();
@@ -64,7 +63,7 @@ impl PromptReads {
         &self.agent
     }
 
-    /// Returns the files among those touched that the agent asks for.
+    /// Returns the touched files that the agent asks for.
     pub(super) fn read(&self, touched: &dyn Touched) -> BTreeSet<Arc<str>> {
         let about = self
             .asked
@@ -87,7 +86,7 @@ pub(super) fn own_layer(compiler: &Compiler) -> Option<&Layer> {
         .find(|layer| compiler.repo().shown_below(layer.kind).is_empty())
 }
 
-/// A context that shows prompts a project and a language.
+/// A context with a project and a language that prompts can see.
 struct Setting<'c> {
     loaded: &'c LoadedContext,
     environment: PromptEnvironment,
@@ -117,8 +116,7 @@ fn settings(compiler: &Compiler) -> Vec<Setting<'_>> {
 }
 
 impl Setting<'_> {
-    /// Renders the prompts of an agent, which see another world in the place of the repository's
-    /// own layer.
+    /// Renders the prompts of an agent with `noting` in place of the repository's own layer.
     fn render(&self, compiler: &Compiler, plan: &Plan<'_>, own: &Layer, noting: &Arc<Noting>) {
         let layer = plan.profile.profile.layer;
         let worlds = compiler
@@ -139,7 +137,7 @@ impl Setting<'_> {
             model: None,
             memory: None,
         };
-        // What goes wrong is found when the body is made.
+        // Errors are reported when the body is made.
         drop(plan.system_prompt(compiler.sources(), &renderer, &request));
         drop(
             plan.surroundings
@@ -152,7 +150,7 @@ impl Setting<'_> {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Question {
     path: Arc<str>,
-    /// `true` if it asked for what is in the folder.
+    /// `true` if it asks for the content of the folder.
     is_listing: bool,
 }
 
@@ -166,7 +164,7 @@ impl Question {
     }
 }
 
-/// A world that notes what it is asked.
+/// A world that records the questions that it is asked.
 struct Noting {
     world: Arc<dyn World>,
     asked: Mutex<BTreeSet<Question>>,

@@ -1,28 +1,28 @@
-//! Some files of a repository, of which somebody asks what they reach.
+//! Sets of files in a repository whose reach is wanted.
 
 use std::sync::Arc;
 
 use crate::world::{EntryKind, ReadError, World};
 
-/// Some files of a repository.
+/// A set of files in a repository.
 pub trait Touched: Sync {
-    /// Returns `true` if a file is among them.
+    /// Returns `true` if it contains a file.
     fn file(&self, path: &str) -> bool;
 
-    /// Returns `true` if what is directly in a folder is.
+    /// Returns `true` if it changes the listing of a folder.
     fn listing(&self, folder: &str) -> bool;
 }
 
-/// The paths that somebody named: files, and folders with all that is in them.
+/// The given paths: files, and folders with everything in them.
 #[derive(Debug, Clone, Default)]
 pub struct Named(pub Vec<String>);
 
-/// The differences between two sides.
+/// The files that differ between two sides.
 #[derive(Clone)]
 pub struct Differing {
-    /// The one side.
+    /// One side.
     pub old: Arc<dyn World>,
-    /// The other.
+    /// The other side.
     pub new: Arc<dyn World>,
 }
 
@@ -38,7 +38,7 @@ impl Touched for Named {
     }
 }
 
-/// Returns `true` if a path is another one, or below it.
+/// Returns `true` if a path is equal to another one, or below it.
 pub(super) fn is_in(path: &str, folder: &str) -> bool {
     folder.is_empty()
         || path
@@ -56,7 +56,7 @@ impl Touched for Differing {
     }
 }
 
-/// Returns what is directly in a folder.
+/// Returns the entries directly in a folder.
 fn names(world: &Arc<dyn World>, folder: &str) -> Result<Vec<(String, EntryKind)>, ReadError> {
     let entries = world.list(folder)?;
     Ok(entries

@@ -1,5 +1,5 @@
-//! The agents that use a file: their chain, the partials that their templates include, and their
-//! provider instance.
+//! The agents that use a file in their chain, in the partials that their templates include, or in
+//! their provider instance.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::compile::compiler::Compiler;
 use crate::resolve::ProfileId;
 use crate::source::FileId;
 
-/// Finds the agents that use files.
+/// The search for the agents that use files.
 pub(in crate::compile) struct Users<'a> {
     compiler: &'a Compiler,
 }
@@ -18,8 +18,8 @@ impl<'a> Users<'a> {
         Users { compiler }
     }
 
-    /// Returns for each of some paths the agents that use the file there, or any of them that have
-    /// it; `None` if too many includes would have to be followed to know all.
+    /// Returns, for each path, the agents that use a file with this path; `None` if the includes to
+    /// follow exceed the limit.
     pub(in crate::compile) fn by_path(
         &self,
         paths: &BTreeSet<&str>,
@@ -43,8 +43,8 @@ impl<'a> Users<'a> {
         Some(agents)
     }
 
-    /// Returns for each of some files the names of the agents that use it, sorted; `None` if there
-    /// are more includes than are followed.
+    /// Returns, for each file, the names of the agents that use it, sorted; `None` if the includes
+    /// to follow exceed the limit.
     pub(in crate::compile) fn by_file(
         &self,
         files: &BTreeSet<FileId>,
@@ -53,7 +53,8 @@ impl<'a> Users<'a> {
         (left > 0).then_some(reached)
     }
 
-    /// Returns the same as far as includes are followed, and how many more would have been.
+    /// Returns the agents by file, as far as includes are followed, and the number of includes left
+    /// until the limit.
     fn by_some(&self, files: &BTreeSet<FileId>) -> (BTreeMap<FileId, Vec<Arc<str>>>, usize) {
         let mut reached: BTreeMap<FileId, Vec<Arc<str>>> = BTreeMap::new();
         let mut known: HashMap<FileId, BTreeSet<FileId>> = HashMap::new();
@@ -67,8 +68,8 @@ impl<'a> Users<'a> {
         (reached, left)
     }
 
-    /// Returns those of some files that an agent uses: of its chain, the partials that its
-    /// templates reach, and its provider instance. `known` keeps those of profile files.
+    /// Returns the given files that an agent uses: in its chain, in the partials that its templates
+    /// reach, and in its provider instance. `known` caches the results for profile files.
     fn files_of(
         &self,
         id: ProfileId,
@@ -96,7 +97,7 @@ impl<'a> Users<'a> {
         used
     }
 
-    /// Returns those of some files that a profile file uses, itself included.
+    /// Returns the given files that a profile file uses, including itself.
     fn files_of_file(
         &self,
         file: FileId,
@@ -123,9 +124,8 @@ pub(in crate::compile) fn files_of_instance(compiler: &Compiler, id: ProfileId) 
     name.map_or(&[], |name| compiler.repo.instance_files(name.value))
 }
 
-/// Notes on each finding of loading the agents that it reaches: those whose chain or templates use
-/// the file. Once very many names were noted, findings are left without: they concern the
-/// repository.
+/// Adds to each finding of loading the agents that it reaches: those whose chain or templates use
+/// the file. Beyond a total number of names, findings get no agents, and concern the repository.
 pub(in crate::compile) fn note_on_findings(compiler: &mut Compiler) {
     let files: BTreeSet<FileId> = compiler
         .findings
@@ -155,7 +155,7 @@ pub(in crate::compile) fn note_on_findings(compiler: &mut Compiler) {
     }
 }
 
-/// The most includes that are followed for that, in all.
+/// The maximum number of includes that are followed, in total.
 const MAX_INCLUDES: usize = 5_000_000;
-/// The most names of agents that are noted on findings of loading, in all.
+/// The maximum number of agent names that are added to findings of loading, in total.
 const MAX_NAMES: usize = 1_000_000;

@@ -1,8 +1,8 @@
-//! Files that go to another agent than before.
+//! Files that a roster now routes to another agent.
 //!
-//! There is no list of all files that people may open. What is compared are names made from the
-//! patterns of both sides, each asked of both: whatever is reported is so, and a pattern that was
-//! added, removed or moved has its own names among them.
+//! There is no list of all files that people may open. Instead, names made from the patterns of
+//! both sides are routed on both sides. All reported changes are real, and every pattern that was
+//! added, removed or moved contributes names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,33 +11,34 @@ use super::router::{Router, match_patterns, matcher};
 use crate::compile::compiler::Compiler;
 use crate::repo::{FileToRoute, Matcher, Roster, examples};
 
-/// Files that another agent of a roster gets now.
+/// Files that a roster now routes to another agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rerouted {
     /// The roster.
     pub roster: Arc<str>,
-    /// The agent that got them, by its name of today; `None` if none did.
+    /// The agent that got them, by its current name; `None` if there was none.
     pub from: Option<Arc<str>>,
-    /// The agent that gets them; `None` if none does.
+    /// The agent that gets them now; `None` if there is none.
     pub to: Option<Arc<str>>,
-    /// Paths of such files, made from patterns; a project's name in brackets after them, if only
-    /// that project's are meant.
+    /// Example paths, made from patterns, each followed by a project's name in brackets if only
+    /// that project's files are affected.
     pub files: Vec<String>,
-    /// `true` if files that no pattern mentions go there too.
+    /// `true` if files that no pattern mentions are affected, too.
     pub has_others: bool,
 }
 
 /// A path that no pattern mentions.
 const OTHER: &str = "file";
 
-/// The most paths and projects that are asked about; fewer in rosters of very many agents.
+/// The maximum number of paths and projects to route; fewer in rosters with very many agents.
 const MOST_ASKED: usize = 1_000;
-/// The most questions to one agent.
+/// The maximum number of routing questions to agents.
 const MOST_QUESTIONS: usize = 500_000;
 
-/// Returns the files that go elsewhere than on an older side, by roster. `older_names` has what
-/// agents were called there, by their names of today. A roster that only one side has is left out.
+/// Returns the files that are routed differently than on an older side, by roster. `older_names`
+/// holds the older names of agents, by their current names. Rosters that only one side has are left
+/// out.
 pub fn rerouted(
     now: &Compiler,
     older: &Compiler,
@@ -72,7 +73,7 @@ pub fn rerouted(
     all
 }
 
-/// The agents of a roster that can get something, in order.
+/// The agents of a roster that can get files, in order.
 struct Table(Vec<Stop>);
 
 struct Stop {
@@ -122,10 +123,10 @@ impl Table {
     }
 }
 
-/// Where files went, and where they go.
+/// The agent before, and the agent now.
 type Move<'t> = (Option<&'t Arc<str>>, Option<&'t Arc<str>>);
 
-/// Returns what goes elsewhere between two states of a roster, by where it went and goes.
+/// Returns the differences between two states of a roster, by the agents before and now.
 fn between(roster: &Arc<str>, before: &Table, now: &Table) -> Vec<Rerouted> {
     let most = (MOST_QUESTIONS / (before.0.len() + now.0.len()).max(1)).min(MOST_ASKED);
     let mut moves: BTreeMap<Move<'_>, Vec<String>> = BTreeMap::new();
@@ -139,7 +140,7 @@ fn between(roster: &Arc<str>, before: &Table, now: &Table) -> Vec<Rerouted> {
     let asked = paths(before, now)
         .into_iter()
         .flat_map(|path| projects.iter().map(move |it| (path.clone(), *it)));
-    // What goes elsewhere whatever the project is, is reported without one.
+    // A file that is rerouted in every project is reported without one.
     let mut told: BTreeSet<(String, Move<'_>)> = BTreeSet::new();
     for (path, project) in asked.take(most) {
         let file = FileToRoute::new(&path, project.map(|it| &**it));
@@ -166,8 +167,8 @@ fn between(roster: &Arc<str>, before: &Table, now: &Table) -> Vec<Rerouted> {
     rerouted.collect()
 }
 
-/// Paths made from the patterns of both sides: [`OTHER`] first, of each alone, and names of files
-/// in folders of paths.
+/// Returns paths made from the patterns of both sides: first [`OTHER`], then one for each pattern
+/// alone, then names of files in folders of paths.
 fn paths(before: &Table, now: &Table) -> Vec<String> {
     let (files, folders) = (made(before, now, 0), made(before, now, 1));
     let both = folders.iter().flat_map(|folder| {

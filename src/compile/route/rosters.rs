@@ -1,4 +1,4 @@
-//! Agents in rosters that do not exist, and those that never get anything.
+//! Reports agents in rosters that do not exist, or that never get a file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use crate::repo::Repo;
 use crate::resolve::{self, Hierarchy, ProfileId};
 use crate::source::Spanned;
 
-/// Findings about agents in rosters: those that do not exist, and those that never get anything.
+/// Returns findings about agents in rosters that do not exist, or that never get a file.
 pub(in crate::compile) fn check(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     let mut findings = Vec::new();
-    // An agent may be in many rosters, and merging it is the costly part.
+    // An agent may be in many rosters, and merging it is expensive.
     let mut known: BTreeMap<&str, bool> = BTreeMap::new();
     let mut suggestions = Suggestions::default();
     for roster in &repo.rosters {
@@ -43,7 +43,7 @@ pub(in crate::compile) fn check(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagn
 }
 
 fn accepts_everything(hierarchy: &Hierarchy, id: ProfileId) -> bool {
-    // What merging finds is reported elsewhere.
+    // The findings of merging are reported elsewhere.
     let chain = hierarchy
         .chain(id)
         .filter(|chain| chain.iter().all(|profile| !profile.broken));

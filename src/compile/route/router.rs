@@ -10,16 +10,16 @@ use crate::repo::{FileToRoute, Matcher, Mismatch, Roster};
 use crate::resolve::{MergedTable, ProfileId, ResolvedProfile};
 use crate::toml::Kind;
 
-/// Where a file goes.
+/// The route of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
-    /// The agent; `None` if no agent of the roster accepts.
+    /// The agent; `None` if no agent of the roster accepts the file.
     pub agent: Option<ProfileId>,
-    /// The agents before it, in order, and why each was ignored.
+    /// The agents before it, in order, and the reasons why they were skipped.
     pub passed: Vec<(Arc<str>, PassedOver)>,
 }
 
-/// Why an agent was ignored.
+/// The reason why an agent was skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PassedOver {
     /// Its `match` does not accept the file.
@@ -51,7 +51,7 @@ impl<'a> Router<'a> {
         Router { compiler }
     }
 
-    /// The first agent of a roster that accepts a file.
+    /// Returns the first agent of a roster that accepts a file.
     pub fn route(&self, roster: &Roster, subject: &FileToRoute) -> Route {
         let mut passed = Vec::new();
         for agent in &roster.agents {
@@ -75,9 +75,9 @@ impl<'a> Router<'a> {
         }
     }
 
-    /// The agent that compresses the chats of another: the first of the roster `chat_compression`
-    /// that can be used and accepts every file, or, in a repository without that roster, the first
-    /// with the tag `compression` that uses the same provider instance.
+    /// Returns the agent that compresses the chats of another: the first usable one of the roster
+    /// `chat_compression` that accepts every file or, without that roster, the first one with the
+    /// tag `compression` and the same provider instance.
     pub fn compression_agent(&self, chat: ProfileId) -> Option<ProfileId> {
         let roster = self
             .compiler
@@ -108,7 +108,7 @@ impl<'a> Router<'a> {
         })
     }
 
-    /// An agent that could be sent.
+    /// Returns an agent, if it can be used.
     pub(super) fn candidate(&self, name: &str) -> Option<(ProfileId, ResolvedProfile<'a>)> {
         let id = self
             .compiler
@@ -124,19 +124,19 @@ impl<'a> Router<'a> {
     }
 }
 
-/// The roster of the agents that compress chats.
+/// The roster of agents that compress chats.
 const COMPRESSION_ROSTER: &str = "chat_compression";
 
 /// The tag of agents that compress chats.
 const COMPRESSION_TAG: &str = "compression";
 
-/// Returns what a profile's `match` accepts.
+/// Returns the matcher of a profile's `match`.
 pub(super) fn matcher(profile: &ResolvedProfile<'_>) -> Matcher {
     let [files, paths, projects] = match_patterns(profile);
     Matcher::new(files, paths, projects)
 }
 
-/// The patterns of a profile's `match`: of files, paths and projects.
+/// Returns the patterns of a profile's `match`: those of files, paths and projects.
 pub(super) fn match_patterns<'r>(profile: &ResolvedProfile<'r>) -> [Vec<&'r str>; 3] {
     MATCH_KEYS.map(|key| patterns(profile, key))
 }

@@ -1,5 +1,5 @@
-//! The requests that came before the one of a context: those of its earlier turns, and one after
-//! each message of the person and each result.
+//! The requests that preceded the request of a context: those of its earlier turns, and one after
+//! each user message and each result.
 
 use std::sync::Arc;
 
@@ -9,26 +9,27 @@ use crate::conversation::{Block, Conversation, Message, Role, Task, turn_from};
 use crate::provider::LOOKBACK;
 use crate::unit::NormalisedConversation;
 
-/// A request that came before the one of a context.
+/// A request that preceded the request of a context.
 pub(in crate::compile) struct Earlier {
     pub(in crate::compile) normalised: NormalisedConversation,
-    /// The files that prompts saw, if those were others.
+    /// The files that prompts saw, if they differed.
     pub(in crate::compile) scopes: Option<Arc<Scopes>>,
-    /// `true` if the system prompt is the same text: it depends on nothing that changed.
+    /// `true` if the system prompt is the same, because it does not depend on anything that
+    /// changed.
     pub(in crate::compile) is_same_prompt: bool,
-    /// `true` if the host renewed system prompt and tools since.
+    /// `true` if the host has renewed the system prompt and the tools since.
     pub(in crate::compile) is_renewed: bool,
 }
 
-/// The end of a request: its turn, and the number of messages.
+/// The end of a request: its turn, and its number of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Cut {
     turn: usize,
     length: usize,
 }
 
-/// Returns the requests before the last one of some states; `turns` is what prompts saw in the
-/// earlier ones.
+/// Returns the requests before the last one; `turns` holds the files that prompts saw in the
+/// earlier turns.
 pub(super) fn requests(states: &[State], turns: &[Arc<Scopes>]) -> Vec<Earlier> {
     cuts(states)
         .into_iter()
@@ -60,7 +61,7 @@ fn request(states: &[State], turns: &[Arc<Scopes>], cut: Cut) -> Option<Earlier>
     })
 }
 
-/// Returns where the requests before the last end, the shortest first.
+/// Returns the ends of the requests before the last one, the shortest first.
 fn cuts(states: &[State]) -> Vec<Cut> {
     let Some((last, earlier)) = states.split_last() else {
         return Vec::new();
@@ -91,7 +92,7 @@ fn cuts(states: &[State]) -> Vec<Cut> {
     cuts
 }
 
-/// Returns the turn in which a request of so many messages was made.
+/// Returns the turn of a request with this number of messages.
 fn turn_of(states: &[State], length: usize) -> usize {
     let mut turns = (1..states.len()).rev();
     turns
@@ -99,19 +100,19 @@ fn turn_of(states: &[State], length: usize) -> usize {
         .unwrap_or(0)
 }
 
-/// Returns `true` if a message answers a request: the assistant says something in it, and did not
-/// speak before.
+/// Returns `true` if a message answers a request: it is the assistant's, has content, and follows
+/// another role.
 fn is_answered(messages: &[Message], at: usize) -> bool {
     messages[at].role == Role::Assistant
         && messages[at - 1].role != Role::Assistant
         && messages[at].blocks.iter().any(goes_everywhere)
 }
 
-/// Of a few requests the last, for the contexts that all agents are compiled against are of many
-/// lengths. Of more the first and the last but one: between that one and the body are an answer and
-/// what it is about, so that whatever is cut or left out by its age, or by how many follow it,
-/// differs there wherever the limit is. The last one is looked at too if the body adds so much to
-/// it that the cache may not look back that far.
+/// Selects the earlier requests to compare with a body. Of at most two, it selects the last,
+/// because the contexts for all agents have many lengths. Otherwise it selects the first, and the
+/// last but one: an answer and its topic lie between that request and the body, so anything that is
+/// cut or left out by age, or by the number of messages after it, differs there, whatever the limit
+/// is. It adds the last one if the body adds so much that the cache may not look back that far.
 fn chosen(within: &[Cut], messages: &[Message]) -> Vec<Cut> {
     let [first, .., before, last] = within else {
         return within.last().copied().into_iter().collect();
@@ -128,13 +129,13 @@ fn chosen(within: &[Cut], messages: &[Message]) -> Vec<Cut> {
         .collect()
 }
 
-/// Returns `true` if a block is in the normal form for every target: an answer of which nothing is
-/// left is not one.
+/// Returns `true` if a block is in the normal form for every target: an answer without any such
+/// block does not count.
 fn goes_everywhere(block: &Block) -> bool {
     block.says_something() && !matches!(block, Block::Provider(_))
 }
 
-/// Returns `true` if a history ends with calls: no request is made before their results are there.
+/// Returns `true` if a history ends with calls, whose results must come before the next request.
 fn is_open(history: &[Message]) -> bool {
     history.last().is_some_and(|last| {
         last.blocks

@@ -1,20 +1,20 @@
-//! A provider's own blocks: types, ids, the names of tools and the words of the format stay,
-//! without which it would be no block of its provider. Everything else is replaced.
+//! Redacts a provider's own blocks: types, ids, tool names and words of the format stay, because
+//! the provider requires them. Everything else is replaced.
 
 use serde_json::Value;
 
 use super::{Ids, text, url, value};
 
-/// Members that hold an id, or refer to one.
+/// The members that contain an id or refer to one.
 const IDS: [&str; 4] = ["id", "call_id", "tool_use_id", "approval_request_id"];
 
-/// Members that name a tool or a server, in a block or a call.
+/// The members that name a tool or a server, in a block or a call.
 const NAMES: [&str; 3] = ["name", "server_name", "server_label"];
 
-/// Members that hold what a tool was called with: no word in there is one of the format.
+/// The members that contain the arguments of a call, in which no word belongs to the format.
 const ARGUMENTS: [&str; 3] = ["input", "arguments", "args"];
 
-/// Words of formats by the members that hold them.
+/// The words of formats, by the members that contain them.
 const WORDS: [(&str, &[&str]); 5] = [
     (
         "role",
@@ -46,7 +46,7 @@ const WORDS: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// The depth below a block at which tool names may be: in itself, or in its `custom`.
+/// The depth in a block at which tool names may occur: in the block itself, or in its `custom`.
 const NAMED_DEPTH: usize = 2;
 
 pub(super) fn redact(data: &mut Value, ids: &mut Ids) {
@@ -89,7 +89,7 @@ fn member(name: &str, it: &mut Value, ids: &mut Ids, depth: usize) {
     }
 }
 
-/// Returns `true` if a member says nothing of the conversation.
+/// Returns `true` if a member contains nothing of the conversation.
 fn stays(name: &str, said: &str, depth: usize) -> bool {
     let is_made_of = |also: &str| {
         said.len() <= 64

@@ -1,4 +1,5 @@
-//! Schemas of tools: prose and examples are replaced; types, limits and names of properties stay.
+//! Redacts schemas of tools: prose and examples are replaced; types, limits and names of properties
+//! stay.
 
 use serde_json::{Map, Value};
 
@@ -7,10 +8,10 @@ use super::{text, value};
 /// Keywords whose value is prose.
 const PROSE: [&str; 3] = ["description", "title", "$comment"];
 
-/// Keywords whose value is data of the tool's arguments.
+/// Keywords whose value is data for the tool's arguments.
 const DATA: [&str; 4] = ["const", "default", "example", "examples"];
 
-/// Keywords whose members are schemas by name.
+/// Keywords whose value maps names to schemas.
 const NAMED: [&str; 5] = [
     "properties",
     "patternProperties",
@@ -20,7 +21,7 @@ const NAMED: [&str; 5] = [
 ];
 
 pub(super) fn redact(schema: &mut Map<String, Value>) {
-    // With other letters a pattern means something else, or nothing.
+    // With other letters, a pattern would have another meaning or be invalid.
     if schema.get("pattern").is_some_and(Value::is_string) {
         schema.shift_remove("pattern");
     }
@@ -45,7 +46,8 @@ fn below(it: &mut Value) {
     }
 }
 
-/// Values that differed may be equal now: each stays once.
+/// Replaces the values of an enumeration, and removes duplicates: values that differed may be equal
+/// afterwards.
 fn choices(it: &mut Value) {
     value(it);
     if let Value::Array(values) = it {

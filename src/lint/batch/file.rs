@@ -1,5 +1,5 @@
-//! The mistakes in a line of a batch beside the lines before it. What is kept of a file is bounded:
-//! a hash for each id, up to the most requests that any service takes.
+//! The mistakes in a line of a batch in relation to the lines before it. The memory for a file is
+//! limited to a hash for each id, up to the maximum number of requests of any service.
 
 use std::collections::HashMap;
 use std::collections::hash_map::{DefaultHasher, Entry};
@@ -10,26 +10,26 @@ use crate::diag::Rule;
 use crate::provider::Server;
 use crate::text::cut;
 
-/// The most ids that are remembered: no service takes more requests in one file.
+/// The maximum number of ids that are remembered: no service accepts more requests in one file.
 const MOST_IDS: usize = 1_000_000;
 
-/// The most characters of a value that a message shows.
+/// The maximum number of characters of a value in a message.
 const SHOWN: usize = 80;
 
-/// The lines of a file so far.
+/// The lines of a file that were read so far.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    /// The number of the line that has an id first, by the id's hash.
+    /// The number of the first line with an id, by the id's hash.
     ids: HashMap<u128, usize>,
     requests: usize,
     bytes: u64,
     first: Option<First>,
-    /// Limits that were passed, each reported once.
+    /// The limits that were exceeded, each reported once.
     is_too_long: bool,
     is_too_large: bool,
 }
 
-/// The choices of a batch's first line, which every other must share.
+/// The properties of a batch's first line that every other line must share.
 #[derive(Debug)]
 struct First {
     form: Form,
@@ -39,14 +39,14 @@ struct First {
     model: Option<String>,
 }
 
-/// Where a line is, as messages name it.
+/// The place of a line, for messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
-    /// The number of the line; in a document, that of the request in its list, from 1 on.
+    /// The number of the line or, in a document, of the request in its list, from 1.
     pub(crate) number: usize,
     /// `true` if it is a line of its own.
     pub(crate) is_line: bool,
-    /// The bytes of the line, or of the document for its first request.
+    /// The size of the line in bytes or, for the first request of a document, of the document.
     pub(crate) bytes: u64,
 }
 
@@ -57,14 +57,14 @@ impl Place {
     }
 }
 
-/// How much a service takes in one batch.
+/// The limits of a service for one batch.
 struct Most {
     requests: usize,
     bytes: u64,
 }
 
 impl Service {
-    /// Returns the limits of the service; `None` where they differ by model or are not known.
+    /// Returns the limits of the service; `None` if they depend on the model or are unknown.
     fn most(self) -> Option<Most> {
         const MB: u64 = 1_000_000;
         match self {
@@ -106,12 +106,12 @@ impl Service {
 }
 
 impl Batch {
-    /// Returns `true` if a line had an id: then the file is a batch, and no log.
+    /// Returns `true` if a line had an id: then the file is a batch rather than a log.
     pub(crate) fn is_certain(&self) -> bool {
         !self.ids.is_empty()
     }
 
-    /// Adds a line, and returns what is wrong with it, alone and beside the lines before it.
+    /// Adds a line, and returns its mistakes, both its own and those in relation to earlier lines.
     pub(crate) fn add(
         &mut self,
         envelope: &Envelope,
@@ -129,7 +129,8 @@ impl Batch {
         found
     }
 
-    /// The service that takes a line: what the line does not tell, the first line of its form may.
+    /// Returns the service that accepts a line; if the line does not show it, the first line with
+    /// its form may.
     fn service(&self, envelope: &Envelope, named: Option<Server>) -> Service {
         match (envelope.service(named), &self.first) {
             (Service::Unknown, Some(first)) if first.form == envelope.form => first.service,
@@ -137,7 +138,7 @@ impl Batch {
         }
     }
 
-    /// An id that another line has already.
+    /// Reports an id that an earlier line already has.
     fn repeated_id(&mut self, envelope: &Envelope, place: Place) -> Option<Flaw> {
         let id = envelope.id.as_ref()?.as_str().filter(|id| !id.is_empty())?;
         let is_full = self.ids.len() >= MOST_IDS;
@@ -165,7 +166,7 @@ impl Batch {
         Some(if is_refused { flaw } else { flaw.warning() })
     }
 
-    /// Returns what the first line says otherwise.
+    /// Reports differences from the first line.
     fn differing(&mut self, envelope: &Envelope, place: Place, service: Service) -> Vec<Flaw> {
         let Some(first) = &mut self.first else {
             self.first = Some(First::of(envelope, place.number, service));
@@ -232,7 +233,7 @@ impl Batch {
             .collect()
     }
 
-    /// The first line that is beyond a limit.
+    /// Reports the first line beyond a limit.
     fn beyond(&mut self, envelope: &Envelope, service: Service) -> Option<Flaw> {
         let most = service.most()?;
         if !self.is_too_long && self.requests > most.requests {
@@ -277,8 +278,8 @@ fn whole(envelope: &Envelope, rule: &'static Rule, message: String) -> Flaw {
     }
 }
 
-/// A hash that two ids do not share in practice: 128 bits, the same on every machine and in every
-/// run.
+/// Returns a hash of 128 bits, which in practice no two ids share; it is the same on every machine
+/// and in every run.
 fn hash(id: &str) -> u128 {
     half_hash(id, 0) << 64 | half_hash(id, 1)
 }

@@ -1,4 +1,4 @@
-//! The mistakes in one line of a batch, whatever the others are.
+//! The mistakes in one line of a batch, independent of other lines.
 
 use serde_json::Value;
 
@@ -7,13 +7,13 @@ use crate::diag::Severity;
 use crate::provider::{UrlParts, is_openai_model};
 use crate::text::cut;
 
-/// The most characters of an id at Anthropic.
+/// The maximum length of an id at Anthropic, in characters.
 const LONGEST_ID: usize = 64;
 
-/// The most characters of a value that a message shows.
+/// The maximum number of characters of a value in a message.
 const SHOWN: usize = 80;
 
-/// The addresses that OpenAI's batches may send to.
+/// The addresses that OpenAI's batches can send to.
 const ENDPOINTS: [&str; 8] = [
     "/v1/responses",
     "/v1/chat/completions",
@@ -26,7 +26,7 @@ const ENDPOINTS: [&str; 8] = [
 ];
 
 impl Envelope {
-    /// Returns what is wrong with the line alone, for the service that takes it.
+    /// Returns the mistakes in the line itself, for the service that accepts it.
     pub(super) fn flaws(&self, service: Service) -> Vec<Flaw> {
         let found = [
             self.id_flaw(service),
@@ -39,7 +39,7 @@ impl Envelope {
         found.into_iter().flatten().collect()
     }
 
-    /// An id that is there, and is not one that the service takes.
+    /// Reports an id that the service does not accept.
     fn id_flaw(&self, service: Service) -> Option<Flaw> {
         let key = self.form.id_key();
         if let Some(almost) = &self.almost_id {
@@ -87,8 +87,8 @@ impl Envelope {
         Some(flaw)
     }
 
-    /// Returns the flaw of a line without an id. Whether it is a line of a batch at all may depend
-    /// on the others.
+    /// Returns the mistake of a line without an id. Whether it is a line of a batch at all may
+    /// depend on other lines.
     pub(super) fn missing_id(&self, service: Service) -> Option<Flaw> {
         if self.id.is_some() || self.almost_id.is_some() || self.form == Form::Record {
             return None;
@@ -100,7 +100,7 @@ impl Envelope {
             format!("`{key}` is missing"),
             "give each request an id of its own",
         );
-        // Mistral's specification lets it be absent; Gemini's guide shows it, and Vertex has none.
+        // Mistral's specification makes it optional; Gemini's guide shows it, and Vertex has none.
         Some(if matches!(service, Service::Mistral | Service::Gemini) {
             flaw.warning()
         } else {
@@ -108,7 +108,7 @@ impl Envelope {
         })
     }
 
-    /// A request that is missing, or no object.
+    /// Reports a request that is missing or not an object.
     fn held_flaw(&self) -> Option<Flaw> {
         let key = self.form.request_key();
         let (message, help) = match self.held {
@@ -130,7 +130,7 @@ impl Envelope {
         Some(self.flaw(&rules::REQUEST, key, message, help))
     }
 
-    /// A request to OpenAI in Anthropic's form.
+    /// Reports a request to OpenAI in Anthropic's form.
     fn misplaced_flaw(&self) -> Option<Flaw> {
         let model = self
             .model
@@ -196,7 +196,7 @@ impl Envelope {
         })
     }
 
-    /// Returns `true` if the service wants a method and an address.
+    /// Returns `true` if the service requires a method and an address.
     fn wants_http(&self, service: Service) -> bool {
         self.form == Form::Http || self.form == Form::Plain && service == Service::OpenAi
     }
@@ -259,8 +259,7 @@ fn is_in_id(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }
 
-/// Returns `true` if batches may send to an address. Of services that are not known, any path is
-/// taken.
+/// Returns `true` if batches can send to an address. For unknown services, any path is accepted.
 fn is_endpoint(url: &str, service: Service) -> bool {
     let path = UrlParts::of(url).path();
     match service {

@@ -1,4 +1,4 @@
-//! The rules of batches: what is around the bodies.
+//! The rules about batches: the lines around the bodies.
 
 crate::diag::rules! {
     ID = Error[lowerable] "lint/batch-id", "a request of a batch has no usable id",
