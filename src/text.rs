@@ -5,11 +5,13 @@
 //! bodies, diffs, server responses and messages of the operating system all pass through here;
 //! nothing else is printed. `text!` builds a `Text` around untrusted parts.
 //!
-//! | input | output | | --- | --- | | an ASCII control character | its picture: `␛`, `␊` | | any
-//! other invisible character | its number: `<U+202E>` | | the start of a workflow command | the
-//! same with a `\` inserted: `:\:error`, `##\[error]` | | anything that resembles a key, and the
-//! login in a URL | `*` for each of its bytes, also in the strings of JSON reports | | in JSON, the
-//! first three | an escape: `\u202e`. The value stays the same |
+//! | input | output |
+//! | --- | --- |
+//! | an ASCII control character | its picture: `␛`, `␊` |
+//! | any other invisible character | its number: `<U+202E>` |
+//! | the start of a workflow command | the same with a `\` inserted: `:\:error`, `##\[error]` |
+//! | anything that resembles a key, and the login in a URL | `*` for each of its bytes, also in the strings of JSON reports |
+//! | in JSON, the first three | an escape: `\u202e`. The value stays the same |
 
 mod commands;
 mod document;
