@@ -145,7 +145,8 @@ pub struct Engine {
     templates: Vec<Template>,
     by_span: HashMap<Span, TemplateId>,
     dialect: Dialect,
-    /// Names that any template assigns, since an include may inherit them as functions.
+    /// The names that templates assign: a call of one in an include may refer to the assigned
+    /// value.
     assigned: HashSet<String>,
     suggestions: Suggestions,
     /// Reads that always fail when they run.
@@ -873,7 +874,7 @@ impl Renderer<'_> {
         (rendered, !differs)
     }
 
-    /// Returns the authors of a range of a template's output.
+    /// Returns the writers of a range of a template's output.
     pub(crate) fn written(
         &self,
         sources: &Sources,

@@ -90,7 +90,7 @@ impl NormalisedConversation {
         }
     }
 
-    /// The client API's own normal form of the conversation, if it has one.
+    /// Returns the template data in the client API's own normal form, if it has one.
     fn variant(&self, api: ClientApi) -> Option<&ContextData> {
         let (_, data) = self.variants.iter().find(|(variant, _)| *variant == api)?;
         data.get_or_init(|| self.normal_form(api)).as_ref()

@@ -3,7 +3,7 @@
 //!
 //! They have Jinja's semantics. Entries that no request needs are left out; [`instead`] suggests
 //! alternatives. Each has a single implementation, which returns the value and, for kept content,
-//! its author.
+//! its writer.
 
 pub(super) mod texts;
 mod tests;

@@ -2,7 +2,7 @@
 //! findings, explanations and diffs.
 //!
 //! A template is evaluated with a [`Trace`], which tracks its texts; the trace becomes a
-//! [`Recording`], which returns the authors of ranges of the output.
+//! [`Recording`], which returns the writers of ranges of the output.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use crate::json::Pointer;
 use crate::memory::Identity;
 use crate::source::{Sources, Span};
 
-/// The output of a template, with the author of each byte.
+/// The output of a template, with the writer of each byte.
 pub(crate) struct Recording {
     /// Identifies the recording.
     id: Identity,
@@ -28,7 +28,7 @@ pub(crate) struct Recording {
     values: Vec<Range<usize>>,
     frames: Vec<Frame>,
     branches: BTreeSet<Place>,
-    /// The number of the template, for bytes without an author.
+    /// The number of the template, for bytes without a writer.
     template: u32,
     /// The recording of the system prompt, which some bytes belong to.
     prompt: Option<Arc<Recording>>,
@@ -36,12 +36,12 @@ pub(crate) struct Recording {
     is_cut_off: bool,
 }
 
-/// A run of output with its author.
+/// A run of output with its writer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
     /// The bytes of the output.
     pub output: Range<usize>,
-    /// The author of the bytes.
+    /// The writer of the bytes.
     pub by: By,
     /// The template's text that first wrote them: literal text, or the tag.
     pub span: Span,
@@ -182,7 +182,7 @@ pub(crate) struct DataRead {
 }
 
 impl Renderer<'_> {
-    /// Evaluates a body template, and records the authors of its output. `prompt` is the recording
+    /// Evaluates a body template, and records the writers of its output. `prompt` is the recording
     /// of the system prompt.
     pub(crate) fn record_body(
         &self,
@@ -217,7 +217,7 @@ impl Renderer<'_> {
             .collect()
     }
 
-    /// Evaluates a system prompt, and records the authors of its output.
+    /// Evaluates a system prompt, and records the writers of its output.
     pub(crate) fn record_prompt(&self, id: TemplateId, scope: &Arc<PromptScope>) -> Recording {
         self.recording(id, scope.variables(self.engine.dialect), None)
     }
@@ -262,7 +262,7 @@ impl Recording {
 
     /// Returns the recording of a system prompt with several parts, in the order of the whole
     /// prompt: the agent's own part with its recording, and layers of the conversation with their
-    /// index. The tag that inserts the prompt counts as the author of everything else.
+    /// index. The tag that inserts the prompt counts as the writer of everything else.
     pub(crate) fn of_prompt<'p>(
         own: Option<&Recording>,
         parts: impl Iterator<Item = (Option<usize>, &'p str)>,
@@ -316,7 +316,7 @@ impl Recording {
         self.is_cut_off
     }
 
-    /// Returns the authors of a range of the output, in order. Empty runs inside the range are left
+    /// Returns the writers of a range of the output, in order. Empty runs inside the range are left
     /// out, but not at the start of an empty range.
     pub(crate) fn written(
         &self,

@@ -176,9 +176,9 @@ pub struct Fact {
     pub at: Vec<MemberPath>,
     /// The demand on these members.
     pub demand: Demand,
-    /// The conditions that a body must all meet for the fact to apply.
+    /// The fact applies only to bodies that meet all of these conditions.
     pub when: Vec<Condition>,
-    /// The conditions of which none may be met for the fact to apply.
+    /// The fact does not apply to bodies that meet any of these conditions.
     pub unless: Vec<Condition>,
     /// The wire formats that the fact applies to; empty for those of the family.
     pub wires: Vec<Spanned<Arc<str>>>,

@@ -115,7 +115,7 @@ pub enum Event {
     Refused(Refusal),
     /// The answer of this round is complete.
     TurnEnd {
-        /// Why the model stopped.
+        /// The stop reason.
         stop: StopReason,
     },
     /// The round ended without a complete answer.

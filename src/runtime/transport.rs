@@ -153,9 +153,9 @@ impl Transport {
             .map(|since| since.as_secs())
     }
 
-    /// Sets a clock. It tells whether a provider still knows a spoken answer in the history, which
-    /// has an expiry date, and how long to wait if a server gives a time of day but not its own
-    /// time; without a clock, that delay is ignored.
+    /// Sets a clock. It is used to check the expiry date of spoken answers in the history, and to
+    /// compute the delay if `Retry-After` is a date and the response has no `Date`; without a
+    /// clock, such a delay is ignored.
     #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Transport {
         self.clock = Some(clock);

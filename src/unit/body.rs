@@ -56,7 +56,7 @@ impl Body {
         self.value.get_or_init(|| self.members.to_value())
     }
 
-    /// The members in order.
+    /// Returns the members in order.
     pub(crate) fn members(&self) -> impl Iterator<Item = MemberRef<'_>> {
         self.members
             .iter()

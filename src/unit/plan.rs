@@ -206,7 +206,7 @@ impl<'r> Plan<'r> {
         self.body.iter().map(|(_, part)| part.static_values()).sum()
     }
 
-    /// The agent's name.
+    /// Returns the agent's name.
     pub fn name(&self) -> &'r Arc<str> {
         self.profile.name()
     }
@@ -216,7 +216,7 @@ impl<'r> Plan<'r> {
         self.endpoint.value
     }
 
-    /// The profile's default model.
+    /// Returns the profile's default model.
     pub fn default_model(&self) -> Option<&'r str> {
         self.default_model
     }
@@ -245,7 +245,7 @@ impl<'r> Plan<'r> {
         )
     }
 
-    /// The profile's own headers, with names in lower case.
+    /// Returns the profile's own headers, with names in lower case.
     fn headers(&self) -> impl Iterator<Item = (&'r str, &'r str)> {
         self.profile
             .headers()

@@ -36,7 +36,7 @@ impl SystemPrompt {
         }))
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0.text
     }

@@ -174,9 +174,9 @@ struct TakenOver {
 #[derive(Default)]
 struct Recorded {
     text: OnceCell<Option<Text>>,
-    /// The authors of the output, apart from the system prompt in it.
+    /// The writers of the output, apart from the system prompt in it.
     apart: OnceCell<Recording>,
-    /// The authors of the whole output.
+    /// The writers of the whole output.
     whole: OnceCell<Recording>,
 }
 
@@ -186,7 +186,7 @@ struct Text {
     tree: Tree,
 }
 
-/// The question for the author of a place in a template's output, where the answer is the same for
+/// The question for the writer of a place in a template's output, where the answer is the same for
 /// all agents: a mistake in a shared template appears in the bodies of all of them.
 #[derive(PartialEq, Eq, Hash)]
 struct PlaceOf {
@@ -248,7 +248,7 @@ impl<'a> Record<'a> {
         self.body
     }
 
-    /// Returns the cost in units of finding the author of a place in its template.
+    /// Returns the cost in units of finding the writer of a place in its template.
     pub(crate) fn cost(&self, pointer: &Pointer) -> u64 {
         match self.owner(pointer) {
             Owner::Splice(_, splice, _) => splice.cost.saturating_mul(RECORDED),
@@ -744,7 +744,7 @@ impl<'a> Record<'a> {
         Text::new(json::blank_trailing_commas(text))
     }
 
-    /// Returns the authors of the output, apart from the system prompt in it.
+    /// Returns the writers of the output, apart from the system prompt in it.
     fn apart(&self, index: usize) -> &Recording {
         let splice = &self.body.splices()[index];
         self.recorded[index]
@@ -752,7 +752,7 @@ impl<'a> Record<'a> {
             .get_or_init(|| self.follow(splice, self.system_prompt().as_ref(), None))
     }
 
-    /// Returns the authors of the whole output, including the system prompt in it.
+    /// Returns the writers of the whole output, including the system prompt in it.
     fn whole(&self, index: usize) -> &Recording {
         let splice = &self.body.splices()[index];
         let reads_prompt = self.renderer.reads_prompt(splice.template);
@@ -813,7 +813,7 @@ fn value_in(run: &Written) -> Option<Arc<Pointer>> {
 }
 
 impl Plan<'_> {
-    /// The recording of the whole system prompt; `None` if there is none.
+    /// Returns the recording of the whole system prompt; `None` if there is none.
     pub(super) fn recorded_prompt(
         &self,
         renderer: &Renderer<'_>,

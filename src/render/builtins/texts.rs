@@ -43,7 +43,7 @@ pub(in super::super) fn text_of(value: &Value) -> Result<String, Error> {
     Ok(value.to_string())
 }
 
-/// Changes the case of letters; if nothing else changes, each byte keeps its author.
+/// Changes the case of letters; if nothing else changes, each byte keeps its writer.
 fn mapped(native: &Native<'_, '_>, change: impl Fn(&str) -> String) -> Result<Tracked, Error> {
     let (text,): (Text,) = from_args(&native.arguments.values)?;
     account::make(4 * text.0.len())?;

@@ -21,15 +21,15 @@ pub(super) const PRICE: Known = Known::flat("a [family.price] table", &PRICE_KEY
 /// Prices in US dollars per million tokens.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Price {
-    /// Of input that is not cached.
+    /// The price of input that is not cached.
     pub input: f64,
-    /// Of output, including reasoning.
+    /// The price of output, including reasoning.
     pub output: f64,
-    /// Of input that is read from a cache.
+    /// The price of input that is read from a cache.
     pub cache_read: Option<f64>,
-    /// Of input that is written to a cache for the server's default lifetime.
+    /// The price of input that is written to a cache for the server's default lifetime.
     pub cache_write: Option<f64>,
-    /// Of input that is written to a cache for an hour.
+    /// The price of input that is written to a cache for an hour.
     pub cache_write_hour: Option<f64>,
     /// The longest input that these prices apply to, in tokens; `None` if there is no limit.
     pub most_input: Option<u64>,

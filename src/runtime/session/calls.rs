@@ -250,7 +250,7 @@ const CANCELLED: &str =
 const LATE: &str =
     "the time for the request was over while the tool ran: what it did up to then is not known";
 
-/// Returns the output that tells the model of a crash.
+/// Returns the output that reports a crash to the model.
 fn crash(error: &JoinError) -> ToolOutput {
     ToolOutput::error(if error.is_panic() {
         "the tool crashed"

@@ -251,7 +251,7 @@ impl Open {
     }
 }
 
-/// The last of `reasoning_details`, with its type and index: pieces with the same ones extend it.
+/// The latest of `reasoning_details`: a piece with the same type and index extends it.
 struct Detail {
     kind: String,
     index: Option<u64>,

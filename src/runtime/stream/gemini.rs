@@ -445,9 +445,9 @@ fn put(arguments: &mut Value, piece: &Value) {
 /// A step of a JSON path.
 #[derive(Debug, PartialEq)]
 enum Step {
-    /// To a member.
+    /// A step to a member.
     Name(String),
-    /// To an element of a list.
+    /// A step to an element of a list.
     Index(usize),
 }
 

@@ -333,7 +333,7 @@ const PARTS: &str = "\n\n";
 #[derive(Default)]
 pub(super) struct Responses {
     items: Vec<OutputItem>,
-    /// Items that are kept whole, of which only the beginning came.
+    /// Announced items of kinds that are kept whole, which have not come yet.
     announced: Vec<Announced>,
 }
 
