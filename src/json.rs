@@ -84,7 +84,7 @@ pub enum Problem {
     Unquoted(String),
     /// An object key that is not a string.
     KeyNotString,
-    /// A comment, by what begins it.
+    /// A comment, with its opening mark.
     Comment(&'static str),
     /// A key without its colon.
     MissingColon,
@@ -102,7 +102,7 @@ pub enum Problem {
     BadNumber,
     /// An integer that does not fit 64 bits, or a float that does not fit a double.
     NumberOutOfRange,
-    /// The same key twice in one object; holds the key and the first one's place.
+    /// A duplicate key in an object, with the place of its first occurrence.
     DuplicateKey(String, Range<usize>),
     /// Text after the value.
     SecondValue,
@@ -462,7 +462,7 @@ mod tests {
     }
 
     proptest! {
-        /// The explaining scanner and the fast parser agree on what is JSON.
+        /// The scanner and the fast parser accept the same texts.
         #[test]
         fn scanner_and_parser_agree(text in r#"([\[\]{},:" \n]|true|null|-?[0-9]{1,2}(\.[0-9])?(e[0-9]{1,3})?|"a"|"b"|\\u[d0][8c]00|x){0,14}"#) {
             prop_assert_eq!(parse_fast(&text).is_some(), scan::scan(&text).is_ok(), "{}", text);

@@ -534,8 +534,8 @@ impl Engine {
         findings.extend(unescaped.map(|it| self.unescaped(sources, name, text, it)));
     }
 
-    /// Notes names that no system prompt has, whether or not a context reaches them: the
-    /// conversation, and misspelt names.
+    /// Notes names that do not exist in system prompts: `ctx`, and misspelt variables. These are
+    /// reported even if no context reaches them.
     fn note_names(&mut self, sources: &Sources, name: &str, analysis: &Analysis) {
         let known = prompt::VARIABLES;
         for (read, range) in &analysis.variables {
@@ -738,7 +738,7 @@ impl Engine {
     }
 }
 
-/// An [`Engine`] with limits for one size of conversation.
+/// An [`Engine`] with limits for conversations up to a given size.
 pub struct Renderer<'e> {
     engine: &'e Engine,
     /// The maximum number of steps of a template.

@@ -52,7 +52,7 @@ impl ContextData {
     }
 }
 
-/// The values of the engine.
+/// Template data as values of the engine.
 struct EngineValues;
 
 impl DataValues for EngineValues {

@@ -90,7 +90,7 @@ pub struct PromptScope {
     pub language: Arc<str>,
     /// The layers in which `:/x` is looked up, nearest first; the first is the agent repository.
     pub layers: Vec<Arc<dyn World>>,
-    /// The prefixes of the paths of each layer's files in reports.
+    /// For each layer, the prefix of its files' paths in reports.
     pub shown_below: Vec<&'static str>,
     /// The values of `${PROJECT_DIR}`, `${CONFIG_DIR}` and `${HOME}` in the prompt's own text.
     pub folders: Folders,

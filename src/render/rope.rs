@@ -43,9 +43,9 @@ pub(super) enum Writer {
     /// Text of a template, or a literal of an expression; it has the same length as the bytes,
     /// unless escapes were decoded.
     Template(Place),
-    /// A leaf of the data, from a byte of its text on.
+    /// A leaf of the data, starting at a byte of its text.
     Data { path: Arc<Pointer>, at: usize },
-    /// A file that a prompt read, from a byte on.
+    /// A file that a prompt read, starting at a byte.
     File { file: Arc<ReadFile>, at: usize },
     /// The tag that wrote them: quotes and JSON commas.
     Tag,

@@ -20,7 +20,7 @@ pub(super) fn find(text: &str, at: usize) -> Option<Slip> {
         .or_else(|| within_tag(text, at))
 }
 
-/// The marks that git writes around the sides of a conflict.
+/// The markers that git writes around the sides of a conflict.
 const CONFLICT_MARKS: [&str; 3] = ["<<<<<<< ", ">>>>>>> ", "||||||| "];
 
 fn conflict(text: &str) -> Option<Slip> {

@@ -17,7 +17,7 @@ use crate::source::{FileId, SourceText, Sources, Span, Spanned, TextError};
 use crate::toml::{self, Table};
 use crate::world::{EntryKind, MAX_FILE_BYTES, MAX_REPOSITORY_BYTES, ReadError, Unread, World};
 
-/// The sources that take part in a run.
+/// The options for loading a repository.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LoadOptions {
     /// Compiles the bundled agents too.

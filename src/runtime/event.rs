@@ -135,9 +135,9 @@ pub enum Event {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ResponseInfo {
-    /// Its id of the request, from the headers or the error, which its support asks for.
+    /// The provider's id of the request, from the headers or the error, for its support.
     pub request_id: Option<Arc<str>>,
-    /// Its id of the answer.
+    /// The provider's id of the answer.
     pub response_id: Option<Arc<str>>,
     /// The model that answered, which may differ from the requested one.
     pub model: Option<Arc<str>>,

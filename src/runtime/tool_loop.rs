@@ -25,7 +25,7 @@ pub struct ToolLoop {
     requests: HashMap<RequestId, Request>,
 }
 
-/// One request of a tool loop.
+/// Identifies a request of a tool loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RequestId(u64);
 

@@ -1,4 +1,4 @@
-//! Text inside documents that other programs read: characters with a meaning there are escaped.
+//! Escapes text for documents that other programs read.
 
 #[cfg(feature = "cli")]
 use std::fmt::Write as _;

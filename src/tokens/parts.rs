@@ -16,7 +16,7 @@ use crate::provider::WireFormat;
 pub enum PartKind {
     /// The system prompt.
     System,
-    /// The definitions of tools, and what the server adds to explain them.
+    /// The definitions of tools, and the server's explanation of them.
     Tools,
     /// The schema of a structured answer.
     Schema,

@@ -1,4 +1,4 @@
-//! Rendering and assembling one body.
+//! Renders and assembles one body.
 
 use std::sync::{Arc, OnceLock};
 
@@ -364,7 +364,8 @@ impl Plan<'_> {
         }
     }
 
-    /// Returns which values of the template data the templates of a body read, and where, in order.
+    /// Returns the values of the template data that the templates of a body read, with the places
+    /// of the reads, in order.
     pub(crate) fn data_reads(
         &self,
         sources: &Sources,

@@ -89,7 +89,7 @@ impl Question for HollowOf {
 /// The output of a template for any system prompt.
 #[derive(Debug, Clone)]
 pub(super) enum Hollow {
-    /// A value, with a hole wherever it holds the prompt; or nothing.
+    /// A value with holes in place of the prompt; `None` if there is no output.
     Value(Option<Arc<Shared>>),
     /// A finding that does not depend on the prompt.
     Finding(Box<Diagnostic>),
@@ -367,7 +367,7 @@ impl Fragments<'_> {
         self.renderer.record_body(template, self.input, None)
     }
 
-    /// Returns who wrote the first byte of a range, or the last byte of the output.
+    /// Returns the writer of the first byte of a range, or of the last byte of the output.
     fn written(&self, recording: &Recording, range: &Range<usize>) -> Option<Written> {
         let len = recording.text().len();
         let start = range.start.min(len.saturating_sub(1));

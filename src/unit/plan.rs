@@ -257,7 +257,7 @@ impl<'r> Plan<'r> {
         self.api.api_headers(self.instance, self.headers())
     }
 
-    /// Returns where a setting is written.
+    /// Returns the place of a setting.
     pub(super) fn setting(&self, key: &str) -> Option<Span> {
         self.profile.merged.get(key).map(Merged::span)
     }

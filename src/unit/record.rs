@@ -25,7 +25,7 @@ use crate::render::{By, ComputedFrom, ReadFile, Recording, Renderer, Written};
 use crate::repo::Repo;
 use crate::source::{Sources, Span};
 
-/// The changes of the provider steps to a body.
+/// The changes that the provider steps made to a body.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Steps {
     pub(super) has_model: bool,
@@ -68,7 +68,7 @@ pub enum Author {
     Literal {
         /// The literal.
         span: Span,
-        /// The places that it replaced.
+        /// The literals that it overrides.
         overrode: Vec<Span>,
     },
     /// A template.

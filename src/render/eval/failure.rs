@@ -12,7 +12,7 @@ use super::value::{Absent, Arguments, Tracked};
 /// The result of a part of a render.
 pub(super) type Outcome<T> = Result<T, Failure>;
 
-/// A render that failed; as large as a pointer, so that an [`Outcome`] stays small.
+/// A failed render; the size of a pointer, so that an [`Outcome`] stays small.
 #[derive(Debug)]
 pub(in super::super) struct Failure(Box<Failed>);
 

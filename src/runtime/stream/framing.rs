@@ -9,7 +9,7 @@ use super::sse::Sse;
 use super::{Framing, Limits};
 use crate::runtime::Error;
 
-/// Cuts an answer into frames.
+/// Splits an answer into frames.
 pub(super) struct Framer {
     kind: Kind,
     limits: Limits,
