@@ -296,8 +296,8 @@ pub(super) fn check_url(
     false
 }
 
-/// Resolves `extends` among instances: a child inherits the settings that it does not have; headers
-/// are combined.
+/// Resolves `extends` among instances: a child inherits the settings that it lacks; headers are
+/// combined.
 pub(super) fn resolve(
     raw: &BTreeMap<Arc<str>, RawInstance>,
     findings: &mut Vec<Diagnostic>,

@@ -42,7 +42,7 @@ pub const DEFAULT_TIME_LIMIT: Duration = Duration::from_mins(1);
 /// The default limit of a tool's output, in bytes.
 pub const DEFAULT_OUTPUT_LIMIT: usize = 64 * 1024;
 
-/// The maximum length of a tool's name in every wire format, in bytes.
+/// The maximum length of a tool's name that every wire format accepts, in bytes.
 pub const MAX_TOOL_NAME: usize = 64;
 
 /// Returns `true` if every wire format allows a byte in a tool's name.

@@ -32,8 +32,8 @@ const MARK: &str = "[key]";
 /// The minimum length of a key to search for, in characters.
 const SHORTEST: usize = 8;
 
-/// The minimum number of characters of a key at the end of a cut text that count as a part of the
-/// key; fewer may be coincidence.
+/// The minimum number of characters at the end of a cut text that count as the beginning of a key;
+/// fewer may be coincidence.
 const TELLING: usize = 4;
 
 /// The maximum length of the spelling of one character: `&#x000041;`.
@@ -88,13 +88,13 @@ impl Redactor {
         self.spellings.is_empty()
     }
 
-    /// Returns a whole text without keys.
+    /// Removes keys from a whole text.
     pub(super) fn text(&self, text: &str) -> String {
         let (clean, rest) = self.split(text);
         clean + &self.remainder(rest, SHORTEST)
     }
 
-    /// Returns a text without keys that may have been cut off in the middle of a key.
+    /// Removes keys from a text that may have been cut off in the middle of one.
     pub(super) fn cut_text(&self, text: &str) -> String {
         let whole = text.trim_end_matches('…');
         let (clean, rest) = self.split(whole);

@@ -367,7 +367,7 @@ impl Fragments<'_> {
         self.renderer.record_body(template, self.input, None)
     }
 
-    /// Returns the writer of the first byte of a range, or of the last byte of the output.
+    /// Returns the writer of a range's first byte, or of the output's last byte.
     fn written(&self, recording: &Recording, range: &Range<usize>) -> Option<Written> {
         let len = recording.text().len();
         let start = range.start.min(len.saturating_sub(1));

@@ -1,4 +1,4 @@
-//! Finds out who wrote each value of a body: a literal of a profile, a template, or a provider
+//! Finds the writer of each value of a body: a literal of a profile, a template, or a provider
 //! step.
 //!
 //! Works from a body and the inputs that it was built from. Assembly and the provider steps log

@@ -1,5 +1,5 @@
-//! Notes the names that a render looks up without having set them, on which its output depends, and
-//! the names that it sets.
+//! Notes the names that a render sets, and those that it looks up without having set them: its
+//! output depends only on the latter.
 
 use std::sync::Arc;
 

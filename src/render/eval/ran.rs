@@ -6,7 +6,7 @@ use super::decisions::Decision;
 use super::tree::Place;
 use super::watch::Watch;
 
-/// The number of executions of statements, and of outcomes of decisions.
+/// Counts of executed statements, and of the outcomes of decisions.
 #[derive(Debug, Default)]
 pub(in super::super) struct Ran {
     statements: HashMap<Place, u64>,

@@ -15,7 +15,7 @@ pub enum Property {
     ShortCallIds,
     /// Calls in the current turn must carry their signatures.
     SignedCalls,
-    /// A choice among functions may be combined with built-in tools only.
+    /// A choice among functions is allowed even if all tools are built-in.
     BuiltinChoice,
     /// The model thinks unless the request disables thinking.
     ThinksByDefault,

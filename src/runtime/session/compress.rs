@@ -41,7 +41,7 @@ impl State {
     }
 
     /// Returns the number of messages that a summary replaces. It never separates a call from its
-    /// result, and keeps the latest turns as required, and everything since the last answer. In a
+    /// result, and keeps the required latest turns and everything since the last answer. In a
     /// single long turn that is still running, all rounds but the last can be replaced.
     fn cut(&self, keep_turns: usize) -> Option<usize> {
         let history = self.history();
