@@ -1,6 +1,6 @@
 //! JSON text: blanks trailing commas, parses strictly, explains mistakes, and locates values.
 //!
-//! Takes text that a template rendered, or a context file. Returns a [`serde_json::Value`] in the
+//! Input: text that a template rendered, or a context file. Output: a [`serde_json::Value`] in the
 //! author's order, a [`JsonError`] with the mistake and its place, or a [`Tree`] that maps JSON
 //! pointers to places. Is independent of profiles and schemas.
 

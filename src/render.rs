@@ -1,6 +1,6 @@
 //! Templates: checks, compiles and renders them; the only user of `minijinja`.
 //!
-//! Takes the partials of a [`Repo`] and the template strings of profiles. Returns rendered text, or
+//! Input: partials of a [`Repo`] and template strings of profiles. Output: rendered text, or
 //! findings at the line of the TOML file or partial that caused them. Does not check that the text
 //! is JSON.
 //!

@@ -1,7 +1,7 @@
 //! The files of a repository: layers, `reqc.toml`, provider instances, model overrides, rosters and
 //! match patterns.
 //!
-//! Takes one [`World`] per layer, and returns a [`Repo`] in which every source file is read and
+//! Input: one [`World`] per layer. Output: a [`Repo`] in which every source file is read and
 //! registered in a stable order. Knows the places of files and the names in use; does not merge
 //! profiles or read templates.
 

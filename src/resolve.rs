@@ -1,7 +1,7 @@
 //! Resolves `extends`: builds the hierarchy of profiles, and deep-merges a profile over its
 //! ancestors.
 //!
-//! Takes all [`Profile`]s. Returns a [`Hierarchy`] (checked once) and, on demand, a
+//! Input: all [`Profile`]s. Output: a [`Hierarchy`] (checked once) and, on demand, a
 //! [`ResolvedProfile`] in which every value has its place and the values that it overrides. A
 //! resolved profile borrows from the profiles, so that thousands can be resolved one after another
 //! in little memory.

@@ -1,7 +1,7 @@
 //! The runtime sends exactly what was compiled.
 //!
-//! Takes an agent of a [`Compiler`](crate::compile::Compiler) and a growing conversation, and
-//! returns typed [`Event`]s while an answer streams in and one [`Outcome`] per request. Only
+//! Input: an agent of a [`Compiler`](crate::compile::Compiler) and a growing conversation. Output:
+//! typed [`Event`]s while an answer streams in, and one [`Outcome`] per request. Only
 //! [`unit`](mod@crate::unit) builds bodies, also after tool results: the runtime never edits
 //! compiled JSON, and knows neither profiles nor templates.
 //!

@@ -1,6 +1,6 @@
 //! Source files, places in them, and maps from derived text back to the file.
 //!
-//! Takes bytes that [`world`](crate::world) read. Returns [`Sources`], the table of files that
+//! Input: bytes that [`world`](crate::world) read. Output: [`Sources`], the table of files that
 //! every later stage refers to, and [`OffsetMap`], which maps a position in text *derived* from a
 //! file (normalised line endings, a decoded TOML string) back to the file. Does not access the disk
 //! or interpret any file.

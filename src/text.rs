@@ -1,6 +1,6 @@
 //! Makes untrusted text safe for a terminal, a log and a workflow.
 //!
-//! Takes any string, and returns a [`Text`] in which every character is visible, only our own line
+//! Input: any string. Output: a [`Text`] in which every character is visible, only our own line
 //! ends end a line, no line is a command to the CI system, and no key is readable. Names, paths,
 //! bodies, diffs, server responses and messages of the operating system all pass through here;
 //! nothing else is printed. `text!` builds a `Text` around untrusted parts.

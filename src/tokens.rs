@@ -1,6 +1,6 @@
 //! Estimates the number of tokens in a request, part by part, before it is sent.
 //!
-//! Takes a request body, its wire format and its model, and returns a [`TokenEstimate`] with a part
+//! Input: a request body, its wire format and its model. Output: a [`TokenEstimate`] with a part
 //! for the system prompt, the tools and each message. Text is counted by the model's own tokenizer
 //! if the feature `tokenizers` includes it, otherwise estimated from the kinds of its pieces
 //! (`scan`); images are counted by their providers' rules (`media`). A [`Calibration`] learns the

@@ -1,7 +1,8 @@
 //! Parses TOML text into a tree in which every node has its place.
 //!
-//! The only user of `toml_edit` and its lexer. Takes the normalised text of one file, and returns a
+//! The only user of `toml_edit` and its lexer. Input: the normalised text of one file. Output: a
 //! [`Table`] in the author's order, with byte spans for keys and values. Does not interpret the
+//! keys.
 //! keys.
 
 mod mistake;

@@ -1,8 +1,8 @@
 //! Builds one request body from one agent and one conversation, for the compiler and the runtime
 //! alike.
 //!
-//! Takes a [`ResolvedProfile`](crate::resolve::ResolvedProfile) and a conversation in normal form,
-//! and returns a [`Body`], which only this module can create. Reads no files and applies no content
+//! Input: a [`ResolvedProfile`](crate::resolve::ResolvedProfile) and a conversation in normal form.
+//! Output: a [`Body`], which only this module can create. Reads no files and applies no content
 //! rules.
 
 mod assembled;

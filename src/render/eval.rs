@@ -1,7 +1,7 @@
 //! Evaluates templates by walking the engine's own syntax tree, under observation.
 //!
-//! Takes a [`Template`], which [`lower`] creates from a text, the data, and a [`Watch`] that is
-//! notified of events. Returns the text, or a [`Failure`] with its place. Values, filters and
+//! Input: a [`Template`], which [`lower`] creates from a text, the data, and a [`Watch`] that is
+//! notified of events. Output: the text, or a [`Failure`] with its place. Values, filters and
 //! arithmetic are minijinja's; the effects of statements are implemented here, and a differential
 //! test compares them with the engine. The source of a value accompanies it as its [`Origin`].
 //!

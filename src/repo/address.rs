@@ -1,10 +1,9 @@
 //! Checks addresses: that requests can be sent to a URL and an endpoint, and that neither contains
 //! a secret.
 //!
-//! Takes a text as written, and returns the mistake in it; the message quotes no part that may
+//! Input: a text as written. Output: the mistake in it, in a message that quotes no part that may
 //! contain a key. An accepted base URL fixes the host: no endpoint appended to it can lead to
 //! another.
-//! another one.
 
 use crate::diag::did_you_mean;
 use crate::secret::{is_key_in_path, is_secret_name, is_secret_value, places_to_hide};

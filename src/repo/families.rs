@@ -1,6 +1,6 @@
 //! `model-families.toml`: how models differ from their wire format in what they accept and reject.
 //!
-//! Takes the file of each layer, and returns [`Family`]s with [`Fact`]s about members of bodies.
+//! Input: the file of each layer. Output: [`Family`]s with [`Fact`]s about members of bodies.
 //! Determines which of them apply to a model; bodies are checked elsewhere.
 
 mod name;

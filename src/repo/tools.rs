@@ -1,7 +1,7 @@
 //! `tools.toml`: programs that a model may run, and MCP servers whose tools it may call.
 //!
-//! Takes a world whose root is the file's folder, and returns a [`ToolsFile`]. The runtime finds
-//! out whether a program exists, how to run it, and what a server offers.
+//! Input: a world whose root is the file's folder. Output: a [`ToolsFile`]. The runtime finds out
+//! whether a program exists, how to run it, and what a server offers.
 
 mod server;
 

@@ -1,6 +1,6 @@
 //! Parses the errors of providers in all their shapes, from HTTP responses and from streams.
 //!
-//! Takes a status and a body, or a JSON value of a stream. Returns an [`Error`] with a message in
+//! Input: a status and a body, or a JSON value of a stream. Output: an [`Error`] with a message in
 //! our words and the provider's as detail.
 //!
 //! | provider | shape |

@@ -1,9 +1,9 @@
 //! Lists the models that a server offers: OpenAI and compatible servers, Anthropic, Gemini,
 //! Mistral, OpenRouter, LM Studio, llama.cpp, and Ollama's tags.
 //!
-//! Takes a provider instance, and returns [`InstalledModel`]s, each with the families that it
-//! belongs to. A list is requested like an answer: with the same key in the same header, retries,
-//! no redirects, and limits.
+//! Input: a provider instance. Output: [`InstalledModel`]s, each with the families that it belongs
+//! to. A list is requested like an answer: with the same key in the same header, retries, no
+//! redirects, and limits.
 //!
 //! | client API | list | next page |
 //! | --- | --- | --- |

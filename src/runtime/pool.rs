@@ -1,7 +1,7 @@
 //! A bounded pool of one-shot sessions, for work beside a chat: a summary, a title, a commit
 //! message.
 //!
-//! Takes an [`Agent`], and returns a [`PooledSession`] without any trace of its previous user. The
+//! Input: an [`Agent`]. Output: a [`PooledSession`] without any trace of its previous user. The
 //! number of sessions in use is limited for each agent; waiting callers are served in order.
 
 use std::fmt;

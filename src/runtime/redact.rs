@@ -1,6 +1,6 @@
 //! Removes keys from external text: the one place for answers, errors and results of tools.
 //!
-//! Takes the keys that requests carried and a text, and returns the text with `[key]` in place of
+//! Input: the keys that requests carried, and a text. Output: the text with `[key]` in place of
 //! each key. A key is found verbatim and, in any letter case, also as
 //!
 //! - hexadecimal, base64 and base64url, with or without padding and at any offset in the encoded

@@ -1,8 +1,8 @@
 //! Keys: resolves references to them without ever displaying a key.
 //!
-//! Takes a [`SecretRef`] of a provider instance, and returns a [`SecretString`], which prints
-//! nothing and is wiped when dropped. [`SystemSecrets`](crate::system::SystemSecrets) reads the
-//! system's keys.
+//! Input: a [`SecretRef`] of a provider instance. Output: a [`SecretString`], which prints nothing
+//! and is wiped when dropped. [`SystemSecrets`](crate::system::SystemSecrets) reads the system's
+//! keys.
 
 use std::fmt;
 

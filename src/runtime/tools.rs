@@ -1,8 +1,8 @@
 //! Tools that a model may call: closures, functions with Rust types, trait objects, programs, or
 //! tools of MCP servers.
 //!
-//! A tool takes arguments as JSON, and returns a [`ToolOutput`], which the model sees. The loops
-//! decide when and how often tools run.
+//! Input: arguments as JSON. Output: a [`ToolOutput`], which the model sees. The loops decide when
+//! and how often tools run.
 
 mod arguments;
 mod process;

@@ -1,9 +1,9 @@
 //! Finds the writer of each value of a body: a literal of a profile, a template, or a provider
 //! step.
 //!
-//! Works from a body and the inputs that it was built from. Assembly and the provider steps log
-//! their changes ([`Splice`](super::Splice), [`Steps`]); the output of a template is recorded once,
-//! when a place in it is first asked for.
+//! Input: a body, and the inputs that it was built from. Output: the writer of each place in it.
+//! Assembly and the provider steps log their changes ([`Splice`](super::Splice), [`Steps`]); the
+//! output of a template is recorded once, when a place in it is first asked for.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;

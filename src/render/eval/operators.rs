@@ -559,8 +559,6 @@ impl Picked {
 /// A variable may keep data unchecked; only lists and objects that the template creates are
 /// checked. A namespace outlives loops and could come to contain itself, so everything is checked
 /// there, except its present content.
-/// makes. A namespace outlives loops, and could come to hold itself: there everything is looked at
-/// but what it holds already.
 pub(super) fn kept<'e, W: Watch>(
     eval: &mut Eval<'e, W>,
     expression: &'e Expr,

@@ -1,6 +1,6 @@
 //! Splits the bytes of an answer into frames, before any JSON is parsed.
 //!
-//! Takes bytes, split anywhere, and returns [`Frame`]s that do not depend on the splits. A server's
+//! Input: bytes, split anywhere. Output: [`Frame`]s that do not depend on the splits. A server's
 //! `content-type` is overruled if the first byte contradicts it: JSON text is never Server-Sent
 //! Events, and vice versa.
 

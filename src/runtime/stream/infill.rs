@@ -2,7 +2,6 @@
 //!
 //! Fields as in llama.cpp's `tools/server/README.md` (`/completion`, result JSON). The terminal
 //! event has `"stop": true`. `stop_type`:
-//! event has `"stop": true`. `stop_type`:
 //!
 //! | provider | here |
 //! | --- | --- |

@@ -1,9 +1,9 @@
 //! The possible parts of an answer in a wire format, and the treatment of each, so that nothing is
 //! dropped silently.
 //!
-//! Takes a table from each parser and a JSON value of an answer. Emits a warning for each part that
-//! is not in the table, once per answer, and blocks for values kept beside the message. The parser
-//! interprets the parts.
+//! Input: a table from each parser, and a JSON value of an answer. Output: a warning for each part
+//! that is not in the table, once per answer, and blocks for values kept beside the message. The
+//! parser interprets the parts.
 
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 //! Tools of MCP servers: starts or connects to a server, reads its list of tools, and calls them.
 //!
-//! Takes a [`ServerSpec`], and returns [`Tool`]s with names that every wire format accepts. The
-//! only user of `rmcp`. Servers are not trusted: their messages are bounded in size and time, and
-//! any misbehaviour ends in an error that describes it.
+//! Input: a [`ServerSpec`]. Output: [`Tool`]s with names that every wire format accepts. The only
+//! user of `rmcp`. Servers are not trusted: their messages are bounded in size and time, and any
+//! misbehaviour ends in an error that describes it.
 //!
 //! The list of tools is read once at the start: later changes are ignored, because the tools of a
 //! conversation stay fixed. The server may not request anything: no sampling from the model, no
