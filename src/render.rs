@@ -850,8 +850,8 @@ impl Renderer<'_> {
         (rendered, hole.was_looked_at())
     }
 
-    /// Renders a system prompt; also returns `true` if it is the same in every context that permits
-    /// as many steps: it reads no setting of the conversation, no folder and no file.
+    /// Renders a system prompt; also returns `true` if the result does not depend on the context,
+    /// given enough steps: the prompt read no setting of the conversation, no folder and no file.
     pub fn prompt(
         &self,
         sources: &Sources,

@@ -3,7 +3,6 @@
 //! The only user of `toml_edit` and its lexer. Input: the normalised text of one file. Output: a
 //! [`Table`] in the author's order, with byte spans for keys and values. Does not interpret the
 //! keys.
-//! keys.
 
 mod mistake;
 mod string;
@@ -122,7 +121,7 @@ pub struct SyntaxError {
     pub message: String,
     /// The bytes of the text that are invalid.
     pub span: Range<usize>,
-    /// The advice.
+    /// The help.
     pub help: Option<String>,
     /// The edit that fixes it, if there is one.
     pub edit: Option<(Range<usize>, &'static str)>,
