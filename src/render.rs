@@ -899,8 +899,8 @@ impl Renderer<'_> {
         recording.empty_tag(self.engine, sources, range)
     }
 
-    /// Returns the macro call whose output, up to a byte, is text rather than JSON, with the offset
-    /// where that output begins.
+    /// Returns the macro call that wrote text rather than JSON before a byte of the output, with
+    /// the offset where its output begins.
     pub(crate) fn call_for_text(
         &self,
         sources: &Sources,

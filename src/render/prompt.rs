@@ -126,7 +126,7 @@ pub(super) struct Refusal {
     pub(super) help: Option<String>,
     /// The file to fix.
     pub(super) file: Option<Box<UnreadableFile>>,
-    /// The cause, which is fixed once for all templates that run into it.
+    /// The cause to fix elsewhere; findings with the same cause are merged.
     pub(super) cause: Option<String>,
 }
 
