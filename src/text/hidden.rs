@@ -104,8 +104,8 @@ pub(crate) struct Hidden {
     pub(crate) char: char,
 }
 
-/// Finds the invisible characters of a text that are not legitimate where they are; line ends and
-/// tabs are.
+/// Finds the invisible characters of a text that are not legitimate where they are. Line ends and
+/// tabs count as legitimate.
 pub(crate) fn hidden(text: &str) -> impl Iterator<Item = Hidden> + '_ {
     let mut next = 0;
     std::iter::from_fn(move || {
