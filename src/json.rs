@@ -1,8 +1,8 @@
-//! JSON text: blanking trailing commas, parsing strictly, explaining what is wrong, finding places.
+//! JSON text: blanks trailing commas, parses strictly, explains mistakes, and locates values.
 //!
-//! Input: text that a template rendered, or a context file. Output: [`serde_json::Value`] in the
-//! author's order, or a [`JsonError`] that names the mistake and its place; [`Tree`] for looking up
-//! where a JSON pointer is. Knows nothing of profiles or schemas.
+//! Input: text that a template rendered, or a context file. Output: a [`serde_json::Value`] in the
+//! author's order, a [`JsonError`] with the mistake and its place, or a [`Tree`] that maps JSON
+//! pointers to places. Is independent of profiles and schemas.
 
 mod commas;
 mod pointer;
@@ -20,12 +20,12 @@ use std::ops::Range;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// A mistake in a JSON text. The first mistake only: what follows one is guesswork.
+/// A mistake in a JSON text. Only the first mistake is reported: anything after it is guesswork.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonError {
     /// The mistake.
     pub problem: Problem,
-    /// Where, in bytes of the text.
+    /// The byte range in the text.
     pub range: Range<usize>,
     /// The range where a bracket should have been closed.
     pub met: Option<Range<usize>>,
@@ -40,21 +40,21 @@ impl std::fmt::Display for JsonError {
 impl std::error::Error for JsonError {}
 
 impl JsonError {
-    /// The range of the text that it was found in, and what comes in its place, if a comma is all
-    /// that is wrong.
+    /// Returns the edit that fixes the mistake, as a range and its replacement, if only a comma is
+    /// wrong.
     pub(crate) fn comma(&self) -> Option<(Range<usize>, &'static str)> {
         match self.problem {
             Problem::DoubledComma | Problem::LeadingComma | Problem::TrailingComma => {
                 Some((self.range.clone(), ""))
             }
-            // The place is the end of the value before.
+            // The range is the previous value; the comma goes behind it.
             Problem::MissingComma => Some((self.range.end..self.range.end, ",")),
             _ => None,
         }
     }
 }
 
-/// The mistakes that are told apart.
+/// The mistakes that are distinguished.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
     /// Nothing but white space.
@@ -84,7 +84,7 @@ pub enum Problem {
     Unquoted(String),
     /// An object key that is not a string.
     KeyNotString,
-    /// A comment, by what begins it.
+    /// A comment, with its opening mark.
     Comment(&'static str),
     /// A key without its colon.
     MissingColon,
@@ -92,25 +92,25 @@ pub enum Problem {
     MissingValue,
     /// A string that never ends.
     UnterminatedString,
-    /// A control character inside a string, raw.
+    /// A raw control character inside a string.
     ControlCharacter(u8),
-    /// An escape that JSON does not have.
+    /// An escape sequence that JSON does not define.
     BadEscape,
-    /// `\ud800`…`\udfff` that is not half of a pair.
+    /// `\ud800`…`\udfff` without its other half.
     LoneSurrogate,
     /// A malformed number.
     BadNumber,
     /// An integer that does not fit 64 bits, or a float that does not fit a double.
     NumberOutOfRange,
-    /// The same key twice in one object; holds the key and the first one's place.
+    /// A duplicate key in an object, with the place of its first occurrence.
     DuplicateKey(String, Range<usize>),
-    /// Something after the one value.
+    /// Text after the value.
     SecondValue,
-    /// More nesting than 127 levels.
+    /// Nesting deeper than 127 levels.
     TooDeep,
 }
 
-/// Returns how long a text is inside a JSON string, in bytes.
+/// Returns the length of a text inside a JSON string, in bytes.
 pub(crate) fn escaped_len(text: &str) -> usize {
     serde_json::to_string(text)
         .expect("a string serialises into memory")
@@ -118,7 +118,7 @@ pub(crate) fn escaped_len(text: &str) -> usize {
         - "\"\"".len()
 }
 
-/// Returns how many values a value holds, itself included.
+/// Returns the number of values in a value, itself included.
 pub(crate) fn count(value: &Value) -> usize {
     match value {
         Value::Array(elements) => 1 + elements.iter().map(count).sum::<usize>(),
@@ -127,13 +127,14 @@ pub(crate) fn count(value: &Value) -> usize {
     }
 }
 
-/// Returns how many values a JSON text has at most, counted without parsing it.
+/// Returns an upper bound of the number of values in a JSON text, without parsing it; a text
+/// shorter than `SHORT` gets an estimate.
 pub(crate) fn count_values(text: &str) -> usize {
-    /// Texts that cannot have more are not looked at closely.
+    /// Texts with fewer separators than this are not examined more closely.
     const FEW: usize = 10_000;
     const SEPARATORS: [u8; 4] = *b",[{:";
-    /// Of a text of so few bytes as many are taken as are usual: it holds little, however dense it
-    /// is.
+    /// The length in bytes below which the count is estimated at one value per eight bytes: even a
+    /// dense text holds little.
     const SHORT: usize = 2_048;
     if text.len() < SHORT {
         return text.len() / 8;
@@ -159,7 +160,7 @@ pub(crate) fn count_values(text: &str) -> usize {
 }
 
 impl Problem {
-    /// One lower-case phrase.
+    /// Returns the message, one lower-case phrase.
     pub fn message(&self) -> String {
         match self {
             Problem::Empty => "there is no JSON value".into(),
@@ -192,7 +193,7 @@ impl Problem {
         }
     }
 
-    /// The same without a word of the text: for files in which secrets may be.
+    /// Returns the message without any of the text: for files that may contain secrets.
     pub(crate) fn message_without_text(&self) -> String {
         match self {
             Problem::Unquoted(_) => "this is not a JSON value".into(),
@@ -201,7 +202,7 @@ impl Problem {
         }
     }
 
-    /// The next step, where there is a typical one.
+    /// Returns the next step, if there is a typical one.
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
             Problem::Unquoted(text) if matches!(text.as_str(), "None" | "True" | "False") => {
@@ -259,11 +260,11 @@ impl Problem {
 }
 
 /// Parses a text that must be exactly one JSON value, strictly: RFC 8259, no duplicate keys,
-/// integers within 64 bits. Trailing commas are an error here: [`blank_trailing_commas`] first.
+/// integers within 64 bits. Trailing commas are an error; call [`blank_trailing_commas`] first.
 ///
 /// # Errors
 ///
-/// The first mistake and its place.
+/// Returns the first mistake and its place.
 pub fn parse(text: &str) -> Result<Value, JsonError> {
     match parse_fast(text) {
         Some(value) => Ok(value),
@@ -279,12 +280,12 @@ pub fn parse(text: &str) -> Result<Value, JsonError> {
 ///
 /// # Errors
 ///
-/// As [`parse`].
+/// Returns the same errors as [`parse`].
 pub fn parse_tree(text: &str) -> Result<Tree, JsonError> {
     scan::scan(text)
 }
 
-/// The fast path; `None` says that something is wrong, not what.
+/// Parses without locating mistakes; `None` means that there is one.
 fn parse_fast(text: &str) -> Option<Value> {
     let mut oversized = false;
     let mut deserializer = serde_json::Deserializer::from_str(text);
@@ -331,7 +332,8 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        // Integers beyond 64 bits arrive as floats: from 2^63 on, look at the text again.
+        // Integers beyond 64 bits arrive as floats, so a value from 2^63 on means that the text
+        // needs a closer look.
         *self.oversized |= value.abs() >= 9.2e18;
         Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
     }
@@ -372,7 +374,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 }
 
-/// Returns what kind of value it is, with its article.
+/// Returns the kind of a value, with its article.
 pub(crate) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -460,7 +462,7 @@ mod tests {
     }
 
     proptest! {
-        /// The explaining scanner and the fast parser agree on what is JSON.
+        /// The scanner and the fast parser accept the same texts.
         #[test]
         fn scanner_and_parser_agree(text in r#"([\[\]{},:" \n]|true|null|-?[0-9]{1,2}(\.[0-9])?(e[0-9]{1,3})?|"a"|"b"|\\u[d0][8c]00|x){0,14}"#) {
             prop_assert_eq!(parse_fast(&text).is_some(), scan::scan(&text).is_ok(), "{}", text);

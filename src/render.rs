@@ -1,11 +1,11 @@
-//! Templates: checking, compiling and rendering them; the only user of `minijinja`.
+//! Templates: checks, compiles and renders them; the only user of `minijinja`.
 //!
 //! Input: partials of a [`Repo`] and template strings of profiles. Output: rendered text, or
-//! findings at the line of the TOML file or partial that caused them. Whether the text is JSON is
-//! not this module's business.
+//! findings at the line of the TOML file or partial that caused them. Does not check that the text
+//! is JSON.
 //!
-//! An [`Engine`] is built once per repository; a [`Renderer`] is an engine with limits for one size
-//! of conversation; both are shared by all threads.
+//! An [`Engine`] is built once per repository; a [`Renderer`] is an engine with limits for
+//! conversations up to a given size. All threads share both.
 
 mod account;
 mod analyse;
@@ -61,25 +61,27 @@ use analyse::{ALL_OF_CTX, Analysis};
 use eval::{Asked, Failure, Hole, Input, Output, Steps, Watch};
 use included::{BodyLibrary, LeftOut};
 
-/// Steps that every template may take.
+/// The base number of steps for any template.
 const BASE_FUEL: u64 = 200_000;
-/// Further steps per content block of the conversation.
+/// The additional steps per content block of the conversation.
 const FUEL_PER_BLOCK: u64 = 5_000;
-/// Steps that no template may take, however long the conversation is.
+/// The maximum number of steps, however long the conversation is.
 const MAX_FUEL: u64 = 5_000_000;
-/// How deep macros, includes, loops and blocks may nest; an include counts 10, a macro call 4.
+/// The maximum nesting depth of macros, includes, loops and blocks; an include counts 10, a macro
+/// call 4.
 pub(crate) const RECURSION_LIMIT: usize = 300;
-/// The largest output of one template, in bytes.
+/// The maximum output of one template, in bytes.
 pub(crate) const MAX_OUTPUT: usize = 32 * 1024 * 1024;
 
-/// Begins the name under which a template of a profile is registered: no include can spell it.
+/// The first character of the name under which a profile's template is registered; no include can
+/// contain it.
 const OF_PROFILE: char = '\u{1}';
 
 /// A checked template of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TemplateId(u32);
 
-/// The purpose of a template string: which functions it may call.
+/// The purpose of a template string, which determines the functions that it may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TemplateKind {
     /// A string of `[body]`.
@@ -88,7 +90,7 @@ pub enum TemplateKind {
     Prompt,
 }
 
-/// The functions that templates of a kind may call, beside those of the engine.
+/// Returns the functions that templates of a kind may call, in addition to the engine's.
 pub fn function_names(kind: TemplateKind) -> &'static [&'static str] {
     match kind {
         TemplateKind::Body => &functions::BODY_FUNCTIONS,
@@ -96,17 +98,17 @@ pub fn function_names(kind: TemplateKind) -> &'static [&'static str] {
     }
 }
 
-/// Returns `true` if a string of a body is a template: `{#` alone does not make one.
+/// Returns `true` if a string of a body is a template; `{#` alone does not make it one.
 pub fn is_template(text: &str) -> bool {
     text.contains("{{") || text.contains("{%")
 }
 
-/// Where a template's text comes from.
+/// The source of a template's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TemplateOrigin {
     /// A whole file.
     File(FileId),
-    /// A string of a TOML file; the span is the literal.
+    /// A string of a TOML file, with the place of the literal.
     Toml(Span),
 }
 
@@ -115,7 +117,7 @@ struct TemplateSource<'t> {
     name: &'t Arc<str>,
     origin: TemplateOrigin,
     text: &'t str,
-    /// The purpose; `None` for a partial, which serves whatever includes it.
+    /// The purpose; `None` for a partial, which serves any template that includes it.
     kind: Option<TemplateKind>,
 }
 
@@ -127,35 +129,36 @@ impl TemplateSource<'_> {
 
 /// All templates of a repository.
 pub struct Engine {
-    /// The environment that the engine's own filters ask for their settings.
+    /// The environment with the settings for the engine's own filters.
     environment: Environment<'static>,
     /// The functions that templates may call, by name.
     globals: BTreeMap<&'static str, Value>,
-    /// The names of templates, by their numbers.
+    /// The names of templates, by number.
     numbered: Vec<Arc<str>>,
     places: HashMap<Arc<str>, TemplateOrigin>,
     analyses: HashMap<Arc<str>, Box<Analysis>>,
-    /// The partials, ready to be evaluated.
+    /// The compiled partials.
     trees: HashMap<Arc<str>, eval::Template>,
     partial_names: BTreeSet<Arc<str>>,
-    /// Partials and templates with a finding: rendering them would only repeat it.
+    /// Partials and templates with a finding, which rendering would only repeat.
     broken: HashSet<Arc<str>>,
     templates: Vec<Template>,
     by_span: HashMap<Span, TemplateId>,
     dialect: Dialect,
-    /// Names that any template assigns: they may be functions that an include inherits.
+    /// The names that templates assign: a call of one in an include may refer to the assigned
+    /// value.
     assigned: HashSet<String>,
     suggestions: Suggestions,
-    /// Reads that fail wherever they run.
+    /// Reads that always fail when they run.
     slips: Vec<Diagnostic>,
     /// The templates of each profile file.
     by_file: HashMap<FileId, Vec<TemplateId>>,
-    /// The data that each partial reads, its includes followed.
+    /// The data that each partial reads, including through its includes.
     reads_of_partials: HashMap<Arc<str>, BTreeSet<String>>,
     /// The templates that are system prompts.
     prompts: HashSet<Arc<str>>,
     memory: Arc<Memory>,
-    /// Tells it apart in questions.
+    /// Identifies the engine in questions to the memory.
     id: Identity,
 }
 
@@ -163,9 +166,9 @@ struct Template {
     name: Arc<str>,
     /// Its number among all templates.
     number: u32,
-    /// The text that is evaluated.
+    /// The text to evaluate.
     text: Box<str>,
-    /// The data that it reads, includes followed.
+    /// The data that it reads, including through its includes.
     reads: BTreeSet<String>,
     /// `true` if it may read the system prompt.
     reads_prompt: bool,
@@ -174,12 +177,12 @@ struct Template {
     uses: usize,
 }
 
-/// Asks for a template of a profile, ready to be evaluated: that takes ten times the text.
+/// The question for a profile's compiled template, which takes ten times the memory of its text.
 #[derive(PartialEq, Eq, Hash)]
 struct TreeOf {
     engine: Identity,
     id: TemplateId,
-    /// The bytes of the text.
+    /// The length of the text in bytes.
     len: usize,
 }
 
@@ -191,7 +194,7 @@ impl Question for TreeOf {
     }
 }
 
-/// Asks for the map of a literal that a finding is in.
+/// The question for the offset map of a literal that contains a finding.
 #[derive(PartialEq, Eq, Hash)]
 struct MapOf(Identity, Span);
 
@@ -246,7 +249,7 @@ impl Engine {
         (engine, findings)
     }
 
-    /// A template of a profile, ready to be evaluated.
+    /// Returns a profile's template, compiled.
     fn tree(&self, id: TemplateId) -> Arc<eval::Template> {
         let template = &self.templates[id.0 as usize];
         self.memory.ask(
@@ -263,7 +266,7 @@ impl Engine {
     }
 
     /// Checks and compiles a template string of a profile; the same string is compiled once,
-    /// however many profiles inherit it. `None` if it has findings, now or earlier.
+    /// however many profiles inherit it. Returns `None` if it has findings, now or earlier.
     pub fn add(
         &mut self,
         repo: &Repo,
@@ -313,18 +316,18 @@ impl Engine {
         usable.then_some(id)
     }
 
-    /// Hands over the reads that fail wherever they run; where no template comes to one, nothing else
-    /// tells of it.
+    /// Takes the reads that always fail when they run. If no context reaches one, it is not
+    /// reported in any other way.
     pub(crate) fn take_slips(&mut self) -> Vec<Diagnostic> {
         std::mem::take(&mut self.slips)
     }
 
-    /// Returns what the mistakes of profiles are compared with names by.
+    /// Returns the suggestions for misspelt names in profiles.
     pub(crate) fn suggestions(&mut self) -> &mut Suggestions {
         &mut self.suggestions
     }
 
-    /// The compiled template of a literal, if it was added and has no findings.
+    /// Returns the compiled template of a literal, if it was added and has no findings.
     pub fn template(&self, literal: Span) -> Option<TemplateId> {
         self.by_span
             .get(&literal)
@@ -332,14 +335,14 @@ impl Engine {
             .filter(|id| self.templates[id.0 as usize].usable)
     }
 
-    /// The members of `ctx` that a template reads, its includes followed.
+    /// Returns the members of `ctx` that a template reads, including through its includes.
     pub fn reads(&self, id: TemplateId) -> &BTreeSet<String> {
         &self.templates[id.0 as usize].reads
     }
 
-    /// The full names of what the templates of one profile file include, directly or not, whether
-    /// it is there or not. Each name in an include takes one of `left`; once none is left, no
-    /// further template is looked at.
+    /// Returns the full names that the templates of one profile file include, directly or
+    /// indirectly, whether they exist or not. Each name in an include reduces `left` by one; when
+    /// it reaches zero, no further template is examined.
     pub(crate) fn partials_of_file(&self, file: FileId, left: &mut usize) -> BTreeSet<Arc<str>> {
         let templates = self.by_file.get(&file).into_iter().flatten();
         let mut reached = BTreeSet::new();
@@ -361,7 +364,7 @@ impl Engine {
         reached
     }
 
-    /// A renderer whose limits fit conversations of up to `blocks` content blocks.
+    /// Returns a renderer with limits for conversations of up to `blocks` content blocks.
     pub fn renderer(&self, blocks: usize) -> Renderer<'_> {
         let fuel = BASE_FUEL
             .saturating_add(FUEL_PER_BLOCK.saturating_mul(blocks as u64))
@@ -369,12 +372,12 @@ impl Engine {
         Renderer { engine: self, fuel }
     }
 
-    /// The number of the template that is registered next.
+    /// Returns the number of the next template to be registered.
     fn next_number(&self) -> u32 {
         u32::try_from(self.numbered.len()).expect("fewer than 2^32 templates")
     }
 
-    /// Checks one template text; `None` if it has findings, else the text that is to be evaluated.
+    /// Checks one template text and returns the text to evaluate; `None` if it has findings.
     fn register(
         &mut self,
         sources: &Sources,
@@ -391,7 +394,7 @@ impl Engine {
         self.checked(sources, template, &rewritten, findings)
     }
 
-    /// Makes a partial ready to be evaluated; syntax errors become findings.
+    /// Compiles a partial; syntax errors become findings.
     fn compile(
         &mut self,
         sources: &Sources,
@@ -407,7 +410,7 @@ impl Engine {
         }
     }
 
-    /// A template's text, ready to be evaluated.
+    /// Compiles a template's text.
     fn lowered(&self, name: &str, number: u32, text: &str) -> Result<eval::Template, Error> {
         let pairs = self
             .analyses
@@ -417,7 +420,7 @@ impl Engine {
         eval::lower(text, self.dialect, number, pairs)
     }
 
-    /// A template that does not parse.
+    /// Reports a template that does not parse.
     fn refuse(
         &mut self,
         sources: &Sources,
@@ -430,7 +433,7 @@ impl Engine {
         self.broken.insert(Arc::clone(name));
     }
 
-    /// A template in the spelling of the engine; `None` if it is too long.
+    /// Rewrites a template to the engine's spelling; `None` if it is too long or nests too deeply.
     fn rewritten(
         &mut self,
         sources: &Sources,
@@ -463,8 +466,8 @@ impl Engine {
         Some(rewritten)
     }
 
-    /// The text of a template with guards around what could take too long; `None` if it cannot be
-    /// used.
+    /// Analyses a template and reports its mistakes; returns the text to evaluate, or `None` if it
+    /// cannot be used.
     fn checked(
         &mut self,
         sources: &Sources,
@@ -509,7 +512,7 @@ impl Engine {
         is_sound.then(|| rewritten.text.clone())
     }
 
-    /// Mistakes about the data of a conversation, whether or not some context shows them.
+    /// Reports mistakes about the data of a conversation, whether or not a context reveals them.
     fn check_data(
         &mut self,
         sources: &Sources,
@@ -531,8 +534,8 @@ impl Engine {
         findings.extend(unescaped.map(|it| self.unescaped(sources, name, text, it)));
     }
 
-    /// Names that no system prompt has, whether or not some context comes to them: the conversation
-    /// and misspelt ones.
+    /// Notes names that do not exist in system prompts: `ctx`, and misspelt variables. These are
+    /// reported even if no context reaches them.
     fn note_names(&mut self, sources: &Sources, name: &str, analysis: &Analysis) {
         let known = prompt::VARIABLES;
         for (read, range) in &analysis.variables {
@@ -545,7 +548,7 @@ impl Engine {
         }
     }
 
-    /// A guard that asks for a member that nothing can have.
+    /// Returns the finding for a guard that tests a member that cannot exist.
     fn impossible(
         &self,
         sources: &Sources,
@@ -581,7 +584,7 @@ impl Engine {
         }
     }
 
-    /// A value that is written between quotes as it is.
+    /// Returns the finding for a value that is written unescaped between quotes.
     fn unescaped(
         &self,
         sources: &Sources,
@@ -589,7 +592,7 @@ impl Engine {
         text: &str,
         it: &slips_of_data::Unescaped,
     ) -> Diagnostic {
-        // The engine's range of a chain begins after its last index.
+        // The engine's range of a chain begins after the chain's last index.
         let start = text[..it.range.start]
             .rfind("{{")
             .map_or(it.range.start, |at| at + "{{".len());
@@ -614,7 +617,7 @@ impl Engine {
         }
     }
 
-    /// Returns what a template of a profile is for.
+    /// Returns the purpose of a profile's template.
     fn kind_of(&self, name: &str) -> TemplateKind {
         match self.prompts.contains(name) {
             true => TemplateKind::Prompt,
@@ -622,7 +625,7 @@ impl Engine {
         }
     }
 
-    /// Variables for folders in texts that a prompt's expressions print.
+    /// Reports folder variables in texts that a prompt's expressions print.
     fn check_unexpanded(
         &self,
         sources: &Sources,
@@ -653,7 +656,7 @@ impl Engine {
         self.broken.insert(Arc::clone(name));
     }
 
-    /// A template on which we failed ourselves.
+    /// Reports a template on which we panicked.
     fn lost(
         &mut self,
         sources: &Sources,
@@ -665,7 +668,7 @@ impl Engine {
         self.broken.insert(Arc::clone(name));
     }
 
-    /// The place in a file of a range in a template's text.
+    /// Returns the place in a file of a range in a template's text.
     fn span(&self, sources: &Sources, name: &str, range: Range<usize>) -> Span {
         match self.places.get(name) {
             Some(TemplateOrigin::File(file)) => Span::new(*file, range),
@@ -682,7 +685,7 @@ impl Engine {
         }
     }
 
-    /// The place in a file of a place in a template.
+    /// Returns the place in a file of a place in a template.
     fn place_span(&self, sources: &Sources, place: eval::Place) -> Span {
         self.span(
             sources,
@@ -691,7 +694,7 @@ impl Engine {
         )
     }
 
-    /// Visits templates and everything that they include, each once, as long as `visit` says so.
+    /// Visits templates and all their includes, each once, until `visit` returns `false`.
     fn follow<'e>(
         &'e self,
         names: Vec<&'e Arc<str>>,
@@ -735,10 +738,10 @@ impl Engine {
     }
 }
 
-/// An [`Engine`] with limits for one size of conversation.
+/// An [`Engine`] with limits for conversations up to a given size.
 pub struct Renderer<'e> {
     engine: &'e Engine,
-    /// The steps that a template may take.
+    /// The maximum number of steps of a template.
     fuel: u64,
 }
 
@@ -748,11 +751,11 @@ pub struct Rendered {
     ///
     /// # Errors
     ///
-    /// What went wrong, at its line.
+    /// Returns the error at its line.
     pub text: Result<String, Box<Diagnostic>>,
-    /// Units of work: the same on every machine.
+    /// The cost in units of work, the same on every machine.
     pub cost: u64,
-    /// Those among them that steps cost, whatever is handled in them.
+    /// The part of the cost that the steps account for, regardless of the data that they process.
     pub steps: u64,
 }
 
@@ -764,12 +767,12 @@ pub struct BodyInput<'a> {
     pub system_prompt: Option<&'a str>,
     /// The rule of the wire format for tool ids.
     pub ids: IdRule,
-    /// The output that may be kept for others; `None` if nothing may.
+    /// The permission to keep output for other agents; `None` if nothing may be kept.
     pub(crate) keep: Option<Keep>,
 }
 
 impl BodyInput<'_> {
-    /// The variables of a template of a body.
+    /// Returns the variables of a body template.
     fn variables(&self) -> Vec<(Arc<str>, Value)> {
         let ctx = self.context.with_system_prompt(self.system_prompt);
         vec![
@@ -790,7 +793,7 @@ impl Renderer<'_> {
         self.engine.templates[id.0 as usize].reads_prompt
     }
 
-    /// The units of work that steps of a template may cost.
+    /// Returns the maximum cost of a template's steps, in units.
     pub(crate) fn most_for_steps(&self) -> u64 {
         self.fuel * account::STEP
     }
@@ -800,7 +803,7 @@ impl Renderer<'_> {
         let library = BodyLibrary {
             engine: self.engine,
             input,
-            // What a template of several agents gives is kept as a whole.
+            // The output of a template that several agents share is kept as a whole.
             keep: input.keep.filter(|_| !self.is_shared(id)),
             fuel: self.fuel,
             left_out: LeftOut::default(),
@@ -824,8 +827,8 @@ impl Renderer<'_> {
         )
     }
 
-    /// Renders a template of a body with a placeholder for the system prompt, and says whether it
-    /// does more with that than to hand it on.
+    /// Renders a body template with a placeholder for the system prompt; also returns `true` if the
+    /// template does more with the prompt than to pass it on.
     pub(crate) fn hollow_body(
         &self,
         sources: &Sources,
@@ -847,8 +850,8 @@ impl Renderer<'_> {
         (rendered, hole.was_looked_at())
     }
 
-    /// Renders a system prompt, and says whether it is the same in every context in which it may
-    /// take so many steps: it asked for no setting of the conversation, no folder and no file.
+    /// Renders a system prompt; also returns `true` if the result does not depend on the context,
+    /// given enough steps: the prompt read no setting of the conversation, no folder and no file.
     pub fn prompt(
         &self,
         sources: &Sources,
@@ -871,7 +874,7 @@ impl Renderer<'_> {
         (rendered, !differs)
     }
 
-    /// Returns who wrote a range of what a template gave.
+    /// Returns the writers of a range of a template's output.
     pub(crate) fn written(
         &self,
         sources: &Sources,
@@ -881,12 +884,12 @@ impl Renderer<'_> {
         recording.written(self.engine, sources, range)
     }
 
-    /// The tags of the branches and loops that a template went into.
+    /// Returns the tags of the branches and loops that a template entered.
     pub(crate) fn branches(&self, sources: &Sources, recording: &Recording) -> Vec<Span> {
         recording.branches(self.engine, sources)
     }
 
-    /// The tag that wrote nothing somewhere in a range of what a template gave, if there is one.
+    /// Returns the tag in a range of a template's output that wrote nothing, if there is one.
     pub(crate) fn empty_tag(
         &self,
         sources: &Sources,
@@ -896,8 +899,8 @@ impl Renderer<'_> {
         recording.empty_tag(self.engine, sources, range)
     }
 
-    /// The call of a macro that gives a text rather than JSON, as far as a byte of what a template
-    /// gave; with the place where it begins.
+    /// Returns the macro call that wrote text rather than JSON before a byte of the output, with
+    /// the offset where its output begins.
     pub(crate) fn call_for_text(
         &self,
         sources: &Sources,
@@ -907,8 +910,7 @@ impl Renderer<'_> {
         recording.call_for_text(self.engine, sources, at)
     }
 
-    /// Evaluates a template; also gives the units of work that were spent, without those of steps
-    /// and output.
+    /// Evaluates a template; also returns the units of work spent, excluding steps and output.
     fn run<W: Watch>(
         &self,
         id: TemplateId,
@@ -928,7 +930,7 @@ impl Renderer<'_> {
         account::metered(|| eval::run(&tree, input, self.engine.environment.empty_state(), watch))
     }
 
-    /// Returns what a template gave, and what that cost.
+    /// Returns the output of a template with its cost.
     fn rendered(
         &self,
         sources: &Sources,
@@ -953,7 +955,7 @@ impl Renderer<'_> {
     }
 }
 
-/// Returns how the engine's own filters are to behave.
+/// Returns the settings of the engine's own filters.
 fn environment() -> Environment<'static> {
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -965,7 +967,7 @@ fn can_read_prompt(reads: &BTreeSet<String>) -> bool {
     reads.contains("system_prompt") || reads.contains(ALL_OF_CTX)
 }
 
-/// Returns how templates are written: inja keeps the line end at the end of one.
+/// Returns the syntax of a dialect: inja keeps the line end at the end of a template.
 fn syntax(dialect: Dialect) -> SyntaxConfig {
     let keeps_line_end = SyntaxConfig::builder()
         .keep_trailing_newline(dialect == Dialect::Inja)

@@ -1,9 +1,9 @@
 //! The files of a repository: layers, `reqc.toml`, provider instances, model overrides, rosters and
-//! what they match.
+//! match patterns.
 //!
-//! Input: one [`World`] per layer. Output: [`Repo`], with every source file read and registered, in
-//! a stable order. Knows where things lie and which names are taken; does not merge profiles or
-//! read templates.
+//! Input: one [`World`] per layer. Output: a [`Repo`] in which every source file is read and
+//! registered in a stable order. Knows the places of files and the names in use; does not merge
+//! profiles or read templates.
 
 pub(crate) mod address;
 mod fields;
@@ -53,7 +53,7 @@ use crate::diag::Diagnostic;
 use crate::source::{FileId, SourceText, Sources, Span};
 use crate::world::{ReadError, World};
 
-/// Which layer something belongs to.
+/// The layer that something belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LayerKind {
     /// The files that come with `reqc`.
@@ -62,14 +62,14 @@ pub enum LayerKind {
     Own,
 }
 
-/// One layer: where its files are read from.
+/// A layer and the source of its files.
 #[derive(Clone)]
 pub struct Layer {
     /// The kind of layer: bundled, or the repository's own.
     pub kind: LayerKind,
-    /// Its files.
+    /// The source of its files.
     pub world: Arc<dyn World>,
-    /// `true` if its profiles, partials and roles take part (`--no-bundled` drops the bundled
+    /// `true` if its profiles, partials and roles are used (`--no-bundled` excludes the bundled
     /// ones).
     pub active: bool,
     /// `true` if its agents are compiled.
@@ -85,18 +85,18 @@ pub struct LayerFile {
     pub layer: LayerKind,
 }
 
-/// The model that `models.toml` gives to an agent.
+/// The model that `models.toml` assigns to an agent.
 #[derive(Debug, Clone)]
 pub struct AgentModel {
-    /// Where the agent's name is written.
+    /// The place of the agent's name.
     pub name: Span,
     /// The model.
     pub value: Arc<str>,
-    /// Where the model is written.
+    /// The place of the model.
     pub span: Span,
 }
 
-/// An agent repository as it lies on disk, over both layers.
+/// An agent repository on disk, across both layers.
 pub struct Repo {
     /// Every source file.
     pub sources: Sources,
@@ -116,8 +116,7 @@ pub struct Repo {
     pub schemas: BTreeMap<Arc<str>, Vec<LayerFile>>,
     /// The provider instances by name.
     pub instances: BTreeMap<Arc<str>, Instance>,
-    /// The files of each provider instance and of those that it extends; also of instances with
-    /// findings.
+    /// The files of each provider instance and of its ancestors, including instances with findings.
     instance_files: BTreeMap<Arc<str>, Vec<FileId>>,
     /// `models.toml`, by the agent's name.
     pub models: BTreeMap<Arc<str>, AgentModel>,
@@ -125,11 +124,11 @@ pub struct Repo {
     pub families: Vec<Arc<Family>>,
     /// `rosters.toml`, in the author's order.
     pub rosters: Vec<Roster>,
-    /// `true` if the repository's root itself is the bundled layer.
+    /// `true` if the repository's root is itself the bundled layer.
     pub is_bundled_root: bool,
-    /// Unreadable partials by name: the files that their findings are in.
+    /// Unreadable partials by name, with the files of their findings.
     unreadable_partials: BTreeMap<Arc<str>, FileId>,
-    /// Folders of partials that cannot be listed, and whose findings say so.
+    /// Folders of partials that cannot be listed; each has a finding.
     unlisted_partials: Vec<String>,
 }
 
@@ -138,22 +137,22 @@ pub struct Repo {
 pub enum PartialState {
     /// A partial that was read.
     Found,
-    /// No file has it.
+    /// There is no such file.
     Missing,
-    /// A file, or a folder that it is in, with a finding of its own.
+    /// The file, or a folder around it, has a finding of its own.
     Broken,
 }
 
 impl Repo {
-    /// Returns the model that the client names for an agent: the given one, else that of
-    /// `models.toml`. A blank name is not one.
+    /// Returns the model that the client names for an agent: the given one, or else that of
+    /// `models.toml`. A blank name does not count.
     pub fn client_model<'m>(&'m self, agent: &str, given: Option<&'m str>) -> Option<&'m str> {
         let given = given.filter(|model| !model.trim().is_empty());
         let own = self.models.get(agent).map(|model| &*model.value);
         given.or(own).filter(|model| !model.trim().is_empty())
     }
 
-    /// Returns what a full partial name stands for (`partials/x.jinja`).
+    /// Returns the state of a partial by its full name (`partials/x.jinja`).
     pub fn partial_state(&self, name: &str) -> PartialState {
         if self.partials.contains_key(name) {
             PartialState::Found
@@ -167,7 +166,7 @@ impl Repo {
         }
     }
 
-    /// Returns `true` if a partial would be in a folder that could not be listed.
+    /// Returns `true` if a partial belongs to a folder that could not be listed.
     fn is_unlisted(&self, name: &str) -> bool {
         let mut folders = self.unlisted_partials.iter();
         folders.any(|folder| {
@@ -182,19 +181,19 @@ impl Repo {
             .any(|layer| layer.world.kind(name) == Err(ReadError::Outside))
     }
 
-    /// The file behind a full partial name, readable or not.
+    /// Returns the file of a partial by its full name, whether readable or not.
     pub fn partial_file(&self, name: &str) -> Option<FileId> {
         let readable = self.partials.get(name).map(|source| source.file);
         readable.or_else(|| self.unreadable_partials.get(name).copied())
     }
 
-    /// The files that define a provider instance, findings or not; none if there is no such
-    /// instance.
+    /// Returns the files that define a provider instance, with or without findings; empty if there
+    /// is no such instance.
     pub fn instance_files(&self, name: &str) -> &[FileId] {
         self.instance_files.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// The layers that a file of `layer` may read from, nearest first.
+    /// Returns the layers that a file of `layer` may read from, nearest first.
     pub fn readable_layers(&self, layer: LayerKind) -> impl Iterator<Item = &Layer> {
         let own = self
             .layers
@@ -206,7 +205,7 @@ impl Repo {
         own.chain(bundled).filter(|layer| layer.active)
     }
 
-    /// A file of a layer that prompts read, as a source; `None` if it is not there, or no text.
+    /// Returns a prompt file of a layer as a source; `None` if it is missing or not text.
     pub(crate) fn prompt_file(&self, layer: &Layer, path: &str) -> Option<FileId> {
         let text = SourceText::from_bytes(&layer.world.read(path).ok()?).ok()?;
         Some(
@@ -215,19 +214,19 @@ impl Repo {
         )
     }
 
-    /// Returns what is before the paths of a layer's files in reports.
+    /// Returns the prefix for the paths of a layer's files in reports.
     pub(crate) fn shown_below(&self, layer: LayerKind) -> &'static str {
         let is_embedded = layer == LayerKind::Bundled && !self.config.is_bundled_layer;
         if is_embedded { "bundled:" } else { "" }
     }
 
-    /// Returns `true` if no layer that is compiled has a profile, readable or not.
+    /// Returns `true` if no compiled layer has a profile, readable or not.
     pub fn is_empty(&self) -> bool {
         let mut profiles = self.profiles.iter().chain(&self.unreadable_profiles);
         !profiles.any(|source| self.is_compiled(source.layer))
     }
 
-    /// Returns `true` if agents of a layer are compiled.
+    /// Returns `true` if the agents of a layer are compiled.
     pub fn is_compiled(&self, layer: LayerKind) -> bool {
         self.layers
             .iter()
@@ -235,7 +234,7 @@ impl Repo {
     }
 }
 
-/// A repository and what was found while reading it.
+/// A repository and the findings from reading it.
 pub struct Loaded {
     /// The repository; usable even if there are findings.
     pub repo: Repo,

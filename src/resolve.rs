@@ -1,9 +1,10 @@
-//! `extends`: the hierarchy of profiles, and one profile deep-merged over its ancestors.
+//! Resolves `extends`: builds the hierarchy of profiles, and deep-merges a profile over its
+//! ancestors.
 //!
 //! Input: all [`Profile`]s. Output: a [`Hierarchy`] (checked once) and, on demand, a
-//! [`ResolvedProfile`] whose every value remembers where it was written and what it overrode. A
-//! resolved profile borrows from the profiles, so that thousands can be resolved one after the
-//! other in little memory.
+//! [`ResolvedProfile`] in which every value has its place and the values that it overrides. A
+//! resolved profile borrows from the profiles, so that thousands can be resolved one after another
+//! in little memory.
 
 pub(crate) mod rules;
 mod hierarchy;
@@ -36,7 +37,7 @@ pub fn resolve<'r>(chain: Vec<&'r Profile>, findings: &mut Vec<Diagnostic>) -> R
     merge(chain, Some(&mut Suggestions::default()), findings)
 }
 
-/// As [`resolve`], for a profile whose findings were reported.
+/// Merges like [`resolve`], for a profile whose findings were already reported.
 pub(crate) fn resolve_again(chain: Vec<&Profile>) -> ResolvedProfile<'_> {
     merge(chain, None, &mut Vec::new())
 }
@@ -67,7 +68,7 @@ fn merge<'r>(
     }
 }
 
-/// Removes a field of the body, or else a header; `false` if there is neither.
+/// Removes a field of the body or, failing that, a header; `false` if there is neither.
 fn unset(merged: &mut MergedTable<'_>, path: &Spanned<Vec<String>>) -> bool {
     merged.remove("body", &path.value, path.span)
         || match path.value.as_slice() {
@@ -120,12 +121,12 @@ fn unset_nothing(
 }
 
 impl<'r> ResolvedProfile<'r> {
-    /// The profile's name.
+    /// Returns the profile's name.
     pub fn name(&self) -> &'r Arc<str> {
         &self.profile.name.value
     }
 
-    /// The `extends` of a profile of the repository by which a bundled one comes in.
+    /// Returns the `extends` with which a profile of the repository inherits from a bundled one.
     pub fn bundled_parent(&self) -> Option<Span> {
         let mut pairs = self.chain.windows(2);
         let pair = pairs
@@ -133,7 +134,7 @@ impl<'r> ResolvedProfile<'r> {
         pair[0].extends.as_ref().map(|name| name.span)
     }
 
-    /// A string setting and where it was written.
+    /// Returns a string setting and its place.
     pub fn string(&self, key: &str) -> Option<Spanned<&'r str>> {
         let merged = self.merged.get(key)?;
         match &merged.node.kind {
@@ -145,7 +146,7 @@ impl<'r> ResolvedProfile<'r> {
         }
     }
 
-    /// A switch and where it was written.
+    /// Returns a switch and its place.
     pub fn switch(&self, key: &str) -> Option<Spanned<bool>> {
         let merged = self.merged.get(key)?;
         match merged.node.kind {
@@ -162,7 +163,7 @@ impl<'r> ResolvedProfile<'r> {
         self.switch(key).is_some_and(|switch| switch.value)
     }
 
-    /// A list of strings; empty if it is not set.
+    /// Returns a list of strings; empty if it is not set.
     pub fn strings(&self, key: &str) -> Vec<&'r str> {
         let Some(Merged { node, .. }) = self.merged.get(key) else {
             return Vec::new();
@@ -177,12 +178,12 @@ impl<'r> ResolvedProfile<'r> {
         texts.collect()
     }
 
-    /// The merged `[body]`.
+    /// Returns the merged `[body]`.
     pub fn body(&self) -> Option<&MergedTable<'r>> {
         self.merged.get("body").and_then(Merged::table)
     }
 
-    /// The merged `[headers]`: name in lower case, value, and where each is written.
+    /// Returns the merged `[headers]`, each with its lower-case name, its value and its place.
     pub fn headers(&self) -> impl Iterator<Item = (&'r str, Spanned<&'r str>)> {
         let headers = self
             .merged
@@ -202,7 +203,7 @@ impl<'r> ResolvedProfile<'r> {
         })
     }
 
-    /// Returns where the profile's name is written.
+    /// Returns the place of the profile's name.
     pub fn name_span(&self) -> Span {
         self.profile.name.span
     }

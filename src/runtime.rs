@@ -1,10 +1,9 @@
-//! The runtime: what was compiled is what is sent.
+//! The runtime sends exactly what was compiled.
 //!
-//! Input: an agent of a [`Compiler`](crate::compile::Compiler) and a conversation that grows.
-//! Output: typed
-//! [`Event`]s while an answer streams in, and one [`Outcome`] per request. A body is made by
-//! [`unit`](mod@crate::unit) alone, also after tool results: nothing here edits JSON that was compiled. Profiles and
-//! templates are not its business.
+//! Input: an agent of a [`Compiler`](crate::compile::Compiler) and a growing conversation. Output:
+//! typed [`Event`]s while an answer streams in, and one [`Outcome`] per request. Only
+//! [`unit`](mod@crate::unit) builds bodies, also after tool results: the runtime never edits
+//! compiled JSON, and knows neither profiles nor templates.
 //!
 //! ```no_run
 //! use reqc::system::open_repository;
@@ -16,25 +15,26 @@
 //! }
 //! ```
 //!
-//! What most hosts need stands here: an [`Agent`] is a compiler's agent with a model and a setting,
-//! and makes [`Compiled`] requests; a [`Transport`] carries them, with keys and retries; a
-//! [`Session`] is the history, with one [`Run`] at a time about it: a message, the model's answers,
-//! tools, an outcome. An [`AgentLoop`] is the same under hooks. The rooms beside it:
+//! This module contains what most hosts need: an [`Agent`] is a compiler's agent with a model and
+//! settings, and makes [`Compiled`] requests; a [`Transport`] carries them, with keys and retries;
+//! a [`Session`] holds the history, with at most one [`Run`] at a time: a message, the model's
+//! answers, tool calls, and an outcome. An [`AgentLoop`] is a session with hooks. The other
+//! modules:
 //!
-//! | room | for |
+//! | module | for |
 //! | --- | --- |
-//! | [`tools`] | hosts whose agents call tools: what a tool is |
-//! | [`hooks`] | hosts that watch or stop what a run does |
-//! | [`secret`] | hosts that keep keys themselves: where keys come from |
-//! | [`trust`] | hosts that open other people's repositories: what only a person can allow |
-//! | [`content`], [`image`] | hosts whose messages refer to files, or hold images |
+//! | [`tools`] | hosts whose agents call tools: the definition of a tool |
+//! | [`hooks`] | hosts that watch or control a run |
+//! | [`secret`] | hosts that store keys themselves: the source of keys |
+//! | [`trust`] | hosts that open other people's repositories: permissions that only a user can grant |
+//! | [`content`], [`image`] | hosts whose messages refer to files, or contain images |
 //! | [`clean`] | editors: answers of completion agents without fences and echoes |
 //! | [`pool`] | hosts with work beside a chat: a few one-shot sessions of each agent |
-//! | [`compression`] | hosts with long chats: a summary in the place of what was said |
-//! | [`installed`] | hosts that let people choose among the models that a server offers |
+//! | [`compression`] | hosts with long chats: a summary in place of older messages |
+//! | [`installed`] | hosts that let users choose among the models of a server |
 //! | [`client`] | hosts with an HTTP client of their own |
-//! | [`stream`] | programs that read answers which others received: bytes → events and an [`Answer`] |
-//! | [`tool_loop`] | hosts that run rounds themselves: when tools run, and when that ends |
+//! | [`stream`] | programs that decode answers received elsewhere: bytes → events and an [`Answer`] |
+//! | [`tool_loop`] | hosts that run rounds themselves: when tools run, and when to stop |
 
 mod agent;
 pub mod clean;

@@ -1,9 +1,9 @@
 //! Source files, places in them, and maps from derived text back to the file.
 //!
 //! Input: bytes that [`world`](crate::world) read. Output: [`Sources`], the table of files that
-//! every later stage points into, and [`OffsetMap`], which carries a position in text that was
-//! *derived* from a file (normalised line endings, a decoded TOML string) back to the file. This
-//! module does not touch the disk and does not know what any file means.
+//! every later stage refers to, and [`OffsetMap`], which maps a position in text *derived* from a
+//! file (normalised line endings, a decoded TOML string) back to the file. Does not access the disk
+//! or interpret any file.
 
 mod offsets;
 mod text;
@@ -21,7 +21,7 @@ pub struct FileId(u32);
 /// A range of bytes in a file's normalised text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Span {
-    /// The file that the range is in.
+    /// The file that contains the range.
     pub file: FileId,
     /// First byte.
     pub start: u32,
@@ -30,8 +30,8 @@ pub struct Span {
 }
 
 impl Span {
-    /// The bytes `range` of `file`. Offsets beyond 4 GiB saturate; such files are refused when they
-    /// are read.
+    /// Returns the span of the bytes `range` in `file`. Offsets beyond 4 GiB saturate; such files
+    /// are rejected when they are read.
     pub fn new(file: FileId, range: std::ops::Range<usize>) -> Span {
         let start = u32::try_from(range.start).unwrap_or(u32::MAX);
         let end = u32::try_from(range.end).unwrap_or(u32::MAX);
@@ -42,7 +42,7 @@ impl Span {
         }
     }
 
-    /// The start of `file`: for findings that concern a file as a whole.
+    /// Returns the start of `file`: for findings about a file as a whole.
     pub fn file_start(file: FileId) -> Span {
         Span {
             file,
@@ -56,18 +56,18 @@ impl Span {
         other.file == self.file && (self.start..=self.end).contains(&other.start)
     }
 
-    /// The range as `usize` bounds, for slicing.
+    /// Returns the range as `usize` bounds, for slicing.
     pub fn range(self) -> std::ops::Range<usize> {
         self.start as usize..self.end as usize
     }
 }
 
-/// A value and where it was written. Equality ignores the place.
+/// A value and its place. Equality ignores the place.
 #[derive(Debug, Clone, Copy)]
 pub struct Spanned<T> {
     /// The value.
     pub value: T,
-    /// Where it was written.
+    /// The place.
     pub span: Span,
 }
 
@@ -92,33 +92,33 @@ pub struct SourceFile {
     path: Arc<str>,
     text: Arc<SourceText>,
     line_starts: OnceLock<Box<[u32]>>,
-    /// The number of characters that are before each block of bytes.
+    /// The number of characters before each block of bytes.
     characters: OnceLock<Box<[u32]>>,
-    /// The spans that must not be shown, by start.
+    /// The spans that must not be shown, sorted by start.
     masked: Vec<Span>,
-    /// Where the text begins in the file, if it is a part of one.
+    /// The place in the file where the text begins; not the start for a part of a file.
     start: Position,
 }
 
-/// The least bytes of a piece of a key that tells something of it.
+/// The minimum length in bytes for a piece of a key to reveal something about it.
 const SHORTEST_PIECE: usize = 8;
 
-/// Bytes after which characters are counted again.
+/// The size in bytes of a block for counting characters.
 const BLOCK: usize = 4096;
 
 impl SourceFile {
-    /// The path as it is shown to people: relative to the root, with `/` between its parts.
+    /// Returns the path as users see it: relative to the root, separated by `/`.
     pub fn path(&self) -> &Arc<str> {
         &self.path
     }
 
-    /// The normalised text: no byte-order mark, `\n` line endings.
+    /// Returns the normalised text: no byte-order mark, `\n` line endings.
     pub fn text(&self) -> &str {
         self.text.as_str()
     }
 
-    /// Returns the pieces into which parsers may split a masked text: runs of letters and digits
-    /// that have both and are not short.
+    /// Returns the pieces into which parsers may split a masked text: long runs that contain both
+    /// letters and digits.
     pub(crate) fn masked_pieces(&self) -> impl Iterator<Item = &str> {
         let texts = self
             .masked
@@ -132,8 +132,7 @@ impl SourceFile {
         })
     }
 
-    /// A part of the text as it may be shown: secrets are replaced by dots of the same length in
-    /// bytes.
+    /// Returns a part of the text with secrets replaced by dots, with the same length in bytes.
     pub fn shown(&self, range: std::ops::Range<usize>) -> std::borrow::Cow<'_, str> {
         let text = &self.text()[range.clone()];
         let start = u32::try_from(range.start).unwrap_or(u32::MAX);
@@ -159,12 +158,12 @@ impl SourceFile {
         std::borrow::Cow::Owned(shown.collect())
     }
 
-    /// The text together with its map back to the bytes on disk.
+    /// Returns the text together with its map back to the bytes on disk.
     pub fn source_text(&self) -> &Arc<SourceText> {
         &self.text
     }
 
-    /// The line and column of a byte offset; offsets past the end give the end.
+    /// Returns the line and column of a byte offset; offsets past the end give the end.
     pub fn position(&self, offset: usize) -> Position {
         let text = self.text();
         let offset = text.floor_char_boundary(offset.min(text.len()));
@@ -184,14 +183,13 @@ impl SourceFile {
         }
     }
 
-    /// Returns where the text begins in the file: for a file that is held as a whole, line 1 and
-    /// column 1.
+    /// Returns the place in the file where the text begins: line 1, column 1 for a whole file.
     pub fn start(&self) -> Position {
         self.start
     }
 
-    /// Returns how many characters are before a byte offset: of many findings in one long line none
-    /// counts it whole.
+    /// Returns the number of characters before a byte offset. Counts from the start of a block, so
+    /// that many findings in one long line stay fast.
     fn characters_before(&self, offset: usize) -> usize {
         let bytes = self.text().as_bytes();
         let blocks = self.characters.get_or_init(|| {
@@ -208,7 +206,7 @@ impl SourceFile {
         let block = offset / BLOCK;
         match blocks.get(block) {
             Some(before) => *before as usize + characters(&bytes[block * BLOCK..offset]),
-            // The end of a text whose last block is full.
+            // The offset is the end of a text whose last block is full.
             None => {
                 let last = bytes.len().saturating_sub(1) / BLOCK * BLOCK;
                 blocks.last().map_or(0, |before| *before as usize) + characters(&bytes[last..])
@@ -216,9 +214,8 @@ impl SourceFile {
         }
     }
 
-    /// The bytes of the line that holds an offset, without its line ending; `None` if it has more
-    /// than `most` bytes. No more are looked at: of many findings in one long line none reads it
-    /// whole.
+    /// Returns the range of the line around an offset, without its line ending; `None` if it has
+    /// more than `most` bytes. Looks no further, so that many findings in one long line stay fast.
     pub(crate) fn line_around(&self, offset: usize, most: usize) -> Option<std::ops::Range<usize>> {
         let text = self.text().as_bytes();
         let offset = offset.min(text.len());
@@ -237,7 +234,7 @@ impl SourceFile {
         (end - start <= most).then_some(start..end)
     }
 
-    /// The text of a one-based line, without its line ending.
+    /// Returns the text of a one-based line, without its line ending.
     pub fn line(&self, line: usize) -> &str {
         line.checked_sub(self.start.line)
             .and_then(|line| self.text().lines().nth(line))
@@ -258,23 +255,23 @@ impl SourceFile {
     }
 }
 
-/// Returns how many characters start in some bytes of a text.
+/// Returns the number of characters that start in a range of bytes.
 fn characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count()
 }
 
-/// The table of all files of a run. Files are only ever added, so a [`FileId`] stays valid, in
-/// copies too; a copy shares the files.
+/// The table of all files of a run. Files are never removed, so a [`FileId`] stays valid, also in a
+/// copy of the table; a copy shares the files.
 #[derive(Debug, Default)]
 pub struct Sources {
     files: Box<boxcar::Vec<Arc<SourceFile>>>,
-    /// Files that were added when somebody asked for a place in them.
+    /// Files that were added on demand.
     asked: Mutex<HashMap<Arc<str>, FileId>>,
 }
 
 impl Clone for Sources {
     fn clone(&self) -> Sources {
-        // Read before the files: what was added later has no id here.
+        // Copied before the files: a file added in between is in the copy, but not in this index.
         let asked = self
             .asked
             .lock()
@@ -293,8 +290,8 @@ impl Sources {
         self.add_part(path, text, Position { line: 1, column: 1 })
     }
 
-    /// Adds a part of a file, which begins at `start` there, and returns its id. Of a file that is
-    /// too large to be held, only the parts are kept that somebody points at.
+    /// Adds a part of a file that begins at `start` there, and returns its id. For a file too large
+    /// to keep in memory, only the parts that places refer to are added.
     pub fn add_part(&self, path: impl Into<Arc<str>>, text: SourceText, start: Position) -> FileId {
         let index = self.files.push(Arc::new(SourceFile {
             path: path.into(),
@@ -307,8 +304,8 @@ impl Sources {
         FileId(u32::try_from(index).expect("fewer than 2^32 files"))
     }
 
-    /// The file that was added under a path when it was first asked for: one that is read while
-    /// bodies are made.
+    /// Returns the file with a path, adding it at first use: for files that are read while bodies
+    /// are built.
     pub(crate) fn find_or_add(&self, path: &str, text: impl FnOnce() -> SourceText) -> FileId {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(&known) = asked.get(path) {
@@ -320,7 +317,7 @@ impl Sources {
         file
     }
 
-    /// Hides a part of a file from whoever shows its text.
+    /// Hides a part of a file wherever its text is shown.
     pub fn mask(&mut self, span: Span) {
         let file = self
             .files
@@ -331,17 +328,17 @@ impl Sources {
         masked.insert(place, span);
     }
 
-    /// The file behind an id.
+    /// Returns the file with an id.
     pub fn get(&self, id: FileId) -> &SourceFile {
         &self.files[id.0 as usize]
     }
 
-    /// The text that a span covers.
+    /// Returns the text that a span covers.
     pub fn slice(&self, span: Span) -> &str {
         self.get(span.file).text().get(span.range()).unwrap_or("")
     }
 
-    /// `path:line` of a span's start, as messages quote it.
+    /// Returns `path:line` of a span's start, the form that messages quote.
     pub fn describe(&self, span: Span) -> String {
         let file = self.get(span.file);
         format!(
@@ -351,14 +348,14 @@ impl Sources {
         )
     }
 
-    /// All files with their ids.
+    /// Returns all files with their ids.
     pub fn iter(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
         (0..)
             .map(FileId)
             .zip(self.files.iter().map(|(_, file)| file.as_ref()))
     }
 
-    /// Returns how many files there are.
+    /// Returns the number of files.
     pub fn len(&self) -> usize {
         self.files.count()
     }

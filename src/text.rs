@@ -1,16 +1,16 @@
-//! Foreign text, made fit for a terminal, a log and a workflow.
+//! Makes untrusted text safe for a terminal, a log and a workflow.
 //!
-//! Input: any string. Output: [`Text`], in which every character can be seen, a line ends only
-//! where we end it, no line is a command to the system that runs us, and no key can be read. Names,
-//! paths, bodies, diffs, answers of servers and the words of the operating system all pass through
-//! here; nothing is printed that did not. `text!` builds a `Text` around foreign parts.
+//! Input: any string. Output: a [`Text`] in which every character is visible, only our own line
+//! ends end a line, no line is a command to the CI system, and no key is readable. Names, paths,
+//! bodies, diffs, server responses and messages of the operating system all pass through here;
+//! nothing else is printed. `text!` builds a `Text` around untrusted parts.
 //!
-//! | what | becomes |
+//! | input | output |
 //! | --- | --- |
-//! | a control character of ASCII | its picture: `␛`, `␊` |
-//! | any other character that cannot be seen | its number: `<U+202E>` |
-//! | the start of a workflow command | the same with a `\` in it: `:\:error`, `##\[error]` |
-//! | what looks like a key, and the login of a URL | `*` for each of its bytes, also in the strings of JSON reports |
+//! | an ASCII control character | its picture: `␛`, `␊` |
+//! | any other invisible character | its number: `<U+202E>` |
+//! | the start of a workflow command | the same with a `\` inserted: `:\:error`, `##\[error]` |
+//! | anything that resembles a key, and the login in a URL | `*` for each of its bytes, also in the strings of JSON reports |
 //! | in JSON, the first three | an escape: `\u202e`. The value stays the same |
 
 mod commands;
@@ -35,12 +35,12 @@ pub(crate) use hidden::{Hidden, hidden, name_of};
 pub struct Text(String);
 
 impl Text {
-    /// Nothing yet.
+    /// Returns an empty text.
     pub fn new() -> Text {
         Text::default()
     }
 
-    /// Foreign text on one line.
+    /// Returns untrusted text on one line.
     pub fn line(foreign: &str) -> Text {
         Text(
             Printer::new(Keep::Nothing)
@@ -49,7 +49,7 @@ impl Text {
         )
     }
 
-    /// Foreign text in its own lines.
+    /// Returns untrusted text with its own lines.
     pub fn lines(foreign: &str) -> Text {
         Text(
             Printer::new(Keep::Lines)
@@ -58,88 +58,88 @@ impl Text {
         )
     }
 
-    /// A script of ours around data that must stay as it is, keys included.
+    /// Returns one of our scripts around data that must stay unchanged, keys included.
     pub(crate) fn script(script: &str) -> Text {
         Text(Printer::new(Keep::Lines).text(script).into_owned())
     }
 
-    /// A line of a source file, with its tabs for the one who draws it.
+    /// Returns a line of a source file, with the tabs that the renderer of excerpts expands.
     #[cfg(feature = "cli")]
     pub(crate) fn source(line: &str) -> Text {
         Text(Printer::new(Keep::Tabs).text(&masked(line)).into_owned())
     }
 
-    /// Returns how many bytes of [`Text::source`] stand for a line up to an offset: what follows
-    /// counts.
+    /// Returns the length in bytes of the [`Text::source`] of a line up to an offset; the text
+    /// after the offset matters too.
     #[cfg(feature = "cli")]
     pub(crate) fn source_length(line: &str, end: usize) -> usize {
         Printer::new(Keep::Tabs).start(&masked(line), end).len()
     }
 
-    /// Returns what was drawn around texts that are fit already: its lines and colours stay.
+    /// Returns a drawing around texts that are already safe, with its lines and colours.
     #[cfg(feature = "cli")]
     pub(crate) fn drawn(drawing: &str) -> Text {
         Text(Printer::new(Keep::Colours).text(drawing).into_owned())
     }
 
-    /// A report as indented JSON that ends with a new line. Keys in its strings and names are
-    /// masked.
+    /// Returns a report as indented JSON that ends with a newline. Masks keys in its strings and
+    /// member names.
     pub fn json(value: &impl Serialize) -> Text {
         let mut value = serde_json::to_value(value).expect("strings and numbers have a JSON form");
         mask_strings(&mut value);
         Text::json_data(&value)
     }
 
-    /// A value that is asked for as it is, such as a request, as indented JSON that ends with a new
-    /// line.
+    /// Returns a value that must stay as it is, such as a request, as indented JSON that ends with
+    /// a newline.
     pub fn json_data(value: &Value) -> Text {
         Text::json_text(&format!("{value:#}\n"))
     }
 
-    /// A value as JSON on a line of its own.
+    /// Returns a value as JSON on a line of its own.
     pub fn json_line(value: &impl Serialize) -> Text {
         let text = serde_json::to_string(value).expect("strings and numbers have a JSON form");
         Text::json_text(&format!("{text}\n"))
     }
 
-    /// JSON, with escapes for what cannot be seen. It has the same value.
+    /// Escapes the invisible characters in JSON, which keeps its value.
     pub fn json_text(json: &str) -> Text {
         Text(json_safe(json, false).into_owned())
     }
 
-    /// A string as JSON and TOML both write it, in quotes and on one line.
+    /// Returns a quoted string on one line, valid in both JSON and TOML.
     pub fn quoted(string: &str) -> Text {
         let json = serde_json::to_string(string).expect("a string has a JSON form");
         Text(json_safe(&json, true).into_owned())
     }
 
-    /// Returns what `text!` puts together.
+    /// Returns the result of `text!`.
     #[doc(hidden)]
     pub fn assembled(parts: fmt::Arguments<'_>) -> Text {
         Text(parts.to_string())
     }
 
-    /// The text.
+    /// Returns the text as a string slice.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns `true` if there is none.
+    /// Returns `true` if the text is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns how many characters it has. Colours count, so measure before they are added.
+    /// Returns the number of characters. Colour codes count, so measure before you add them.
     pub fn width(&self) -> usize {
         self.0.chars().count()
     }
 
-    /// Adds more.
+    /// Appends a text.
     pub fn push(&mut self, more: &Text) {
         self.0.push_str(&more.0);
     }
 
-    /// The same in a style, if `colour`.
+    /// Applies a style if `colour` is set.
     #[must_use]
     pub fn styled(self, style: Style, colour: bool) -> Text {
         if colour {
@@ -149,26 +149,26 @@ impl Text {
         }
     }
 
-    /// At most so many characters, the last one `…` if there were more.
+    /// Cuts the text to a number of characters; if it was longer, the last one is `…`.
     #[must_use]
     pub fn cut(self, most: usize) -> Text {
         Text(cut(&self.0, most).into_owned())
     }
 
-    /// The same with spaces after it, so that it has so many characters.
+    /// Pads the text with spaces to a number of characters.
     #[must_use]
     pub fn padded(self, width: usize) -> Text {
         Text(format!("{:<width$}", self.0))
     }
 
-    /// The same without white space at the end.
+    /// Removes white space at the end.
     #[must_use]
     pub fn trimmed_end(mut self) -> Text {
         self.0.truncate(self.0.trim_end().len());
         self
     }
 
-    /// Texts with another between them.
+    /// Joins texts with a separator.
     pub fn join(texts: &[Text], between: &'static str) -> Text {
         let texts: Vec<&str> = texts.iter().map(Text::as_str).collect();
         Text(texts.join(between))
@@ -197,24 +197,24 @@ impl FromIterator<Text> for Text {
     }
 }
 
-/// A text from a pattern, as `format!` takes it: strings among the arguments are foreign and come
-/// out on one line. Arguments are after the pattern, never in it.
+/// Builds a text from a `format!` pattern: string arguments are untrusted and are put on one line.
+/// Arguments follow the pattern; the pattern captures no variables.
 macro_rules! text {
     ($pattern:literal $(, $argument:expr)* $(,)?) => {
-        // A pattern that is an expansion cannot capture variables, so that nothing gets around
-        // `Shown`.
+        // Because the pattern is the result of a macro, it cannot capture variables, so every
+        // argument passes through `Shown`.
         $crate::text::Text::assembled(format_args!(concat!($pattern) $(, $crate::text::Shown(&$argument))*))
     };
 }
 pub(crate) use text;
 
-/// The arguments that `text!` takes: text is escaped, numbers and what is fit already are not.
+/// The arguments that `text!` accepts: strings are escaped; numbers and safe texts are not.
 pub trait Show {
-    /// Writes it, padded as the pattern asks for.
+    /// Writes the argument, padded as the pattern demands.
     ///
     /// # Errors
     ///
-    /// Those of the formatter.
+    /// Returns the errors of the formatter.
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 
@@ -263,10 +263,10 @@ impl Show for usize {
     }
 }
 
-/// The characters that stay as they are.
+/// The control characters to leave unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keep {
-    /// No control character.
+    /// None.
     Nothing,
     /// Line ends.
     Lines,
@@ -276,14 +276,14 @@ enum Keep {
     Colours,
 }
 
-/// Makes text fit that comes in pieces: remembers what of it is in the current line.
+/// Makes a stream of pieces safe: keeps track of the current line across pieces.
 #[derive(Debug)]
 pub(crate) struct Printer {
     keep: Keep,
     commands: Commands,
-    /// The character before.
+    /// The previous character.
     before: Option<char>,
-    /// A joiner at the end of a piece: whether it belongs there shows with the next one.
+    /// A joiner at the end of a piece: only the next piece shows whether it belongs there.
     #[cfg(feature = "cli")]
     held: Option<char>,
 }
@@ -299,13 +299,13 @@ impl Printer {
         }
     }
 
-    /// For everything that goes to one stream.
+    /// Returns the printer for all output to one stream.
     #[cfg(feature = "cli")]
     pub(crate) fn of_stream() -> Printer {
         Printer::new(Keep::Colours)
     }
 
-    /// More foreign text in its own lines, with its tabs.
+    /// Makes the next piece of untrusted text safe; it keeps its lines and tabs.
     #[cfg(any(test, all(feature = "cli", feature = "runtime")))]
     pub(crate) fn foreign(&mut self, piece: &str) -> Text {
         let piece: String = self.held.take().into_iter().chain(piece.chars()).collect();
@@ -316,7 +316,7 @@ impl Printer {
         text
     }
 
-    /// More that is fit except for where it is.
+    /// Adds a safe text, checking only whether its position makes it a command.
     #[cfg(feature = "cli")]
     pub(crate) fn own<'t>(&mut self, text: &'t Text) -> Cow<'t, str> {
         match self.held.take() {
@@ -325,7 +325,7 @@ impl Printer {
         }
     }
 
-    /// A piece without a joiner at its end, and the joiner.
+    /// Splits a joiner from the end of a piece.
     #[cfg(any(test, all(feature = "cli", feature = "runtime")))]
     fn without_open_end<'t>(&self, piece: &'t str) -> (&'t str, Option<char>) {
         let mut chars = piece.chars();
@@ -343,7 +343,7 @@ impl Printer {
         self.start(piece, piece.len())
     }
 
-    /// A piece up to an offset.
+    /// Returns the safe form of a piece up to an offset.
     fn start<'t>(&mut self, piece: &'t str, end: usize) -> Cow<'t, str> {
         let mut out: Option<String> = None;
         let mut at = 0;
@@ -360,13 +360,13 @@ impl Printer {
         out.map_or(Cow::Borrowed(&piece[..at]), Cow::Owned)
     }
 
-    /// Returns how many bytes come next, and what stands for them unless they stay.
+    /// Returns the length of the next unit in bytes, and its replacement; `None` if it stays.
     fn next(&mut self, rest: &str, c: char) -> (usize, Option<String>) {
         if let Some(length) = colour_length(rest).filter(|_| self.keep == Keep::Colours) {
             return (length, None);
         }
         let seen = self.is_seen(c, &rest[c.len_utf8()..]);
-        // A joiner that stays is not part of what people and systems see.
+        // A joiner that stays is invisible to readers and to CI systems.
         let apart = match seen && hidden::is_hidden(c) && !matches!(c, '\n' | '\t') {
             true => false,
             false => self.commands.is_before(if seen { c } else { '\u{2400}' }),
@@ -390,14 +390,14 @@ impl Printer {
     }
 }
 
-/// The length of the colour that a text begins with: `ESC [ digits and ; m`.
+/// Returns the length of the colour code that a text begins with: `ESC [`, digits or `;`, then `m`.
 fn colour_length(text: &str) -> Option<usize> {
     let parameters = text.strip_prefix("\u{1b}[")?;
     let end = parameters.find(|c: char| !c.is_ascii_digit() && c != ';')?;
     parameters[end..].starts_with('m').then_some(2 + end + 1)
 }
 
-/// Returns what stands for a character that cannot be seen.
+/// Returns the visible form of an invisible character.
 fn visible(c: char) -> String {
     match c {
         '\0'..='\u{1f}' => {
@@ -408,8 +408,8 @@ fn visible(c: char) -> String {
     }
 }
 
-/// JSON with escapes for what cannot be seen, and in workflow commands. A string of TOML has other
-/// escapes for the characters beyond the sixteenth bit.
+/// Escapes invisible characters and workflow commands in JSON. TOML strings use a different escape
+/// for characters above U+FFFF.
 fn json_safe(json: &str, for_toml: bool) -> Cow<'_, str> {
     let mut out: Option<String> = None;
     let mut commands = Commands::default();
@@ -433,8 +433,8 @@ fn json_safe(json: &str, for_toml: bool) -> Cow<'_, str> {
     out.map_or(Cow::Borrowed(json), Cow::Owned)
 }
 
-/// At most so many characters of a text, the last one `…` if there were more. What looks like a key
-/// is masked first: a part of it would not be known as one.
+/// Cuts a text to a number of characters; if it was longer, the last one is `…`. Keys are masked
+/// first, because a part of a key would not be recognised.
 pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     let Some((end, _)) = text.char_indices().nth(most.saturating_sub(1)) else {
         return masked(text);
@@ -446,10 +446,10 @@ pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", &masked(&text[..seen])[..end]))
 }
 
-/// The number of bytes of what is cut off that are looked at: no key is longer.
+/// The number of bytes beyond the cut that are searched for keys; no key is longer.
 const LONGEST_KEY: usize = 8192;
 
-/// Masks keys in all strings and names of a value.
+/// Masks keys in all strings and member names of a value.
 pub(crate) fn mask_strings(value: &mut Value) {
     match value {
         Value::String(string) => {
@@ -472,8 +472,8 @@ pub(crate) fn mask_strings(value: &mut Value) {
     }
 }
 
-/// Nine letters and digits computed from an id or a name: what fits every format, always the same.
-/// FNV-1a, 64 bits, in base 62.
+/// Returns nine letters and digits computed from an id or a name: valid in every format, and
+/// stable. FNV-1a, 64 bits, in base 62.
 pub(crate) fn stable_id(id: &str) -> String {
     const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let mut hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -487,7 +487,7 @@ pub(crate) fn stable_id(id: &str) -> String {
     text
 }
 
-/// Bytes as pairs of hexadecimal digits in lower case.
+/// Returns bytes as lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes
         .iter()
@@ -543,7 +543,7 @@ mod tests {
             shown("👩\u{200d} 👩\u{200d}x ❤\u{fe0f}\u{200d}"),
             "👩<U+200D> 👩<U+200D>x ❤\u{fe0f}<U+200D>"
         );
-        // Words of Malayalam and Persian that end with one, and a mark before one.
+        // Malayalam and Persian words that end with a joiner, and a mark before a joiner.
         for text in ["അവന്\u{200d} ", "അത്\u{200c}", "ه\u{200d}.ش", "مَ\u{200c}خ"]
         {
             assert_eq!(Text::line(text).as_str(), text);

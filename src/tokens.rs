@@ -1,10 +1,10 @@
-//! Estimates how many tokens a request takes, part by part, before it is sent.
+//! Estimates the number of tokens in a request, part by part, before it is sent.
 //!
 //! Input: a request body, its wire format and its model. Output: a [`TokenEstimate`] with a part
 //! for the system prompt, the tools and each message. Text is counted by the model's own tokenizer
-//! where the feature `tokenizers` has it, otherwise by what kinds of pieces it is made of
-//! (`scan`); images by the rules of their providers (`media`). A [`Calibration`] learns from
-//! the `usage` of answers what a model's provider counts more or less. Knows neither profiles nor
+//! if the feature `tokenizers` includes it, otherwise estimated from the kinds of its pieces
+//! (`scan`); images are counted by their providers' rules (`media`). A [`Calibration`] learns the
+//! difference from a provider's own count in the `usage` of answers. Is independent of profiles and
 //! the disk, and sends nothing.
 
 mod media;
@@ -20,16 +20,15 @@ use crate::provider::WireFormat;
 pub use parts::PartKind;
 pub use vocabulary::Vocabulary;
 
-/// The tokens that a request takes, as far as that can be known before it is sent.
+/// The tokens of a request, as far as they can be known before it is sent.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct TokenEstimate {
     /// The parts, in the order of the body. Their sum is the total.
     pub parts: Vec<TokenPart>,
-    /// The vocabulary by which text was counted.
+    /// The vocabulary used to count the text.
     pub vocabulary: Vocabulary,
-    /// `true` if that vocabulary's tokenizer counted the text, `false` if it was estimated by what
-    /// it is made of.
+    /// `true` if that vocabulary's tokenizer counted the text, `false` if the count is an estimate.
     pub is_tokenized: bool,
 }
 
@@ -39,9 +38,9 @@ pub struct TokenEstimate {
 pub struct TokenPart {
     /// The kind of part.
     pub kind: PartKind,
-    /// Its JSON pointer in the body; empty for what the server adds.
+    /// The JSON pointer in the body; empty for tokens that the server adds.
     pub pointer: String,
-    /// The tokens.
+    /// The number of tokens.
     pub tokens: u64,
 }
 
@@ -75,8 +74,8 @@ impl TokenEstimate {
         }
     }
 
-    /// Returns the texts that are counted of a body: what a tokenizer is asked for to measure how
-    /// good an estimate is.
+    /// Returns the texts of a body that are counted. Their tokenizer counts show how good an
+    /// estimate is.
     pub fn texts(body: &Value, wire: WireFormat) -> Vec<String> {
         let texts = RefCell::new(Vec::new());
         let pictures = media::PictureRule::of("", wire);
@@ -103,7 +102,7 @@ impl TokenEstimate {
             .sum()
     }
 
-    /// The same estimate, corrected by what a calibration has learned.
+    /// Returns the estimate corrected by a calibration.
     #[must_use]
     pub fn calibrated(mut self, calibration: &Calibration) -> TokenEstimate {
         self.parts
@@ -113,28 +112,28 @@ impl TokenEstimate {
     }
 }
 
-/// Returns the members of a body that count: a request is as long as they are.
+/// Returns the members of a body whose content counts towards the length of a request.
 pub(crate) fn members(wire: WireFormat) -> impl Iterator<Item = &'static str> {
     parts::members(wire)
 }
 
-/// Returns the longer side of an image in base64 in pixels, read from its first bytes; `None` if
-/// they do not say it.
+/// Returns the longer side in pixels of a base64 image, read from its header; `None` if the header
+/// does not contain it.
 pub(crate) fn longest_side(base64: &str) -> Option<u32> {
     media::longest_side(base64)
 }
 
-/// The share of an estimate that a text takes at least, in hundredths. The estimate was off by 15 %
-/// at the most, at the 95th percentile of real requests in five vocabularies (`docs/runtime.md` has
-/// the figures); this is twice that, for those that are further off.
+/// The guaranteed share of an estimate, in hundredths. The error was at most 15 % at the 95th
+/// percentile of real requests in five vocabularies (`docs/runtime.md` has the figures); this
+/// allows twice that, for the outliers.
 const SURE: u64 = 70;
 
-/// The longest run of one character that counts: tokenizers have pieces for lines and for indents,
-/// of any length.
+/// The longest run of one character that counts: tokenizers have single tokens for long runs, such
+/// as rules and indentation.
 const LONGEST_RUN: usize = 4;
 
-/// Returns the tokens that a body takes at least. Only texts count: what a server adds, and what
-/// its images and documents take, comes on top.
+/// Returns a lower bound of the tokens of a body. Only its text counts: the server's additions,
+/// images and documents come on top.
 pub(crate) fn at_least(body: &Value, wire: WireFormat, model: &str) -> u64 {
     let vocabulary = Vocabulary::of(model, wire);
     let tokens: u64 = TokenEstimate::texts(body, wire)
@@ -145,12 +144,12 @@ pub(crate) fn at_least(body: &Value, wire: WireFormat, model: &str) -> u64 {
     tokens * SURE / 100
 }
 
-/// The length from which on a text of nothing but Base64 is data, in bytes.
+/// The length in bytes from which a text of only Base64 characters counts as data.
 const DATA: usize = 2048;
 
-/// Returns `true` for data in Base64: a `data:` URL, or a long text of nothing else. Where no rule
-/// says what it takes (videos, pictures that a server made), it counts nothing: as text it would
-/// count a hundred times too much.
+/// Returns `true` for Base64 data: a `data:` URL, or a long text of only Base64 characters. Without
+/// a rule for its kind (videos, generated pictures), data counts as zero: counted as text, it would
+/// be a hundred times too much.
 fn is_data(text: &str) -> bool {
     let is_url = text.starts_with("data:")
         && text
@@ -165,7 +164,7 @@ fn is_digit(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/=-_\r\n".contains(&byte)
 }
 
-/// A text with every run of one character cut short.
+/// Returns a text with every run of one character shortened.
 fn without_runs(text: &str) -> String {
     let (mut last, mut length) = ('\0', 0);
     let mut kept = text.to_owned();
@@ -177,33 +176,33 @@ fn without_runs(text: &str) -> String {
     kept
 }
 
-/// Keeps a text in place of counting it.
+/// Keeps a text instead of counting it.
 fn keep(text: &str, texts: &RefCell<Vec<String>>) -> u64 {
     texts.borrow_mut().push(text.to_owned());
     0
 }
 
-/// A correction that is learned from answers: how a provider's count of input tokens compares with
-/// the estimate. One for each model.
+/// A correction learned from answers: the ratio of a provider's count of input tokens to the
+/// estimate, for one model.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Calibration {
-    /// The tokens that were estimated for the answers so far, later ones counting more.
+    /// The sum of the estimates so far; later answers weigh more.
     estimated: f64,
-    /// The tokens that the provider counted.
+    /// The sum of the provider's counts.
     counted: f64,
 }
 
-/// The weight of what is known when another answer tells its count.
+/// The weight of earlier answers relative to a new one.
 const KEPT: f64 = 0.7;
 
-/// The most that a calibration corrects an estimate by, both ways: a count beyond it is of
-/// something else, such as a gateway's own prompt.
+/// The maximum correction in either direction: a larger deviation has another cause, such as a
+/// gateway's own prompt.
 const MOST: f64 = 3.0;
 
 impl Calibration {
-    /// Learns from an answer: the uncalibrated estimate of its request, and the input tokens of its
-    /// `usage`, cached ones included. A server that counts nothing teaches nothing.
+    /// Learns from an answer, given the uncalibrated estimate of its request and the input tokens
+    /// of its `usage`, cached ones included. A count of zero is ignored.
     #[expect(
         clippy::cast_precision_loss,
         reason = "counts of tokens are far below 2^53"
@@ -215,8 +214,7 @@ impl Calibration {
         }
     }
 
-    /// Returns what an estimate is multiplied by: 1 before anything was learned, and between ⅓ and
-    /// 3.
+    /// Returns the factor for estimates: 1 before the first answer, and always between ⅓ and 3.
     pub fn factor(&self) -> f64 {
         if self.estimated > 0.0 {
             (self.counted / self.estimated).clamp(1.0 / MOST, MOST)
@@ -225,7 +223,7 @@ impl Calibration {
         }
     }
 
-    /// Returns an estimate as it is corrected.
+    /// Returns the corrected estimate.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_sign_loss,

@@ -1,8 +1,8 @@
-//! TOML text → a tree whose every node knows its place.
+//! Parses TOML text into a tree in which every node has its place.
 //!
-//! The only user of `toml_edit` and of its lexer. Input: normalised text of one file. Output:
-//! [`Table`], in the author's order, with byte spans for keys and values. What the keys mean is no
-//! business of this module.
+//! The only user of `toml_edit` and its lexer. Input: the normalised text of one file. Output: a
+//! [`Table`] in the author's order, with byte spans for keys and values. Does not interpret the
+//! keys.
 
 mod mistake;
 mod string;
@@ -11,12 +11,13 @@ pub use string::decode_map;
 
 use std::ops::Range;
 
-/// A value with its place.
+/// A value and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     /// The value itself.
     pub kind: Kind,
-    /// The bytes of the value, quotes and brackets included. For a table with a header: the header.
+    /// The bytes of the value, quotes and brackets included. For a table with a header, the bytes
+    /// of the header.
     pub span: Range<usize>,
 }
 
@@ -31,16 +32,16 @@ pub enum Kind {
     Float(f64),
     /// A boolean.
     Boolean(bool),
-    /// A date or time, as it is written.
+    /// A date or time, as written.
     Datetime(String),
-    /// An array, or an array of tables.
+    /// An array or an array of tables.
     Array(Vec<Node>),
     /// A table, inline or not.
     Table(Table),
 }
 
 impl Node {
-    /// Returns how many values this is, with those in it.
+    /// Returns the number of values, including this one and those inside it.
     fn values(&self) -> usize {
         match &self.kind {
             Kind::Array(elements) => 1 + elements.iter().map(Node::values).sum::<usize>(),
@@ -49,7 +50,7 @@ impl Node {
         }
     }
 
-    /// Returns `true` if both are the same value, wherever they are written.
+    /// Returns `true` if both are the same value, regardless of their places.
     pub(crate) fn says_the_same(&self, other: &Node) -> bool {
         match (&self.kind, &other.kind) {
             (Kind::Array(one), Kind::Array(two)) => {
@@ -66,7 +67,7 @@ impl Node {
         }
     }
 
-    /// Returns what kind of value this is, with its article, for messages.
+    /// Returns the kind of the value, with its article, for messages.
     pub fn describe(&self) -> &'static str {
         match self.kind {
             Kind::String(_) => "a string",
@@ -92,39 +93,39 @@ pub struct Key {
 /// A table in the author's order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
-    /// Keys and values; no key twice.
+    /// The keys and values; keys are unique.
     pub entries: Vec<(Key, Node)>,
 }
 
 impl Table {
-    /// The value of a key.
+    /// Returns the value of a key.
     pub fn get(&self, name: &str) -> Option<&Node> {
         self.entry(name).map(|(_, node)| node)
     }
 
-    /// Returns how many values it holds, nested ones too.
+    /// Returns the number of values, including nested ones.
     pub fn values(&self) -> usize {
         self.entries.iter().map(|(_, node)| node.values()).sum()
     }
 
-    /// A key and its value.
+    /// Returns a key and its value.
     pub fn entry(&self, name: &str) -> Option<&(Key, Node)> {
         self.entries.iter().find(|(key, _)| key.name == name)
     }
 }
 
-/// Why a text is not TOML.
+/// The reason why a text is not TOML.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {
-    /// One lower-case phrase.
+    /// The message, one lower-case phrase.
     pub message: String,
-    /// The bytes of the text that are wrong.
+    /// The bytes of the text that are invalid.
     pub span: Range<usize>,
-    /// The advice.
+    /// The help.
     pub help: Option<String>,
     /// The edit that fixes it, if there is one.
     pub edit: Option<(Range<usize>, &'static str)>,
-    /// Where something that is there twice is first.
+    /// The place of the first occurrence, for a duplicate.
     pub first: Option<Range<usize>>,
 }
 
@@ -136,18 +137,18 @@ impl std::fmt::Display for SyntaxError {
 
 impl std::error::Error for SyntaxError {}
 
-/// The longest text that is parsed, in bytes: what the parser makes of a text can take a hundred
-/// times its size.
+/// The longest text to parse, in bytes: the parser may need a hundred times that much memory.
 const MAX_BYTES: usize = 2 * 1024 * 1024;
 
-/// The most signs between keys and values: each of these takes half a kilobyte while it is parsed.
+/// The maximum number of separators between keys and values: each takes half a kilobyte during
+/// parsing.
 const MAX_VALUES: usize = 250_000;
 
-/// Returns the place from which on a text has more keys and values than it may have. Strings and
+/// Returns the place where a text exceeds the maximum number of keys and values. Strings and
 /// comments do not count: they may be long.
 fn too_many_values(text: &str) -> Option<Range<usize>> {
     use toml_parser::lexer::TokenKind;
-    // Few texts have as many of these signs even with their strings.
+    // Few texts contain this many separator bytes, even including those in strings.
     if memchr::memchr3_iter(b',', b'=', b'.', text.as_bytes()).count() <= MAX_VALUES {
         return None;
     }
@@ -162,7 +163,7 @@ fn too_many_values(text: &str) -> Option<Range<usize>> {
     Some(beyond.start()..beyond.end())
 }
 
-/// Returns `true` if a comment begins at a byte: a `#` in a string begins none.
+/// Returns `true` if a comment begins at a byte; a `#` in a string does not begin one.
 pub(crate) fn begins_comment(text: &str, at: usize) -> bool {
     use toml_parser::lexer::TokenKind;
     let mut tokens = toml_parser::Source::new(text).lex();
@@ -173,7 +174,8 @@ pub(crate) fn begins_comment(text: &str, at: usize) -> bool {
 ///
 /// # Errors
 ///
-/// The first mistake and its place; the text is too long, or has too many values.
+/// Returns the first mistake and its place, or an error if the text is too long or has too many
+/// values.
 pub fn parse(text: &str) -> Result<Table, SyntaxError> {
     if text.len() > MAX_BYTES {
         let end = text.floor_char_boundary(MAX_BYTES);
@@ -206,8 +208,8 @@ fn too_large(span: Range<usize>, message: &str) -> SyntaxError {
     }
 }
 
-/// Returns what can still be read of a text with a mistake: what is above it, and the lines above
-/// the first table that are TOML by themselves.
+/// Returns the parts of an invalid text that can still be read: everything above the mistake, and
+/// those lines above the first table that are valid TOML on their own.
 pub fn salvage(text: &str, error: &SyntaxError) -> Option<Table> {
     let header = first_header(text);
     let mut table = above(text, error).unwrap_or_default();
@@ -229,7 +231,7 @@ pub fn salvage(text: &str, error: &SyntaxError) -> Option<Table> {
     Some(table).filter(|table| !table.entries.is_empty())
 }
 
-/// Returns what is above a mistake, or else above the first table.
+/// Returns the table above the mistake or, if that does not parse, above the first table header.
 pub fn above(text: &str, error: &SyntaxError) -> Option<Table> {
     let line = text[..text.floor_char_boundary(error.span.start)]
         .rfind('\n')
@@ -239,7 +241,7 @@ pub fn above(text: &str, error: &SyntaxError) -> Option<Table> {
         .find_map(|end| parse(&text[..end]).ok())
 }
 
-/// Returns where the first table begins.
+/// Returns the offset of the first table header.
 fn first_header(text: &str) -> usize {
     if text.starts_with('[') {
         0
@@ -248,7 +250,7 @@ fn first_header(text: &str) -> usize {
     }
 }
 
-/// The number of lines that are tried one by one.
+/// The number of lines to try individually.
 const SALVAGED_LINES: usize = 200;
 
 fn table<'a>(
@@ -335,8 +337,8 @@ fn inline_table(inner: &toml_edit::InlineTable) -> Table {
     }
 }
 
-/// A list without room for more: tables of profiles are kept, and most are smaller than what a list
-/// grows to at first.
+/// Collects a list without spare capacity: the tables of profiles stay in memory, and most are
+/// smaller than a list's first allocation.
 fn exactly<T>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut list: Vec<T> = items.collect();
     list.shrink_to_fit();

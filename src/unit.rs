@@ -1,8 +1,9 @@
-//! One agent × one conversation → one request body: what compiler and runtime share.
+//! Builds one request body from one agent and one conversation, for the compiler and the runtime
+//! alike.
 //!
 //! Input: a [`ResolvedProfile`](crate::resolve::ResolvedProfile) and a conversation in normal form.
-//! Output: a
-//! [`Body`], which only this module can make. Neither files nor rules of content are its business.
+//! Output: a [`Body`], which only this module can create. Reads no files and applies no content
+//! rules.
 
 mod assembled;
 mod body;
@@ -36,20 +37,19 @@ use crate::memory::{Identity, Memory};
 use crate::provider::ClientApi;
 use crate::render::{ContextData, PromptScope};
 
-/// A conversation whose history is in normal form, with the template data that is made of it once
-/// for all agents.
+/// A conversation whose history is in normal form, with the template data that all agents share.
 pub struct NormalisedConversation {
     /// The tools that are offered.
     pub tools: Vec<Tool>,
     /// The conversation.
     pub conversation: Conversation,
-    /// Tells it apart in questions.
+    /// Identifies this conversation in questions to the memory.
     id: Identity,
-    /// Template data of the history in the normal form that most client APIs want, made when an
-    /// agent first asks.
+    /// Template data for the normal form that most client APIs use, created when an agent first
+    /// needs it.
     base: OnceLock<ContextData>,
-    /// By client API, template data of its own normal form, made when an agent first asks; `None`
-    /// if it wants the same as most.
+    /// Template data for each client API's own normal form, created when an agent first needs it;
+    /// `None` if the API uses the common form.
     variants: Vec<(ClientApi, OnceLock<Option<ContextData>>)>,
 }
 
@@ -77,12 +77,12 @@ impl NormalisedConversation {
         })
     }
 
-    /// Tells the template data for a client API apart in questions.
+    /// Returns the identity of the template data for a client API, for questions to the memory.
     pub(crate) fn data_id(&self, api: ClientApi) -> Identity {
         self.data(api).id()
     }
 
-    /// The history in the normal form of a client API; empty for a completion.
+    /// Returns the history in the normal form of a client API; empty for a completion.
     pub(crate) fn history_for(&self, api: ClientApi) -> Vec<Message> {
         match &self.conversation.task {
             Task::Chat(history) => normal_form(history, self.conversation.bound_from, api).history,
@@ -90,13 +90,13 @@ impl NormalisedConversation {
         }
     }
 
-    /// The client API's own normal form of the conversation, if it has one.
+    /// Returns the template data in the client API's own normal form, if it has one.
     fn variant(&self, api: ClientApi) -> Option<&ContextData> {
         let (_, data) = self.variants.iter().find(|(variant, _)| *variant == api)?;
         data.get_or_init(|| self.normal_form(api)).as_ref()
     }
 
-    /// Returns what differs from the form that most want.
+    /// Returns the template data in the API's own normal form; `None` if the common form serves.
     fn normal_form(&self, api: ClientApi) -> Option<ContextData> {
         let Task::Chat(history) = &self.conversation.task else {
             return None;
@@ -110,8 +110,8 @@ impl NormalisedConversation {
     }
 }
 
-/// A history in the normal form of a client API. Where thinking is bound to what is before it, that
-/// of messages before `bound_from` is left out.
+/// Returns a history in the normal form of a client API. If the wire format binds thinking to the
+/// messages before it, drops the thinking of messages before `bound_from`.
 pub(crate) fn normal_form(history: &[Message], bound_from: usize, api: ClientApi) -> Normal {
     let wire = api.chat_wire();
     let bound_from = if wire.binds_thinking() { bound_from } else { 0 };
@@ -124,14 +124,15 @@ pub(crate) fn normal_form(history: &[Message], bound_from: usize, api: ClientApi
     )
 }
 
-/// Everything that one body is made from, beside the plan.
+/// The inputs for one body, apart from the plan.
 pub struct Request<'a> {
     /// The conversation.
     pub conversation: &'a NormalisedConversation,
     /// The scope of the system prompt.
     pub scope: &'a Arc<PromptScope>,
-    /// The model, if the client names one; else the profile's, else a placeholder.
+    /// The model that the client names; without one, the profile's model or the placeholder is
+    /// used.
     pub model: Option<&'a str>,
-    /// The answers for other agents, if they may be shared.
+    /// The memory of answers shared between agents, if sharing is allowed.
     pub memory: Option<&'a Arc<Memory>>,
 }

@@ -1,8 +1,8 @@
-//! The trailing-comma pass.
+//! Blanks trailing commas.
 
 use memchr::{memchr2, memchr3};
 
-/// Replaces each trailing comma by a space, so that every offset stays true.
+/// Replaces each trailing comma with a space, so that all offsets stay valid.
 ///
 /// A trailing comma follows a value and is followed, after white space, by `}` or `]`. Commas
 /// inside strings, doubled commas and leading commas are left alone: the last two are mistakes that
@@ -27,7 +27,7 @@ pub fn blank_trailing_commas(text: String) -> String {
     String::from_utf8(bytes).expect("only ASCII bytes were replaced, by ASCII bytes")
 }
 
-/// The comma after a value at the end of a text.
+/// Returns the offset of a trailing comma: one after a value, at the end of a text.
 fn trailing_comma(before: &[u8]) -> Option<usize> {
     let comma = last(before).filter(|&at| before[at] == b',')?;
     let value = last(&before[..comma])?;
@@ -40,8 +40,8 @@ fn last(bytes: &[u8]) -> Option<usize> {
         .rposition(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r'))
 }
 
-/// One past the closing quote of the string that starts at `at`; the end of the text if there is
-/// none.
+/// Returns the offset after the closing quote of the string that starts at `at`, or the end of the
+/// text if there is no closing quote.
 fn string_end(bytes: &[u8], at: usize) -> usize {
     let mut at = at + 1;
     while let Some(found) = bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
@@ -106,7 +106,7 @@ mod tests {
 
         #[test]
         fn only_commas_outside_strings_change(value in json()) {
-            // A trailing comma after every element of a valid text.
+            // Puts a trailing comma after the last element of each list and object of a valid text.
             let text = value.to_string();
             let mut commas = String::new();
             let (mut in_string, mut escaped, mut last) = (false, false, ' ');

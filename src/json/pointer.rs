@@ -3,17 +3,17 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-/// A JSON pointer: where in a document a value is. The root is `""`.
+/// A JSON pointer: the path to a value in a document. The root is `""`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Pointer(String);
 
 impl Pointer {
-    /// The pointer to the whole document.
+    /// Returns the pointer to the whole document.
     pub fn root() -> Pointer {
         Pointer::default()
     }
 
-    /// The pointer to a member of the object that this one points to.
+    /// Returns the pointer to a member of the object that this one points to.
     #[must_use]
     pub fn member(&self, key: &str) -> Pointer {
         match key.bytes().any(|byte| byte == b'~' || byte == b'/') {
@@ -26,24 +26,24 @@ impl Pointer {
         }
     }
 
-    /// The pointer to an element of the array that this one points to.
+    /// Returns the pointer to an element of the array that this one points to.
     #[must_use]
     pub fn element(&self, index: usize) -> Pointer {
         Pointer(format!("{}/{index}", self.0))
     }
 
-    /// The pointer to what `inner` points to in the value that this one points to.
+    /// Appends a pointer that is relative to the value this one points to.
     #[must_use]
     pub fn join(&self, inner: &Pointer) -> Pointer {
         Pointer([self.0.as_str(), &inner.0].concat())
     }
 
-    /// The pointer as text.
+    /// Returns the pointer as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The unescaped tokens, outermost first.
+    /// Returns the unescaped tokens, outermost first.
     pub fn tokens(&self) -> impl Iterator<Item = String> + '_ {
         self.0
             .split('/')
@@ -54,20 +54,21 @@ impl Pointer {
             })
     }
 
-    /// This pointer as seen from a value that contains it; `None` if that value does not.
+    /// Returns this pointer relative to a containing value; `None` if the value is not inside
+    /// `container`.
     pub fn below(&self, container: &Pointer) -> Option<Pointer> {
         let rest = self.0.strip_prefix(&container.0)?;
         (rest.is_empty() || rest.starts_with('/')).then(|| Pointer(rest.to_owned()))
     }
 
-    /// The pointer that leads here when `inner` follows it; `None` if this one ends otherwise.
+    /// Removes `inner` from the end of this pointer; `None` if it ends differently.
     pub(crate) fn without_end(&self, inner: &Pointer) -> Option<Pointer> {
         self.0
             .strip_suffix(&inner.0)
             .map(|start| Pointer(start.to_owned()))
     }
 
-    /// Reads a pointer as people write it: `/a/0`; a leading `/` may be missing.
+    /// Reads a pointer as users write it: `/a/0`, with or without the leading `/`.
     pub fn parse(text: &str) -> Pointer {
         match text.is_empty() || text.starts_with('/') {
             true => Pointer(text.to_owned()),
@@ -75,13 +76,13 @@ impl Pointer {
         }
     }
 
-    /// The pointer to the containing value; `None` for the root.
+    /// Returns the pointer to the containing value; `None` for the root.
     pub fn parent(&self) -> Option<Pointer> {
         self.0.rfind('/').map(|at| Pointer(self.0[..at].to_owned()))
     }
 }
 
-/// Pointers are sorted token by token, elements of lists by their number: `/messages/2` is before
+/// Sorts pointers token by token, with list indices in numeric order: `/messages/2` is before
 /// `/messages/10`.
 impl Ord for Pointer {
     fn cmp(&self, other: &Pointer) -> Ordering {
@@ -99,7 +100,7 @@ impl PartialOrd for Pointer {
     }
 }
 
-/// A token as it is sorted: numbers first, shorter ones before longer ones.
+/// Returns the sort key of a token: numbers come first, in numeric order.
 fn sort_key(token: &str) -> (bool, usize, &str) {
     let is_number = token.bytes().all(|byte| byte.is_ascii_digit()) && !token.is_empty();
     match is_number && (token == "0" || !token.starts_with('0')) {

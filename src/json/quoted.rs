@@ -1,9 +1,9 @@
-//! A JSON string's text, and where each byte of it is written.
+//! The text of a JSON string, and the place of each of its bytes in the file.
 
 use crate::source::OffsetMap;
 
-/// The map from the text of a string to the file: `literal` is the string with its quotes, valid,
-/// and is at `start`.
+/// Returns the map from the text of a string to the file. `literal` is the valid string with its
+/// quotes, which begins at `start`.
 pub(crate) fn decode_map(literal: &str, start: usize) -> OffsetMap {
     let mut map = OffsetMap::default();
     let (mut at, end) = (1, literal.len().saturating_sub(1));
@@ -20,7 +20,8 @@ pub(crate) fn decode_map(literal: &str, start: usize) -> OffsetMap {
     map
 }
 
-/// Returns how many bytes the escape at the start of a text has, and how many what it stands for.
+/// Returns the length in bytes of the escape at the start of a text, and of the character that it
+/// encodes.
 fn escape(text: &str) -> (usize, usize) {
     match (text.as_bytes().get(1), unit(0, text)) {
         (Some(b'u'), Some(0xD800..=0xDFFF)) => (12.min(text.len()), 4),

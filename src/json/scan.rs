@@ -1,5 +1,5 @@
-//! A scanner that keeps places and can say what is wrong. Slower than the parser: used when
-//! something is wrong and where places are asked for.
+//! A scanner that records places and explains mistakes. It is slower than the parser, so it is used
+//! only for invalid text and when places are needed.
 
 use std::ops::Range;
 
@@ -9,15 +9,15 @@ use indexmap::IndexMap;
 use super::{JsonError, Pointer, Problem};
 use crate::text::cut;
 
-/// How deep values may nest: what `serde_json` takes.
+/// The maximum nesting depth, the same as in `serde_json`.
 pub(crate) const MAX_DEPTH: usize = 127;
 
 /// A JSON value's place and its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
-    /// The bytes of the value.
+    /// The byte range of the value.
     pub span: Range<usize>,
-    /// Its parts.
+    /// The kind, with the parts.
     pub kind: TreeKind,
 }
 
@@ -28,12 +28,12 @@ pub enum TreeKind {
     Scalar,
     /// The elements.
     Array(Vec<Tree>),
-    /// By key: the key's bytes, and the value.
+    /// The members by key, each with the byte range of the key and the value.
     Object(IndexMap<String, (Range<usize>, Tree), RandomState>),
 }
 
 impl Tree {
-    /// The value that a pointer points to.
+    /// Finds the value that a pointer points to.
     pub fn locate(&self, pointer: &Pointer) -> Option<&Tree> {
         pointer
             .tokens()
@@ -44,8 +44,8 @@ impl Tree {
             })
     }
 
-    /// Collects the bytes of lists and objects that are in none of their parts: brackets, commas,
-    /// keys and the white space around them.
+    /// Collects the byte ranges between the values in lists and objects: brackets, commas, keys and
+    /// the surrounding white space.
     pub(crate) fn gaps(&self, at: &Pointer, found: &mut Vec<(Pointer, Range<usize>)>) {
         let parts: Vec<(Pointer, &Tree)> = match &self.kind {
             TreeKind::Scalar => return,
@@ -68,7 +68,7 @@ impl Tree {
         found.push((at.clone(), from..self.span.end));
     }
 
-    /// Returns the pointer to the scalar, the empty list or the empty object that holds a byte.
+    /// Returns the pointer to the scalar, the empty list or the empty object that contains a byte.
     pub(crate) fn path_to(&self, byte: usize) -> Option<Pointer> {
         let (mut tree, mut path) = (self, Pointer::root());
         loop {
@@ -92,7 +92,7 @@ impl Tree {
         }
     }
 
-    /// The bytes of a member's key.
+    /// Returns the byte range of a member's key.
     pub fn key_span(&self, key: &str) -> Option<Range<usize>> {
         match &self.kind {
             TreeKind::Object(members) => members.get(key).map(|(span, _)| span.clone()),
@@ -136,7 +136,7 @@ struct Scanner<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
-    /// Offsets of the brackets that are open.
+    /// Offsets of the open brackets.
     open: Vec<usize>,
 }
 
@@ -151,8 +151,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// The mistake of a bracket that is still open at something that cannot be inside it. It
-    /// is the bracket's, wherever that shows.
+    /// Returns the error for a bracket that is still open at a character that cannot be inside it.
+    /// The bracket is the mistake, wherever it shows.
     fn not_closed(&self, open: usize) -> JsonError {
         let here = self.here();
         let met = self.text[here.clone()].chars().next().unwrap_or_default();
@@ -167,7 +167,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// The character at the cursor; empty at the end.
+    /// Returns the range of the character at the cursor; empty at the end.
     fn here(&self) -> Range<usize> {
         let len = self.text[self.at..]
             .chars()
@@ -176,7 +176,7 @@ impl Scanner<'_> {
         self.at..self.at + len
     }
 
-    /// The token at the cursor, for messages that mention the thing that is there.
+    /// Returns the range of the token at the cursor, for messages that quote it.
     fn token_here(&self) -> Range<usize> {
         match self.peek() {
             Some(b'"') => {
@@ -196,7 +196,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Everything up to the next structural character or line end.
+    /// Returns the range up to the next structural character or line end.
     fn word(&self) -> Range<usize> {
         let rest = &self.text[self.at..];
         let len = rest
@@ -205,7 +205,7 @@ impl Scanner<'_> {
         self.at..self.at + rest[..len].trim_end().len().max(1)
     }
 
-    /// Returns `true` if only white space is before this place in its line.
+    /// Returns `true` if only white space precedes this place on its line.
     fn begins_line(&self) -> bool {
         self.text[..self.at]
             .lines()
@@ -213,8 +213,8 @@ impl Scanner<'_> {
             .is_none_or(|line| line.trim().is_empty())
     }
 
-    /// Returns an error for a comment that begins here: JSON has none. A `#` begins one only before
-    /// a space or at the start of a line.
+    /// Returns an error for a comment that begins here, since JSON has none. A `#` begins one only
+    /// before a space or at the start of a line.
     fn comment(&self) -> Option<JsonError> {
         let rest = &self.text[self.at..];
         let mark = ["//", "/*", "#"]
@@ -274,7 +274,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// A word's range, cut to character boundaries.
+    /// Extends the end of a range to a character boundary.
     fn clamp(&self, range: &Range<usize>) -> Range<usize> {
         range.start..self.text.ceil_char_boundary(range.end)
     }
@@ -365,8 +365,8 @@ impl Scanner<'_> {
         match self.peek() {
             Some(b'"') => {}
             Some(b']' | b'}') | None => drop(self.value()?),
-            // After a comma the object was to end before; as the first of an object it is meant as
-            // a key.
+            // After a comma, the author meant the object to end; at the start of an object, the
+            // value is meant as a key.
             Some(b'{' | b'[') if !self.text[..self.at].trim_end().ends_with('{') => {
                 return Err(self.not_closed(*self.open.last().expect("a key belongs in an object")));
             }
@@ -391,9 +391,10 @@ impl Scanner<'_> {
         Ok((key, span))
     }
 
-    /// After an element: `true` at the closing bracket, `false` if another element follows.
+    /// Reads the separator after an element; returns `true` at the closing bracket, and `false` if
+    /// another element follows.
     fn separator(&mut self, close: u8) -> Result<bool, JsonError> {
-        // A value ends with a byte of ASCII.
+        // The last byte of a value is ASCII.
         let last = self.at.saturating_sub(1)..self.at;
         self.skip_space();
         match self.peek() {
@@ -461,7 +462,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// The UTF-16 unit of a `\uXXXX` at `at`.
+    /// Returns the UTF-16 unit of the `\uXXXX` at `at`.
     fn unit(&self, at: usize) -> Result<u32, JsonError> {
         let hex = self
             .text
@@ -496,7 +497,7 @@ impl Scanner<'_> {
     }
 }
 
-/// RFC 8259, section 6.
+/// Returns `true` for a number as RFC 8259, section 6, defines it.
 fn is_number(text: &str) -> bool {
     let text = text.strip_prefix('-').unwrap_or(text);
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {

@@ -1,9 +1,10 @@
-//! The limits on the cost of rendering: one account per template, charged by the size of what an
-//! operation touches.
+//! The limits on the cost of rendering: each template has an account, which is charged by the size
+//! of the data that an operation touches.
 //!
-//! The engine counts steps, and a step can touch a text of many megabytes. So whatever reads, makes
-//! or compares values charges for their size here, before it works where that is possible. Units
-//! are counted, never time: a template ends at the same operation on every machine.
+//! The engine counts steps, but one step can process many megabytes of text. Every operation that
+//! reads, creates or compares values is therefore charged for their size here, if possible before
+//! it starts. Units are counted rather than time, so that a template stops at the same operation on
+//! every machine.
 
 use std::cell::Cell;
 
@@ -12,36 +13,36 @@ use minijinja::Error;
 use super::prompt::Refusal;
 use super::rules;
 
-/// Units that one template may spend; the templates of one body share as many. A byte that is read
-/// costs 1, one that is made 2: the memory that a template can hold on to stays below half of this,
-/// in bytes.
+/// The maximum units for one template, and for all templates of one body together. Reading a byte
+/// costs 1 and creating one costs 2, so that the memory held by a template stays below half of this
+/// number, in bytes.
 pub(crate) const LIMIT: u64 = 400_000_000;
-/// A step of the engine.
+/// The cost of a step of the engine.
 pub(super) const STEP: u64 = 16;
-/// A value that is visited.
+/// The cost of visiting a value.
 pub(super) const VISIT: u64 = 64;
-/// A list that is made.
+/// The cost of creating a list.
 pub(super) const LIST: u64 = 256;
-/// An element that is added to a list.
+/// The cost of adding an element to a list.
 pub(super) const ELEMENT: u64 = 32;
-/// An object that is made.
+/// The cost of creating an object.
 pub(super) const MAP: u64 = 256;
-/// A member that is added to an object.
+/// The cost of adding a member to an object.
 pub(super) const MEMBER: u64 = 96;
-/// A question to a file system.
+/// The cost of a file-system query.
 pub(super) const FILE: u64 = 10_000;
 
-/// An entry of a folder that is looked at.
+/// The cost of examining a folder's entry.
 pub(super) const ENTRY: u64 = 1_000;
-/// A run of bytes whose writer is known.
+/// The cost of tracking a run of bytes.
 const RUN: u64 = 80;
 
 thread_local! {
-    /// The units that the template of this thread may still spend.
+    /// The units left for the template on this thread.
     static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
 }
 
-/// Does some work under an account of its own; also gives what was spent.
+/// Performs some work under a separate account; also returns the units spent.
 pub(super) fn metered<R>(work: impl FnOnce() -> R) -> (R, u64) {
     let before = LEFT.replace(LIMIT);
     let result = work();
@@ -58,23 +59,22 @@ pub(super) fn charge(units: u64) -> Result<(), Error> {
     }
 }
 
-/// Charges for runs of bytes whose writers are followed. Whoever spends too much is reported at the
-/// next charge.
+/// Charges for tracked runs of bytes. Overspending is reported at the next charge.
 pub(super) fn follow(runs: usize) {
     let _ = charge(RUN.saturating_mul(runs as u64));
 }
 
-/// Charges for bytes that are read.
+/// Charges for reading bytes.
 pub(super) fn read(bytes: usize) -> Result<(), Error> {
     charge(bytes as u64)
 }
 
-/// Charges for bytes that are made.
+/// Charges for creating bytes.
 pub(super) fn make(bytes: usize) -> Result<(), Error> {
     charge((bytes as u64).saturating_mul(2))
 }
 
-/// Charges for a list that is made.
+/// Charges for creating a list.
 pub(super) fn list(len: usize) -> Result<(), Error> {
     charge((len as u64).saturating_mul(ELEMENT).saturating_add(LIST))
 }

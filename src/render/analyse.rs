@@ -1,4 +1,4 @@
-//! The facts that the text of a template tells, without running it.
+//! Extracts facts from the text of a template, without running it.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
@@ -13,10 +13,10 @@ use super::recursion::{Misplaced, Scope};
 use super::slips_of_data::{self, Told};
 use super::unexpanded::Unexpanded;
 
-/// Stands among the members of `ctx` that are read for “any of them”.
+/// The entry among the read members of `ctx` that means "any of them".
 pub(super) const ALL_OF_CTX: &str = "*";
 
-/// The facts that are known about one template.
+/// The known facts about one template.
 #[derive(Debug, Default)]
 pub(super) struct Analysis {
     pub(super) includes: Vec<Include>,
@@ -26,19 +26,19 @@ pub(super) struct Analysis {
     pub(super) reads: BTreeSet<String>,
     /// Names that are assigned anywhere.
     pub(super) assigned: HashSet<String>,
-    /// Variables read, and where.
+    /// The variables that are read, with their places.
     pub(super) variables: Vec<(String, Range<usize>)>,
     /// Members of namespaces that are assigned.
     pub(super) namespace_members: HashSet<String>,
-    /// The values that loops by key and value go over.
+    /// The values that loops by key and value iterate over.
     pub(super) pair_loops: Vec<Range<usize>>,
-    /// The statements where the engine cannot run them.
+    /// Statements at places where the engine cannot run them.
     pub(super) misplaced: Vec<Misplaced>,
     /// The outermost loops, bodies included.
     pub(super) loops: Vec<Range<usize>>,
     /// Names set inside loops, with the loop's range.
     pub(super) set_in_loops: Vec<(String, Range<usize>)>,
-    /// Texts with a folder's variable that expressions print.
+    /// Texts with folder variables that expressions print.
     pub(super) unexpanded: Unexpanded,
     /// Mistakes about the data.
     pub(super) told: Told,
@@ -54,7 +54,7 @@ pub(super) struct Include {
     pub(super) range: Range<usize>,
 }
 
-/// Something called by name.
+/// A name that is called.
 #[derive(Debug)]
 pub(super) struct Called {
     pub(super) what: Callable,
@@ -151,7 +151,7 @@ impl Walker {
         }
     }
 
-    /// A statement that gives names to values.
+    /// Handles a statement that assigns names.
     fn assignment(&mut self, statement: &Stmt<'_>) {
         match statement {
             Stmt::WithBlock(it) => {
@@ -214,7 +214,8 @@ impl Walker {
         self.scope.is_block = was_block;
     }
 
-    /// The engine takes any expression here, and compiles names alone.
+    /// Reports an import name that is not a plain name: the engine parses any expression here, but
+    /// compiles only names.
     fn import_name(&mut self, name: &Expr<'_>) {
         if !matches!(name, Expr::Var(_)) {
             self.found.misplaced.push(Misplaced {
@@ -239,7 +240,7 @@ impl Walker {
             Expr::List(_) | Expr::Tuple(_) => {
                 parts::visit(target, |item| self.assign(item, is_set));
             }
-            // `ns.x = …`: a namespace outlives the loop on purpose.
+            // In `ns.x = …`, the namespace outlives the loop on purpose.
             Expr::GetAttr(it) => drop(self.found.namespace_members.insert(it.name.to_owned())),
             _ => {}
         }
@@ -290,7 +291,7 @@ impl Walker {
 
     fn variable(&mut self, name: &str, range: Range<usize>) {
         if name == "ctx" {
-            // Handed on as a whole: whoever gets it may read anything.
+            // The whole object is passed on, so that any member may be read.
             self.found.reads.insert(ALL_OF_CTX.to_owned());
         }
         self.found.variables.push((name.to_owned(), range));
@@ -322,7 +323,7 @@ impl Walker {
         self.arguments(&call.args);
     }
 
-    /// A question for a path in the data, which may be any.
+    /// Notes a lookup by a path in the data; an unknown path may lead to any member.
     fn path_read(&mut self, args: &[CallArg<'_>]) {
         let path = match args {
             [CallArg::Pos(path)] => literal_name(path),
@@ -358,11 +359,11 @@ impl Walker {
         });
     }
 
-    /// A read of one member: of `ctx` it is noted, of anything else the object counts.
+    /// Handles a read of one member: notes a member of `ctx`, and visits any other object.
     fn member_read(&mut self, object: &Expr<'_>, name: &str) {
         match object {
             Expr::Var(var) if var.id == "ctx" => {
-                // Nobody asks for other names, and there may be very many.
+                // Other names are irrelevant, and there may be very many.
                 if crate::conversation::CTX_MEMBERS.contains(&name) {
                     self.found.reads.insert(name.to_owned());
                 }
@@ -387,7 +388,7 @@ pub(super) fn literal_name(expression: &Expr<'_>) -> Option<String> {
     }
 }
 
-/// The name or names of an include, if they are literals.
+/// Returns the name or names of an include, if they are literals.
 pub(super) fn literal_names(expression: &Expr<'_>) -> Option<Vec<String>> {
     let items = match expression {
         Expr::List(it) => &it.items,

@@ -1,9 +1,9 @@
-//! Filters, tests and functions that every template may use: this list is all there is, and each
-//! charges for what it does.
+//! The filters, tests and functions of all templates. This list is complete, and each entry is
+//! charged for its work.
 //!
-//! They mean what they mean in Jinja. What no request needs is left out, [`instead`] says what to
-//! write. Each has one implementation, which gives the value and, where it keeps content, who wrote
-//! that.
+//! They have Jinja's semantics. Entries that no request needs are left out; [`instead`] suggests
+//! alternatives. Each has a single implementation, which returns the value and, for kept content,
+//! its writer.
 
 pub(super) mod texts;
 mod tests;
@@ -15,9 +15,9 @@ use super::analyse::Callable;
 use super::eval::{Native, Tracked};
 use super::functions;
 
-/// The code of a filter or a function.
+/// The implementation of a filter or a function.
 pub(super) type Apply = for<'n, 'e> fn(&mut Native<'n, 'e>) -> Result<Tracked, Error>;
-/// The code of a test.
+/// The implementation of a test.
 type Ask = for<'n, 'e> fn(&mut Native<'n, 'e>) -> Result<bool, Error>;
 
 /// A filter.
@@ -25,7 +25,7 @@ type Ask = for<'n, 'e> fn(&mut Native<'n, 'e>) -> Result<bool, Error>;
 pub(super) struct Filter {
     pub(super) name: &'static str,
     pub(super) apply: Apply,
-    /// `true` if it hands its input on, or writes it as JSON, whatever that says.
+    /// `true` if it passes its input on, or writes it as JSON, regardless of the content.
     pub(super) passes_on: bool,
 }
 
@@ -34,11 +34,11 @@ pub(super) struct Filter {
 pub(super) struct Test {
     pub(super) name: &'static str,
     pub(super) ask: Ask,
-    /// `true` if it asks for the kind of a value alone.
+    /// `true` if it depends only on the kind of a value.
     pub(super) asks_kind: bool,
 }
 
-/// The functions, beside those of bodies and prompts.
+/// The functions of all templates, in addition to those of bodies and prompts.
 pub(super) const FUNCTIONS: [(&str, Apply); 3] = [
     ("range", lists::range),
     ("dict", lists::dict),
@@ -155,8 +155,8 @@ pub(super) const TESTS: [Test; 35] = [
 ];
 
 impl Filter {
-    /// Returns the filter of a name; one that fails if there is none, which the checks of names
-    /// tell before.
+    /// Returns the filter with a name. An unknown name, which the name checks report first, yields
+    /// a filter that fails.
     pub(super) fn named(name: &str) -> Filter {
         Filter::find(name).unwrap_or(filter("", unknown_filter))
     }
@@ -170,8 +170,8 @@ impl Filter {
 }
 
 impl Test {
-    /// Returns the test of a name; one that fails if there is none, which the checks of names tell
-    /// before.
+    /// Returns the test with a name. An unknown name, which the name checks report first, yields a
+    /// test that fails.
     pub(super) fn named(name: &str) -> Test {
         Test::find(name).unwrap_or(test("", unknown_test))
     }
@@ -203,20 +203,20 @@ pub(super) fn test_names() -> impl Iterator<Item = &'static str> {
     TESTS.iter().map(|test| test.name)
 }
 
-/// Returns the filter of a name.
+/// Returns the filter with a name.
 ///
 /// # Errors
 ///
-/// If there is none.
+/// Returns an error if there is none.
 fn filter_named(name: &str) -> Result<Filter, Error> {
     Filter::find(name).ok_or_else(|| Error::from(ErrorKind::UnknownFilter))
 }
 
-/// Returns the test of a name.
+/// Returns the test with a name.
 ///
 /// # Errors
 ///
-/// If there is none.
+/// Returns an error if there is none.
 fn test_named(name: &str) -> Result<Test, Error> {
     Test::find(name).ok_or_else(|| Error::from(ErrorKind::UnknownTest))
 }
@@ -225,7 +225,7 @@ fn invalid(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
     Error::new(ErrorKind::InvalidOperation, message)
 }
 
-/// Returns what to write instead of a name of Jinja that is not on the lists.
+/// Returns the alternative to a Jinja name that is not supported.
 pub(super) fn instead(name: &str, what: Callable) -> Option<&'static str> {
     match what {
         Callable::Filter => instead_of_filter(name),

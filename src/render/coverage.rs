@@ -1,7 +1,8 @@
-//! What ran of each template: statements, decisions and macros, at their places in files.
+//! Coverage of templates: the statements, decisions and macros that ran, with their places in
+//! files.
 //!
-//! Bodies and prompts are evaluated with a [`Ran`] that counts; nothing is taken from memory, since
-//! what is remembered does not run.
+//! Bodies and prompts are evaluated with a counting [`Ran`] watch. Nothing is taken from memory,
+//! since remembered output does not run.
 
 use std::sync::Arc;
 
@@ -11,21 +12,21 @@ use crate::source::{FileId, Sources, Span};
 
 pub(crate) use super::eval::{DecisionKind, Outcomes};
 
-/// What ran in some renders.
+/// The coverage of some renders.
 #[derive(Debug, Default)]
 pub(crate) struct Runs(Ran);
 
-/// Tells a decision of a template apart from all others.
+/// Identifies a decision of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DecisionId(Decision);
 
 impl Runs {
-    /// Returns how often a decision came to each outcome.
+    /// Returns the number of times that a decision had each outcome.
     pub(crate) fn outcomes(&self, decision: DecisionId) -> Outcomes {
         self.0.outcomes(decision.0)
     }
 
-    /// Adds those of other renders.
+    /// Adds the coverage of other renders.
     #[must_use]
     pub(crate) fn and(mut self, other: Runs) -> Runs {
         self.0.add(other.0);
@@ -33,42 +34,42 @@ impl Runs {
     }
 }
 
-/// What ran of one template.
+/// The coverage of one template.
 #[derive(Debug)]
 pub(crate) struct TemplateCoverage {
-    /// The file that it stands in.
+    /// The file that contains it.
     pub(crate) file: FileId,
-    /// Where it begins: a file, or the literal in a profile.
+    /// The place of its text: a file, or the literal in a profile.
     pub(crate) span: Span,
-    /// Each statement, and how often it ran.
+    /// Each statement, with the number of times that it ran.
     pub(crate) statements: Vec<(Span, u64)>,
     pub(crate) decisions: Vec<DecisionCoverage>,
     pub(crate) macros: Vec<MacroCoverage>,
 }
 
 impl TemplateCoverage {
-    /// Returns whether any of it ran.
+    /// Returns `true` if any part of it ran.
     pub(crate) fn has_run(&self) -> bool {
         self.statements.iter().any(|(_, count)| *count > 0)
     }
 }
 
-/// What ran of a decision.
+/// The coverage of a decision.
 #[derive(Debug)]
 pub(crate) struct DecisionCoverage {
     pub(crate) id: DecisionId,
     pub(crate) kind: DecisionKind,
     pub(crate) span: Span,
     pub(crate) outcomes: Outcomes,
-    /// The data for the first outcome, in words.
+    /// The data required for the first outcome, in words.
     pub(crate) holds_if: String,
-    /// The data for the second outcome, in words; `None` if it cannot come about.
+    /// The data required for the second outcome, in words; `None` if that is impossible.
     pub(crate) fails_if: Option<String>,
-    /// What runs on each outcome alone.
+    /// The statements that run only on each outcome.
     pub(crate) parts: [Option<Span>; 2],
 }
 
-/// What ran of a macro.
+/// The coverage of a macro.
 #[derive(Debug)]
 pub(crate) struct MacroCoverage {
     pub(crate) name: String,
@@ -77,12 +78,12 @@ pub(crate) struct MacroCoverage {
 }
 
 impl Renderer<'_> {
-    /// Evaluates a template of a body, and counts what runs.
+    /// Evaluates a body template, and counts the statements that run.
     pub(crate) fn run_body(&self, id: TemplateId, input: &BodyInput<'_>, runs: &mut Runs) {
         self.count(id, input.variables(), runs);
     }
 
-    /// The same for a system prompt.
+    /// Evaluates a system prompt, and counts the statements that run.
     pub(crate) fn run_prompt(&self, id: TemplateId, scope: &Arc<PromptScope>, runs: &mut Runs) {
         self.count(id, scope.variables(self.engine.dialect), runs);
     }
@@ -95,7 +96,7 @@ impl Renderer<'_> {
 }
 
 impl Engine {
-    /// Returns what ran of each partial, and of each template of a profile that can be used.
+    /// Returns the coverage of each partial, and of each usable template of a profile.
     pub(crate) fn coverage(&self, sources: &Sources, runs: &Runs) -> Vec<TemplateCoverage> {
         let partials = self
             .partial_names
@@ -146,7 +147,7 @@ impl Engine {
         }
     }
 
-    /// Returns what an author wrote at a place, on one line.
+    /// Returns the author's text at a place, on one line.
     fn written_at(&self, sources: &Sources, at: Place) -> String {
         let written = sources.slice(self.place_span(sources, at));
         written.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -1,4 +1,4 @@
-//! Template data as the engine's values.
+//! Converts template data to values of the engine.
 
 use std::sync::Arc;
 
@@ -32,12 +32,12 @@ impl ContextData {
         }
     }
 
-    /// Tells the data apart in questions.
+    /// Returns the identity of the data, for questions to the memory.
     pub(crate) fn id(&self) -> Identity {
         self.id
     }
 
-    /// `ctx` with a system prompt.
+    /// Returns `ctx` with a system prompt.
     pub(super) fn with_system_prompt(&self, text: Option<&str>) -> Value {
         match text {
             None => self.ctx.clone(),
@@ -52,7 +52,7 @@ impl ContextData {
     }
 }
 
-/// The values of the engine.
+/// Template data as values of the engine.
 struct EngineValues;
 
 impl DataValues for EngineValues {
@@ -79,7 +79,7 @@ impl DataValues for EngineValues {
     }
 }
 
-/// A JSON value as a template value.
+/// Returns a JSON value as a template value.
 pub(super) fn to_value(json: &Json) -> Value {
     match json {
         Json::Null => Value::from(()),

@@ -1,4 +1,4 @@
-//! The other engine's spellings, rewritten in place: every byte offset stays true.
+//! Rewrites the other engine's spellings in place, keeping every byte offset.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -16,39 +16,38 @@ use crate::repo::Dialect;
 use crate::source::Span;
 use crate::text::cut;
 
-/// A template's text after rewriting, and what was met on the way.
+/// A rewritten template, with observations from the rewriting.
 #[derive(Debug, Default)]
 pub(super) struct Rewritten {
     pub(super) text: String,
-    /// Where it nests too deeply, if it does.
+    /// The place where it nests too deeply, if any.
     pub(super) too_deep: Option<Range<usize>>,
-    /// Where there is too much of something, and of what.
+    /// The place where a limit is exceeded, if any, with the excess in words.
     pub(super) too_long: Option<(Range<usize>, String)>,
-    /// `true` if a spelling of the other dialect was seen.
+    /// `true` if it contains a spelling of the other dialect.
     shows_inja: bool,
     /// Each `loop.index`.
     loop_index: Vec<Range<usize>>,
     /// Each `loop.parent`.
     loop_parent: Vec<Range<usize>>,
-    /// The values that `{% for key, value in … %}` goes through, where that is done by key and
-    /// value.
+    /// The values that `{% for key, value in … %}` iterates over by key and value.
     pub(super) pair_loops: Vec<Range<usize>>,
-    /// How a prompt ends with a line end.
+    /// The line end at the end of a prompt.
     final_line_end: Option<Range<usize>>,
-    /// Lines of text that would be statements for an engine that reads line statements.
+    /// Lines of text that an engine with line statements would read as statements.
     line_statements: Vec<Range<usize>>,
 }
 
-/// The variables of a prompt's own text and the names that stand for them: short enough to fit with
-/// braces.
+/// The variables in a prompt's own text, with the names that replace them: short enough to fit
+/// together with braces.
 pub(super) const PROMPT_VARIABLES: [(&str, &str); 3] = [
     ("${PROJECT_DIR}", "_p"),
     ("${CONFIG_DIR}", "_c"),
     ("${HOME}", "_h"),
 ];
 
-/// Rewrites a template's source. A text that cannot be tokenised is rewritten up to there; the
-/// parser reports it.
+/// Rewrites a template's source. If the text cannot be tokenised, only the part before the error is
+/// rewritten; the parser reports the error.
 pub(super) fn rewrite(source: &str, dialect: Dialect, is_prompt: bool) -> Rewritten {
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
     let mut rewritten = Rewritten::default();
@@ -104,7 +103,7 @@ pub(super) fn rewrite(source: &str, dialect: Dialect, is_prompt: bool) -> Rewrit
 }
 
 impl Rewritten {
-    /// Looks at the last three tokens.
+    /// Examines the last three tokens.
     fn look_at(
         &mut self,
         recent: &[Option<(Token<'_>, Range<usize>)>; 3],
@@ -147,10 +146,10 @@ impl Rewritten {
     }
 }
 
-/// The number of `^` of a template that are rewritten.
+/// The maximum number of `^` operators to rewrite in a template.
 const MOST_POWERS: usize = 100;
 
-/// A text in which `^` is `**`: with a blank beside it, so that no offset moves. The others are
+/// Replaces `^` with `**`, using an adjacent blank so that no offset moves. A `^` without one is
 /// left to the parser.
 fn powers(source: &str) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(source);
@@ -168,7 +167,7 @@ fn powers(source: &str) -> Cow<'_, str> {
     text
 }
 
-/// The first `^` that is where an operator would.
+/// Returns the first `^` in the position of an operator.
 fn power(text: &str) -> Option<usize> {
     if !text.contains('^') {
         return None;
@@ -186,17 +185,17 @@ fn power(text: &str) -> Option<usize> {
     None
 }
 
-/// Follows the tokens of `{% for key, value in … %}`.
+/// Tracks the tokens of `{% for key, value in … %}`.
 #[derive(Debug, Default)]
 struct Pairs {
-    /// The number of tokens of the tag's beginning that were met.
+    /// The number of the tag's tokens that matched so far.
     met: usize,
     start: usize,
     end: usize,
 }
 
 impl Pairs {
-    /// The range of what a loop goes through, once its tag ends.
+    /// Returns the range of the value that a loop iterates over, at the end of its tag.
     fn next(&mut self, token: &Token<'_>, range: &Range<usize>) -> Option<Range<usize>> {
         let fits = match self.met {
             0 => matches!(token, Token::BlockStart),
@@ -204,7 +203,7 @@ impl Pairs {
             2 | 4 => matches!(token, Token::Ident(_)),
             3 => matches!(token, Token::Comma),
             5 => matches!(token, Token::Ident("in")),
-            // inja has neither a condition nor recursion here.
+            // In inja, neither a condition nor recursion is possible here.
             _ => !matches!(token, Token::Ident("if" | "recursive")),
         };
         if !fits {
@@ -237,11 +236,11 @@ fn after_raw_tag(before: &str) -> bool {
     tag.trim_matches(['-', '+', ' ', '\n', '\t']) == "raw"
 }
 
-/// The beginning of a line statement of inja.
+/// The start of a line statement in inja.
 const LINE_STATEMENT: &str = "##";
 
-/// Lines that begin in a part of a template's text with the sign of a line statement and one of
-/// inja's tags, from the sign on. Many a heading of Markdown is among them.
+/// Returns the lines in a part of a template's text that begin with the line-statement marker and
+/// one of inja's tags, each from the marker on. Many Markdown headings match too.
 fn line_statements(source: &str, part: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let follows_tag = part.start > 0 && !source[..part.start].ends_with('\n');
     let mut end = part.start;
@@ -260,7 +259,7 @@ const INJA_TAGS: [&str; 10] = [
     "for", "endfor", "if", "else", "endif", "set", "include", "extends", "block", "endblock",
 ];
 
-/// The name of the tag that a line statement holds.
+/// Returns the name of the tag in a line statement.
 fn tag(statement: &str) -> &str {
     let inner = statement.trim_start_matches(LINE_STATEMENT).trim_start();
     &inner[..inner
@@ -268,8 +267,8 @@ fn tag(statement: &str) -> &str {
         .unwrap_or(inner.len())]
 }
 
-/// Returns `true` if a line is a statement beyond doubt: it ends a block, sets a variable, or names
-/// a file in quotes.
+/// Returns `true` if a line is definitely a statement: it ends a block, sets a variable, or names a
+/// file in quotes.
 fn is_no_heading(statement: &str) -> bool {
     let inner = statement.trim_start_matches(LINE_STATEMENT).trim();
     let rest = inner[tag(statement).len()..].trim_start();
@@ -283,7 +282,7 @@ fn is_no_heading(statement: &str) -> bool {
     }
 }
 
-/// A template that is written with line statements: reported once, at the first of them.
+/// Reports a template with line statements once, at the first of them.
 fn with_line_statements(
     rewritten: &Rewritten,
     span: &impl Fn(Range<usize>) -> Span,
@@ -316,7 +315,7 @@ fn with_line_statements(
     Some(Diagnostic::new(&rules::LINE_STATEMENT, span(first.clone()), message).help(help))
 }
 
-/// The number of characters of a line statement that are shown as a tag.
+/// The maximum number of characters of a line statement to show as a tag.
 const LONGEST_STATEMENT: usize = 60;
 
 fn expand_variables(text: &str, at: usize, edits: &mut Vec<(Range<usize>, String)>) {
@@ -331,7 +330,7 @@ fn expand_variables(text: &str, at: usize, edits: &mut Vec<(Range<usize>, String
     }
 }
 
-/// Findings about what the two dialects understand differently.
+/// Reports spellings that the two dialects interpret differently.
 pub(super) fn findings(
     rewritten: &Rewritten,
     analysis: &Analysis,
@@ -381,7 +380,7 @@ pub(super) fn findings(
     findings
 }
 
-/// Returns what prompts get that is another text in the other dialect.
+/// Reports constructs for which prompts get different text in the other dialect.
 fn differing(
     rewritten: &Rewritten,
     analysis: &Analysis,
@@ -418,7 +417,7 @@ fn differing(
         .collect()
 }
 
-/// Functions of prompts, and how they differ.
+/// Functions of prompts, with their difference in the other dialect.
 const DIFFERING: [(&str, &str); 4] = [
     ("head_lines", "leaves out the last line end"),
     ("file_exists", "is true for folders too"),
@@ -426,7 +425,8 @@ const DIFFERING: [(&str, &str); 4] = [
     ("ext", "gives `bashrc` for `.bashrc`"),
 ];
 
-/// Variables that are set in a loop and read after it, with the place of the first such read.
+/// Returns variables that are set in a loop and read after it, with the place of the first such
+/// read.
 fn outliving(analysis: &Analysis) -> Vec<(&str, Range<usize>)> {
     if analysis.set_in_loops.is_empty() {
         return Vec::new();

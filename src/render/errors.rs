@@ -1,4 +1,4 @@
-//! The engine's errors as findings.
+//! Converts the engine's errors to findings.
 
 use std::error::Error as _;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use crate::repo::Dialect;
 use crate::source::{SourceText, Sources, Span};
 use crate::text::cut;
 
-/// A template that does not parse.
+/// Returns the finding for a template that does not parse.
 pub(super) fn syntax(
     engine: &Engine,
     sources: &Sources,
@@ -78,7 +78,7 @@ pub(super) fn syntax(
     }
 }
 
-/// The finding of a tag that cannot be where it is.
+/// Returns the finding for a misplaced tag.
 fn misplaced_tag(
     tag: &str,
     finding: Diagnostic,
@@ -113,7 +113,7 @@ fn reworded(message: String, finding: &Diagnostic) -> Diagnostic {
     }
 }
 
-/// The tags that open, divide and close.
+/// The tags that open, separate and close blocks.
 const TAGS: [&str; 26] = [
     "autoescape",
     "block",
@@ -143,7 +143,7 @@ const TAGS: [&str; 26] = [
     "with",
 ];
 
-/// The parser's names for tokens, as they are written.
+/// Replaces the parser's names for tokens with their symbols.
 fn in_symbols(detail: &str) -> String {
     let names = [("end of variable block", "`}}`"), ("end of block", "`%}`")];
     names
@@ -153,7 +153,7 @@ fn in_symbols(detail: &str) -> String {
         })
 }
 
-/// A template that failed while it was rendered.
+/// Returns the finding for a template that failed during rendering.
 pub(super) fn runtime(
     engine: &Engine,
     sources: &Sources,
@@ -172,7 +172,7 @@ pub(super) fn runtime(
         refusal.and_then(|refusal| Some((refusal, refusal.file.as_deref()?)))
     {
         let id = sources.find_or_add(&file.path, || SourceText::salvage(&file.bytes));
-        // What is not text stands for itself as one character.
+        // A byte that is not text is represented by one character.
         let text = sources.get(id).text();
         let wrong = clamp(&(file.at..file.at + 1), text);
         let finding = Diagnostic::new(refusal.rule, Span::new(id, wrong), refusal.message.clone());
@@ -192,7 +192,7 @@ pub(super) fn runtime(
         .filter_map(|step| Some((step.scope.kind()?, engine.place_span(sources, step.at))));
     let mut last = finding.primary.span;
     steps.fold(finding, |finding, (kind, place)| {
-        // The text of a `call` block is in the macro that the block calls.
+        // The text of a `call` block is inside the macro that the block calls.
         match std::mem::replace(&mut last, place) == place {
             true => finding,
             false => finding.related(place, kind.phrase()),
@@ -200,8 +200,8 @@ pub(super) fn runtime(
     })
 }
 
-/// A template that ran out of steps. Where exactly depends on the conversation; the outermost loop
-/// around does not.
+/// Returns the finding for a template that ran out of steps. The exact place depends on the
+/// conversation, so the finding is at the outermost loop around it.
 fn endless(engine: &Engine, sources: &Sources, failure: &Failure) -> Diagnostic {
     let places = failure
         .steps
@@ -239,7 +239,7 @@ fn describe(
 ) -> Diagnostic {
     let (error, span) = (&failure.error, engine.place_span(sources, failure.at));
     let detail = error.detail().unwrap_or_default();
-    // Whatever the template wanted to do with it.
+    // The missing value is the cause, whatever the template wanted to do with it.
     if let Some(missing) = failure.missing {
         return undefined(engine, sources, missing, failure, kind);
     }
@@ -299,8 +299,8 @@ fn describe(
     }
 }
 
-/// A call of something that is not a function where it is called; elsewhere a template gives the
-/// name to a value.
+/// Returns the finding for a call of an unknown function, whose name may belong to a value
+/// elsewhere in a template.
 fn unknown_function(name: &str, span: Span, kind: TemplateKind) -> Diagnostic {
     let known = super::function_names(kind);
     let near = did_you_mean(name, known.iter().copied());
@@ -320,7 +320,7 @@ fn unknown_function(name: &str, span: Span, kind: TemplateKind) -> Diagnostic {
     .help(help)
 }
 
-/// Returns what templates can read: of a conversation, and of a loop.
+/// Returns the members that templates can read, of a conversation and of a loop.
 fn members() -> impl Iterator<Item = &'static str> {
     let data = TEMPLATE_DATA
         .iter()
@@ -328,7 +328,7 @@ fn members() -> impl Iterator<Item = &'static str> {
     data.chain(["first", "index", "index0", "last", "length", "revindex"])
 }
 
-/// Returns what to write for a variable that a template of a kind does not have.
+/// Returns the help for a variable that does not exist in a kind of template.
 fn variable_help(name: &str, kind: TemplateKind) -> String {
     const AS_TEXT: &str =
         "put braces that are meant as text between `{% raw %}` and `{% endraw %}`";
@@ -345,7 +345,7 @@ fn variable_help(name: &str, kind: TemplateKind) -> String {
     did_you_mean(name, known.iter().copied()).unwrap_or_else(|| format!("{about}; {AS_TEXT}"))
 }
 
-/// How functions of ours are called.
+/// The call syntax of our functions.
 const CALLS: [(&str, &str); 17] = [
     ("agent_role", "agent_role('id')"),
     ("basename", "basename(path)"),
@@ -372,7 +372,7 @@ const CALLS: [(&str, &str); 17] = [
     ("upper", "upper(text)"),
 ];
 
-/// A call with too few or too many arguments.
+/// Returns the finding for a call with too few or too many arguments.
 fn wrong_arguments(called: &str, error: &Error, span: Span) -> Diagnostic {
     let what = match error.kind() {
         ErrorKind::MissingArgument => "too few arguments",
@@ -390,7 +390,7 @@ fn wrong_arguments(called: &str, error: &Error, span: Span) -> Diagnostic {
     }
 }
 
-/// A value that is not there.
+/// Returns the finding for an undefined value.
 fn undefined(
     engine: &Engine,
     sources: &Sources,
@@ -421,7 +421,8 @@ fn undefined(
                 .help("import a macro or a variable that the other template sets at its top level")
         }
         AbsentKind::Value => {
-            // What gave it is the place, if it is in the tag that uses it.
+            // The place is the expression that produced the value, if it is in the tag that uses
+            // it.
             let is_here = failure.at.contains(absent.at)
                 || engine.is_in_one_tag(absent.at, failure.at, sources);
             let (message, help) = absence(expression, failure.object.as_ref(), kind);
@@ -435,24 +436,24 @@ fn undefined(
     }
 }
 
-/// A read of a member that no object of a kind has, told before anything runs: as
-/// [`undefined`] tells it where it runs.
+/// Returns the finding for a read of a member that no object of a kind has, without running the
+/// template: the same one that [`undefined`] returns at run time.
 pub(super) fn never_there(sources: &Sources, at: Span, kind: &'static str) -> Option<Diagnostic> {
     let expression = sources.slice(at).trim();
-    // The engine's range of a chain begins after its last index.
+    // The engine's range of a chain begins after the chain's last index.
     let (holder, member) = member_of(expression).filter(|(holder, _)| begins_with_name(holder))?;
     let message = format!("`{holder}` has no `{member}`");
     let help = slip_help(&member, kind);
     Some(Diagnostic::new(&rules::UNDEFINED, at, message).help(help))
 }
 
-/// A name that no system prompt has, told before anything runs.
+/// Returns the finding for a name that no system prompt has, without running the template.
 pub(super) fn no_variable(sources: &Sources, at: Span) -> Diagnostic {
     let (message, help) = absence(sources.slice(at).trim(), None, TemplateKind::Prompt);
     Diagnostic::new(&rules::UNDEFINED, at, message).help(help)
 }
 
-/// Returns the message about an expression that gives nothing, and what to write instead.
+/// Returns the message and the help for an expression without a value.
 fn absence(expression: &str, object: Option<&Value>, kind: TemplateKind) -> (String, String) {
     const ASK: &str = "if it may be absent, ask first with `is defined`";
     if let Some((holder, member)) = member_of(expression) {
@@ -478,14 +479,14 @@ fn absence(expression: &str, object: Option<&Value>, kind: TemplateKind) -> (Str
     }
 }
 
-/// Returns what to write instead of a member that an object lacks.
+/// Returns the help for a member that an object lacks.
 ///
-/// The members of `ctx`, messages, blocks and tools are known: what another kind of object has,
-/// this one never has, and asking for it first would only hide the slip.
+/// The members of `ctx`, messages, blocks and tools are known: an object never has the members of
+/// another kind of object, and a guard would only hide the mistake.
 fn member_help(expression: &str, member: &str, object: Option<&Value>) -> String {
     let ask = || format!("if it may be absent, ask first: `{{% if {expression} is defined %}}`");
     let Some(kind) = object.and_then(kind_of_object) else {
-        // A member that some conversations have is not a slip.
+        // A member that only some conversations have is not a mistake.
         let is_known = members().any(|known| known == member);
         return did_you_mean(member, members())
             .filter(|_| !is_known)
@@ -497,7 +498,7 @@ fn member_help(expression: &str, member: &str, object: Option<&Value>) -> String
     slip_help(member, kind)
 }
 
-/// Returns what to write instead of a member that no object of a kind has.
+/// Returns the help for a member that no object of a kind has.
 pub(super) fn slip_help(member: &str, kind: &str) -> String {
     let known = members_of(kind);
     did_you_mean(member, known.iter().copied()).unwrap_or_else(|| {
@@ -506,7 +507,7 @@ pub(super) fn slip_help(member: &str, kind: &str) -> String {
     })
 }
 
-/// Returns what kind of template data an object is.
+/// Returns the kind of template data that an object represents.
 fn kind_of_object(object: &Value) -> Option<&'static str> {
     Some(match () {
         () if has("history", object) => "ctx",
@@ -525,7 +526,7 @@ fn has(member: &str, object: &Value) -> bool {
 }
 
 impl Engine {
-    /// Returns `true` if one place is before another in the same tag.
+    /// Returns `true` if the first place is before the second in the same tag.
     fn is_in_one_tag(&self, first: Place, second: Place, sources: &Sources) -> bool {
         if first.template != second.template || first.range().end > second.range().start {
             return false;
@@ -536,7 +537,7 @@ impl Engine {
     }
 }
 
-/// An object and the name of a member of it, if an expression asks for one.
+/// Splits an expression that reads a member into the object and the member's name.
 fn member_of(expression: &str) -> Option<(String, String)> {
     let tree = machinery::parse_expr(expression).ok()?;
     let (object, member) = match &tree {
@@ -556,8 +557,8 @@ fn member_of(expression: &str) -> Option<(String, String)> {
     (is_path(object) && is_name(&member)).then(|| (object.to_owned(), member))
 }
 
-/// Returns `true` if a text is a variable, with members and elements after it, or a literal:
-/// nothing that is open.
+/// Returns `true` if a text is a variable with members and elements, or a literal, and all its
+/// brackets are closed.
 fn is_path(text: &str) -> bool {
     text.chars()
         .all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '\'' | '"' | '-'))

@@ -1,53 +1,49 @@
-//! Evaluates templates: a walk over the engine's own syntax tree that can be watched.
+//! Evaluates templates by walking the engine's own syntax tree, under observation.
 //!
-//! Input: a [`Template`], which [`lower`] makes of a text, the data, and a [`Watch`] that is told
-//! what happens. Output: the text, or a [`Failure`] that knows its place. Values, filters and
-//! arithmetic are minijinja's; what statements do is written here once, and a differential test
-//! holds it to the engine. Where a value came from travels beside it, as its [`Origin`].
+//! Input: a [`Template`], which [`lower`] creates from a text, the data, and a [`Watch`] that is
+//! notified of events. Output: the text, or a [`Failure`] with its place. Values, filters and
+//! arithmetic are minijinja's; the effects of statements are implemented here, and a differential
+//! test compares them with the engine. The source of a value accompanies it as its [`Origin`].
 //!
 //! # How a byte of a body gets its writer
 //!
-//! 1. A body is first made without writers: a watch whose `FOLLOWS` is false costs no origins and
-//!    no runs.
-//! 2. When a finding asks for a place, `unit::record` looks up which splice of the body holds it.
+//! 1. A body is first built without writers: a watch whose `FOLLOWS` is false creates no origins
+//!    and no runs.
+//! 2. When a finding needs a place, `unit::record` finds the splice of the body that contains it.
 //! 3. A splice is the part of a body that one template wrote; all other parts are literals of
-//!    profiles or provider steps, which
-//!    name their own places.
+//!    profiles or provider steps, which have places of their own.
 //! 4. The template of the splice is evaluated again with the watch `Trace`; the record keeps the
-//!    recording, and the memory keeps
-//!    places in templates that several agents share.
-//! 5. Each variable that the template is given starts with an origin: `ctx` with the root of the
-//!    data, another with its own path.
-//! 6. A member or an element of data has the path of its object and its own name or index as
-//!    origin.
-//! 7. A captured text has the text itself with all of its writers as origin.
-//! 8. A list or an object that a template makes has the origins of its parts.
-//! 9. Nothing is known of any other value, and a text computed from it names no inputs.
+//!    recording, and the memory keeps places in templates that several agents share.
+//! 5. Each variable that is passed to the template starts with an origin: `ctx` with the root of
+//!    the data, any other with its own path.
+//! 6. The origin of a member or an element of data is the path of its object, extended by its name
+//!    or index.
+//! 7. The origin of a captured text is the text itself, with all of its writers.
+//! 8. The origin of a list or an object that a template creates consists of the origins of its
+//!    parts.
+//! 9. The origin of any other value is unknown, and a text computed from it names no inputs.
 //! 10. Text with writers is a `Told`: the text, and runs that cover all of its bytes in order. A
-//!     run says how many bytes it has, who
-//!     wrote them, how often they were escaped, by which tag and in which frame.
-//! 11. Literal text of a template, or a literal of an expression, makes a run whose writer is its
+//!     run contains its number of bytes, their writer, how often they were escaped, the tag that
+//!     wrote them, and its frame.
+//! 11. Literal text of a template, or a literal of an expression, becomes a run whose writer is its
 //!     place in the template.
-//! 12. `{{ value }}` makes a run of the value's origin: a path of the data, a file that a prompt
-//!     read, or inputs it was computed
-//!     from.
-//! 13. JSON that a tag writes is cut into leaves with their own writers, and the quotes and
+//! 12. `{{ value }}` becomes a run with the value's origin: a path of the data, a file that a
+//!     prompt read, or the inputs that it was computed from.
+//! 13. JSON that a tag writes is divided into leaves with their own writers, and the quotes and
 //!     brackets between them, which the tag wrote.
-//! 14. Escaping keeps the runs and counts itself, so that an offset in the output leads back to one
-//!     in the source.
-//! 15. Filters that keep content hand the runs on; any other result is computed, from the inputs of
+//! 14. Escaping keeps the runs and counts itself, so that an offset in the output maps back to an
+//!     offset in the source.
+//! 15. Filters that keep content pass the runs on; any other result is computed from the inputs of
 //!     its arguments.
-//! 16. The first tag that writes a run is noted in it with the frame; a later tag that writes the
-//!     capture does not replace it.
-//! 17. A frame is an include, a macro, a `call`, `set` or `filter` block, and knows its parent: the
-//!     frames of a run tell which steps led
-//!     to it.
-//! 18. A text of too many runs becomes one run that was computed from its first inputs.
-//! 19. The system prompt has a recording of its own; runs that it wrote are marked, and their tags
-//!     and frames looked up there.
-//! 20. To answer for a byte, `Recording::written` finds the run that covers it, and turns its place
-//!     into a span of a file, or its
-//!     path into a value of the conversation.
+//! 16. The first tag that writes a run is recorded in it with the frame; a later tag that writes
+//!     the capture does not replace it.
+//! 17. A frame is an include, a macro, a `call`, `set` or `filter` block, and has a parent: the
+//!     frames of a run are the steps that led to it.
+//! 18. A text with too many runs becomes one run that was computed from its first inputs.
+//! 19. The system prompt has a separate recording; runs that it wrote are marked, and their tags
+//!     and frames are looked up there.
+//! 20. To find the writer of a byte, `Recording::written` finds the run that covers it, and
+//!     converts its place to a span of a file, or its path to a value of the conversation.
 
 mod closure;
 mod tags;
@@ -103,7 +99,7 @@ use failure::Outcome;
 use tree::Block;
 use variables::Variables;
 
-/// A scope that a render can be in.
+/// A scope that a render can enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
     /// `{% include %}`.
@@ -112,7 +108,7 @@ pub(super) enum Scope {
     Import,
     /// The body of a macro.
     Macro,
-    /// The body of a `{% call %}` block, which the macro asks for.
+    /// The body of a `{% call %}` block, which the macro renders.
     Caller,
     /// `{% set %}…{% endset %}`.
     SetBlock,
@@ -120,30 +116,30 @@ pub(super) enum Scope {
     FilterBlock,
 }
 
-/// A step into a scope: from a tag, or for a macro from its call.
+/// A step into a scope, from a tag or, for a macro, from its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) scope: Scope,
     pub(super) at: Place,
 }
 
-/// Gives the templates that others include.
+/// Provides the templates that others include.
 pub(super) trait Library {
-    /// Returns the template that a name in an include leads to.
+    /// Returns the template for a name in an include.
     fn find(&self, name: &str) -> Option<&Template>;
 
-    /// Returns what a partial writes where a template includes it that has set some names, and the
-    /// steps that this takes, if that is known.
+    /// Returns the known output of a partial that is included by a template with some variables
+    /// set, with the steps that it takes; `None` if it is not known.
     ///
     /// # Errors
     ///
-    /// If the work that it takes is too much.
+    /// Returns an error if its cost exceeds the limit.
     fn known(&self, _name: &str, _template: &dyn Names) -> Result<Option<Known>, Error> {
         Ok(None)
     }
 }
 
-/// The text of a partial, known beforehand.
+/// The text of a partial that is known in advance.
 pub(super) struct Known {
     pub(super) text: Arc<str>,
     pub(super) steps: u64,
@@ -154,17 +150,17 @@ pub(super) struct Input<'e> {
     pub(super) library: &'e dyn Library,
     /// The functions that templates may call, by name.
     pub(super) globals: &'e BTreeMap<&'static str, Value>,
-    /// The variables that it is given.
+    /// The variables passed to the template.
     pub(super) data: Vec<(Arc<str>, Value)>,
-    /// The system prompt with its writers, if these are followed.
+    /// The system prompt with its writers, if these are tracked.
     pub(super) prompt: Option<Arc<Told>>,
-    /// The most bytes that it may write.
+    /// The maximum length of the output, in bytes.
     pub(super) most: usize,
 }
 
 /// The result of a render.
 pub(super) struct Output<W> {
-    /// The output, up to a failure if there was one.
+    /// The output, up to the failure if there was one.
     pub(super) text: Told,
     pub(super) outcome: Result<(), Failure>,
     pub(super) watch: W,
@@ -222,7 +218,7 @@ pub(super) fn run<'e, W: Watch>(
     }
 }
 
-/// `ctx` is the data, others are members beside it.
+/// Returns the origin of a variable: `ctx` is the data, any other a member of it.
 fn origin_of(name: &str) -> Origin {
     let root = crate::json::Pointer::root();
     match name {
@@ -231,56 +227,56 @@ fn origin_of(name: &str) -> Origin {
     }
 }
 
-/// Where text goes.
+/// The destination of text.
 #[derive(Debug)]
 enum Sink {
     Text(Told),
-    /// Nothing: another template writes instead.
+    /// Text is discarded, because another template writes instead.
     Nothing,
 }
 
-/// A block and those that it overrides.
+/// A block with the blocks that it overrides.
 struct Blocks<'e> {
     /// The innermost first.
     all: Vec<&'e Block>,
-    /// Which of them runs.
+    /// The index of the running one.
     depth: usize,
 }
 
-/// A render.
+/// The state of a render.
 struct Eval<'e, W> {
     library: &'e dyn Library,
-    /// The state that the engine's own filters ask for.
+    /// The state for the engine's own filters.
     state: State<'e, 'e>,
     variables: Variables<'e>,
     prompt: Option<Arc<Told>>,
     macros: Vec<Declared<'e>>,
     blocks: BTreeMap<&'e str, Blocks<'e>>,
-    /// The templates that were extended, by their numbers.
+    /// The templates that were extended, by number.
     extended: BTreeSet<u32>,
-    /// The block that runs.
+    /// The running block.
     block: Option<&'e str>,
-    /// The template that the running one extends.
+    /// The template that the running template extends.
     parent: Option<&'e Template>,
-    /// The template that runs.
+    /// The running template.
     template: &'e Template,
     /// `true` if captured text counts as escaped.
     escapes: bool,
-    /// The output, and the captures that are open.
+    /// The output, with the open captures.
     out: Vec<Sink>,
     most: usize,
     is_full: bool,
-    /// The number of loops that began.
+    /// The number of loops started so far.
     loops: usize,
-    /// The objects that lacked a member, by the expression that asked for it.
+    /// The objects that lacked a member, by the expression that read it.
     lacking: HashMap<Place, Value>,
-    /// The loops that run, also around the macro that does.
+    /// The running loops, including those around the running macro.
     running: Vec<variables::Running<'e>>,
     watch: W,
 }
 
 impl<'e, W: Watch> Eval<'e, W> {
-    /// Adds the object that lacks what a render failed for.
+    /// Adds the object that caused a failure by lacking a member.
     fn with_object(&mut self, mut failure: Failure) -> Failure {
         failure.object = failure
             .missing
@@ -330,7 +326,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         matches!(self.out.last(), Some(Sink::Nothing))
     }
 
-    /// Returns what was captured.
+    /// Ends a capture, and returns its text.
     fn end_capture(&mut self) -> Told {
         match self.out.pop() {
             Some(Sink::Text(text)) => text,
@@ -350,7 +346,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         }
     }
 
-    /// Does something within a scope, whose failures lead through it.
+    /// Runs a part within a scope, which becomes a step of its failures.
     fn within<R>(&mut self, step: Step, inner: impl FnOnce(&mut Self) -> Outcome<R>) -> Outcome<R> {
         self.watch.entered(step);
         let result = inner(self);
@@ -359,11 +355,11 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 }
 
-/// Renders a template that includes nothing.
+/// Renders a template without includes.
 ///
 /// # Errors
 ///
-/// What went wrong, as text.
+/// Returns the error as text.
 #[cfg(test)]
 pub(super) fn render_alone(text: &str, dialect: crate::repo::Dialect) -> Result<String, String> {
     struct Empty;

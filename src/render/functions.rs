@@ -1,4 +1,4 @@
-//! Functions of bodies, and how values are written.
+//! Functions of bodies, and the output of values.
 
 use minijinja::value::{Rest, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, Value};
@@ -10,7 +10,7 @@ use super::{account, inja, values};
 use crate::repo::Dialect;
 use crate::text::stable_id;
 
-/// The functions that bodies and partials may call, beside those that every template may.
+/// The functions of bodies and partials, in addition to those of all templates.
 pub(super) const BODY_FUNCTIONS: [&str; 7] = [
     "tojson",
     "existsIn",
@@ -21,8 +21,8 @@ pub(super) const BODY_FUNCTIONS: [&str; 7] = [
     "tool_id",
 ];
 
-/// The name that `loop.index` is rewritten to where it counts from 0: as long as the original, with
-/// padding.
+/// The name that replaces `loop.index` where it counts from 0; padding makes it as long as the
+/// original.
 pub(super) const INDEX_FROM_0: &str = "_i";
 
 /// Functions of bodies, except for `tool_id`, which depends on the wire format.
@@ -45,12 +45,12 @@ pub(super) fn globals(dialect: Dialect) -> Vec<(&'static str, Value)> {
     of_all.chain(of_inja).collect()
 }
 
-/// Writes a value that a template emits. Booleans, lists and maps are JSON, as in the other
-/// dialect: the engine's own `True` and `{'a': 1}` are of no use to a request.
+/// Writes a value that a template emits. Booleans, lists and maps become JSON, as in the other
+/// dialect: the engine's own `True` and `{'a': 1}` are useless in a request.
 ///
 /// # Errors
 ///
-/// If the value is undefined, or too large.
+/// Returns an error if the value is undefined or too large.
 pub(super) fn emitted(value: &Tracked, follows: bool) -> Result<Told, Error> {
     match value.value.kind() {
         ValueKind::Bool | ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => {
@@ -70,17 +70,17 @@ pub(super) fn emitted(value: &Tracked, follows: bool) -> Result<Told, Error> {
     }
 }
 
-/// Charges for a text that is written.
+/// Charges for writing a text.
 ///
 /// # Errors
 ///
-/// If it is too large, or too much work.
+/// Returns an error if it is too large, or the cost exceeds the limit.
 pub(super) fn charge_text(text: &str) -> Result<(), Error> {
     account::make(within_limit(text)?.len())
 }
 
-/// Refuses a text that is larger than all output may be: what is captured is not written yet, and
-/// could grow on.
+/// Rejects a text above the limit of all output: a captured text is not written yet, and could keep
+/// growing.
 fn within_limit(text: &str) -> Result<&str, Error> {
     match text.len() > super::MAX_OUTPUT {
         true => Err(Error::new(ErrorKind::WriteFailure, TOO_LARGE)),
@@ -88,10 +88,10 @@ fn within_limit(text: &str) -> Result<&str, Error> {
     }
 }
 
-/// The message of errors where [`MAX_OUTPUT`](super::MAX_OUTPUT) is passed.
+/// The message of errors when [`MAX_OUTPUT`](super::MAX_OUTPUT) is exceeded.
 pub(super) const TOO_LARGE: &str = "the output is too large";
 
-/// Compact JSON, nothing escaped beyond what JSON needs. Indentation arguments are refused rather
+/// Writes compact JSON, escaping only what JSON requires. Indentation arguments are rejected rather
 /// than ignored.
 pub(super) fn tojson(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (_, rest): (&Value, Rest<Value>) = from_args(&native.arguments.values)?;
@@ -108,12 +108,12 @@ pub(super) fn tojson(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
 ///
 /// # Errors
 ///
-/// For undefined values, integers beyond 64 bits and what has no JSON form.
+/// Returns an error for undefined values, integers beyond 64 bits, and values without a JSON form.
 pub(super) fn to_json(value: &Value) -> Result<String, Error> {
     json(&Tracked::plain(value.clone()), false).map(|told| told.text)
 }
 
-/// Returns a value as compact JSON, with its writers if they are followed.
+/// Returns a value as compact JSON, with its writers if they are tracked.
 fn json(value: &Tracked, follows: bool) -> Result<Told, Error> {
     let mut out = JsonWriter {
         out: Told::new(follows),
@@ -190,7 +190,7 @@ impl JsonWriter {
         self.out.push(&told);
     }
 
-    /// Writes what is between and around values.
+    /// Writes the punctuation between and around values.
     fn sign(&mut self, text: &str) {
         match self.follows {
             true => self.out.push_one(text, Writer::Tag),
@@ -240,7 +240,7 @@ impl JsonWriter {
         Ok(())
     }
 
-    /// A list or an object without anything in it is a leaf.
+    /// Writes an empty list or object, which counts as a leaf.
     fn empty(&mut self, text: &str, origin: &Origin) {
         match origin {
             Origin::Data(_) => self.leaf(text, origin),
@@ -271,16 +271,16 @@ fn number(value: &Value) -> Result<String, Error> {
         .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
 }
 
-/// The error for an undefined value. Where the value came from says its origin.
+/// Returns the error for an undefined value, whose origin is recorded with the value.
 pub(super) fn undefined() -> Error {
     Error::from(ErrorKind::UndefinedError)
 }
 
-/// Returns a text that a function is given.
+/// Returns a text argument of a function.
 ///
 /// # Errors
 ///
-/// If it is not text.
+/// Returns an error if the value is not text.
 pub(super) fn text(value: &Value) -> Result<&str, Error> {
     match value.as_str() {
         Some(text) => Ok(text),
@@ -311,7 +311,7 @@ fn exists_in(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     }
 }
 
-/// The number of elements, members or characters.
+/// Returns the number of elements, members or characters.
 pub(super) fn length(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (value,): (&Value,) = from_args(&native.arguments.values)?;
     account::read(value.as_bytes().map_or(0, <[u8]>::len))?;
@@ -338,7 +338,7 @@ fn filter_skip_role(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     filter(native, "role", |found| found != role)
 }
 
-/// Keeps the elements of the first argument whose member passes.
+/// Keeps the elements of the first argument whose member passes a test.
 fn filter(
     native: &Native<'_, '_>,
     member: &str,
@@ -381,7 +381,7 @@ fn strip_signature_suffix(native: &mut Native<'_, '_>) -> Result<Tracked, Error>
 pub enum IdRule {
     /// Any string.
     Any,
-    /// Any characters, at least one and at most this many.
+    /// Any characters, from one to this many.
     AtMost(usize),
     /// One or more of `[A-Za-z0-9_-]`.
     Word,
@@ -390,7 +390,8 @@ pub enum IdRule {
 }
 
 impl IdRule {
-    /// The id itself if it fits; else a stable one that fits, the same for a call and its result.
+    /// Returns the id if it is valid, or else a valid replacement, which is the same for a call and
+    /// its result.
     pub fn apply(self, id: &str) -> String {
         if self.fits(id) {
             id.to_owned()
@@ -415,7 +416,7 @@ impl IdRule {
         }
     }
 
-    /// `tool_id` as templates call it.
+    /// Returns the `tool_id` function of templates.
     pub(super) fn function(self) -> Value {
         Function::with("tool_id", move |native| {
             let (id,): (&Value,) = from_args(&native.arguments.values)?;

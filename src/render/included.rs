@@ -1,10 +1,10 @@
-//! The outputs of partials, made once for a conversation: templates of a profile are often a line
-//! around what all others include.
+//! Reuses the output of partials within a conversation: many templates of profiles are a single
+//! line around a shared include.
 //!
-//! A partial is evaluated by itself, and watched: what it writes depends on the names that it asked
-//! for. These, with what the template set them to, are the key of its text. Where it is known, it
-//! is taken as it is, and what the partial took is charged again. The template then lacks what the
-//! partial set; one that asks for it is evaluated again without such texts.
+//! A partial is evaluated separately, under observation: its output depends on the names that it
+//! looks up. These, with the values that the template set, are the key of its text. A known text is
+//! reused, and its cost is charged again. The template then lacks the names that the partial would
+//! have set; if it looks one up, it is evaluated again without reuse.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use super::eval::{self, Asked, Known, Library, Names, Steps, Template, Watch};
 use super::{BodyInput, Engine, IdRule, MAX_OUTPUT, account, can_read_prompt, includes};
 use crate::memory::{Identity, Question};
 
-/// The memory that holds a text, in bytes.
+/// The memory overhead of a text, in bytes.
 const HOLDER: usize = 160;
-/// The longest text in a key, in bytes: each include looks at all of it.
+/// The maximum length of a text in a key, in bytes: each include reads all of it.
 const LONGEST: usize = 16 * 1024;
-/// How often a partial is evaluated to learn which names it asks for.
+/// The maximum number of evaluations of a partial to learn the names that it looks up.
 const ATTEMPTS: usize = 3;
 
 /// The rendered texts that may be kept.
@@ -29,7 +29,7 @@ pub(crate) struct Keep {
     pub(crate) with_prompt: bool,
 }
 
-/// Asks for the names that a partial was seen to ask for.
+/// The question for the names that a partial has looked up so far.
 #[derive(PartialEq, Eq, Hash)]
 struct NamesOf(Identity, u32);
 
@@ -37,7 +37,7 @@ impl Question for NamesOf {
     type Answer = Arc<[Arc<str>]>;
 }
 
-/// Asks for what a partial writes.
+/// The question for the output of a partial.
 #[derive(PartialEq, Eq, Hash)]
 struct TextOf {
     engine: Identity,
@@ -45,11 +45,11 @@ struct TextOf {
     partial: u32,
     data: Identity,
     ids: IdRule,
-    /// The system prompt, if the partial can see it.
+    /// The system prompt, if the partial can read it.
     prompt: Option<Arc<str>>,
-    /// The names that the partial may ask for.
+    /// The names that the partial may look up.
     names: Arc<[Arc<str>]>,
-    /// Those that the template set, with their values.
+    /// The names that the template set, with their values.
     set: Vec<(Arc<str>, String)>,
 }
 
@@ -68,22 +68,22 @@ struct Text {
     written: Arc<str>,
     spent: u64,
     steps: u64,
-    /// The names that it sets for what follows.
+    /// The names that it sets for the rest of the template.
     set: Vec<Arc<str>>,
 }
 
-/// Gives a template of a body the partials that it includes, and what is known of what they write.
+/// Provides a body template with the partials that it includes, and their known outputs.
 pub(super) struct BodyLibrary<'r> {
     pub(super) engine: &'r Engine,
     pub(super) input: &'r BodyInput<'r>,
     pub(super) keep: Option<Keep>,
-    /// The steps that a partial may take.
+    /// The maximum number of steps of a partial.
     pub(super) fuel: u64,
-    /// What the template lacks.
+    /// The names that the template lacks.
     pub(super) left_out: LeftOut,
 }
 
-/// The names that partials would have set, had they been evaluated where they are included.
+/// The names that partials would have set if they had been evaluated in place.
 #[derive(Default)]
 pub(super) struct LeftOut {
     names: RefCell<Vec<Arc<str>>>,
@@ -91,7 +91,7 @@ pub(super) struct LeftOut {
 }
 
 impl LeftOut {
-    /// Returns `true` if the template asked for one of them.
+    /// Returns `true` if the template looked one of them up.
     pub(super) fn was_asked_for(&self) -> bool {
         self.was_asked_for.get()
     }
@@ -102,7 +102,7 @@ impl Watch for &LeftOut {
 
     fn asked(&mut self, name: &str, is_set: &dyn Fn() -> bool) {
         let names = self.names.borrow();
-        // inja's `exists` looks up what its argument says.
+        // inja's `exists` looks up its argument.
         if (names.iter().any(|it| **it == *name) || (name == "exists" && !names.is_empty()))
             && !is_set()
         {
@@ -131,8 +131,8 @@ impl Library for BodyLibrary<'_> {
 }
 
 impl BodyLibrary<'_> {
-    /// Returns what a partial writes where a template includes it; `None` if that depends on more
-    /// than a key can hold.
+    /// Returns the output of a partial for a template that includes it; `None` if the output
+    /// depends on more than a key can contain.
     fn text(&self, name: &str, template: &dyn Names) -> Option<Arc<Text>> {
         let (keep, partial) = (self.keep?, self.find(name)?);
         let reads = self
@@ -172,7 +172,8 @@ impl BodyLibrary<'_> {
             if all.len() > names.len() {
                 memory.note(names_of(), Arc::clone(&all));
             }
-            // It did not know what the template set some of the names to that it asked for.
+            // The partial looked up names that the template had set, but whose values it was not
+            // given.
             if self.set(&all, template)?.len() > set.len() {
                 names = all;
                 continue;
@@ -184,8 +185,8 @@ impl BodyLibrary<'_> {
         None
     }
 
-    /// Returns what a template set names to; `None` if something is no text or number, or missing
-    /// because another partial is known.
+    /// Returns the values that a template set for some names; `None` if one of them is not a short
+    /// text or number, or may be missing because the output of another partial was reused.
     fn set(&self, names: &[Arc<str>], template: &dyn Names) -> Option<Vec<(Arc<str>, Value)>> {
         let left_out = self.left_out.names.borrow();
         let mut set = Vec::new();
@@ -200,8 +201,8 @@ impl BodyLibrary<'_> {
         Some(set)
     }
 
-    /// Returns what a partial writes by itself, and the names that it asks for; no text if it
-    /// fails.
+    /// Evaluates a partial separately; returns its output, or none if it fails, and the names that
+    /// it looks up.
     fn render(
         &self,
         partial: &Template,
@@ -230,7 +231,7 @@ impl BodyLibrary<'_> {
 }
 
 impl Text {
-    /// Returns `true` if it sets nothing that a template has set.
+    /// Returns `true` if it does not set any name that the template has set.
     fn is_apart(&self, template: &dyn Names) -> bool {
         self.set
             .iter()
@@ -238,7 +239,7 @@ impl Text {
     }
 }
 
-/// Returns what holds others may change, and is more than a key should be.
+/// Returns `true` if a value may be part of a key: it is immutable and short.
 fn is_plain(value: &Value) -> bool {
     !value.is_undefined()
         && value.as_object().is_none()

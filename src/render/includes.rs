@@ -1,4 +1,4 @@
-//! Include names: what they may say, what they resolve to, and cycles.
+//! Include names: their syntax, their resolution, and cycles.
 
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
@@ -17,7 +17,7 @@ use crate::diag::{Diagnostic, Suggestions, is_misspelling, one_of};
 use crate::repo::{PartialState, Repo};
 use crate::world::EntryKind;
 
-/// The name under which a partial is registered: with the `partials/` prefix.
+/// Returns the name under which a partial is registered, with the `partials/` prefix.
 pub(crate) fn full_name(name: &str) -> Cow<'_, str> {
     match name.starts_with("partials/") || name.starts_with('\u{1}') {
         true => Cow::Borrowed(name),
@@ -25,7 +25,7 @@ pub(crate) fn full_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns why a name is refused, whatever is after it.
+/// Returns the reason why a name is rejected, whatever it refers to.
 fn refusal(name: &str) -> Option<&'static str> {
     let drive = matches!(name.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
     match name {
@@ -47,12 +47,12 @@ impl eval::Library for Engine {
 }
 
 impl Engine {
-    /// Checks what needs all partials to be known: includes, cycles, names of functions.
+    /// Runs the checks that require all partials: includes, cycles, names of functions.
     pub(super) fn check_partials(&mut self, repo: &Repo, findings: &mut Vec<Diagnostic>) {
         let names: Vec<Arc<str>> = self.partial_names.iter().cloned().collect();
         for name in &names {
             self.check_includes(repo, name, findings);
-            // A partial may serve bodies or prompts: what either knows is accepted here.
+            // A partial may serve bodies or prompts, so the functions of both are accepted.
             let functions: Vec<&str> = BODY_FUNCTIONS.into_iter().chain(PROMPT_FUNCTIONS).collect();
             self.check_calls(repo, name, &functions, findings);
         }
@@ -62,8 +62,8 @@ impl Engine {
         self.spread_breakage(&names, &graph);
     }
 
-    /// Returns what each partial reads, its includes followed: each takes what those after it read.
-    /// Partials of a circle may lack some of it, and never run.
+    /// Returns the data that each partial reads, including through its includes. Partials in a
+    /// cycle may lack a part of it, but never run.
     fn reads_by_partial(
         &self,
         names: &[Arc<str>],
@@ -194,7 +194,7 @@ impl Engine {
         }
     }
 
-    /// Reports partials that include each other once, by one of their circles.
+    /// Reports each group of partials that include each other once, with one of its cycles.
     fn check_cycles(
         &mut self,
         repo: &Repo,
@@ -215,7 +215,7 @@ impl Engine {
         }
     }
 
-    /// A partial and the place of its include of another.
+    /// Returns a partial with the place where it includes another.
     fn link(&self, names: &[Arc<str>], from: usize, to: usize) -> Link {
         let include = self.analyses[&names[from]].includes.iter().find(|include| {
             include
@@ -253,8 +253,7 @@ impl Engine {
         }
     }
 
-    /// Whoever includes something broken is broken too, silently: the finding is where the mistake
-    /// is.
+    /// Marks partials that include a broken one as broken, without another finding.
     fn spread_breakage(&mut self, names: &[Arc<str>], links: &Links) {
         let mut pending: Vec<usize> = (0..names.len())
             .filter(|&at| self.broken.contains(&names[at]))
@@ -269,9 +268,9 @@ impl Engine {
     }
 }
 
-/// Which partials include which, by index.
+/// The includes between partials, by index.
 struct Links {
-    /// The partials that each one includes: in order, each once.
+    /// The partials that each one includes, in order and without duplicates.
     targets: Vec<Vec<usize>>,
     /// The partials that include each one.
     users: Vec<Vec<usize>>,
@@ -306,7 +305,7 @@ impl Links {
         links
     }
 
-    /// All partials, each after what it includes, circles aside.
+    /// Returns all partials, each after those that it includes, except in cycles.
     fn finished(&self) -> Vec<usize> {
         let mut finished = Vec::new();
         let mut seen = vec![false; self.targets.len()];
@@ -316,8 +315,8 @@ impl Links {
         finished
     }
 
-    /// The largest sets of partials that all include each other, directly or not, in the order of
-    /// their first members. Kosaraju's way, without recursion.
+    /// Returns the largest sets of partials that all include each other, directly or indirectly, in
+    /// the order of their first members. Kosaraju's algorithm, without recursion.
     fn groups(&self) -> Vec<Vec<usize>> {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         let mut seen = vec![false; self.targets.len()];
@@ -334,8 +333,8 @@ impl Links {
         groups
     }
 
-    /// The shortest circle through the first of some partials that all include each other, as
-    /// steps.
+    /// Returns the shortest cycle through the first of some partials that all include each other,
+    /// as steps.
     fn circle(&self, members: &HashSet<usize>) -> Vec<(usize, usize)> {
         let Some(&first) = members.iter().min() else {
             return Vec::new();
@@ -367,7 +366,8 @@ impl Links {
     }
 }
 
-/// Visits what a partial leads to and was not seen; each is added once all after it were.
+/// Visits everything reachable from a partial that was not seen yet; each is added after all those
+/// it leads to.
 fn walk(start: usize, edges: &[Vec<usize>], seen: &mut [bool], finished: &mut Vec<usize>) {
     if seen[start] {
         return;
@@ -395,7 +395,7 @@ enum Verdict {
     /// One of its includes has a finding of its own.
     Broken,
     Refused(Box<Diagnostic>),
-    /// It is optional, and exists nowhere.
+    /// An include is optional, and its partial exists nowhere.
     WritesNothing(Box<Diagnostic>),
 }
 
@@ -405,7 +405,7 @@ impl Verdict {
     }
 }
 
-/// The endings of template files, here and elsewhere.
+/// The endings of template files, in this and other projects.
 const ENDINGS: [&str; 8] = [
     "jinja",
     "jinja2",
@@ -417,8 +417,8 @@ const ENDINGS: [&str; 8] = [
     "txt",
 ];
 
-/// Partials of the same file name in other folders, else those with a similar name. What all names
-/// share is left out: it would make them all alike.
+/// Suggests partials with the same file name in other folders, or else with a similar name. The
+/// prefix that all names share is ignored, since it would make them all similar.
 fn near_partials<'a>(
     wanted: &str,
     known: impl Iterator<Item = &'a str>,
@@ -433,7 +433,7 @@ fn near_partials<'a>(
             name
         }
     }
-    /// Without a first folder that is almost `partials`.
+    /// Removes a first folder that resembles `partials`.
     fn below_partials(name: &str) -> &str {
         name.split_once('/')
             .filter(|(folder, _)| is_meant(folder))

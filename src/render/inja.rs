@@ -1,8 +1,7 @@
-//! Functions of the inja engine, for repositories that say `dialect = "inja"`.
+//! Functions of the inja engine, for repositories with `dialect = "inja"`.
 //!
-//! Their meaning is that of inja 3.5, `include/inja/renderer.hpp` in github.com/pantor/inja; that
-//! of the file functions is
-//! [`prompt`](super::prompt)'s.
+//! They have the semantics of inja 3.5, `include/inja/renderer.hpp` in github.com/pantor/inja; the
+//! file functions are in [`prompt`](super::prompt).
 
 use minijinja::value::{ValueKind, from_args};
 use minijinja::{Error, ErrorKind, Value};
@@ -12,7 +11,7 @@ use super::eval::{Function, Native, Origin, Tracked};
 use super::functions::{INDEX_FROM_0, undefined};
 use super::{account, values};
 
-/// The functions beside those that every template has.
+/// The functions in addition to those of all templates.
 pub(super) const FUNCTIONS: [&str; 26] = [
     "at",
     "capitalize",
@@ -42,7 +41,7 @@ pub(super) const FUNCTIONS: [&str; 26] = [
     "upper",
 ];
 
-/// Functions that are filters here.
+/// Functions that are implemented as filters here.
 const FILTERS: [&str; 13] = [
     "capitalize",
     "default",
@@ -59,7 +58,7 @@ const FILTERS: [&str; 13] = [
     "upper",
 ];
 
-/// Functions that are tests here, and their names.
+/// Functions that are implemented as tests here, with the names of the tests.
 const TESTS: [(&str, &str); 10] = [
     ("divisibleBy", "divisibleby"),
     ("even", "even"),
@@ -94,14 +93,13 @@ fn asking(name: &'static str, test: Test) -> Value {
     Function::with(name, move |native| (test.ask)(native).map(Tracked::plain))
 }
 
-/// `loop.index`, which counts from 0.
+/// Returns `loop.index`, which counts from 0.
 fn index(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (this,): (Value,) = from_args(&native.arguments.values)?;
     this.get_attr("index0").map(Tracked::plain)
 }
 
-/// Returns what to write instead of a function of inja in a repository that does not say that it
-/// uses inja.
+/// Returns the alternative to a function of inja in a repository that does not use inja.
 pub(super) fn instead(name: &str) -> Option<String> {
     let written = match name {
         "at" => "list[index]",
@@ -121,7 +119,7 @@ fn switch(written: &str) -> String {
     format!("write `{written}`; the function is inja's: `dialect = \"inja\"` in reqc.toml has it")
 }
 
-/// An element by its index, or a member by its name; an error if there is none.
+/// Returns an element by its index, or a member by its name; an error if it does not exist.
 fn at(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (container, key): (&Value, &Value) = from_args(&native.arguments.values)?;
     account::read(values::breadth(container))?;
@@ -156,8 +154,8 @@ fn at(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     })
 }
 
-/// Returns whether the template's data has a value at a path of names and indexes with dots between
-/// them.
+/// Returns `true` if the template's data has a value at a path of names and indices, separated by
+/// dots.
 fn exists(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (path,): (&str,) = from_args(&native.arguments.values)?;
     account::read(path.len())?;
@@ -177,7 +175,7 @@ fn exists(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     Ok(Tracked::plain(!value.is_undefined()))
 }
 
-/// Rounds half away from zero; without digits after the point the result is an integer.
+/// Rounds half away from zero; without decimals, the result is an integer.
 fn round(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (value, precision): (f64, Option<i32>) = from_args(&native.arguments.values)?;
     let precision = precision.unwrap_or(0);
@@ -193,12 +191,12 @@ fn round(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     })
 }
 
-/// Returns the members of an object as pairs, sorted by name as inja's data are; anything else as
-/// it is.
+/// Returns the members of an object as pairs, sorted by name as in inja's data; any other value
+/// unchanged.
 ///
 /// # Errors
 ///
-/// If there are too many of them.
+/// Returns an error if there are too many members.
 pub(super) fn pairs(value: Tracked) -> Result<Tracked, Error> {
     if value.value.kind() != ValueKind::Map {
         return Ok(value);

@@ -1,51 +1,51 @@
-//! The limits on how much a template may nest: counted on its tokens, before anything recurses over
-//! it.
+//! The limits on the nesting of a template, counted on its tokens before any code recurses over it.
 //!
-//! The engine's parser limits brackets and blocks. Chains are not limited there, and every link is
-//! a level of the tree that compiling and checking walk: `a ~ b ~ c …`, `x | f | f …`, `x.a.b …`,
-//! `{% elif %}` after `{% elif %}`.
+//! The engine's parser limits brackets and blocks, but not chains, in which every link adds a level
+//! to the tree that is compiled and checked: `a ~ b ~ c …`, `x | f | f …`, `x.a.b …`, `{% elif %}`
+//! after `{% elif %}`.
 
 use std::ops::Range;
 
 use minijinja::machinery::{self, Token};
 use minijinja::syntax::SyntaxConfig;
 
-/// Links of chains in one tag, and `{% elif %}` in one template. With this many, a stack of 2 MiB
-/// suffices.
+/// The maximum number of links of chains in one tag, and of `{% elif %}` in one template. A stack
+/// of 2 MiB suffices for this many.
 const MAX_LINKS: usize = 250;
 
-/// The longest text of a template, in bytes.
+/// The maximum length of a template, in bytes.
 pub(super) const MAX_TEXT: usize = 4 * 1024 * 1024;
-/// Tags of one template.
+/// The maximum number of tags in one template.
 const MAX_TAGS: usize = 10_000;
-/// `{% block %}` in one template: each inclusion looks at all of them.
+/// The maximum number of `{% block %}` tags in one template: each inclusion examines all of them.
 const MAX_BLOCKS: usize = 64;
-/// Names that one template gives to members of namespaces: asking whether a namespace is empty
-/// looks at all of them.
+/// The maximum number of names that one template gives to members of namespaces: testing whether a
+/// namespace is empty examines all of them.
 pub(super) const MAX_MEMBERS: usize = 256;
 
-/// The longest name, in bytes: each step that uses a name compares or copies it.
+/// The maximum length of a name, in bytes: each step that uses a name compares or copies it.
 const MAX_NAME: usize = 256;
-/// Parameters of one macro: each call, and each reading of its list of them, takes a step for all.
+/// The maximum number of parameters of one macro: each call, and each read of the parameter list,
+/// takes one step for all of them.
 const MAX_PARAMETERS: usize = 50;
 
-/// Counts while tokens go by.
+/// Counters that are updated with each token.
 #[derive(Debug, Default)]
 pub(super) struct Depth {
     links: usize,
     branches: usize,
     tags: usize,
     blocks: usize,
-    /// The number of parameters that the tag lists; `None` if it is not that of a macro.
+    /// The number of parameters in the current tag; `None` if it is not a macro's.
     parameters: Option<usize>,
-    /// Where there is too much of something, if there is.
+    /// The place where a limit is exceeded, if any, with the excess in words.
     pub(super) too_long: Option<(Range<usize>, String)>,
     before: Before,
-    /// Where it gets too deep, if it does.
+    /// The place where it nests too deeply, if any.
     pub(super) exceeded: Option<Range<usize>>,
 }
 
-/// The token before.
+/// The previous token.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Before {
     /// `{%`.
@@ -56,7 +56,7 @@ enum Before {
     Other,
 }
 
-/// The place in a template where it gets too deep, if it does.
+/// Returns the place where a template nests too deeply, if any.
 pub(super) fn too_deep(source: &str) -> Option<Range<usize>> {
     let mut depth = Depth::default();
     for token in machinery::tokenize(source, false, SyntaxConfig::default()) {
@@ -67,7 +67,7 @@ pub(super) fn too_deep(source: &str) -> Option<Range<usize>> {
 }
 
 impl Depth {
-    /// Takes the next token.
+    /// Counts the next token.
     pub(super) fn count(&mut self, token: &Token<'_>, range: Range<usize>) {
         match token {
             Token::VariableStart | Token::BlockStart => {
@@ -113,7 +113,7 @@ impl Depth {
     }
 }
 
-/// Returns `true` if a token makes the tree of its expression one level deeper.
+/// Returns `true` if a token adds a level to the tree of its expression.
 fn is_link(token: &Token<'_>, before: Before) -> bool {
     match token {
         Token::Plus
@@ -133,7 +133,7 @@ fn is_link(token: &Token<'_>, before: Before) -> bool {
         | Token::Lt
         | Token::Lte
         | Token::Ident("not" | "and" | "or" | "if" | "in" | "is") => true,
-        // An index or a call, not a list or a parenthesis.
+        // An index or a call, rather than a list or a parenthesis.
         Token::BracketOpen | Token::ParenOpen => before == Before::Operand,
         _ => false,
     }

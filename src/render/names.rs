@@ -1,5 +1,5 @@
-//! The names that templates use: of functions, filters and tests, which must be known, and of
-//! variables, some of which are taken.
+//! The names in templates: functions, filters and tests, which must exist, and variables, some of
+//! which are reserved.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::diag::{Diagnostic, did_you_mean};
 use crate::repo::{Dialect, Repo};
 use crate::source::Sources;
 
-/// The methods of the engine's own objects that no template may ask for.
+/// The methods of the engine's own objects that templates must not use.
 const REFUSED_METHODS: [&str; 2] = ["changed", "cycle"];
 
 impl Engine {
@@ -28,8 +28,7 @@ impl Engine {
         self.check_calls(repo, name, super::function_names(kind), findings);
     }
 
-    /// Checks what a template calls, where functions are these and the ones that every template may
-    /// call.
+    /// Checks the calls of a template that may use the given functions and those of all templates.
     pub(super) fn check_calls(
         &mut self,
         repo: &Repo,
@@ -52,7 +51,7 @@ impl Engine {
         }
     }
 
-    /// Returns what is wrong with a call, and what to write.
+    /// Returns the message and the help for an unknown name.
     fn unknown(&self, called: &Called, functions: &[&str]) -> Option<(String, String)> {
         let wanted = called.name.as_str();
         let (what, known): (&str, Vec<&str>) = match called.what {
@@ -79,7 +78,7 @@ impl Engine {
             Callable::Filter => ("filter", filter_names().collect()),
             Callable::Test => ("test", test_names().collect()),
             Callable::Method if REFUSED_METHODS.contains(&wanted) => ("method", Vec::new()),
-            // Members of objects may be macros: that shows when they are called.
+            // Members of objects may be macros, which only a call can show.
             Callable::Method => return None,
         };
         if known.contains(&wanted) {
@@ -93,8 +92,8 @@ impl Engine {
         Some((format!("there is no {what} `{wanted}`"), help))
     }
 
-    /// Refuses what is where the engine cannot run it, before the engine compiles it. Whether
-    /// nothing does.
+    /// Reports statements at places where the engine cannot run them, before the engine compiles
+    /// them; returns `true` if there are none.
     pub(super) fn check_places(
         &mut self,
         sources: &Sources,
@@ -113,8 +112,8 @@ impl Engine {
     }
 }
 
-/// Returns where a name exists instead: a filter called as a function, a function of the other kind
-/// of template.
+/// Returns where else a name exists: as a filter instead of a function, or in the other kind of
+/// template.
 fn elsewhere(name: &str, what: Callable) -> Option<String> {
     match what {
         Callable::Function if inja::FUNCTIONS.contains(&name) => inja::instead(name),

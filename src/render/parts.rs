@@ -1,8 +1,8 @@
-//! The parts of expressions: one walk for whoever looks at the text of a template.
+//! The parts of expressions: one walk for all analyses of a template's text.
 
 use minijinja::machinery::ast::{CallArg, Expr};
 
-/// Visits the expressions that an expression is made of, in order.
+/// Visits the direct parts of an expression, in order.
 pub(super) fn visit<'t>(expression: &Expr<'t>, mut part: impl FnMut(&Expr<'t>)) {
     match expression {
         Expr::Var(_) | Expr::Const(_) => {}

@@ -1,4 +1,4 @@
-//! System prompts: their functions, and what these may read.
+//! System prompts: their functions, and the files that these may read.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -63,10 +63,10 @@ const OWN_FUNCTIONS: [(&str, OwnFunction); 10] = [
     ("agent_role", OwnFunction::AgentRole),
 ];
 
-/// The functions of bodies that prompts may call too.
+/// The functions of bodies that prompts may call as well.
 const SHARED_FUNCTIONS: [&str; 3] = ["existsIn", "length", "tojson"];
 
-/// The functions that system prompts may call, beside those of the engine.
+/// The functions of system prompts, in addition to the engine's.
 pub(super) const PROMPT_FUNCTIONS: [&str; OWN_FUNCTIONS.len() + SHARED_FUNCTIONS.len()] = {
     let mut names = [""; OWN_FUNCTIONS.len() + SHARED_FUNCTIONS.len()];
     let mut at = 0;
@@ -80,17 +80,17 @@ pub(super) const PROMPT_FUNCTIONS: [&str; OWN_FUNCTIONS.len() + SHARED_FUNCTIONS
     names
 };
 
-/// The project and the files that a system prompt can see: those of its layer and the bundled ones.
+/// The project and the files visible to a system prompt: those of its layer and the bundled ones.
 pub struct PromptScope {
-    /// The project that the conversation is about.
+    /// The project of the conversation.
     pub project: Arc<dyn World>,
     /// The project's name.
     pub project_name: Arc<str>,
-    /// The language of the file in front of the person.
+    /// The language of the file that the user has open.
     pub language: Arc<str>,
-    /// The layers that `:/x` is looked up in, nearest first; the first is the agent repository.
+    /// The layers in which `:/x` is looked up, nearest first; the first is the agent repository.
     pub layers: Vec<Arc<dyn World>>,
-    /// The prefixes of the paths of each layer's files in reports.
+    /// For each layer, the prefix of its files' paths in reports.
     pub shown_below: Vec<&'static str>,
     /// The values of `${PROJECT_DIR}`, `${CONFIG_DIR}` and `${HOME}` in the prompt's own text.
     pub folders: Folders,
@@ -108,7 +108,7 @@ pub struct Folders {
 }
 
 impl Folders {
-    /// The folders that prompts see while compiling: the same on every machine.
+    /// Returns the folders for compilation, which are the same on every machine.
     pub fn placeholders() -> Folders {
         Folders {
             project: Arc::from("/project"),
@@ -118,15 +118,15 @@ impl Folders {
     }
 }
 
-/// A refusal that has a rule of its own; carried through the engine as an error's source.
+/// A refusal with a rule of its own, passed through the engine as the source of an error.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) rule: &'static Rule,
     pub(super) message: String,
     pub(super) help: Option<String>,
-    /// The file that is to be fixed.
+    /// The file to fix.
     pub(super) file: Option<Box<UnreadableFile>>,
-    /// The thing to fix once for all that ask for it.
+    /// The cause to fix elsewhere; findings with the same cause are merged.
     pub(super) cause: Option<String>,
 }
 
@@ -136,7 +136,7 @@ pub(super) struct UnreadableFile {
     /// Its path in reports.
     pub(super) path: String,
     pub(super) bytes: Vec<u8>,
-    /// The first byte that is wrong.
+    /// The offset of the first invalid byte.
     pub(super) at: usize,
 }
 
@@ -171,13 +171,13 @@ impl From<Refusal> for Error {
     }
 }
 
-/// The variables that prompts see.
+/// The variables of prompts.
 pub(super) const VARIABLES: [&str; 5] = ["language", "project_name", "_p", "_c", "_h"];
 
-/// Returns `true` if what a name stands for differs between conversations, or may change while a
-/// program runs.
+/// Returns `true` if the value of a name depends on the conversation, or may change while a program
+/// runs.
 pub(super) fn differs(name: &str) -> bool {
-    // inja's `exists` looks up what its argument says.
+    // inja's `exists` looks up its argument.
     name == "exists"
         || VARIABLES.contains(&name)
         || OWN_FUNCTIONS
@@ -185,18 +185,18 @@ pub(super) fn differs(name: &str) -> bool {
             .any(|(known, function)| *known == name && function.looks_at_files())
 }
 
-/// Where a path of a file function leads.
+/// The resolution of a path in a file function.
 enum ResolvedPath<'a> {
-    /// A file of one of these worlds, the first that has it.
+    /// A file in the first of these worlds that has it.
     In(Vec<&'a Arc<dyn World>>, String),
-    /// A place that may not be read.
+    /// A place that must not be read.
     Outside,
-    /// A path with a variable that is not known.
+    /// A path with an unknown variable.
     Unresolved(String),
 }
 
 impl PromptScope {
-    /// The variables and functions of a prompt.
+    /// Returns the variables and functions of a prompt.
     pub(super) fn variables(self: &Arc<Self>, dialect: Dialect) -> Vec<(Arc<str>, Value)> {
         let Folders {
             project,
@@ -336,7 +336,7 @@ impl PromptScope {
         }
         let mut refusal =
             Refusal::new(&rules::PROMPT_MISSING, format!("there is no file `{path}`"));
-        // What a layer lacks it lacks for all agents; a project is a context's.
+        // A layer lacks the file for all agents; a project belongs to a context.
         refusal.cause = path
             .starts_with(":/")
             .then(|| format!("{} {path}", worlds.len()));
@@ -386,7 +386,7 @@ impl PromptScope {
         Err(refusal)
     }
 
-    /// Returns whether a file is there, or a folder if those count.
+    /// Returns `true` if a file exists, or a folder if folders count.
     fn exists(&self, path: &str, with_folders: bool) -> Result<bool, Refusal> {
         match self.target(path) {
             ResolvedPath::In(worlds, inner) => {
@@ -408,7 +408,7 @@ impl PromptScope {
         }
     }
 
-    /// The names in a folder, and how many entries were looked at for them.
+    /// Returns the names in a folder, and the number of entries examined.
     fn read_dir(&self, path: &str) -> Result<(Vec<String>, usize), Refusal> {
         match self.target(path) {
             ResolvedPath::In(worlds, inner) => {
@@ -435,7 +435,7 @@ impl PromptScope {
     }
 }
 
-/// A suggestion of files in the same folder.
+/// Suggests files in the same folder.
 fn near_files(worlds: &[&Arc<dyn World>], path: &str) -> Option<String> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let entries = worlds
@@ -446,7 +446,7 @@ fn near_files(worlds: &[&Arc<dyn World>], path: &str) -> Option<String> {
     did_you_mean(name, names.iter().map(String::as_str))
 }
 
-/// The part of a path below a folder, written as its variable or as what that stands for.
+/// Returns the part of a path below a folder, which is given as a variable or by its value.
 fn below<'p>(path: &'p str, variable: &str, folder: &str) -> Option<&'p str> {
     let rest = path
         .strip_prefix(variable)
@@ -468,19 +468,19 @@ fn hidden(path: &str) -> Refusal {
         .help("names that begin with a dot, and private keys, are never read: rename the file if prompts may see it")
 }
 
-/// Charges for a question to a file system.
+/// Charges for a file-system query.
 fn charge_path(path: &str) -> Result<(), Error> {
     account::charge(account::FILE)?;
     account::make(path.len())
 }
 
-/// Returns the text that a function of files is given.
+/// Returns the path argument of a file function.
 fn path(native: &Native<'_, '_>) -> Result<String, Error> {
     let (path,): (&Value,) = from_args(&native.arguments.values)?;
     text(path).map(str::to_owned)
 }
 
-/// Gives a part of the text that a function is given.
+/// Returns a part of a text argument.
 fn part(native: &mut Native<'_, '_>, part: fn(&str) -> Range<usize>) -> Result<Tracked, Error> {
     let (whole,): (&Value,) = from_args(&native.arguments.values)?;
     let whole = text(whole)?;
@@ -488,7 +488,7 @@ fn part(native: &mut Native<'_, '_>, part: fn(&str) -> Range<usize>) -> Result<T
     Ok(native.part(whole, part(whole)))
 }
 
-/// Gives the first lines of a text.
+/// Returns the first lines of a text argument.
 fn head(native: &mut Native<'_, '_>, end: fn(&str, usize) -> usize) -> Result<Tracked, Error> {
     let (whole, count): (&Value, i64) = from_args(&native.arguments.values)?;
     let whole = text(whole)?;
@@ -496,13 +496,13 @@ fn head(native: &mut Native<'_, '_>, end: fn(&str, usize) -> usize) -> Result<Tr
     Ok(native.part(whole, 0..end(whole, usize::try_from(count).unwrap_or(0))))
 }
 
-/// Returns where the first lines of a text end.
+/// Returns the offset where the first lines of a text end.
 fn head_lines(text: &str, count: usize) -> usize {
     text.split_inclusive('\n').take(count).map(str::len).sum()
 }
 
-/// The same without the last one's line end, as the original client has it: what `split` gives,
-/// joined again.
+/// Returns the offset where the first lines of a text end, without the last line end. The original
+/// client has this result because it splits the text and joins the lines again.
 fn lines_at_head(text: &str, count: usize) -> usize {
     match count.checked_sub(1) {
         None => 0,
@@ -527,7 +527,7 @@ fn extension(path: &str) -> Range<usize> {
     dot.map_or(path.len(), |at| name.start + at + 1)..path.len()
 }
 
-/// The folder of a path as Qt's `QFileInfo::path` has it: `.` for a bare name.
+/// Returns the folder of a path like Qt's `QFileInfo::path`: `.` for a bare name.
 fn folder(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (path,): (&Value,) = from_args(&native.arguments.values)?;
     let path = text(path)?;
@@ -539,8 +539,8 @@ fn folder(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     }
 }
 
-/// Returns what follows the last dot of a name, as Qt's `QFileInfo::suffix` has it: also where
-/// nothing is before the dot.
+/// Returns the part of a name after its last dot like Qt's `QFileInfo::suffix`: also if the name
+/// begins with the dot.
 fn suffix(path: &str) -> Range<usize> {
     let name = basename(path);
     path[name.clone()]

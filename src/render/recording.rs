@@ -1,8 +1,8 @@
-//! Knows who wrote each byte of what a template gave: the one place from which findings,
-//! explanations and diffs know it.
+//! Records who wrote each byte of a template's output; the only source of this information for
+//! findings, explanations and diffs.
 //!
-//! A template is evaluated with a [`Trace`], which follows its texts; what that noted becomes a
-//! [`Recording`], which answers for ranges of the output.
+//! A template is evaluated with a [`Trace`], which tracks its texts; the trace becomes a
+//! [`Recording`], which returns the writers of ranges of the output.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -17,44 +17,44 @@ use crate::json::Pointer;
 use crate::memory::Identity;
 use crate::source::{Sources, Span};
 
-/// The output of a template, and who wrote each byte.
+/// The output of a template, with the writer of each byte.
 pub(crate) struct Recording {
-    /// Tells it apart from others.
+    /// Identifies the recording.
     id: Identity,
     told: Told,
-    /// Where each run starts.
+    /// The start offset of each run.
     starts: Vec<usize>,
-    /// The start of the value that each run is a part of.
+    /// The range of the value that each run belongs to.
     values: Vec<Range<usize>>,
     frames: Vec<Frame>,
     branches: BTreeSet<Place>,
-    /// The template, for what nobody wrote.
+    /// The number of the template, for bytes without a writer.
     template: u32,
-    /// That of the system prompt, to which some bytes belong.
+    /// The recording of the system prompt, which some bytes belong to.
     prompt: Option<Arc<Recording>>,
-    /// `true` if it ends before the output does.
+    /// `true` if the recording ends before the output does.
     is_cut_off: bool,
 }
 
-/// Who wrote a run of output.
+/// A run of output with its writer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
     /// The bytes of the output.
     pub output: Range<usize>,
-    /// Who wrote them.
+    /// The writer of the bytes.
     pub by: By,
-    /// The template's text that wrote them first: literal text, or the tag.
+    /// The template's text that first wrote them: literal text, or the tag.
     pub span: Span,
     /// The tag, if one wrote them.
     pub tag: Option<Span>,
-    /// How the render got there: the innermost step first.
+    /// The steps that led to the place, the innermost first.
     pub steps: Vec<Step>,
-    /// The bytes of the whole value that a tag wrote there; `None` for literal text.
+    /// The range of the whole value that a tag wrote there; `None` for literal text.
     pub value: Option<Range<usize>>,
 }
 
 impl Written {
-    /// Returns what is in the template itself: literal text, or the tag whatever it wrote.
+    /// Returns the place in the template itself: literal text, or the tag whatever it wrote.
     pub fn statement(&self) -> Span {
         self.tag
             .filter(|_| self.value.is_some())
@@ -62,7 +62,7 @@ impl Written {
     }
 }
 
-/// The source of some bytes.
+/// The source of bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum By {
     /// Literal text of a template.
@@ -71,23 +71,23 @@ pub enum By {
     Data {
         /// Its place in `ctx`.
         path: Arc<Pointer>,
-        /// The bytes of its text.
+        /// The range in its text.
         bytes: Range<usize>,
     },
     /// A file that a prompt read.
     File {
         /// The file.
         file: Arc<ReadFile>,
-        /// The bytes of its text.
+        /// The range in its text.
         bytes: Range<usize>,
     },
-    /// A tag, with what it writes around values.
+    /// A tag, for the punctuation that it writes around values.
     Tag,
-    /// Computed from these by the tag: an inferred place.
+    /// Computed by the tag from these values: an inferred place.
     Computed(Vec<From>),
 }
 
-/// The values that a computed text was made of.
+/// An input of a computed text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum From {
     /// A value of the data.
@@ -98,7 +98,7 @@ pub enum From {
     Template(Span),
 }
 
-/// A step on the way to a place in a template.
+/// A step that led to a place in a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     /// The kind of step.
@@ -123,7 +123,7 @@ pub enum StepKind {
 }
 
 impl StepKind {
-    /// The name for programs.
+    /// Returns the name for programs.
     pub fn name(self) -> &'static str {
         match self {
             StepKind::Include => "include",
@@ -134,7 +134,7 @@ impl StepKind {
         }
     }
 
-    /// The phrase before its place.
+    /// Returns the phrase that precedes its place.
     pub fn at(self) -> &'static str {
         match self {
             StepKind::Include => "included at",
@@ -145,7 +145,7 @@ impl StepKind {
         }
     }
 
-    /// As a phrase for messages.
+    /// Returns the phrase for messages.
     pub fn phrase(self) -> &'static str {
         match self {
             StepKind::Include => "included from here",
@@ -158,7 +158,8 @@ impl StepKind {
 }
 
 impl Scope {
-    /// The kind of step that leads into the scope; none for an import, which writes nothing.
+    /// Returns the kind of step that leads into the scope; `None` for an import, which writes
+    /// nothing.
     pub(super) fn kind(self) -> Option<StepKind> {
         match self {
             Scope::Include => Some(StepKind::Include),
@@ -181,8 +182,8 @@ pub(crate) struct DataRead {
 }
 
 impl Renderer<'_> {
-    /// Evaluates a template of a body, and follows who writes what. `prompt` is the recording of
-    /// the system prompt.
+    /// Evaluates a body template, and records the writers of its output. `prompt` is the recording
+    /// of the system prompt.
     pub(crate) fn record_body(
         &self,
         id: TemplateId,
@@ -196,7 +197,8 @@ impl Renderer<'_> {
         }
     }
 
-    /// Evaluates a template of a body, and notes which values of the data it reads, and where.
+    /// Evaluates a body template, and notes the values of the data that it reads, with the places
+    /// of the reads.
     pub(crate) fn reads_of_body(
         &self,
         sources: &Sources,
@@ -215,7 +217,7 @@ impl Renderer<'_> {
             .collect()
     }
 
-    /// The same for a system prompt.
+    /// Evaluates a system prompt, and records the writers of its output.
     pub(crate) fn record_prompt(&self, id: TemplateId, scope: &Arc<PromptScope>) -> Recording {
         self.recording(id, scope.variables(self.engine.dialect), None)
     }
@@ -238,7 +240,7 @@ impl Renderer<'_> {
 }
 
 impl Recording {
-    /// Tells it apart from others.
+    /// Returns the identity of the recording.
     pub(crate) fn id(&self) -> Identity {
         self.id
     }
@@ -258,9 +260,9 @@ impl Recording {
         }
     }
 
-    /// A system prompt of several parts, in order: the agent's own part with its recording, layers
-    /// of the conversation with their number; joined as the whole prompt is. What the agent did not
-    /// write, the tag writes that asks for the prompt.
+    /// Returns the recording of a system prompt with several parts, in the order of the whole
+    /// prompt: the agent's own part with its recording, and layers of the conversation with their
+    /// index. The tag that inserts the prompt counts as the writer of everything else.
     pub(crate) fn of_prompt<'p>(
         own: Option<&Recording>,
         parts: impl Iterator<Item = (Option<usize>, &'p str)>,
@@ -303,18 +305,19 @@ impl Recording {
         }
     }
 
-    /// The output.
+    /// Returns the output.
     pub(crate) fn text(&self) -> &str {
         &self.told.text
     }
 
-    /// Returns `true` if following the texts took more than it may: it ends before the output does.
+    /// Returns `true` if tracking the texts exceeded the limit, so that the recording ends before
+    /// the output does.
     pub(crate) fn is_cut_off(&self) -> bool {
         self.is_cut_off
     }
 
-    /// Returns who wrote a range of the output, in order. What wrote nothing inside it is left out,
-    /// but not at the start of an empty range.
+    /// Returns the writers of a range of the output, in order. Empty runs inside the range are left
+    /// out, but not at the start of an empty range.
     pub(crate) fn written(
         &self,
         engine: &Engine,
@@ -344,8 +347,8 @@ impl Recording {
         written
     }
 
-    /// Returns what is after the place up to which the template could be followed: it makes too
-    /// many texts of texts.
+    /// Returns the entry for output after the point at which tracking stopped, because the template
+    /// builds too many texts from texts.
     fn beyond(&self, engine: &Engine, sources: &Sources, output: Range<usize>) -> Written {
         let span = engine.place_span(sources, Place::new(self.template, &(0..0)));
         Written {
@@ -358,7 +361,7 @@ impl Recording {
         }
     }
 
-    /// The tags of the branches and loops that were gone into.
+    /// Returns the tags of the branches and loops that the evaluator entered.
     pub(crate) fn branches(&self, engine: &Engine, sources: &Sources) -> Vec<Span> {
         self.branches
             .iter()
@@ -366,7 +369,7 @@ impl Recording {
             .collect()
     }
 
-    /// The tag that wrote nothing, somewhere in a range of the output.
+    /// Returns a tag in a range of the output that wrote nothing.
     pub(crate) fn empty_tag(
         &self,
         engine: &Engine,
@@ -382,9 +385,9 @@ impl Recording {
             .and_then(|run| tag_span(engine, sources, run))
     }
 
-    /// The outermost call of a macro, or the outermost tag that writes a capture, that gives a text
-    /// and no JSON, as far as a byte of its output: where the output begins, and the tag. None of
-    /// the macro's own words before that byte is a quote or a bracket.
+    /// Returns the outermost macro call, or the outermost tag that writes a capture, whose output
+    /// is text rather than JSON up to a byte: no literal text in the macro before that byte
+    /// contains a quote or a bracket. Also returns the offset where its output begins.
     pub(crate) fn call_for_text(
         &self,
         engine: &Engine,
@@ -413,8 +416,8 @@ impl Recording {
         found
     }
 
-    /// Returns where the output of the frame around a run begins; `None` if the templates' own
-    /// words from there to a byte are JSON.
+    /// Returns the offset where the output of the frame around a run begins; `None` if the
+    /// templates' literal text from there to a byte is JSON.
     fn text_before(&self, frame: FrameId, index: usize, at: usize) -> Option<usize> {
         let is_within = |run: &Run| {
             std::iter::successors(Some(run.frame), |id| {
@@ -436,7 +439,7 @@ impl Recording {
         Some(begin)
     }
 
-    /// The recording that knows a run's tag and frame.
+    /// Returns the recording that contains a run's tag and frame.
     fn owner(&self, run: &Run) -> &Recording {
         match &self.prompt {
             Some(prompt) if run.recording == 1 => prompt,
@@ -511,7 +514,7 @@ impl Recording {
                 continue;
             };
             let span = engine.place_span(sources, at);
-            // The text of a `call` block is in the macro that the block calls.
+            // The text of a `call` block is inside the macro that the block calls.
             if steps.last().is_none_or(|step: &Step| step.span != span) {
                 steps.push(Step { kind, span });
             }

@@ -1,9 +1,9 @@
-//! Calls that work in some places only: `loop(…)` runs the loop around again, `super()` the block
-//! that this one overrides.
+//! Calls that are valid only in some places: `loop(…)` runs the enclosing loop again, and `super()`
+//! the block that the current one overrides.
 
 use std::ops::Range;
 
-/// Something that is where it cannot work.
+/// A call at a place where it cannot work.
 #[derive(Debug)]
 pub(super) struct Misplaced {
     pub(super) range: Range<usize>,
@@ -16,7 +16,7 @@ pub(super) struct Misplaced {
 pub(super) struct Scope {
     /// The number of loops.
     loops: usize,
-    /// `true` if this is a block, and no macro in it.
+    /// `true` inside a block, but not in a macro in it.
     pub(super) is_block: bool,
 }
 
@@ -36,7 +36,7 @@ impl Scope {
         self.loops -= 1;
     }
 
-    /// Looks at the call of a function; returns what is wrong with it.
+    /// Checks the call of a function; returns the mistake, if any.
     pub(super) fn called(&self, name: &str, range: &Range<usize>) -> Option<Misplaced> {
         let (message, help) = match name {
             "super" if !self.is_block => (

@@ -1,7 +1,7 @@
-//! Texts that know who wrote each of their bytes.
+//! Texts with the writer of each byte.
 //!
-//! A [`Told`] is a text and its runs: stretches of bytes with one writer. Filters that keep content
-//! hand the runs on, cut and joined as the text is; whatever else is made of a text is
+//! A [`Told`] is a text with its runs: stretches of bytes with one writer. Filters that keep
+//! content pass the runs on, cut and joined like the text; any other result is
 //! [`Writer::Computed`].
 
 use std::ops::Range;
@@ -10,10 +10,10 @@ use std::sync::Arc;
 use super::eval::Place;
 use crate::json::Pointer;
 
-/// The number of runs that a text may have: as many as a long history makes, fewer than a loop that
-/// doubles a text.
+/// The maximum number of runs in a text: enough for a long history, and too few for a loop that
+/// keeps doubling a text.
 const MAX_RUNS: usize = 1 << 18;
-/// The number of parts of a computed text that are named.
+/// The maximum number of inputs that a computed text names.
 pub(super) const MAX_INPUTS: usize = 16;
 
 /// The number of a frame.
@@ -22,38 +22,38 @@ pub(super) type FrameId = u32;
 /// A file that a prompt read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ReadFile {
-    /// Whose file it is.
+    /// The place that contains the file.
     pub place: ReadPlace,
-    /// Its path there.
+    /// Its path in that place.
     pub path: Arc<str>,
 }
 
-/// Where a prompt's file was found.
+/// The place of a prompt's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReadPlace {
-    /// In the project that the conversation is about.
+    /// The project of the conversation.
     Project,
-    /// In a layer, by its number among those that the prompt may read.
+    /// A layer, by its number among those that the prompt may read.
     Layer(usize),
 }
 
-/// Who wrote some bytes.
+/// The writer of bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Writer {
-    /// Text of a template, or a literal of an expression. As long as the bytes, unless escapes were
-    /// decoded.
+    /// Text of a template, or a literal of an expression; it has the same length as the bytes,
+    /// unless escapes were decoded.
     Template(Place),
-    /// A leaf of the data, from a byte of its text on.
+    /// A leaf of the data, starting at a byte of its text.
     Data { path: Arc<Pointer>, at: usize },
-    /// A file that a prompt read, from a byte on.
+    /// A file that a prompt read, starting at a byte.
     File { file: Arc<ReadFile>, at: usize },
     /// The tag that wrote them: quotes and JSON commas.
     Tag,
-    /// They were computed, from these.
+    /// A computation from these inputs.
     Computed { from: Arc<[Input]> },
 }
 
-/// The input of a computed text.
+/// An input of a computed text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Input {
     Data(Arc<Pointer>),
@@ -66,15 +66,15 @@ pub(super) enum Input {
 pub(super) struct Run {
     pub(super) len: usize,
     pub(super) writer: Writer,
-    /// How often the bytes were escaped as JSON since.
+    /// The number of times that the bytes were escaped as JSON since.
     pub(super) escaped: u8,
-    /// The tag that wrote them first.
+    /// The tag that first wrote them.
     pub(super) tag: Option<Place>,
-    /// Which of all emissions that was; 0 for literal text.
+    /// The number of that emission; 0 for literal text.
     pub(super) emission: u32,
-    /// Where the render was then.
+    /// The frame of the render at that time.
     pub(super) frame: FrameId,
-    /// 0, or 1 if the system prompt's own recording knows tag and frame.
+    /// 1 if the system prompt's own recording contains the tag and the frame, otherwise 0.
     pub(super) recording: u8,
 }
 
@@ -82,13 +82,13 @@ pub(super) struct Run {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Told {
     pub(super) text: String,
-    /// Empty where nobody asks for writers.
+    /// Empty if writers are not tracked.
     pub(super) runs: Vec<Run>,
     follows: bool,
 }
 
 impl Told {
-    /// A text with one writer.
+    /// Returns a text with one writer.
     pub(super) fn one(text: &str, writer: Writer) -> Told {
         let run = Run {
             len: text.len(),
@@ -106,7 +106,7 @@ impl Told {
         }
     }
 
-    /// No text yet; `follows` says whether somebody asks who writes it.
+    /// Returns an empty text; `follows` is `true` if its writers are tracked.
     pub(super) fn new(follows: bool) -> Told {
         Told {
             text: String::new(),
@@ -115,7 +115,7 @@ impl Told {
         }
     }
 
-    /// A text of which nobody asks who wrote it.
+    /// Returns a text whose writers are not tracked.
     pub(super) fn unfollowed(text: &str) -> Told {
         Told {
             text: text.to_owned(),
@@ -124,28 +124,28 @@ impl Told {
         }
     }
 
-    /// Returns `true` if its writers are known.
+    /// Returns `true` if its writers are tracked.
     pub(super) fn is_followed(&self) -> bool {
         self.follows
     }
 
-    /// Says where the render was when it was written.
+    /// Sets the frame in which it was written.
     pub(super) fn set_frame(&mut self, frame: FrameId) {
         self.runs.iter_mut().for_each(|run| run.frame = frame);
     }
 
-    /// Says which tag wrote it.
+    /// Sets the tag that wrote it.
     pub(super) fn set_tag(&mut self, tag: Place) {
         self.runs.iter_mut().for_each(|run| run.tag = Some(tag));
     }
 
-    /// Adds a text as a JSON string, of which nobody asks who wrote it.
+    /// Adds a text as a JSON string, without tracking its writers.
     pub(super) fn push_json(&mut self, text: &str) {
         let json = serde_json::to_string(text).expect("a string serialises into memory");
         self.text.push_str(&json);
     }
 
-    /// Adds a text, and what wrote nothing in it.
+    /// Adds a text; for an empty one, notes its writer.
     pub(super) fn append(&mut self, other: &Told) {
         match (other.text.is_empty(), other.runs.first()) {
             (true, Some(nothing)) => self.push_nothing(nothing.clone()),
@@ -163,7 +163,7 @@ impl Told {
     }
 
     pub(super) fn push(&mut self, other: &Told) {
-        // Nothing was written: what wrote it would only pile up.
+        // An empty text needs no runs, which would only accumulate.
         if other.text.is_empty() {
             return;
         }
@@ -177,14 +177,14 @@ impl Told {
         }
     }
 
-    /// Notes who wrote nothing.
+    /// Adds an empty run with its writer.
     fn push_nothing(&mut self, run: Run) {
         if self.runs.len() < MAX_RUNS {
             self.runs.push(Run { len: 0, ..run });
         }
     }
 
-    /// Takes a text that is made of too many parts for a computed one.
+    /// Turns a text with too many runs into a computed one.
     fn forget(&mut self) {
         let from: Arc<[Input]> = self.inputs().take(MAX_INPUTS).collect();
         let run = Run {
@@ -201,7 +201,7 @@ impl Told {
         }
     }
 
-    /// Returns where each run starts.
+    /// Returns the start offset of each run.
     pub(super) fn starts(&self) -> Vec<usize> {
         let mut end = 0;
         let starts = self.runs.iter().map(|run| {
@@ -211,7 +211,8 @@ impl Told {
         starts.collect()
     }
 
-    /// The value that each run is a part of: with its neighbours of the same emission.
+    /// Returns the range of the value that each run belongs to, together with its neighbours of the
+    /// same emission.
     pub(super) fn values(&self) -> Vec<Range<usize>> {
         let values = self
             .runs
@@ -225,7 +226,7 @@ impl Told {
         values.collect()
     }
 
-    /// A part of the text.
+    /// Returns a part of the text.
     pub(super) fn part(&self, range: Range<usize>) -> Told {
         let (mut runs, mut start) = (Vec::new(), 0);
         for run in &self.runs {
@@ -243,12 +244,12 @@ impl Told {
         }
     }
 
-    /// The text as a JSON string.
+    /// Returns the text as a JSON string.
     pub(super) fn escaped(&self) -> Told {
         let mut json = Told::one("\"", Writer::Tag);
         let mut start = 0;
         for run in &self.runs {
-            // Runs end at characters: writers are texts.
+            // Runs end at character boundaries, since each writer wrote text.
             let part = escape(&self.text[start..start + run.len]);
             start += run.len;
             json.runs.push(Run {
@@ -262,7 +263,7 @@ impl Told {
         json
     }
 
-    /// Returns what a text was computed from.
+    /// Returns the inputs that a text was computed from.
     pub(super) fn inputs(&self) -> impl Iterator<Item = Input> {
         self.runs.iter().flat_map(|run| match &run.writer {
             Writer::Data { path, .. } => vec![Input::Data(Arc::clone(path))],
@@ -278,14 +279,14 @@ fn emission(run: &Run) -> (u32, u8) {
     (run.emission, run.recording)
 }
 
-/// Takes parts out of a text, each after the one before: in one walk, however many they are.
+/// Takes successive parts out of a text in a single pass, however many there are.
 pub(super) struct Cutter<'t> {
     told: &'t Told,
-    /// The run that comes next.
+    /// The next run.
     next: usize,
-    /// Where it begins in the text.
+    /// Its offset in the text.
     start: usize,
-    /// How much of its text was passed, and how much that was before it was escaped.
+    /// The length of its text that was passed, and that length before escaping.
     passed: (usize, usize),
 }
 
@@ -299,7 +300,7 @@ impl<'t> Cutter<'t> {
         }
     }
 
-    /// Puts a part after another text.
+    /// Appends a part to another text.
     pub(super) fn cut(&mut self, range: Range<usize>, into: &mut Told) {
         let mut runs = Vec::new();
         while let Some(run) = self
@@ -338,12 +339,12 @@ impl<'t> Cutter<'t> {
 }
 
 impl Run {
-    /// Some of the bytes of a run, whose own text is `text`.
+    /// Returns a part of a run, whose text is `text`.
     fn cut(&self, text: &str, from: usize, len: usize) -> Run {
         self.part(text, len, self.source(text, from, len))
     }
 
-    /// So many bytes of a run, which are `source` of what was escaped.
+    /// Returns `len` bytes of a run, whose unescaped form is at `source`.
     fn part(&self, text: &str, len: usize, source: Range<usize>) -> Run {
         let is_exact = |whole: usize| match self.escaped {
             0 => whole == text.len(),
@@ -370,7 +371,7 @@ impl Run {
         }
     }
 
-    /// Some of the bytes of a run as they were before they were escaped.
+    /// Returns the range of a part of a run before it was escaped.
     pub(super) fn source(&self, text: &str, from: usize, len: usize) -> Range<usize> {
         let start = unescaped_len(text.get(..from).unwrap_or(text), self.escaped);
         let end = unescaped_len(text.get(..from + len).unwrap_or(text), self.escaped);
@@ -378,7 +379,7 @@ impl Run {
     }
 }
 
-/// Returns how many bytes a text had before it was escaped as JSON so many times.
+/// Returns the length of a text before it was escaped as JSON `times` times.
 pub(super) fn unescaped_len(text: &str, times: u8) -> usize {
     match times {
         0 => text.len(),
@@ -387,8 +388,8 @@ pub(super) fn unescaped_len(text: &str, times: u8) -> usize {
     }
 }
 
-/// The characters that a part of a JSON string stands for; what is cut off in an escape is left
-/// out.
+/// Returns the characters that a part of a JSON string represents; an incomplete escape at its end
+/// is left out.
 fn unescape(text: &str) -> impl Iterator<Item = char> + '_ {
     let mut chars = text.chars();
     std::iter::from_fn(move || match chars.next()? {
@@ -398,7 +399,7 @@ fn unescape(text: &str) -> impl Iterator<Item = char> + '_ {
             'r' => Some('\r'),
             'b' => Some('\u{8}'),
             'f' => Some('\u{c}'),
-            // Only control characters are written so.
+            // Only control characters are escaped like this.
             'u' => {
                 let digits: String = chars.by_ref().take(4).collect();
                 char::from_u32(u32::from_str_radix(&digits, 16).ok()?)
@@ -409,7 +410,7 @@ fn unescape(text: &str) -> impl Iterator<Item = char> + '_ {
     })
 }
 
-/// A text as it is in a JSON string.
+/// Returns a text in the form that it has in a JSON string.
 fn escape(text: &str) -> String {
     let mut json = serde_json::to_string(text).expect("a string serialises into memory");
     json.pop();
@@ -464,7 +465,7 @@ mod tests {
             [1, 3, 4, 1]
         );
         assert_eq!(json.runs[1].source("a\\n", 1, 2), 1..2);
-        // Two pairs of quotes.
+        // The text has two pairs of quotes.
         assert_eq!(unescaped_len(&json.escaped().text, 2), told.text.len() + 4);
         assert_eq!(
             json.escaped().text,

@@ -1,11 +1,11 @@
-//! Slips that the parser would tell in words of its own, at a place where nobody made them.
+//! Common mistakes that the parser would report with an obscure message, or at the wrong place.
 
 use std::ops::Range;
 
 use minijinja::machinery::{self, Token};
 use minijinja::syntax::SyntaxConfig;
 
-/// A mistake that is recognised by what is there.
+/// A mistake that is recognised from the text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Slip {
     pub(super) range: Range<usize>,
@@ -13,15 +13,14 @@ pub(super) struct Slip {
     pub(super) help: &'static str,
 }
 
-/// Returns the slip that made a template fail to parse at byte `at`, if it is one of those known
-/// here.
+/// Returns the known mistake that made a template fail to parse at byte `at`, if any.
 pub(super) fn find(text: &str, at: usize) -> Option<Slip> {
     conflict(text)
         .or_else(|| comment(text, at))
         .or_else(|| within_tag(text, at))
 }
 
-/// The marks that git writes around the sides of a conflict.
+/// The markers that git writes around the sides of a conflict.
 const CONFLICT_MARKS: [&str; 3] = ["<<<<<<< ", ">>>>>>> ", "||||||| "];
 
 fn conflict(text: &str) -> Option<Slip> {
@@ -44,7 +43,7 @@ fn conflict(text: &str) -> Option<Slip> {
     None
 }
 
-/// `{#` without `#}`.
+/// Recognises `{#` without `#}`.
 fn comment(text: &str, at: usize) -> Option<Slip> {
     let start = text[..text.floor_char_boundary(at.min(text.len()))].rfind("{#")?;
     (!text[start..].contains("#}")).then_some(Slip {
@@ -54,20 +53,20 @@ fn comment(text: &str, at: usize) -> Option<Slip> {
     })
 }
 
-/// A tag while its tokens go by.
+/// A tag that is being read.
 #[derive(Default)]
 struct Tag {
     is_block: bool,
-    /// The parentheses that are open.
+    /// The open parentheses.
     open: Vec<Range<usize>>,
-    /// The number of braces that are open.
+    /// The number of open braces.
     braces: usize,
     /// `{{` inside the tag.
     inner: Option<Range<usize>>,
 }
 
-/// Returns what is wrong with the tag that the parser stopped in. Between parentheses the tokenizer
-/// takes `}}` for two braces.
+/// Recognises a mistake in the tag where the parser stopped. Between parentheses, the tokenizer
+/// reads `}}` as two braces.
 fn within_tag(text: &str, at: usize) -> Option<Slip> {
     let mut tag = Tag::default();
     for (token, span) in
@@ -102,7 +101,7 @@ fn within_tag(text: &str, at: usize) -> Option<Slip> {
 }
 
 impl Tag {
-    /// Returns what is wrong with it; `is_at_end` if it ends here.
+    /// Returns the mistake in the tag; `is_at_end` is `true` if the text ends here.
     fn slip(mut self, is_at_end: bool) -> Option<Slip> {
         if let (true, Some(range)) = (self.is_block, self.inner) {
             return Some(Slip {
@@ -123,7 +122,7 @@ impl Tag {
 mod tests {
     use super::*;
 
-    /// The text at the slip, and its message.
+    /// Returns the text at the mistake, and its message.
     fn found(text: &str) -> Option<(String, &'static str)> {
         let error = machinery::parse(text, "", SyntaxConfig::default()).err()?;
         let at = error.range().map_or(text.len(), |range| range.start);

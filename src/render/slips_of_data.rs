@@ -1,9 +1,10 @@
-//! Mistakes about data that the text of a template tells, though no context shows it.
+//! Mistakes about data that are evident from the text of a template, even if no context reveals
+//! them.
 //!
-//! `ctx.sytem_prompt is defined` is never true: strict undefined values do not find the slip, since
-//! the guard asks before anything is read. What conversations hold is a closed set, so the
-//! template's text is enough to tell. And `"{{ block.title }}"` is JSON as long as no title has a
-//! quote in it.
+//! `ctx.sytem_prompt is defined` is never true: strict undefined values do not reveal the
+//! misspelling, since the guard tests before anything is read. The possible content of
+//! conversations is a closed set, so the template's text is enough to detect it. Similarly, `"{{
+//! block.title }}"` is JSON only as long as no title contains a quote.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -17,37 +18,38 @@ use super::parts;
 use crate::conversation::members_of;
 use crate::diag::nearest;
 
-/// A member that nothing can have.
+/// A test of a member that cannot exist.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Impossible {
     pub(super) range: Range<usize>,
-    /// The object that is asked, as `conversation::TEMPLATE_DATA` calls it.
+    /// The tested object, as named in `conversation::TEMPLATE_DATA`.
     pub(super) object: &'static str,
     pub(super) member: String,
-    /// `true` if the object is known by its usual name alone.
+    /// `true` if the object is identified only by its usual name.
     pub(super) is_guess: bool,
-    /// `true` if inja's `exists` asks: other dialects have no such function.
+    /// `true` if inja's `exists` performs the test; other dialects have no such function.
     pub(super) is_of_inja: bool,
 }
 
-/// A value of a conversation that is written between the quotes of a JSON string as it is.
+/// A value of a conversation that is written unescaped between the quotes of a JSON string.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unescaped {
     pub(super) range: Range<usize>,
-    /// The expression whose value it is.
+    /// The expression of the value.
     pub(super) value: Range<usize>,
-    /// `true` if anything may be in it: ids, names and media types have few characters.
+    /// `true` if it may contain any text; ids, names and media types have a restricted character
+    /// set.
     pub(super) is_free: bool,
     pub(super) is_guess: bool,
-    /// `true` if nothing else is between the quotes.
+    /// `true` if there is nothing else between the quotes.
     pub(super) is_alone: bool,
 }
 
-/// A read of a member that nothing can have: it fails wherever it runs.
+/// A read of a member that cannot exist, which always fails when it runs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NeverThere {
     pub(super) range: Range<usize>,
-    /// The object that is read, as `conversation::TEMPLATE_DATA` calls it.
+    /// The object that is read, as named in `conversation::TEMPLATE_DATA`.
     pub(super) object: &'static str,
     pub(super) member: String,
 }
@@ -60,10 +62,10 @@ pub(super) struct Told {
     pub(super) unescaped: Vec<Unescaped>,
 }
 
-/// Members whose values are a few words of the format's own, or no texts.
+/// Members whose values are fixed words of the format, or not text.
 const NO_TEXTS: [&str; 6] = ["role", "type", "is_error", "is_url", "source", "schema"];
 
-/// Members whose values have no quotes where providers hold to their formats.
+/// Members whose values contain no quotes if providers respect their formats.
 const RESTRICTED: [&str; 6] = [
     "id",
     "tool_use_id",
@@ -73,7 +75,7 @@ const RESTRICTED: [&str; 6] = [
     "signature",
 ];
 
-/// The knowledge of a value.
+/// The known facts about a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Shape {
     object: &'static str,
@@ -115,7 +117,7 @@ impl Shape {
     }
 }
 
-/// The names that partials use for what their callers set.
+/// The names that partials conventionally use for values set by their callers.
 const USUAL_NAMES: [(&str, &str); 9] = [
     ("message", "message"),
     ("block", "block"),
@@ -128,7 +130,7 @@ const USUAL_NAMES: [(&str, &str); 9] = [
     ("tool", "tool"),
 ];
 
-/// Returns what a template tells.
+/// Finds the mistakes in a template.
 pub(super) fn find(template: &Stmt<'_>) -> Told {
     let mut walker = Walker {
         scopes: vec![HashMap::new()],
@@ -142,11 +144,11 @@ pub(super) fn find(template: &Stmt<'_>) -> Told {
     walker.told()
 }
 
-/// Where literal text is in JSON.
+/// The position of literal text within JSON.
 #[derive(Debug, Clone, Copy, Default)]
 struct Quoted {
     is_in_string: bool,
-    /// `true` if the string begins right here.
+    /// `true` if the string begins directly here.
     is_at_start: bool,
 }
 
@@ -168,20 +170,20 @@ impl Quoted {
 }
 
 struct Walker<'t> {
-    /// The shapes that names stand for; `None` if nothing is known.
+    /// The shapes of named values; `None` if unknown.
     scopes: Vec<HashMap<&'t str, Option<Shape>>>,
     found: Vec<Impossible>,
     never_there: Vec<NeverThere>,
     unescaped: Vec<Unescaped>,
     quoted: Quoted,
-    /// `true` if a macro or a capture runs: what it writes is not JSON yet.
+    /// `true` inside a macro or a capture, whose text is not JSON yet.
     is_text: bool,
 }
 
 impl<'t> Walker<'t> {
     fn told(mut self) -> Told {
         self.found.dedup();
-        // A guard that asks for the same member tells of the slip.
+        // A guard for the same member already reports the mistake.
         let guarded: HashSet<(&str, &str)> = self
             .found
             .iter()
@@ -210,14 +212,14 @@ impl<'t> Walker<'t> {
         }
     }
 
-    /// Something that makes text, which others write.
+    /// Visits a part whose text is written elsewhere.
     fn as_text(&mut self, inner: impl FnOnce(&mut Self)) {
         let around = (self.quoted, std::mem::replace(&mut self.is_text, true));
         self.within(inner);
         (self.quoted, self.is_text) = around;
     }
 
-    /// An expression that is written where literal text has opened a string.
+    /// Notes an expression that is written inside a string opened by literal text.
     fn written(&mut self, expression: &Expr<'t>, ends_here: bool) {
         if self.is_text || !self.quoted.is_in_string {
             return;
@@ -235,8 +237,8 @@ impl<'t> Walker<'t> {
         }
     }
 
-    /// The value of a conversation that an expression gives as it is: its range, whether it may
-    /// hold anything, and whether it is known by the usual name of its object alone.
+    /// Returns the range of a conversation value that an expression yields unescaped; also `true`
+    /// if it may contain any text, and `true` if its object is identified only by its usual name.
     fn raw_value(&self, expression: &Expr<'t>) -> Option<(Range<usize>, bool, bool)> {
         match expression {
             Expr::GetAttr(it) => {
@@ -349,8 +351,8 @@ impl<'t> Walker<'t> {
         });
     }
 
-    /// Notes what a name stands for. One that is set to different things stands for nothing that is
-    /// known.
+    /// Notes the shape of a name's value. A name with values of different shapes has no known
+    /// shape.
     fn assign(&mut self, target: &Expr<'t>, shape: Option<Shape>) {
         match target {
             Expr::Var(var) => {
@@ -422,7 +424,7 @@ impl<'t> Walker<'t> {
         }
     }
 
-    /// Something that a guard asks for: each member on the way to it must be one that can be there.
+    /// Checks the expression of a guard: each member in its path must be one that can exist.
     fn guarded(&mut self, expression: &Expr<'t>) {
         let (object, member, span) = match expression {
             Expr::GetAttr(it) => (&it.expr, it.name.to_owned(), it.span()),
@@ -451,7 +453,7 @@ impl<'t> Walker<'t> {
         }
     }
 
-    /// A member that is read: one that can be there, or the template fails.
+    /// Checks a read of a member, which fails if the member cannot exist.
     fn read(&mut self, object: &Expr<'t>, member: &str, range: Range<usize>) {
         let shape = self.shape(object);
         if let Some(shape) = shape.filter(|shape| !shape.is_guess && shape.lacks(member)) {
@@ -499,7 +501,8 @@ impl<'t> Walker<'t> {
         parts::visit(expression, |part| self.expression(part));
     }
 
-    /// The attribute by which a filter chooses elements: without it none is chosen, or all are.
+    /// Checks the attribute by which a filter selects elements: if it cannot exist, either none or
+    /// all are selected.
     fn attribute(&mut self, list: &Expr<'t>, arguments: &[CallArg<'t>]) {
         let Some(CallArg::Pos(path)) = arguments.first() else {
             return;
@@ -555,7 +558,7 @@ impl<'t> Walker<'t> {
                     }
                 }
             }
-            // The first argument may be missing on any way to it.
+            // In the first argument, any part of the path may be missing.
             CallType::Function("default" | "d") => {
                 return self.arguments(call.args.get(1..).unwrap_or_default());
             }

@@ -1,36 +1,36 @@
-//! Tags that open what is never closed, and tags that close what is not open.
+//! Finds tags that are never closed, and tags that close nothing.
 
 use std::ops::Range;
 
 use minijinja::machinery::{self, Span, Token};
 use minijinja::syntax::SyntaxConfig;
 
-/// Where the tags of a text do not fit each other.
+/// A mismatch between the tags of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unbalanced {
-    /// A tag without its end.
+    /// A tag without its end tag.
     Open(OpenTag),
-    /// An end tag, and the tag that would have to end before it.
+    /// An end tag, with the tag that must be closed first.
     WrongEnd { open: OpenTag },
     /// An end tag where nothing is open.
     NothingOpen,
-    /// `{{` or `{%` without its end.
+    /// `{{` or `{%` without its closing delimiter.
     Delimiter {
         range: Range<usize>,
         close: &'static str,
     },
 }
 
-/// A tag that waits for its end.
+/// A tag that needs an end tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct OpenTag {
     /// `for`, `if`, …
     pub(super) name: String,
-    /// From `{%` to `%}`.
+    /// The range from `{%` to `%}`.
     pub(super) range: Range<usize>,
 }
 
-/// The tags that have an end.
+/// The tags that have an end tag.
 const WITH_END: [&str; 9] = [
     "autoescape",
     "block",
@@ -43,8 +43,7 @@ const WITH_END: [&str; 9] = [
     "with",
 ];
 
-/// The first place up to byte `end` where tags do not fit; at the end of the text, what is still
-/// open.
+/// Finds the first mismatch up to byte `end`; at the end of the text, a tag that is still open.
 pub(super) fn find(text: &str, end: usize) -> Option<Unbalanced> {
     let mut open: Vec<OpenTag> = Vec::new();
     let mut tag: Option<Tag> = None;
@@ -87,7 +86,7 @@ fn range(span: Span) -> Range<usize> {
 /// A tag that is being read.
 struct Tag {
     start: usize,
-    /// The characters that end it.
+    /// The characters that close it.
     delimiter: &'static str,
     name: Option<String>,
     /// `true` if a value is assigned: `{% set x = 1 %}` has no end tag.
@@ -113,7 +112,7 @@ impl Tag {
         }
     }
 
-    /// Enters the tag, which ends at a byte, among those that are open; what does not fit.
+    /// Adds the tag, which ends at a byte, to the open ones; returns the mismatch, if any.
     fn close(self, end: usize, open: &mut Vec<OpenTag>) -> Option<Unbalanced> {
         let name = self.name.unwrap_or_default();
         match name

@@ -1,8 +1,8 @@
-//! Variables for folders in texts of expressions: nothing expands them there.
+//! Folder variables in the texts of expressions, where they are not expanded.
 //!
-//! `${PROJECT_DIR}` is expanded in the prompt's own text and in arguments of file functions. In a
-//! string that an expression prints it stays as it is. A string that is kept in a variable is
-//! followed to where the variable is printed.
+//! `${PROJECT_DIR}` is expanded in the prompt's own text and in arguments of file functions, but
+//! not in a string that an expression prints. A string in a variable is tracked to the place where
+//! the variable is printed.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,17 +11,17 @@ use minijinja::machinery::ast::{BinOpKind, Expr, Set};
 
 use super::dialect::PROMPT_VARIABLES;
 
-/// The text met so far in one template.
+/// The texts found so far in one template.
 #[derive(Debug, Default)]
 pub(super) struct Unexpanded {
-    /// Variables that hold such a text, and where it is written.
+    /// Variables that contain such a text, with the places where it is written.
     held: HashMap<String, Vec<Range<usize>>>,
     /// The places of texts that are printed.
     pub(super) printed: Vec<Range<usize>>,
 }
 
 impl Unexpanded {
-    /// Keeps what a variable holds.
+    /// Notes the texts in a variable's value.
     pub(super) fn set(&mut self, set: &Set<'_>) {
         let Expr::Var(name) = &set.target else { return };
         let texts = self.texts(&set.expr);
@@ -32,7 +32,7 @@ impl Unexpanded {
         }
     }
 
-    /// Looks at what is printed.
+    /// Notes the texts in a printed expression.
     pub(super) fn print(&mut self, printed: &Expr<'_>) {
         for text in self.texts(printed) {
             if !self.printed.contains(&text) {
@@ -41,8 +41,8 @@ impl Unexpanded {
         }
     }
 
-    /// The texts with a variable that a value is made of. Functions may expand theirs, or print
-    /// nothing of them.
+    /// Returns the texts with a folder variable in a value. Arguments of functions are ignored: a
+    /// function may expand them or not print them.
     fn texts(&self, value: &Expr<'_>) -> Vec<Range<usize>> {
         let both =
             |left: &Expr<'_>, right: &Expr<'_>| [self.texts(left), self.texts(right)].concat();

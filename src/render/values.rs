@@ -1,4 +1,4 @@
-//! Walks over values, charged and bounded in depth: how much is there, and may it be kept.
+//! Walks over values, charged and bounded in depth, to measure them or check that they may be kept.
 
 use indexmap::IndexMap;
 use minijinja::value::{DynObject, Tuple, ValueKind};
@@ -8,17 +8,17 @@ use super::account::{self, ELEMENT, LIST, MAP, MEMBER, VISIT};
 use super::prompt::Refusal;
 use super::rules;
 
-/// How deep values may nest: as deep as JSON.
+/// The maximum nesting depth of values, the same as for JSON.
 const MAX_DEPTH: usize = crate::json::MAX_DEPTH;
 
-/// The engine's objects.
+/// The members of the engine's objects.
 pub(super) type Members = IndexMap<Value, Value>;
 
-/// The content of an object of the engine.
+/// The content of one of the engine's objects.
 enum Shape<'v> {
     Elements(&'v [Value]),
     Members(&'v Members),
-    /// Something of the engine's own, such as a loop or a function.
+    /// Another object of the engine, such as a loop or a function.
     Other,
 }
 
@@ -34,8 +34,8 @@ fn shape(object: &DynObject) -> Shape<'_> {
     }
 }
 
-/// Charges for reading a value once, all that it holds included, however often parts of it are
-/// shared. Gives the units.
+/// Charges for reading a value once with all its content, counting shared parts each time. Returns
+/// the units.
 pub(super) fn weigh(value: &Value) -> Result<u64, Error> {
     weigh_at(value, 0)
 }
@@ -74,17 +74,17 @@ fn weigh_at(value: &Value, depth: usize) -> Result<u64, Error> {
     Ok(units)
 }
 
-/// Where a value is kept.
+/// The holder of a kept value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holder {
-    /// In a variable.
+    /// A variable.
     Variable,
-    /// In a namespace, which outlives loops: it could come to hold itself.
+    /// A namespace, which outlives loops and could come to contain itself.
     Namespace,
 }
 
-/// Charges for a value that is kept, and refuses one that nests too deeply; a namespace takes
-/// nothing but data.
+/// Charges for a value to keep, and rejects one that nests too deeply; a namespace accepts only
+/// data.
 pub(super) fn keep(value: &Value, place: Holder) -> Result<(), Error> {
     keep_at(value, place, 0)
 }
@@ -115,12 +115,12 @@ fn keep_at(value: &Value, place: Holder, depth: usize) -> Result<(), Error> {
             let mut pairs = object.try_iter_pairs().into_iter().flatten();
             pairs.try_for_each(|(_, member)| keep_at(&member, place, depth + 1))
         }
-        // Namespaces hold data of bounded depth; the rest holds nothing.
+        // Namespaces contain data of bounded depth; other objects contain nothing.
         Shape::Other => account::charge(VISIT),
     }
 }
 
-/// Returns what `import` gives: it holds the variables of a partial.
+/// Returns `true` for the result of `import`, which contains the variables of a partial.
 fn is_module(object: &DynObject) -> bool {
     object.downcast_ref::<super::eval::Module>().is_some()
 }
@@ -137,7 +137,8 @@ fn check_depth(depth: usize) -> Result<(), Error> {
     }
 }
 
-/// The elements of a list, the keys of an object, the characters of a text; charged.
+/// Returns the elements of a list, the keys of an object, or the characters of a text, and charges
+/// for them.
 pub(super) fn elements(value: &Value) -> Result<Vec<Value>, Error> {
     if value.is_undefined() {
         return Err(super::functions::undefined());
@@ -164,7 +165,7 @@ pub(super) fn elements(value: &Value) -> Result<Vec<Value>, Error> {
     }
 }
 
-/// Returns how many elements a list has that is made of the engine's own pieces; bytes of a text.
+/// Returns the number of elements in an engine-made list, or the number of bytes in a text.
 pub(super) fn breadth(value: &Value) -> usize {
     match value.as_object().map(shape) {
         Some(Shape::Elements(elements)) => elements.len(),
@@ -174,7 +175,7 @@ pub(super) fn breadth(value: &Value) -> usize {
     }
 }
 
-/// Returns the place of a member in the order of an object.
+/// Returns the position of a member in the order of an object.
 pub(super) fn position(value: &Value, name: &str) -> Option<usize> {
     match value.as_object().map(shape) {
         Some(Shape::Members(members)) => members.get_index_of(&Value::from(name)),

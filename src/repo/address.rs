@@ -1,21 +1,21 @@
-//! Addresses: whether a request can be sent to a URL and an endpoint, and whether a secret is in
-//! one.
+//! Checks addresses: that requests can be sent to a URL and an endpoint, and that neither contains
+//! a secret.
 //!
-//! Input: a text as it is written. Output: what is wrong with it, in words that quote nothing in
-//! which a key may be. What passes here keeps its host: behind a base URL, no endpoint can lead to
-//! another one.
+//! Input: a text as written. Output: the mistake in it, in a message that quotes no part that may
+//! contain a key. An accepted base URL fixes the host: no endpoint appended to it can lead to
+//! another.
 
 use crate::diag::did_you_mean;
 use crate::secret::{is_key_in_path, is_secret_name, is_secret_value, places_to_hide};
 
-/// Why no request can be sent to an address.
+/// The reason why no request can be sent to an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NoAddress {
     /// The mistake in words.
     pub(crate) why: String,
-    /// The likely intention, if that is known.
+    /// The likely intention, if known.
     pub(crate) help: Option<String>,
-    /// `true` if a secret is in it, so that it must not be shown.
+    /// `true` if it contains a secret and must not be shown.
     pub(crate) holds_secret: bool,
 }
 
@@ -43,9 +43,9 @@ impl NoAddress {
     }
 }
 
-/// Refuses a URL that no endpoint can be appended to or that no request can be sent to. The pattern
-/// in `schemas/provider.schema.json` refuses the same, except for large ports and some characters
-/// in host names.
+/// Rejects a URL that no endpoint can be appended to or that no request can be sent to. The pattern
+/// in `schemas/provider.schema.json` rejects the same URLs, except for large ports and some
+/// characters in host names.
 pub(crate) fn base_url(url: &str) -> Result<(), NoAddress> {
     if url.is_empty() {
         return Err(NoAddress::wrong("it is empty"));
@@ -85,7 +85,7 @@ pub(crate) fn base_url(url: &str) -> Result<(), NoAddress> {
     plain_path(&rest[place.len()..])
 }
 
-/// Returns whether requests can be sent to a URL as it is written, query included.
+/// Checks that requests can be sent to a URL as written, query included.
 pub(crate) fn server_url(url: &str) -> Result<(), NoAddress> {
     no_secret(url)?;
     if url.contains(|c: char| c.is_whitespace() || c.is_control()) {
@@ -100,7 +100,8 @@ pub(crate) fn server_url(url: &str) -> Result<(), NoAddress> {
     base_url(url.split('?').next().unwrap_or_default())
 }
 
-/// Returns whether an endpoint can be appended to a base URL, and the URL means what is written.
+/// Checks that an endpoint can be appended to a base URL, and that clients do not reinterpret the
+/// result.
 pub(crate) fn endpoint(text: &str) -> Result<(), NoAddress> {
     no_secret(text)?;
     if text.contains("://") {
@@ -116,7 +117,7 @@ pub(crate) fn endpoint(text: &str) -> Result<(), NoAddress> {
     plain_path(text.split('?').next().unwrap_or_default())
 }
 
-/// Returns what follows the scheme and its `//`.
+/// Returns the part after the scheme and its `//`.
 fn behind_scheme(url: &str) -> Result<&str, NoAddress> {
     let schemes = ["https", "http"];
     if let Some((scheme, rest)) = url.split_once("://") {
@@ -154,8 +155,8 @@ fn other_scheme(scheme: &str) -> NoAddress {
     }
 }
 
-/// Returns `true` if a text may be a name of a host, in any script, or an address. Letters and
-/// digits only: what looks like a dot, a slash or nothing at all is not one.
+/// Returns `true` if a text may be an IP address or a host name, in any script. Only letters and
+/// digits are allowed, so that lookalikes of dots and slashes and invisible characters are not.
 fn is_host(text: &str) -> bool {
     match text
         .strip_prefix('[')
@@ -168,7 +169,7 @@ fn is_host(text: &str) -> bool {
     }
 }
 
-/// Refuses a path that clients would change before they send it: they turn `\` into `/`, and
+/// Rejects a path that clients would change before sending it: they replace `\` with `/`, and
 /// resolve `.` and `..`.
 fn plain_path(path: &str) -> Result<(), NoAddress> {
     if path.contains('\\') {
@@ -191,8 +192,8 @@ fn is_dots(part: &str) -> bool {
     )
 }
 
-/// Refuses a text with a login or with a parameter that carries a key, also percent-encoded once or
-/// twice.
+/// Rejects a text that contains a login or a parameter with a key, including text that is
+/// percent-encoded once or twice.
 fn no_secret(text: &str) -> Result<(), NoAddress> {
     if holds_login(text) {
         let help = "remove what comes before `@`, and put the key in `api_key_ref`; if a real password was committed, change it";
@@ -206,14 +207,14 @@ fn no_secret(text: &str) -> Result<(), NoAddress> {
     Ok(())
 }
 
-/// Returns `true` if a text holds a key that is percent-encoded once or twice.
+/// Returns `true` if a text contains a key that is percent-encoded once or twice.
 fn holds_encoded_key(text: &str) -> bool {
     let decoded = percent_decoded(text);
     holds_key(&decoded) || holds_key(&percent_decoded(&decoded))
 }
 
-/// Returns `true` if a login is before the host, as clients read a URL: they skip tabs and line
-/// ends, take `\` for `/`, any number of slashes, and a scheme in any case.
+/// Returns `true` if the host is preceded by a login, by the lenient rules of clients: they skip
+/// tabs and line ends, treat `\` as `/`, and accept any number of slashes and any case in a scheme.
 fn holds_login(text: &str) -> bool {
     let text: String = text.chars().filter(|c| !c.is_control()).collect();
     let text = text.trim_start();
@@ -226,7 +227,7 @@ fn holds_login(text: &str) -> bool {
         .split(['/', '\\', '?', '#'])
         .next()
         .unwrap_or_default();
-    // An endpoint such as `@scope/x` or `v1/users@x` is a path.
+    // An endpoint such as `@scope/x` or `v1/users@x` is a path, without a login.
     let is_path =
         rest.len() == text.len() && !rest.starts_with(['/', '\\']) && !authority.contains(':');
     !is_path
@@ -239,8 +240,8 @@ fn is_scheme(scheme: &str) -> bool {
         .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
 }
 
-/// Returns `true` if a key is in a URL: as a parameter, wherever parameters begin, or as a part of
-/// the host or the path.
+/// Returns `true` if a URL contains a key: as a parameter, wherever parameters begin, or as a part
+/// of the host or path.
 fn holds_key(text: &str) -> bool {
     let (path, query) = text.split_once(['?', '#']).unwrap_or((text, ""));
     path.split(['/', '&', ';'])
@@ -259,7 +260,7 @@ fn is_named(part: &str) -> bool {
     pair.is_some_and(|(name, value)| !value.is_empty() && is_secret_name(name))
 }
 
-/// A text with its `%XX` of ASCII characters replaced.
+/// Returns a text with its `%XX` sequences of ASCII characters decoded.
 fn percent_decoded(text: &str) -> String {
     let mut parts = text.split('%');
     let mut decoded = parts.next().unwrap_or_default().to_owned();

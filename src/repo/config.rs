@@ -59,10 +59,10 @@ pub struct Config {
     pub is_bundled_layer: bool,
     /// The templates' dialect.
     pub dialect: Dialect,
-    /// `golden.contexts`: globs of context names that goldens are written for; `None`: those marked
-    /// `golden`.
+    /// `golden.contexts`: globs for the contexts that have golden files; `None` selects those
+    /// marked `golden`.
     pub golden_contexts: Option<Spanned<Vec<Spanned<Glob>>>>,
-    /// `[rules]`: a level per rule code.
+    /// `[rules]`: the level of each rule code.
     pub levels: Vec<(Spanned<Arc<str>>, Level)>,
     /// `[[allow]]`.
     pub allows: Vec<Allow>,
@@ -72,69 +72,69 @@ pub struct Config {
     pub budgets: Vec<Budget>,
 }
 
-/// The most `[[allow]]` entries: each is held against each finding.
+/// The maximum number of `[[allow]]` entries: each is compared with each finding.
 const MAX_ALLOWS: usize = 1_000;
-/// The most entries of `[rules]`: many more than there are rules.
+/// The maximum number of entries in `[rules]`, far above the number of rules.
 const MAX_LEVELS: usize = 1_000;
-/// The most `[[extension]]` entries.
+/// The maximum number of `[[extension]]` entries.
 const MAX_EXTENSIONS: usize = 1_000;
-/// The most `[[budget]]` entries: each is held against each body.
+/// The maximum number of `[[budget]]` entries: each is compared with each body.
 const MAX_BUDGETS: usize = 100;
-/// The most fields of one list of an `[[extension]]` entry.
+/// The maximum number of fields in one list of an `[[extension]]` entry.
 const MAX_FIELDS: usize = 1_000;
 
-/// The members that a provider instance takes beyond its wire format.
+/// The members that a provider instance accepts beyond its wire format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extension {
-    /// Where the entry is.
+    /// The place of the entry.
     pub span: Span,
     /// The instance's name.
     pub instance: Arc<str>,
-    /// Fields beside those of the format: JSON pointers, with `*` for any element or member.
+    /// Fields beyond those of the format: JSON pointers, with `*` for any element or member.
     pub fields: Vec<Arc<str>>,
-    /// Values beside those of the format: such a pointer, `=` and the value.
+    /// Values beyond those of the format: such a pointer, `=` and the value.
     pub values: Vec<Arc<str>>,
-    /// Fields that may be missing, as such pointers.
+    /// Fields that may be missing, also as pointers.
     pub optional: Vec<Arc<str>>,
-    /// Why; `None` is a finding.
+    /// The reason; `None` is a finding.
     pub reason: Option<Arc<str>>,
 }
 
 /// The template dialect of a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dialect {
-    /// Jinja, with the other engine's spellings accepted.
+    /// Jinja, which also accepts the other engine's spellings.
     #[default]
     Jinja,
-    /// The other engine's meaning where the two differ silently.
+    /// The other engine's semantics where the two differ silently.
     Inja,
 }
 
 /// The level of a rule's findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// They are dropped.
+    /// The findings are dropped.
     Off,
-    /// They get this severity.
+    /// The findings get this severity.
     On(Severity),
 }
 
-/// An `[[allow]]` entry: silences findings, with a reason.
+/// An `[[allow]]` entry, which suppresses findings and states a reason.
 #[derive(Debug, Clone)]
 pub struct Allow {
-    /// Where the entry is.
+    /// The place of the entry.
     pub span: Span,
-    /// The code it silences.
+    /// The code that it suppresses.
     pub code: Arc<str>,
-    /// Only findings that reach an agent matching this.
+    /// Limits the entry to findings that affect an agent matching this.
     pub agent: Option<Glob>,
-    /// Only findings in a file matching this.
+    /// Limits the entry to findings in a file matching this.
     pub file: Option<Glob>,
-    /// Why; `None` is a finding.
+    /// The reason; `None` is a finding.
     pub reason: Option<Arc<str>>,
-    /// The last day it holds.
+    /// The last day on which the entry applies.
     pub expires: Option<Date>,
-    /// `true` if it has findings: what it silences is then not judged.
+    /// `true` if the entry itself has findings; it is then not reported as unused.
     pub(crate) broken: bool,
 }
 
@@ -205,13 +205,13 @@ impl Config {
     }
 }
 
-/// A rule's code above `[rules]`.
+/// Rejects a rule's code outside `[rules]`.
 fn level_above_rules(key: &str) -> Option<Special> {
     key.contains('/')
         .then(|| Special::Misplaced("levels of rules go below `[rules]`".to_owned()))
 }
 
-/// Findings about `[reqc] version`: what it says, and whether this binary is of such a version.
+/// Checks that `[reqc] version` is valid and that this binary satisfies it.
 fn check_version(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) {
     const THIS: &str = env!("CARGO_PKG_VERSION");
     let mut reader = Reader::new(file, table, findings);
@@ -391,18 +391,18 @@ fn texts(list: Vec<Spanned<Arc<str>>>) -> Vec<Arc<str>> {
     list.into_iter().map(|text| text.value).collect()
 }
 
-/// The keys of which an `[[extension]]` entry needs one.
+/// The keys that an `[[extension]]` entry needs one of each.
 const EXTENSION_NEEDS: [&str; 3] = ["provider_instance", "fields", "reason"];
 
 fn is_too_long(list: &Spanned<Vec<Spanned<Arc<str>>>>) -> bool {
     list.value.len() > MAX_FIELDS
 }
 
-/// Required keys of entries that hold a list.
+/// Required keys whose value is a list.
 const LIST_KEYS: [&str; 5] = ["fields", "agents", "command", "models", "wires"];
 
 impl Reader<'_, '_> {
-    /// A finding about keys that an entry needs and lacks, and about an empty reason.
+    /// Reports the required keys that an entry lacks, and an empty reason.
     pub(super) fn missing(&mut self, what: &str, span: Span, needed: &[&str]) {
         let missing: Vec<&str> = needed
             .iter()
@@ -430,7 +430,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// A finding about a list that is longer than it may be.
+    /// Reports a list that is longer than allowed.
     pub(crate) fn too_many(&mut self, key: &str, what: &str, most: usize, span: Span) {
         let message = format!("`{key}` has more than {most} {what}");
         self.report(
@@ -438,7 +438,7 @@ impl Reader<'_, '_> {
         );
     }
 
-    /// A date, with a finding if it is not one.
+    /// Reads a date; reports a value that is not one.
     pub(super) fn date(&mut self, key: &str) -> Option<Date> {
         let text = self.date_or_string(key)?;
         let date = Date::parse(&text.value);
@@ -459,12 +459,12 @@ impl fmt::Display for Date {
 
 #[cfg(feature = "cli")]
 impl Date {
-    /// The same, if there is such a day.
+    /// Returns the date if it exists in the calendar.
     pub(crate) fn is_valid(self) -> Option<Date> {
         Date::parse(&self.to_string())
     }
 
-    /// The day so many days later.
+    /// Returns the date a number of days later.
     pub(crate) fn after(self, days: u32) -> Date {
         (0..days).fold(self, |date, _| date.next())
     }

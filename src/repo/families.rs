@@ -1,7 +1,7 @@
-//! `model-families.toml`: what models take and refuse, beside what their wire format does.
+//! `model-families.toml`: how models differ from their wire format in what they accept and reject.
 //!
-//! Input: the file of each layer. Output: [`Family`]s with [`Fact`]s about members of bodies. Which
-//! of them mention a model is told here; bodies are looked at elsewhere.
+//! Input: the file of each layer. Output: [`Family`]s with [`Fact`]s about members of bodies.
+//! Determines which of them apply to a model; bodies are checked elsewhere.
 
 mod name;
 mod place;
@@ -31,7 +31,7 @@ pub const FAMILIES_KEYS: [&str; 2] = ["schema_version", "family"];
 pub const FAMILY_KEYS: [&str; OWN_KEYS.len() + Property::ALL.len()] =
     joined(OWN_KEYS, PROPERTY_KEYS);
 
-/// Keys of a family that are not properties.
+/// The keys of a family that are not properties.
 const OWN_KEYS: [&str; 16] = [
     "name",
     "models",
@@ -51,7 +51,7 @@ const OWN_KEYS: [&str; 16] = [
     "takes",
 ];
 
-/// A key for each property.
+/// The key of each property.
 const PROPERTY_KEYS: [&str; Property::ALL.len()] = {
     let mut keys = [""; Property::ALL.len()];
     let mut at = 0;
@@ -62,7 +62,7 @@ const PROPERTY_KEYS: [&str; Property::ALL.len()] = {
     keys
 };
 
-/// Keys of every fact.
+/// The keys that every fact may have.
 const FACT_KEYS: [&str; 9] = [
     "at", "when", "unless", "wires", "level", "says", "help", "source", "seen",
 ];
@@ -86,61 +86,62 @@ const fn joined<const A: usize, const B: usize, const ALL: usize>(
     all
 }
 
-/// The most families, patterns and facts of a file, together: each agent is held against all
-/// patterns, and each body against the facts of its model.
+/// The maximum number of families, patterns and facts in a file, combined: each agent is compared
+/// with all patterns, and each body with the facts of its model.
 const MAX_SIZE: usize = 5_000;
 
-/// The most values, pointers or conditions of one key of a fact, and facts of a family.
+/// The maximum number of values, pointers or conditions for one key of a fact, and of facts in a
+/// family.
 const MAX_LIST: usize = 100;
 
-/// Models of which the same is known.
+/// Models that share the same known facts.
 #[derive(Debug, Clone)]
 pub struct Family {
-    /// The name that people use; unique in a file.
+    /// The common name; unique in a file.
     pub name: Spanned<Arc<str>>,
-    /// Patterns of the names that belong to it.
+    /// Patterns of the model names in the family.
     pub models: Vec<ModelPattern>,
-    /// Patterns of those among them that do not.
+    /// Patterns of the model names to exclude again.
     pub except: Vec<ModelPattern>,
-    /// The wire formats that this is known of.
+    /// The wire formats that the facts apply to.
     pub wires: Vec<Spanned<Arc<str>>>,
-    /// The servers that this is known of; empty for all that serve these models.
+    /// The servers that the facts apply to; empty for all servers of these models.
     pub servers: Vec<Spanned<Arc<str>>>,
-    /// `true` if it is a rule of these servers for every model, named or not: elsewhere it says
-    /// nothing.
+    /// `true` if the facts apply to every model on these servers, named or not, and to none
+    /// elsewhere.
     pub of_server: bool,
-    /// The version of the API, as a header names it, from which on it is so; `None` for all.
+    /// The API version, as named in a header, from which the facts apply; `None` for all versions.
     pub from_version: Option<Arc<str>>,
-    /// The beta feature, as a header names it, with which it is not so.
+    /// The beta feature, as named in a header, that makes the facts no longer apply.
     pub without_beta: Option<Arc<str>>,
-    /// Where it was found, and when.
+    /// The source of the facts.
     pub origin: Origin,
-    /// The properties of these models, yes or no.
+    /// The properties of these models, each true or false.
     pub properties: Vec<(Property, bool)>,
-    /// The severity of a message with calls that does not carry its `reasoning_content` while the
-    /// model thinks; `None` if it need not.
+    /// The severity of a finding for a message with calls that lacks its `reasoning_content` while
+    /// the model thinks; `None` if the content is optional.
     pub reasoned_calls: Option<Severity>,
-    /// The shortest prefix that is cached, in tokens.
+    /// The length of the shortest prefix that is cached, in tokens.
     pub cache_minimum: Option<i64>,
-    /// The most tokens of a request and its answer together.
+    /// The maximum number of tokens in a request and its answer together.
     pub context_window: Option<i64>,
     /// The price of tokens.
     pub price: Option<Price>,
-    /// The facts known of members of bodies.
+    /// The facts about members of bodies.
     pub facts: Vec<Fact>,
 }
 
-/// Where a fact was found.
+/// The source of a fact.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Origin {
-    /// An address, or the names of issues.
+    /// A URL, or the names of issues.
     pub source: Option<Arc<str>>,
-    /// The day on which it was seen there.
+    /// The day on which the fact was last seen there.
     pub seen: Option<Arc<str>>,
 }
 
 impl Origin {
-    /// Returns the rank of its best source; `None` if it names no address.
+    /// Returns the rank of the best source; `None` if no address is given.
     pub fn rank(&self) -> Option<Rank> {
         citations(self.source.as_deref()?)
             .first()
@@ -151,63 +152,63 @@ impl Origin {
 /// A pattern of model names.
 #[derive(Debug, Clone)]
 pub struct ModelPattern {
-    /// As it is written.
+    /// The pattern as written.
     pub text: Spanned<Arc<str>>,
-    /// The first characters of each name.
+    /// The literal beginning of each name.
     begins: Box<str>,
     rest: Rest,
 }
 
-/// The rest of a name after its beginning. Most patterns are a name or its beginning, and need no
-/// glob.
+/// The rest of a pattern after its literal beginning. Most patterns are a name or a prefix, and
+/// need no glob.
 #[derive(Debug, Clone)]
 enum Rest {
     Nothing,
     Anything,
-    /// The whole name, its beginning included, is like this.
+    /// The whole name must match this glob.
     Like(Glob),
 }
 
-/// Something that is known of a member of bodies.
+/// A fact about a member of bodies.
 #[derive(Debug, Clone)]
 pub struct Fact {
-    /// The members that it mentions.
+    /// The members that the fact concerns.
     pub at: Vec<MemberPath>,
-    /// The demand on them.
+    /// The demand on these members.
     pub demand: Demand,
-    /// It holds only for bodies that are like all of these.
+    /// The fact applies only to bodies that meet all of these conditions.
     pub when: Vec<Condition>,
-    /// It does not hold for bodies that are like any of these.
+    /// The fact does not apply to bodies that meet any of these conditions.
     pub unless: Vec<Condition>,
-    /// The wire formats that it is known of; empty for those of the family.
+    /// The wire formats that the fact applies to; empty for those of the family.
     pub wires: Vec<Spanned<Arc<str>>>,
-    /// How bad it is to do otherwise.
+    /// The severity of a violation.
     pub level: Severity,
-    /// The consequence, in the words of the author.
+    /// The consequence, in the author's words.
     pub says: Option<Arc<str>>,
-    /// The advice, in the words of the author.
+    /// The help, in the author's words.
     pub help: Option<Arc<str>>,
-    /// Where it was found; what is empty is as in the family.
+    /// The source of the fact; empty parts are taken from the family.
     pub origin: Origin,
 }
 
 /// The demand on a member.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Demand {
-    /// It must not be there.
+    /// The member must be absent.
     Absent {
         /// The member to use instead.
         instead: Option<Arc<str>>,
-        /// The values that are refused; if there are none, every value is.
+        /// The rejected values; if empty, all values are rejected.
         values: Vec<Value>,
     },
-    /// Its value must be one of these, or a number in this range.
+    /// The value must be one of these, or a number in this range.
     Value {
-        /// The values that are taken.
+        /// The accepted values.
         one_of: Vec<Value>,
-        /// The least number, included.
+        /// The minimum number, inclusive.
         least: Option<f64>,
-        /// The greatest number, included.
+        /// The maximum number, inclusive.
         most: Option<f64>,
     },
 }
@@ -217,26 +218,26 @@ pub enum Demand {
 pub struct Condition {
     /// The member.
     pub at: MemberPath,
-    /// The state that it has to be in.
+    /// The required state.
     pub is: State,
 }
 
-/// The state of a member that counts.
+/// The required state of a member.
 #[derive(Debug, Clone, PartialEq)]
 pub enum State {
-    /// It is there, or it is not.
+    /// The member is present, or is absent.
     Present(bool),
-    /// It has one of these values.
+    /// The member has one of these values.
     OneOf(Vec<Value>),
 }
 
-/// The file.
+/// The keys of the file.
 const FILE: Known = Known {
     what: "model-families.toml",
     keys: &FAMILIES_KEYS,
     inner: &[("family", &FAMILY_KEYS)],
 };
-/// An entry of it.
+/// The keys of a family entry.
 const FAMILY: Known = Known {
     what: "a [[family]] entry",
     keys: &FAMILY_KEYS,
@@ -246,13 +247,13 @@ const FAMILY: Known = Known {
         ("price", &PRICE_KEYS),
     ],
 };
-/// Facts of an entry.
+/// The keys of a `refuses` entry.
 const REFUSAL: Known = Known::flat("a [[family.refuses]] entry", &REFUSES_KEYS);
-/// Facts of an entry.
+/// The keys of a `takes` entry.
 const TAKEN: Known = Known::flat("a [[family.takes]] entry", &TAKES_KEYS);
 
-/// The families of both layers: those of the repository replace bundled ones of the same name, and
-/// follow the others.
+/// Merges the families of both layers: those of the repository replace bundled ones of the same
+/// name, and come after the others.
 pub(super) fn merged(bundled: Vec<Family>, own: Vec<Family>) -> Vec<Family> {
     let mut families: Vec<Family> = bundled
         .into_iter()
@@ -317,12 +318,12 @@ impl Family {
             && !self.except.iter().any(|pattern| pattern.is_match(model))
     }
 
-    /// Returns `true` if it says something of a model, and not of whatever a server runs.
+    /// Returns `true` if it applies to a model itself, rather than to all models on a server.
     pub fn is_about(&self, model: &ModelName) -> bool {
         !self.of_server && self.has(model)
     }
 
-    /// Returns what it says of a property; `None` if nothing.
+    /// Returns the value of a property; `None` if it is not set.
     pub fn property(&self, property: Property) -> Option<bool> {
         self.properties
             .iter()
@@ -384,7 +385,7 @@ impl Family {
 }
 
 impl ModelPattern {
-    /// A pattern, or what is wrong with it, and where.
+    /// Parses a pattern; the error contains the mistake and its place.
     fn new(text: Spanned<Arc<str>>) -> Result<ModelPattern, (GlobError, Span)> {
         let pattern = name::normal_pattern(&text.value);
         let plain = pattern
@@ -402,7 +403,7 @@ impl ModelPattern {
         })
     }
 
-    /// Returns `true` if a name is like that, without its date or with it.
+    /// Returns `true` if a name matches, with or without its date.
     pub fn is_match(&self, model: &ModelName) -> bool {
         self.is_like(model.normal()) || model.dated().is_some_and(|name| self.is_like(name))
     }
@@ -420,7 +421,7 @@ impl ModelPattern {
 }
 
 impl Fact {
-    /// The entries of one key of a family.
+    /// Reads the entries under one key of a family.
     fn read_all(reader: &mut Reader<'_, '_>, key: &str, known: &Known) -> Vec<Fact> {
         let entries = reader.tables(key);
         if let Some(further) = entries.get(MAX_LIST) {
@@ -474,7 +475,7 @@ impl Fact {
 }
 
 impl Demand {
-    /// Returns what the keys of an entry ask; `None` if one has a finding.
+    /// Reads the demand of an entry; `None` if it has a finding.
     fn read(reader: &mut Reader<'_, '_>, known: &[&str]) -> Option<Demand> {
         if known.contains(&"instead") {
             let values = reader.listed_values("values")?;
@@ -540,7 +541,7 @@ impl<'t> Reader<'t, '_> {
         Some(patterns)
     }
 
-    /// One pointer, or several.
+    /// Reads one pointer, or a list of pointers.
     fn places(&mut self, key: &str) -> Option<Vec<MemberPath>> {
         let texts = match &self.get(key)?.kind {
             Kind::Array(elements) if elements.len() > MAX_LIST => {
@@ -570,7 +571,7 @@ impl<'t> Reader<'t, '_> {
         None
     }
 
-    /// A table of pointers and what must be there; `None` if it has a finding.
+    /// Reads a table of pointers and their required states; `None` if it has a finding.
     fn conditions(&mut self, key: &str) -> Option<Vec<Condition>> {
         if self.get(key).is_none() {
             return Some(Vec::new());
@@ -613,8 +614,8 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
-    /// The values of a list that must not be empty; none if the key is absent, `None` if it has a
-    /// finding.
+    /// Reads a list of values that must not be empty. An absent key yields an empty list; a finding
+    /// yields `None`.
     fn listed_values(&mut self, key: &str) -> Option<Vec<Value>> {
         let Some(node) = self.get(key) else {
             return Some(Vec::new());
@@ -638,7 +639,7 @@ impl<'t> Reader<'t, '_> {
         !values.is_empty()
     }
 
-    /// A number; `None` if it is not one, `Some(None)` if it is absent.
+    /// Reads a number; `None` if it has a finding, `Some(None)` if it is absent.
     #[expect(
         clippy::option_option,
         reason = "wrong, absent and there are three things"

@@ -1,11 +1,11 @@
-//! The names of fields that request bodies have, of any wire format.
+//! The field names of request bodies in any wire format.
 
 use std::collections::BTreeSet;
 
 use super::{LayerKind, Repo};
 use crate::json;
 
-/// The fields at the top of request bodies, as the bundled wire schemas name them.
+/// Returns the top-level fields of request bodies, as named in the bundled wire schemas.
 pub(crate) fn body_fields(repo: &Repo) -> BTreeSet<String> {
     let mut fields = BTreeSet::new();
     for source in repo

@@ -1,4 +1,4 @@
-//! The folders that an agent repository has by convention. `build/` reads this file too.
+//! The conventional folders of an agent repository. `build/` reads this file too.
 
 /// Profiles.
 pub(crate) const AGENTS: &str = "agents";
@@ -13,8 +13,8 @@ pub(crate) const ROLES: &str = "roles";
 /// JSON Schemas.
 pub(crate) const SCHEMAS: &str = "schemas";
 
-/// The file of facts about models: the one file at the root that comes with the program.
+/// The file of facts about models: the only file at the root that is bundled with the program.
 pub(crate) const MODEL_FAMILIES: &str = "model-families.toml";
 
-/// All that people write, sorted: `golden/` is written by the program.
+/// All folders with files that users write, sorted; `golden/` is written by the program.
 pub(crate) const ALL: [&str; 6] = [AGENTS, CONTEXTS, PARTIALS, PROVIDERS, ROLES, SCHEMAS];

@@ -1,4 +1,4 @@
-//! Provider instances: which API, which URL, which key.
+//! Provider instances: the API, the URL and the key.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,12 +13,12 @@ use crate::secret::is_key_for_reference;
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::Table;
 
-/// A provider instance, `extends` resolved.
+/// A provider instance with its `extends` resolved.
 #[derive(Debug, Clone)]
 pub struct Instance {
     /// The name that profiles refer to.
     pub name: Spanned<Arc<str>>,
-    /// The instances that it extends, the nearest first.
+    /// The instances that it inherits from, the nearest first.
     pub bases: Vec<Arc<str>>,
     /// The layer it comes from.
     pub layer: LayerKind,
@@ -26,18 +26,18 @@ pub struct Instance {
     pub client_api: Spanned<Arc<str>>,
     /// The base URL.
     pub url: Spanned<Arc<str>>,
-    /// Where the key is found.
+    /// The reference to the key.
     pub api_key_ref: Option<Spanned<SecretRef>>,
-    /// For people.
+    /// The description for users.
     pub description: Option<Arc<str>>,
     /// Extra headers, in the author's order.
     pub headers: Vec<(Arc<str>, Arc<str>)>,
-    /// Where the headers are written, in their order.
+    /// The places of the headers, in the same order.
     pub header_spans: Vec<Span>,
 }
 
 impl Instance {
-    /// Returns `true` if it has a name, or extends an instance with that name.
+    /// Returns `true` if the instance has this name, or inherits from an instance with it.
     pub fn is_a(&self, name: &str) -> bool {
         *self.name.value == *name || self.bases.iter().any(|base| **base == *name)
     }
@@ -62,7 +62,7 @@ pub enum SecretRef {
 impl SecretRef {
     /// Reads a reference.
     fn parse(text: &str) -> Result<SecretRef, NoSecretRef> {
-        // A path may hold anything.
+        // A file path may contain anything.
         if is_key_for_reference(text.strip_prefix("file:").map_or(text, file_name)) {
             return Err(NoSecretRef::Key);
         }
@@ -108,7 +108,7 @@ fn malformed(why: &str) -> Result<SecretRef, NoSecretRef> {
     Err(NoSecretRef::Malformed(why.to_owned()))
 }
 
-/// As it is written in a file; a plain name in its long form.
+/// Formats the reference as in a file; a plain name gets its long form.
 impl fmt::Display for SecretRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -119,11 +119,11 @@ impl fmt::Display for SecretRef {
     }
 }
 
-/// Why a text refers to no secret.
+/// The reason why a text is not a reference to a secret.
 enum NoSecretRef {
-    /// It looks like the secret itself.
+    /// The text resembles the secret itself.
     Key,
-    /// It has no form that is known; says what is wrong with it.
+    /// The text has no known form; contains the mistake.
     Malformed(String),
 }
 
@@ -138,7 +138,7 @@ fn is_variable(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Returns `true` if a name is written like that of an environment variable: `SOME_KEY`.
+/// Returns `true` if a name looks like that of an environment variable: `SOME_KEY`.
 fn is_constant(name: &str) -> bool {
     name.contains('_')
         && name
@@ -146,7 +146,7 @@ fn is_constant(name: &str) -> bool {
             .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-/// One provider file, before `extends` is resolved.
+/// A provider file whose `extends` is not resolved yet.
 pub(super) struct RawInstance {
     pub(super) file: FileId,
     pub(super) layer: LayerKind,
@@ -157,7 +157,7 @@ pub(super) struct RawInstance {
     api_key_ref: Option<Spanned<SecretRef>>,
     description: Option<Arc<str>>,
     headers: Vec<PlacedHeader>,
-    /// `true` if a finding says that it cannot be used.
+    /// `true` if a finding makes it unusable.
     pub(super) broken: bool,
 }
 
@@ -227,10 +227,10 @@ impl RawInstance {
     }
 }
 
-/// A header: its name, and its value with its place.
+/// A header's name, with its value and place.
 type PlacedHeader = (Arc<str>, (Arc<str>, Span));
 
-/// The headers, with their places.
+/// Reads the headers with their places.
 fn headers_of(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<PlacedHeader> {
     let spans: BTreeMap<String, Span> = table
         .entries
@@ -272,7 +272,7 @@ pub(super) fn read_secret(
     None
 }
 
-/// `false` if no request may be sent to it.
+/// Reports a URL that no request may be sent to, and returns `false` for it.
 pub(super) fn check_url(
     reader: &mut Reader<'_, '_>,
     url: &Spanned<Arc<str>>,
@@ -296,7 +296,8 @@ pub(super) fn check_url(
     false
 }
 
-/// Resolves `extends` among instances: what a child does not say, the parent says; headers add up.
+/// Resolves `extends` among instances: a child inherits the settings that it lacks; headers are
+/// combined.
 pub(super) fn resolve(
     raw: &BTreeMap<Arc<str>, RawInstance>,
     findings: &mut Vec<Diagnostic>,
@@ -312,7 +313,7 @@ pub(super) fn resolve(
     instances
 }
 
-/// Returns the files of each instance: its own, and those of the instances that it extends.
+/// Returns the files of each instance: its own, and those of its ancestors.
 pub(super) fn files(raw: &BTreeMap<Arc<str>, RawInstance>) -> BTreeMap<Arc<str>, Vec<FileId>> {
     raw.iter()
         .map(|(name, leaf)| {
@@ -325,11 +326,11 @@ pub(super) fn files(raw: &BTreeMap<Arc<str>, RawInstance>) -> BTreeMap<Arc<str>,
         .collect()
 }
 
-/// The longest chain of instances, the leaf included.
+/// The maximum length of a chain of instances, the leaf included.
 const MAX_CHAIN: usize = 32;
 
-/// An instance and those that it extends, as far as they go without meeting one again; one more
-/// than may be, if they go on.
+/// Returns an instance and its ancestors, up to a repetition; a chain that is too long is cut off
+/// one instance beyond the limit.
 fn chain<'i>(
     leaf: &'i RawInstance,
     raw: &'i BTreeMap<Arc<str>, RawInstance>,
@@ -353,7 +354,8 @@ fn parent<'i>(
     raw.get(&child.extends.as_ref()?.value)
 }
 
-/// Findings about instances that extend each other in a circle, at the first of each.
+/// Returns findings for instances that extend each other in a cycle, each at the cycle's first
+/// member.
 fn circles(raw: &BTreeMap<Arc<str>, RawInstance>) -> Vec<Diagnostic> {
     let index: BTreeMap<&Arc<str>, usize> = raw
         .keys()
@@ -386,7 +388,7 @@ fn circles(raw: &BTreeMap<Arc<str>, RawInstance>) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// The finding of an instance that extends one that does not exist.
+/// Returns the finding for an instance whose parent does not exist.
 fn unknown_parent(
     extends: &Spanned<Arc<str>>,
     raw: &BTreeMap<Arc<str>, RawInstance>,
@@ -400,8 +402,8 @@ fn unknown_parent(
     Diagnostic::new(&rules::INSTANCE_EXTENDS, extends.span, message).help(help)
 }
 
-/// Returns `true` if a chain ends as it should; what is wrong is reported at the first instance
-/// that it is wrong for, and for those that extend it silently.
+/// Returns `true` if a chain ends properly. A mistake is reported once, at the instance that causes
+/// it, and not for the instances that inherit from it.
 fn ends_well(
     chain: &[&RawInstance],
     raw: &BTreeMap<Arc<str>, RawInstance>,
@@ -448,7 +450,7 @@ fn resolve_one(
         .filter(|it| it.1)
         .map(|it| it.0)
         .collect();
-    // What a parent lacks as well is reported there.
+    // A setting that the parent lacks too is reported there.
     if !missing.is_empty() && chain.len() == 1 {
         let message = format!(
             "provider instance `{}` needs `{}`",

@@ -1,4 +1,4 @@
-//! Reading the known keys of a TOML table, with findings for the rest.
+//! Reads the known keys of a TOML table, and reports the others.
 
 use std::sync::Arc;
 
@@ -7,14 +7,15 @@ use crate::diag::{Diagnostic, Severity, did_you_mean, is_misspelling};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::{Kind, Node, Table};
 
-/// Reads keys of one table; every mistake becomes a finding and the key counts as absent.
+/// Reads keys of one table; a key with a finding counts as absent.
 ///
-/// A misspelt key is a finding, and is read as it was meant: nobody calls the key missing besides.
+/// A misspelt key is reported, and read as the intended one, so that it is not also reported as
+/// missing.
 pub(crate) struct Reader<'t, 'f> {
     file: FileId,
     table: &'t Table,
     findings: &'f mut Vec<Diagnostic>,
-    /// Known keys that are misspelt, and the entries that were meant.
+    /// Known keys that are misspelt, with the indices of their entries.
     misspelt: Vec<(&'static str, usize)>,
 }
 
@@ -29,7 +30,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Keys of a table without tables of its own.
+    /// Lists the keys of a table that contains no tables.
     pub(crate) const fn flat(what: &'static str, keys: &'static [&'static str]) -> Known {
         Known {
             what,
@@ -38,8 +39,8 @@ impl Known {
         }
     }
 
-    /// The inner table that a key belongs to: its own name, or that after the table's
-    /// (`golden_contexts`).
+    /// Returns the inner table that a key belongs to, by the key's own name or its name after the
+    /// table's (`golden_contexts`).
     fn table_of(&self, key: &str) -> Option<(&'static str, &'static str)> {
         self.inner.iter().find_map(|(table, keys)| {
             let name = key
@@ -50,7 +51,7 @@ impl Known {
         })
     }
 
-    /// The known key that another one is a misspelling of.
+    /// Returns the known key that a key is a misspelling of.
     fn meant_by(&self, key: &str) -> Option<&'static str> {
         self.keys
             .iter()
@@ -59,7 +60,7 @@ impl Known {
     }
 }
 
-/// The most unknown keys of one table that are reported.
+/// The maximum number of unknown keys to report for one table.
 const MOST_UNKNOWN: usize = 1_000;
 
 impl<'t, 'f> Reader<'t, 'f> {
@@ -76,12 +77,12 @@ impl<'t, 'f> Reader<'t, 'f> {
         }
     }
 
-    /// The file of the table.
+    /// Returns the file of the table.
     pub(crate) fn file(&self) -> FileId {
         self.file
     }
 
-    /// The place of a node of this table.
+    /// Returns the place of a node of this table.
     pub(crate) fn span(&self, node: &Node) -> Span {
         Span::new(self.file, node.span.clone())
     }
@@ -90,14 +91,14 @@ impl<'t, 'f> Reader<'t, 'f> {
         self.findings.push(finding);
     }
 
-    /// Says in the last finding what would be right.
+    /// Adds help to the last finding.
     pub(super) fn help(&mut self, help: &str) {
         if let Some(last) = self.findings.pop() {
             self.findings.push(last.help(help));
         }
     }
 
-    /// A reader of a table inside this one.
+    /// Returns a reader for a table inside this one.
     pub(crate) fn inner<'i>(&'i mut self, table: &'t Table) -> Reader<'t, 'i> {
         Reader {
             file: self.file,
@@ -107,13 +108,13 @@ impl<'t, 'f> Reader<'t, 'f> {
         }
     }
 
-    /// Reports keys that are not known.
+    /// Reports unknown keys.
     pub(crate) fn only(&mut self, known: &Known) {
         self.only_beside(known, |_| None);
     }
 
-    /// Reports keys that are not known. `special` has what is to be said of some of them:
-    /// nothing, where somebody else does.
+    /// Reports unknown keys. For some, `special` gives another message, or none because they are
+    /// reported elsewhere.
     pub(crate) fn only_beside(&mut self, known: &Known, special: impl Fn(&str) -> Option<Special>) {
         let table = self.table;
         let entries = table.entries.iter().enumerate();
@@ -140,7 +141,7 @@ impl<'t, 'f> Reader<'t, 'f> {
         }
     }
 
-    /// The finding of a key that is not known: misspelt, in the wrong table, or neither.
+    /// Returns the finding for an unknown key: misspelt, in the wrong table, or neither.
     fn unknown_key(&mut self, known: &Known, at: usize, key: &str, span: Span) -> Diagnostic {
         if let Some((table, name)) = known.table_of(key) {
             return misplaced(
@@ -164,7 +165,7 @@ impl<'t, 'f> Reader<'t, 'f> {
         Diagnostic::new(&rules::UNKNOWN_KEY, span, message).help(help)
     }
 
-    /// Returns the value of a key, whatever its type, also if the key is misspelt.
+    /// Returns the value of a key of any type, even if the key is misspelt.
     pub(super) fn get(&self, key: &str) -> Option<&'t Node> {
         self.table.get(key).or_else(|| {
             let (_, at) = self.misspelt.iter().find(|(meant, _)| *meant == key)?;
@@ -205,8 +206,8 @@ impl<'t, 'f> Reader<'t, 'f> {
         self.string_at(key, node)
     }
 
-    /// The string of an entry that is at hand: looking up each key of a table would take the square
-    /// of their number.
+    /// Reads the string of a given entry. Looking up every key of a table would take quadratic
+    /// time.
     pub(crate) fn string_at(&mut self, key: &str, node: &'t Node) -> Option<Spanned<Arc<str>>> {
         match &node.kind {
             Kind::String(text) => Some(Spanned {
@@ -234,7 +235,7 @@ impl<'t, 'f> Reader<'t, 'f> {
         })
     }
 
-    /// Returns `true` if a key is there, whatever its value is.
+    /// Returns `true` if a key is present, whatever its value.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
@@ -289,7 +290,7 @@ impl<'t, 'f> Reader<'t, 'f> {
         })
     }
 
-    /// A TOML date, or one in a string.
+    /// Reads a TOML date, or a date in a string.
     pub(crate) fn date_or_string(&mut self, key: &str) -> Option<Spanned<Arc<str>>> {
         self.typed(key, "a date", |kind| match kind {
             Kind::String(text) | Kind::Datetime(text) => Some(Arc::from(text.as_str())),
@@ -297,24 +298,24 @@ impl<'t, 'f> Reader<'t, 'f> {
         })
     }
 
-    /// Returns `true` if there are more findings than there were.
+    /// Returns `true` if findings were added since there were `before`.
     pub(crate) fn found_more_than(&self, before: usize) -> bool {
         self.findings.len() > before
     }
 
-    /// Returns `true` if there is a new finding that cannot be lowered: what was read is not what
-    /// was meant.
+    /// Returns `true` if a finding was added that cannot be lowered: the values read are not those
+    /// intended.
     pub(crate) fn found_unusable(&self, before: usize) -> bool {
         self.findings[before..].iter().any(is_fatal)
     }
 
-    /// Returns the place of a string that holds only white space.
+    /// Returns the place of a string that is blank.
     pub(crate) fn blank(&self, key: &str) -> Option<Span> {
         let node = self.get(key)?;
         matches!(&node.kind, Kind::String(text) if text.trim().is_empty()).then(|| self.span(node))
     }
 
-    /// A string that must be one of a few.
+    /// Reads a string that must be one of a few.
     pub(crate) fn one_of<T: Copy>(
         &mut self,
         key: &str,
@@ -324,7 +325,7 @@ impl<'t, 'f> Reader<'t, 'f> {
         self.one_of_at(key, node, choices)
     }
 
-    /// The same of an entry that is at hand.
+    /// Reads a string of a given entry that must be one of a few.
     pub(crate) fn one_of_at<T: Copy>(
         &mut self,
         key: &str,
@@ -345,7 +346,7 @@ impl<'t, 'f> Reader<'t, 'f> {
         }
     }
 
-    /// A finding about a string that is not one of `choices`.
+    /// Reports a string that is not one of `choices`.
     pub(crate) fn invalid<'a>(
         &mut self,
         key: &str,
@@ -360,7 +361,7 @@ impl<'t, 'f> Reader<'t, 'f> {
             .push(Diagnostic::new(&rules::INVALID_VALUE, found.span, message).help(help));
     }
 
-    /// `schema_version`: a finding and `false` if it is newer than `known`.
+    /// Reads `schema_version`; reports a version newer than `known`, and returns `false` for it.
     pub(crate) fn schema_version(&mut self, known: i64) -> bool {
         let version = self.integer("schema_version");
         match version {
@@ -378,16 +379,16 @@ impl<'t, 'f> Reader<'t, 'f> {
     }
 }
 
-/// Returns `true` if a finding means that what it is about cannot be used.
+/// Returns `true` if a finding makes its subject unusable.
 pub(crate) fn is_fatal(finding: &Diagnostic) -> bool {
     finding.severity == Severity::Error && !finding.rule.can_be_lowered
 }
 
-/// The message about a key that a table does not know.
+/// The treatment of an unknown key.
 pub(crate) enum Special {
-    /// Somebody else reports it.
+    /// The key is reported elsewhere.
     Told,
-    /// It belongs elsewhere; where to.
+    /// The key belongs elsewhere; contains the right place.
     Misplaced(String),
 }
 

@@ -3,7 +3,7 @@
 use super::folders;
 use crate::world::{Entry, EntryKind, ReadError, Unread, World};
 
-/// The kind of file that a file is likely meant as, by where it lies.
+/// The kind of file that was probably intended, judged by its folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Like {
     Profile,
@@ -11,28 +11,28 @@ pub(super) enum Like {
     Context,
     Schema,
     Provider,
-    /// Anything that may be at the root: a profile of a flat repository, settings.
+    /// A file at the root: a profile of a flat repository, or settings.
     AtRoot,
 }
 
-/// The paths of a layer's files by what they are.
+/// The paths of a layer's files by kind.
 #[derive(Default)]
 pub(super) struct Listing {
     pub(super) profiles: Vec<String>,
-    /// Name (`partials/…`) and path.
+    /// The name (`partials/…`) and the path.
     pub(super) partials: Vec<(String, String)>,
     pub(super) contexts: Vec<String>,
     pub(super) schemas: Vec<String>,
     pub(super) providers: Vec<String>,
-    /// Files beside these, which are not read, and what they could be meant as.
+    /// Other files, which are not read, and the kind that was probably intended.
     pub(super) others: Vec<(String, Like)>,
-    /// Hidden files that are called like source files.
+    /// Hidden files with the name of a source file.
     pub(super) hidden: Vec<String>,
-    /// The folders that could not be looked into.
+    /// The folders that could not be listed.
     pub(super) unread: Vec<Unread>,
 }
 
-/// The folders that source files lie in.
+/// The folders that contain source files.
 const FOLDERS: [(&str, Like); 5] = [
     (folders::AGENTS, Like::Profile),
     (folders::PARTIALS, Like::Partial),
@@ -41,7 +41,7 @@ const FOLDERS: [(&str, Like); 5] = [
     (folders::PROVIDERS, Like::Provider),
 ];
 
-/// Files at the root that are read, but not as profiles.
+/// The files at the root that are read, but not as profiles.
 pub(super) const SETTINGS: [&str; 5] = [
     "reqc.toml",
     "models.toml",
@@ -50,7 +50,7 @@ pub(super) const SETTINGS: [&str; 5] = [
     "tools.toml",
 ];
 
-/// Files at the root that are not profiles, and not ours.
+/// The files at the root that belong to other programs.
 pub(super) const FOREIGN: [&str; 4] = [
     "Cargo.toml",
     "pyproject.toml",
@@ -97,7 +97,7 @@ impl Listing {
         found.entries.into_iter().map(|entry| entry.path).collect()
     }
 
-    /// A file where a folder belongs hides all that would lie in it.
+    /// Reports a file in place of a folder, which hides everything that belongs in the folder.
     fn files_in_place_of_folders(&mut self, world: &dyn World) {
         let folders = FOLDERS.map(|(folder, _)| folder).into_iter().chain([
             folders::SCHEMAS,
@@ -113,7 +113,7 @@ impl Listing {
         }
     }
 
-    /// Lists the files directly at the root. In a flat repository profiles do.
+    /// Lists the files directly at the root. In a flat repository, these are the profiles.
     fn root(&mut self, world: &dyn World, is_flat: bool) {
         let entries = match world.list("") {
             Ok(entries) => entries,
@@ -123,7 +123,7 @@ impl Listing {
                     why,
                 });
             }
-            // That folders of sources can be listed is enough.
+            // The root need not be listable, as long as the folders of sources are.
             Err(_) => return,
         };
         for Entry { path, kind } in entries {
@@ -139,13 +139,14 @@ impl Listing {
         }
     }
 
-    /// A folder whose name differs from one of ours by case, or by a space at the end.
+    /// Lists a folder whose name differs from one of ours in case, or by spaces or dots at its
+    /// ends.
     fn folder_at_root(&mut self, world: &dyn World, path: &str) {
         let plain = plain_name(path);
         let like = FOLDERS
             .into_iter()
             .find(|(folder, _)| *folder == plain && *folder != path);
-        // Where case does not count it is that folder, and was read.
+        // On a case-insensitive file system, it is the same folder and was already read.
         let Some((_, like)) =
             like.filter(|(folder, _)| world.kind(folder) == Err(ReadError::Missing))
         else {
@@ -157,13 +158,14 @@ impl Listing {
     }
 }
 
-/// A name as people may mean it: without spaces and dots at its ends, in lower case.
+/// Returns a name in lower case, without spaces and dots at its ends.
 pub(super) fn plain_name(name: &str) -> String {
     name.trim_matches(|c: char| c.is_whitespace() || c == '.')
         .to_lowercase()
 }
 
-/// The name that includes use: from the innermost `partials/` folder on, for files in one.
+/// Returns the name that includes use: for files in a `partials/` folder, the path from the first
+/// such folder on.
 fn partial_name(path: &str) -> Option<&str> {
     if !path.ends_with(".jinja") {
         return None;

@@ -1,4 +1,4 @@
-//! Reading the files of both layers.
+//! Reads the files of both layers.
 
 use std::collections::BTreeMap;
 use std::mem::take;
@@ -17,17 +17,17 @@ use crate::source::{FileId, SourceText, Sources, Span, Spanned, TextError};
 use crate::toml::{self, Table};
 use crate::world::{EntryKind, MAX_FILE_BYTES, MAX_REPOSITORY_BYTES, ReadError, Unread, World};
 
-/// The sources that take part in a run.
+/// The options for loading a repository.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LoadOptions {
-    /// Compile the bundled agents too.
+    /// Compiles the bundled agents too.
     pub with_bundled: bool,
-    /// Leave out bundled profiles, partials and roles.
+    /// Excludes bundled profiles, partials and roles.
     pub without_bundled: bool,
 }
 
-/// Reads a repository. `bundled` are the files embedded in the binary; they are not read if the
-/// root itself is the bundled layer.
+/// Reads a repository. `bundled` contains the files embedded in the binary, which are not read if
+/// the root itself is the bundled layer.
 pub fn load(own: Arc<dyn World>, bundled: Arc<dyn World>, options: LoadOptions) -> Loaded {
     let mut loader = Loader::default();
     let config = loader.config(&own);
@@ -80,7 +80,7 @@ pub fn load(own: Arc<dyn World>, bundled: Arc<dyn World>, options: LoadOptions) 
     }
 }
 
-/// Reads a `tools.toml`. The root of `world` is the file's folder: nothing outside is read.
+/// Reads a `tools.toml`. The root of `world` is the file's folder; nothing outside it is read.
 pub fn read_tools(
     world: &dyn World,
     path: &str,
@@ -89,7 +89,7 @@ pub fn read_tools(
     read_tools_below("", world, path, sources)
 }
 
-/// The same for a world whose root is shown as `folder`, with its last `/`.
+/// Reads a `tools.toml` from a world whose root is displayed as `folder`, with its final `/`.
 pub(crate) fn read_tools_below(
     folder: &str,
     world: &dyn World,
@@ -113,7 +113,7 @@ pub(crate) fn read_tools_below(
 struct Loader {
     sources: Sources,
     findings: Vec<Diagnostic>,
-    /// The prefix of the paths of files, as they are shown.
+    /// The prefix of file paths in reports.
     shown_below: String,
     profiles: Vec<LayerFile>,
     unreadable_profiles: Vec<LayerFile>,
@@ -123,7 +123,7 @@ struct Loader {
     raw_instances: BTreeMap<Arc<str>, RawInstance>,
     unreadable_partials: BTreeMap<Arc<str>, FileId>,
     unlisted_partials: Vec<String>,
-    /// The number of bytes of all files so far.
+    /// The number of bytes read so far, in all files.
     bytes_read: u64,
 }
 
@@ -159,7 +159,7 @@ impl Loader {
         models
     }
 
-    /// Returns what is known of models, also without bundled profiles.
+    /// Returns the families of models, also without bundled profiles.
     fn families(&mut self, layers: &[Layer], config: &Config) -> Vec<Arc<Family>> {
         let mut of_layers = layers.iter().map(|layer| {
             let is_embedded = layer.kind == LayerKind::Bundled && !config.is_bundled_layer;
@@ -253,7 +253,7 @@ impl Loader {
         }
     }
 
-    /// Findings about files that look like sources and are not read.
+    /// Reports files that look like sources but are not read.
     fn not_read(&mut self, world: &dyn World, listing: &Listing) {
         let hidden = listing
             .hidden
@@ -268,7 +268,7 @@ impl Loader {
                     found.push((path, String::new(), unread::not_looked_at()));
                     break;
                 }
-                // No source is as large, and what cannot be read is not one.
+                // A larger file is not a source, and neither is an unreadable one.
                 Err(_) => Vec::new(),
             };
             left -= bytes.len() as u64;
@@ -310,7 +310,7 @@ impl Loader {
 
     fn raw_instance(&mut self, layer: &Layer, path: &str) -> Option<RawInstance> {
         let file = self.text(layer.world.as_ref(), path)?;
-        // What is part of the program is not a stranger's.
+        // The program's own files contain no user secrets.
         if self.shown_below.is_empty() {
             for place in secret::places_to_hide(self.sources.get(file).text()) {
                 self.sources.mask(Span::new(file, place));
@@ -395,12 +395,13 @@ impl Loader {
         }
     }
 
-    /// Reads and registers a file; a finding and `None` if that fails.
+    /// Reads and registers a file; on failure, reports a finding and returns `None`.
     fn text(&mut self, world: &dyn World, path: &str) -> Option<FileId> {
         self.read(world, path).ok()
     }
 
-    /// Reads and registers a file; a finding and `Err` with the file that it is in if that fails.
+    /// Reads and registers a file; on failure, reports a finding and returns the file that it
+    /// refers to.
     fn read(&mut self, world: &dyn World, path: &str) -> Result<FileId, FileId> {
         let shown = format!("{}{path}", self.shown_below);
         let left = MAX_REPOSITORY_BYTES.saturating_sub(self.bytes_read);
@@ -425,10 +426,10 @@ impl Loader {
         }
     }
 
-    /// A finding about a folder that could not be looked into.
+    /// Reports a folder that could not be listed.
     fn unread(&mut self, world: &dyn World, folder: &Unread) {
         let shown = format!("{}{}", self.shown_below, folder.path);
-        // A folder has no lines, the file in its place has.
+        // A file in place of a folder has lines; a folder does not.
         let is_file = world.kind(&folder.path) == Ok(EntryKind::File);
         let place = if is_file {
             shown.clone()
@@ -445,7 +446,7 @@ impl Loader {
             .push(finding.help(how_to_make_readable(&folder.why)));
     }
 
-    /// Returns what was read, without what is in files of the root alone.
+    /// Returns the repository, without the settings that only the root's files contain.
     fn repo(&mut self, layers: Vec<Layer>, config: Config) -> Repo {
         for finding in self
             .findings
@@ -477,7 +478,8 @@ impl Loader {
     }
 }
 
-/// `left` is what all files together may still have.
+/// Returns the finding for an unreadable file. `left` is the number of bytes that all remaining
+/// files may have.
 fn unreadable(file: FileId, shown: &str, error: &ReadError, left: u64) -> Diagnostic {
     let (rule, message) = match error {
         ReadError::TooLarge { size, limit } if left < MAX_FILE_BYTES && *limit == left => {
@@ -512,7 +514,7 @@ fn how_to_make_readable(error: &ReadError) -> &'static str {
     }
 }
 
-/// The finding of a file that is not TOML.
+/// Returns the finding for a file that is not TOML.
 pub(crate) fn not_toml(file: FileId, error: toml::SyntaxError) -> Diagnostic {
     let edit = error
         .edit
@@ -570,10 +572,11 @@ fn not_text(file: FileId, bytes: &[u8], error: &TextError, shown: &str) -> Diagn
     }
 }
 
-/// Everything before the first bad byte is decoded the same way, so its length gives the place.
+/// Returns the place of a file offset. Everything before the first bad byte is decoded identically,
+/// so its length gives the place.
 fn place(offset: usize, bytes: &[u8]) -> usize {
     SourceText::salvage(&bytes[..offset]).as_str().len()
 }
 
-/// The advice for a file that is too large.
+/// The help for a file that is too large.
 const SMALLER: &str = "move it out of the folders of sources; only profiles, partials, contexts, providers and schemas are read there";

@@ -1,4 +1,4 @@
-//! `match`: which files an agent is for.
+//! `match`: the files that an agent handles.
 
 mod examples;
 
@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobSet};
 
-/// The conditions on a file and a project. Every dimension must accept; any pattern
-/// of one suffices, and one without patterns accepts everything.
+/// The conditions on a file and a project. Every dimension must accept; one matching pattern
+/// suffices, and a dimension without patterns accepts everything.
 #[derive(Debug, Clone, Default)]
 pub struct Matcher {
     files: Vec<Pattern>,
@@ -24,10 +24,10 @@ struct Pattern {
     glob: Glob,
 }
 
-/// Something to find an agent for.
+/// A file to find an agent for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileToRoute {
-    /// The path, with `/` between parts.
+    /// The path, with `/` as separator.
     path: String,
     project: Option<String>,
 }
@@ -35,15 +35,15 @@ pub struct FileToRoute {
 /// A dimension of a [`Matcher`] that does not accept a [`FileToRoute`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
-    /// The part of an agent that is compared.
+    /// The dimension.
     pub dimension: Dimension,
-    /// The patterns that would be accepted, as written.
+    /// The patterns, any of which would be accepted, as written.
     pub wanted: Vec<Arc<str>>,
-    /// The name that was found instead; `None` if no project was named.
+    /// The name that was found; `None` if no project was named.
     pub found: Option<String>,
 }
 
-/// The thing that a matcher looks at.
+/// The property that a matcher compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dimension {
     /// `file_patterns`: globs on the file's name or on the whole path.
@@ -55,7 +55,7 @@ pub enum Dimension {
 }
 
 impl Dimension {
-    /// The key in `[match]`.
+    /// Returns the key in `[match]`.
     pub fn key(self) -> &'static str {
         match self {
             Dimension::File => "file_patterns",
@@ -66,7 +66,7 @@ impl Dimension {
 }
 
 impl FileToRoute {
-    /// A file, in a project if that is known. Both kinds of separators count.
+    /// Returns a file, in a project if that is known. Both `/` and `\` separate folders.
     pub fn new(path: &str, project: Option<&str>) -> FileToRoute {
         let path = path.replace('\\', "/");
         let path = path.trim_start_matches("./").to_owned();
@@ -82,8 +82,8 @@ impl FileToRoute {
 }
 
 impl Matcher {
-    /// A matcher of patterns as they are written. Globs that are none are left out: they have
-    /// findings of their own.
+    /// Builds a matcher from patterns as written. Invalid globs are left out: they are reported
+    /// elsewhere.
     pub fn new<'p>(
         files: impl IntoIterator<Item = &'p str>,
         paths: impl IntoIterator<Item = &'p str>,
@@ -101,7 +101,7 @@ impl Matcher {
         self.files.is_empty() && self.paths.is_empty() && self.projects.is_empty()
     }
 
-    /// Returns why it does not accept a subject; empty if it does.
+    /// Returns the dimensions that do not accept a file; empty if all do.
     pub fn mismatches(&self, subject: &FileToRoute) -> Vec<Mismatch> {
         let path = fold(&subject.path);
         let name = fold(subject.file_name());
@@ -162,17 +162,17 @@ impl Pattern {
     }
 }
 
-/// The same text in lower case: globs alone would fold ASCII only.
+/// Returns a text in lower case: the glob library folds only ASCII.
 fn fold(text: &str) -> String {
     text.to_lowercase()
 }
 
-/// A glob of `[match]`: anchored at both ends, `*` crosses `/`, and case does not count; the text
-/// that it is held against must be in lower case.
+/// Parses a glob of `[match]`: anchored at both ends, `*` crosses `/`, and case is ignored; the
+/// text to match must be in lower case.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// Returns the mistake in the glob.
 pub(crate) fn glob(text: &str) -> Result<Glob, GlobError> {
     Glob::build(text, &fold(text), |builder| {
         builder
@@ -190,7 +190,7 @@ pub enum GlobError {
     TooLong,
     /// Its braces nest deeper than 8 levels.
     TooDeep,
-    /// It is not written as globs are.
+    /// Its syntax is invalid.
     Syntax(globset::ErrorKind),
 }
 
@@ -219,19 +219,19 @@ pub struct Glob {
     set: GlobSet,
 }
 
-/// The longest glob, in bytes.
+/// The maximum length of a glob, in bytes.
 const MAX_GLOB_BYTES: usize = 1_000;
-/// How deep the braces of a glob may nest.
+/// The maximum nesting depth of braces in a glob.
 const MAX_GLOB_DEPTH: usize = 8;
-/// The most globs in one list.
+/// The maximum number of globs in one list.
 pub(crate) const MAX_GLOBS: usize = 500;
 
 impl Glob {
-    /// A glob as shells know it; `*` crosses `/`.
+    /// Parses a glob with the syntax of shells, except that `*` crosses `/`.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// Returns the mistake in the glob.
     pub fn new(text: &str) -> Result<Glob, GlobError> {
         Glob::build(text, text, |_| {})
     }
@@ -245,7 +245,7 @@ impl Glob {
         let mut builder = GlobBuilder::new(text);
         set_up(&mut builder);
         let glob = builder.build()?;
-        // A set of one: unlike a matcher, it says so if it cannot be made.
+        // A set of one glob: unlike a matcher, building it reports failure.
         let set = GlobSet::builder().add(glob).build()?;
         Ok(Glob {
             text: shown.into(),
@@ -253,18 +253,18 @@ impl Glob {
         })
     }
 
-    /// The glob as it is written.
+    /// Returns the glob as written.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns `true` if a name or path is like that.
+    /// Returns `true` if a name or path matches.
     pub fn is_match(&self, name: &str) -> bool {
         self.set.is_match(name)
     }
 }
 
-/// Returns whether a glob is one that can be used in a time that is linear in the names.
+/// Checks that a glob is small enough to be matched in time linear in the name's length.
 fn check_size(text: &str) -> Result<(), GlobError> {
     if text.len() > MAX_GLOB_BYTES {
         return Err(GlobError::TooLong);
@@ -386,7 +386,7 @@ mod tests {
     }
 
     proptest! {
-        /// Neither case nor the kind of separator changes an answer, and nothing panics.
+        /// Neither case nor the kind of separator changes the result, and nothing panics.
         #[test]
         fn case_and_separators_do_not_count(pattern in r"[a-cA-C*?./\[\]{},!\\]{0,8}", path in r"([a-cA-C.]{0,3}/){0,3}[a-c.]{0,4}") {
             let matcher = files(&[&pattern]);

@@ -14,14 +14,14 @@ pub const ROSTERS_KEYS: [&str; 2] = ["schema_version", "roster"];
 /// Every key of a `[[roster]]` entry.
 pub const ROSTER_KEYS: [&str; 3] = ["name", "description", "agents"];
 
-/// A list of agents: the first whose `match` accepts gets the work.
+/// A list of agents: the first one whose `match` accepts a file handles it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Roster {
     /// The name, unique in the file.
     pub name: Spanned<Arc<str>>,
-    /// For people.
+    /// The description for users.
     pub description: Option<Arc<str>>,
-    /// The agents' names in order, each once. None: the pipeline is switched off.
+    /// The agents' names in order, without duplicates. An empty list disables the pipeline.
     pub agents: Vec<Spanned<Arc<str>>>,
 }
 
@@ -80,7 +80,7 @@ impl Roster {
     }
 }
 
-/// The names without repetitions, which become findings.
+/// Returns the names without duplicates, which are reported.
 fn each_once(
     reader: &mut Reader<'_, '_>,
     agents: Vec<Spanned<Arc<str>>>,

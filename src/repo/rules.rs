@@ -1,4 +1,4 @@
-//! The rules of reading a repository.
+//! The rules for reading a repository.
 
 crate::diag::rules! {
     UNREADABLE = Error "repo/unreadable", "a file cannot be read",

@@ -1,7 +1,7 @@
 //! `tools.toml`: programs that a model may run, and MCP servers whose tools it may call.
 //!
-//! Input: a world whose root is the file's folder. Output: [`ToolsFile`]. Whether a program is
-//! there, how it is run, and what a server offers is the runtime's business.
+//! Input: a world whose root is the file's folder. Output: a [`ToolsFile`]. The runtime finds out
+//! whether a program exists, how to run it, and what a server offers.
 
 mod server;
 
@@ -36,24 +36,24 @@ pub const TOOL_KEYS: [&str; 9] = [
     "env",
 ];
 
-/// How long a tool may run, unless it says otherwise.
+/// The default time limit of a tool.
 pub const DEFAULT_TIME_LIMIT: Duration = Duration::from_mins(1);
 
-/// The number of bytes that a tool may write, unless it says otherwise.
+/// The default limit of a tool's output, in bytes.
 pub const DEFAULT_OUTPUT_LIMIT: usize = 64 * 1024;
 
-/// The longest name of a tool that every wire format takes, in bytes.
+/// The maximum length of a tool's name that every wire format accepts, in bytes.
 pub const MAX_TOOL_NAME: usize = 64;
 
-/// Returns `true` if a byte may be in the name of a tool, in every wire format.
+/// Returns `true` if every wire format allows a byte in a tool's name.
 pub fn is_in_names(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// No tool may run longer, in seconds: a day.
+/// The maximum time limit of a tool, in seconds: a day.
 const MAX_SECONDS: i64 = 24 * 60 * 60;
 
-/// No tool may write more, in bytes: what a model could never read.
+/// The maximum output limit of a tool, in bytes: more than any model can read.
 const MAX_BYTES: i64 = 64 * 1024 * 1024;
 
 /// The tools that a `tools.toml` names.
@@ -62,39 +62,39 @@ const MAX_BYTES: i64 = 64 * 1024 * 1024;
 pub struct ToolsFile {
     /// Programs that a model may run, in the order in which they are offered.
     pub tools: Vec<ToolSpec>,
-    /// MCP servers whose tools a model may call, in the order in which those are offered, after the
-    /// others.
+    /// MCP servers whose tools a model may call; these are offered after the programs, in this
+    /// order.
     pub servers: Vec<ServerSpec>,
 }
 
-/// A program that a model may run, as `tools.toml` says it.
+/// A program that a model may run, as defined in `tools.toml`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
     /// The definition that the model sees.
     pub definition: Tool,
-    /// The program that is run.
+    /// The program to run.
     pub program: ProgramSpec,
-    /// How long it may run.
+    /// The time limit of a run.
     pub time_limit: Duration,
-    /// The number of bytes that it may write to standard output.
+    /// The maximum size of the standard output, in bytes.
     pub output_limit: usize,
 }
 
-/// A program, as `tools.toml` says it.
+/// A program, as defined in `tools.toml`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProgramSpec {
     /// The program: a name to look up, or a path.
     pub name: Spanned<Arc<str>>,
-    /// Its arguments. There is no shell.
+    /// Its arguments; no shell interprets them.
     pub arguments: Vec<Arc<str>>,
-    /// The folder that it runs in, relative to the file's; empty for that one.
+    /// The working directory, relative to the file's folder; empty for that folder itself.
     pub working_directory: String,
-    /// The variables that it inherits; no others.
+    /// The only environment variables that it inherits.
     pub environment: Vec<Arc<str>>,
 }
 
 impl ToolSpec {
-    /// The finding that the program is not there, or is not one.
+    /// Returns the finding for a program that is missing or not executable.
     pub fn not_found(&self, why: &str) -> Diagnostic {
         self.program
             .not_found(&format!("the tool `{}`", self.definition.name), why)
@@ -102,14 +102,14 @@ impl ToolSpec {
 }
 
 impl ProgramSpec {
-    /// The finding that the program of `whose` is not there, or is not one.
+    /// Returns the finding for the program of `whose` that is missing or not executable.
     fn not_found(&self, whose: &str, why: &str) -> Diagnostic {
         let message = format!("the program of {whose} cannot be run: {why}");
         Diagnostic::new(&rules::NO_PROGRAM, self.name.span, message)
             .help("name one that is there and may be executed; a relative path starts at the folder of this file")
     }
 
-    /// `None` if it has a finding that makes it unusable.
+    /// Reads the program; `None` if a finding makes it unusable.
     fn read(world: &dyn World, reader: &mut Reader<'_, '_>) -> Option<ProgramSpec> {
         let command = reader
             .strings("command")
@@ -129,14 +129,14 @@ impl ProgramSpec {
     }
 }
 
-/// How long a tool may take and how much it may say.
+/// The limits on a tool's time and output.
 struct Limits {
     time: Duration,
     output: usize,
 }
 
 impl Limits {
-    /// `None` if they have a finding.
+    /// Reads the limits; `None` if they have a finding.
     fn read(reader: &mut Reader<'_, '_>) -> Option<Limits> {
         let seconds = reader.integer_within("timeout_seconds", 1..=MAX_SECONDS);
         let bytes = reader.integer_within("max_output_bytes", 1..=MAX_BYTES);
@@ -177,7 +177,7 @@ pub(super) fn read(
     }
 }
 
-/// Entries with different names; of two with the same, the first.
+/// Reads entries with unique names; of several with one name, keeps the first.
 fn read_entries<T>(
     file: FileId,
     what: &str,
@@ -211,7 +211,7 @@ fn read_entries<T>(
     found
 }
 
-/// A tool and its name; `None` if it has a finding that makes it unusable.
+/// Reads a tool and its name; `None` if a finding makes it unusable.
 fn read_tool(
     world: &dyn World,
     reader: &mut Reader<'_, '_>,
@@ -244,8 +244,8 @@ fn read_tool(
     Some((tool, name))
 }
 
-/// Anthropic and `OpenAI` take `^[a-zA-Z0-9_-]{1,64}$` as the name of a tool; the others take at
-/// least that.
+/// Checks the name of a tool. Anthropic and `OpenAI` accept `^[a-zA-Z0-9_-]{1,64}$`; the others
+/// accept at least that.
 fn check_name(
     reader: &mut Reader<'_, '_>,
     what: &str,
@@ -304,7 +304,7 @@ fn check_variable(reader: &mut Reader<'_, '_>, name: &Spanned<Arc<str>>) {
     }
 }
 
-/// `None` if it has a finding.
+/// Reads the working directory; `None` if it has a finding.
 fn read_directory(world: &dyn World, reader: &mut Reader<'_, '_>) -> Option<String> {
     if !reader.has("working_directory") {
         return Some(String::new());
@@ -333,7 +333,7 @@ fn read_directory(world: &dyn World, reader: &mut Reader<'_, '_>) -> Option<Stri
     None
 }
 
-/// The schema of the arguments; `None` if it has a finding.
+/// Reads the schema of the arguments; `None` if it has a finding.
 fn read_schema(world: &dyn World, reader: &mut Reader<'_, '_>) -> Option<Map<String, Value>> {
     match (reader.has("schema"), reader.has("schema_file")) {
         (false, false) => Some(Map::from_iter([
@@ -388,7 +388,7 @@ fn schema_of_file(world: &dyn World, path: &str) -> Result<Map<String, Value>, S
     }
 }
 
-/// Arguments are always an object, so a schema must say so.
+/// Checks that a schema has the type `object`, since arguments are always an object.
 fn is_object_schema(reader: &mut Reader<'_, '_>, span: Span, schema: &Map<String, Value>) -> bool {
     let is_object = schema.get("type").is_some_and(|kind| kind == "object");
     if !is_object {
@@ -437,7 +437,7 @@ pub(super) fn node_json(reader: &mut Reader<'_, '_>, node: &Node) -> Option<Valu
 }
 
 impl Reader<'_, '_> {
-    /// An integer of a range; `None` if it has a finding, `Some(None)` if it is absent.
+    /// Reads an integer within a range; `None` if it has a finding, `Some(None)` if it is absent.
     #[expect(
         clippy::option_option,
         reason = "wrong, absent and there are three things"

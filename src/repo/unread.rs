@@ -1,32 +1,31 @@
-//! Files that look like sources and are not read: what they were meant for would be missing
-//! silently.
+//! Detects files that look like sources but are not read: otherwise they would be missing silently.
 //!
-//! What a file holds counts, not what it is called: a `clippy.toml` is not a profile, and a profile
-//! is one under any name. Only of what cannot be looked at, or holds nothing that tells, the name
-//! is judged.
+//! The content of a file decides, not its name: a `clippy.toml` is not a profile, and a profile is
+//! one under any name. The name decides only for files that cannot be examined or whose content is
+//! inconclusive.
 
 use super::listing::{FOREIGN, Like, SETTINGS, plain_name};
 use super::rules::{NOT_READ, UNUSUAL_NAME};
 use crate::diag::Rule;
 use crate::toml::{self, Kind, Table};
 
-/// The largest file that is looked at, in bytes: no larger TOML file is read either.
+/// The size of the largest file to examine, in bytes; larger TOML files are never read.
 pub(super) const MAX_BYTES: u64 = 2 << 20;
-/// The number of bytes that are looked at in all.
+/// The maximum number of bytes to examine in total.
 pub(super) const MAX_ALL_BYTES: u64 = 64 << 20;
-/// The number of files that are reported.
+/// The maximum number of files to report.
 pub(super) const MOST: usize = 100;
 
-/// Why a file should not go unread.
+/// The reason why a file should not be ignored.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Suspicion {
     pub(super) rule: &'static Rule,
-    /// The words of the message after the path.
+    /// The part of the message after the path.
     pub(super) message: String,
     pub(super) help: String,
 }
 
-/// Returns what is wrong with a file that is not read; `None` if nothing is.
+/// Returns the suspicion about a file that is not read; `None` if there is none.
 pub(super) fn suspicion(path: &str, text: &str, like: Like) -> Option<Suspicion> {
     let what = match like {
         Like::Profile | Like::AtRoot => is_profile(text).then_some("a profile"),
@@ -45,7 +44,7 @@ pub(super) fn suspicion(path: &str, text: &str, like: Like) -> Option<Suspicion>
     }
 }
 
-/// A hidden file that is called like a source file.
+/// Returns the suspicion about a hidden file with the name of a source file.
 pub(super) fn hidden() -> Suspicion {
     Suspicion {
         rule: &UNUSUAL_NAME,
@@ -54,7 +53,7 @@ pub(super) fn hidden() -> Suspicion {
     }
 }
 
-/// A file that was not looked at, because too many others were.
+/// Returns the suspicion about a file that was not examined, because there were too many others.
 pub(super) fn not_looked_at() -> Suspicion {
     Suspicion {
         rule: &UNUSUAL_NAME,
@@ -78,8 +77,7 @@ fn by_name(path: &str, like: Like) -> Option<Suspicion> {
     has_ending.then(|| unusual_name(how_to_be_read(path, like)))
 }
 
-/// Suspects a file at the root that is called almost like one of the settings: only their exact
-/// names are read.
+/// Suspects a file at the root whose name resembles a settings file: only the exact names are read.
 fn at_root_by_name(name: &str) -> Option<Suspicion> {
     let stem = name
         .strip_suffix(".toml")
@@ -154,7 +152,7 @@ fn is_string(table: &Table, key: &str) -> bool {
         .is_some_and(|node| matches!(node.kind, Kind::String(_)))
 }
 
-/// Parses a text as TOML as far as possible, if one of its lines begins with one of these keys.
+/// Parses as much of a text as possible as TOML, if one of its lines begins with one of these keys.
 /// Most texts have no such line, and parsing is expensive.
 fn read(text: &str, keys: &[&str]) -> Option<Table> {
     let may_have = keys

@@ -1,4 +1,4 @@
-//! The hierarchy of profiles: who extends whom.
+//! The inheritance hierarchy of profiles.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::profile::Profile;
 use crate::repo::{Dialect, LayerKind, rules as repo_rules};
 use crate::source::Span;
 
-/// The longest chain of profiles, the leaf included.
+/// The maximum length of a chain of profiles, the leaf included.
 pub const MAX_CHAIN: usize = 32;
 
 /// The index of a profile in a [`Hierarchy`].
@@ -27,24 +27,24 @@ impl ProfileId {
     }
 }
 
-/// All profiles, each with its parent, checked for doubles, cycles, missing parents and depth.
+/// All profiles with their parents, checked for duplicates, cycles, missing parents and depth.
 #[derive(Debug, Default)]
 pub struct Hierarchy {
     profiles: Vec<Profile>,
     /// Parents, with cycles cut.
     parents: Vec<Option<ProfileId>>,
-    /// Parents as the files say it.
+    /// Parents as the files declare them.
     links: Vec<Option<ProfileId>>,
     usable: Vec<bool>,
     by_name: HashMap<Arc<str>, ProfileId>,
-    /// Bundled profiles whose name one of the repository has: for other bundled ones the name still
-    /// means these.
+    /// Bundled profiles whose name is also used in the repository; to other bundled profiles, the
+    /// name still refers to these.
     taken: HashMap<Arc<str>, ProfileId>,
 }
 
 impl Hierarchy {
-    /// Builds the hierarchy; every mistake is reported once, where it was made. In a collection of
-    /// the original client a profile may have the name of a bundled one, which is a warning.
+    /// Builds the hierarchy; every mistake is reported once, where it was made. A profile in a
+    /// collection of the original client may reuse a bundled profile's name, which is a warning.
     pub fn build(profiles: Vec<Profile>, dialect: Dialect) -> (Hierarchy, Vec<Diagnostic>) {
         let mut findings = Vec::new();
         let mut hierarchy = Hierarchy {
@@ -59,35 +59,35 @@ impl Hierarchy {
         (hierarchy, findings)
     }
 
-    /// The profile with an id.
+    /// Returns the profile with an id.
     pub fn get(&self, id: ProfileId) -> &Profile {
         &self.profiles[id.index()]
     }
 
-    /// The profile with a name.
+    /// Returns the id of the profile with a name.
     pub fn by_name(&self, name: &str) -> Option<ProfileId> {
         self.by_name.get(name).copied()
     }
 
-    /// All profiles, sorted by layer and path.
+    /// Returns the ids of all profiles, sorted by layer and path.
     pub fn ids(&self) -> impl Iterator<Item = ProfileId> + '_ {
         (0..self.profiles.len()).map(ProfileId::new)
     }
 
-    /// The names of all profiles.
+    /// Returns the names of all profiles.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.profiles
             .iter()
             .map(|profile| profile.name.value.as_ref())
     }
 
-    /// The parent of a profile.
+    /// Returns the parent of a profile.
     pub fn parent(&self, id: ProfileId) -> Option<ProfileId> {
         self.parents[id.index()]
     }
 
-    /// The profile and its ancestors, itself first; `None` if one of them has a finding that makes
-    /// it unusable.
+    /// Returns the profile and its ancestors, itself first; `None` if a finding makes one of them
+    /// unusable.
     pub fn chain(&self, id: ProfileId) -> Option<Vec<&Profile>> {
         let ids: Vec<ProfileId> = std::iter::successors(Some(id), |id| self.parents[id.index()])
             .take(MAX_CHAIN + 1)
@@ -96,13 +96,13 @@ impl Hierarchy {
         usable.then(|| ids.iter().map(|id| &self.profiles[id.index()]).collect())
     }
 
-    /// Makes a profile unusable. A finding says why.
+    /// Marks a profile as unusable, for a reason that a finding reports.
     pub(crate) fn refuse(&mut self, id: ProfileId) {
         self.usable[id.index()] = false;
     }
 
-    /// The profile and what it descends from, as the files say it: each once, even around a cycle,
-    /// and of a chain that is much too long the nearest.
+    /// Returns the profile and its ancestors as the files declare them: each once, even in a cycle,
+    /// and only the nearest of a chain that is far too long.
     pub fn lineage(&self, id: ProfileId) -> Vec<ProfileId> {
         let mut lineage = vec![id];
         while lineage.len() <= 2 * MAX_CHAIN
@@ -125,7 +125,8 @@ impl Hierarchy {
             let other = &self.profiles[known.index()];
             let (finding, is_usable) = match (other.layer, profile.layer) {
                 (LayerKind::Bundled, LayerKind::Own) => {
-                    // The repository's own profiles mean the one that is beside them.
+                    // In the repository's own profiles, the name refers to the repository's
+                    // profile.
                     self.taken.insert(Arc::clone(&name.value), known);
                     self.by_name.insert(Arc::clone(&name.value), id);
                     (bundled_name(profile, dialect), dialect == Dialect::Inja)
@@ -137,7 +138,7 @@ impl Hierarchy {
                 }
             };
             if other.layer == profile.layer {
-                // Which one is meant would be a guess.
+                // The name would be ambiguous.
                 self.usable[known.index()] = false;
             }
             findings.push(finding.related(other.name.span, "the other one"));
@@ -145,12 +146,12 @@ impl Hierarchy {
         }
     }
 
-    /// Returns `true` if a bundled profile's name is that of one of the repository.
+    /// Returns `true` if a profile of the repository has the same name as this bundled one.
     pub(crate) fn is_taken(&self, id: ProfileId) -> bool {
         self.taken.get(&self.get(id).name.value) == Some(&id)
     }
 
-    /// The profile that another one means by a name.
+    /// Returns the profile that a name refers to in a layer.
     fn meant(&self, layer: LayerKind, name: &str) -> Option<ProfileId> {
         let taken = self.taken.get(name).filter(|_| layer == LayerKind::Bundled);
         taken.or_else(|| self.by_name.get(name)).copied()
@@ -182,7 +183,7 @@ impl Hierarchy {
             }
         }
         self.links.clone_from(&self.parents);
-        // One text for the name of a parent of thousands.
+        // Thousands of profiles share one string for their parent's name.
         for (index, parent) in self.parents.iter().enumerate() {
             let name = parent.map(|parent| Arc::clone(&self.profiles[parent.index()].name.value));
             if let (Some(extends), Some(name)) = (&mut self.profiles[index].extends, name) {
@@ -207,7 +208,7 @@ impl Hierarchy {
         }
     }
 
-    /// The finding of a cycle, which starts at the member that is first.
+    /// Returns the finding of a cycle, starting at its first member.
     fn cycle(&self, cycle: &[usize]) -> Diagnostic {
         let members: Vec<&Profile> = cycle.iter().map(|&at| &self.profiles[at]).collect();
         let message = match members.as_slice() {
@@ -239,7 +240,7 @@ impl Hierarchy {
                 std::iter::successors(Some(index), |&at| self.parents[at].map(ProfileId::index))
                     .take(MAX_CHAIN + 2)
                     .count();
-            // Only the first that is too deep: what descends from it is skipped.
+            // Only the first profile that is too deep is reported: its descendants are skipped.
             if depth == MAX_CHAIN + 1 {
                 let extends = self.profiles[index]
                     .extends
@@ -265,7 +266,7 @@ fn extends(profile: &Profile) -> Span {
         .span
 }
 
-/// The finding of a profile with the name of a bundled one.
+/// Returns the finding of a profile with the name of a bundled one.
 fn bundled_name(profile: &Profile, dialect: Dialect) -> Diagnostic {
     let name = &profile.name;
     let message = format!("`{}` is the name of a bundled profile", name.value);

@@ -1,4 +1,4 @@
-//! Deep merge with memory.
+//! Deep merge that keeps track of overridden values.
 
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
@@ -12,28 +12,28 @@ use crate::toml::{Key, Kind, Node, Table};
 #[derive(Debug, Clone, Default)]
 pub struct MergedTable<'r> {
     entries: IndexMap<&'r str, Merged<'r>, RandomState>,
-    /// Where `unset` names what was inherited once.
+    /// The place of the `unset` for each inherited key that was removed.
     unset: Vec<(String, Span)>,
 }
 
 /// A merged value.
 #[derive(Debug, Clone)]
 pub struct Merged<'r> {
-    /// The file that said it last.
+    /// The file of the last level that set it.
     pub file: FileId,
-    /// The key as written there.
+    /// The key as written in that file.
     pub key: &'r Key,
-    /// The value as written there; of a merged table only what that level says of it.
+    /// The value as written in that file; for a merged table, only that level's part.
     pub node: &'r Node,
     /// The merged members, if it is a table.
     children: Option<MergedTable<'r>>,
-    /// The levels before it, the nearest first.
+    /// The levels that it overrides, the nearest first.
     pub overrode: Vec<Level<'r>>,
-    /// `true` if it was removed and waits to be [swept](MergedTable::sweep).
+    /// `true` if it was removed but not [swept](MergedTable::sweep) yet.
     is_removed: bool,
 }
 
-/// The value of one level of the chain.
+/// The value at one level of the chain.
 #[derive(Debug, Clone, Copy)]
 pub struct Level<'r> {
     /// The file.
@@ -45,18 +45,18 @@ pub struct Level<'r> {
 }
 
 impl<'r> Merged<'r> {
-    /// Returns where the value is written.
+    /// Returns the place of the value.
     pub fn span(&self) -> Span {
         Span::new(self.file, self.node.span.clone())
     }
 
-    /// Returns where the key is written.
+    /// Returns the place of the key.
     pub fn key_span(&self) -> Span {
         Span::new(self.file, self.key.span.clone())
     }
 
-    /// The level that a merged table begins at: the farthest of those that `takes`, without a
-    /// break. Of any other value the nearest.
+    /// Returns the level at which a merged table begins: the farthest in the unbroken run of levels
+    /// that `takes` accepts. For any other value, returns the nearest level.
     pub fn beginning(&self, takes: impl Fn(FileId) -> bool) -> Level<'r> {
         let nearest = Level {
             file: self.file,
@@ -71,19 +71,19 @@ impl<'r> Merged<'r> {
         farther.last().copied().unwrap_or(nearest)
     }
 
-    /// The merged members, if it is a table.
+    /// Returns the merged members, if it is a table.
     pub fn table(&self) -> Option<&MergedTable<'r>> {
         self.children.as_ref()
     }
 }
 
 impl<'r> MergedTable<'r> {
-    /// A member.
+    /// Returns a member.
     pub fn get(&self, key: &str) -> Option<&Merged<'r>> {
         self.entries.get(key).filter(|merged| !merged.is_removed)
     }
 
-    /// The members in order.
+    /// Returns the members in order.
     pub fn iter(&self) -> impl Iterator<Item = (&'r str, &Merged<'r>)> {
         self.entries
             .iter()
@@ -98,9 +98,9 @@ impl<'r> MergedTable<'r> {
 
     /// Merges a level over this table.
     ///
-    /// Tables merge key by key at any depth; everything else, arrays too, is replaced whole.
-    /// Merging an empty table changes nothing; merging is associative; the last level that mentions
-    /// a value wins.
+    /// Tables merge key by key at any depth; all other values, including arrays, are replaced as a
+    /// whole. Merging an empty table changes nothing; merging is associative; the last level that
+    /// sets a value wins.
     pub fn merge(&mut self, file: FileId, table: &'r Table, findings: &mut Vec<Diagnostic>) {
         for (key, node) in &table.entries {
             match self.entries.get_mut(key.name.as_str()) {
@@ -110,9 +110,9 @@ impl<'r> MergedTable<'r> {
         }
     }
 
-    /// Removes the value at `path` inside the member `root`, as is said at `by`; `false` if there
-    /// is none. Room is made by
-    /// [`sweep`](MergedTable::sweep), once for many.
+    /// Removes the value at `path` inside the member `root`, as the `unset` at `by` demands;
+    /// `false` if there is none. [`sweep`](MergedTable::sweep) then frees the space of all removed
+    /// values at once.
     pub fn remove(&mut self, root: &str, path: &[String], by: Span) -> bool {
         let Some(children) = self.there(root).and_then(|merged| merged.children.as_mut()) else {
             return false;
@@ -133,7 +133,7 @@ impl<'r> MergedTable<'r> {
         true
     }
 
-    /// Returns the place of the `unset` that removed a member, if nobody has set the member again.
+    /// Returns the place of the `unset` that removed a member, unless a later level set it again.
     pub fn unset_at(&self, key: &str) -> Option<Span> {
         if self.get(key).is_some() {
             return None;
@@ -151,7 +151,7 @@ impl<'r> MergedTable<'r> {
             .filter(|merged| !merged.is_removed)
     }
 
-    /// Forgets what was removed.
+    /// Frees the removed values.
     pub fn sweep(&mut self) {
         self.entries.retain(|_, merged| !merged.is_removed);
         self.entries
@@ -229,7 +229,7 @@ impl<'r> Merged<'r> {
     }
 }
 
-/// A value that is what would be inherited without it.
+/// Returns the finding for a value that equals the inherited one.
 fn repeated(file: FileId, key: &Key, inherited: Level<'_>) -> Diagnostic {
     let message = format!(
         "`{}` repeats what is inherited",

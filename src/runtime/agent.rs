@@ -1,4 +1,5 @@
-//! An agent that can be sent to: the compiler's plan, an environment for its prompts, and a model.
+//! An agent that can send requests: the compiler's plan, an environment for its prompts, and a
+//! model.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,34 +36,33 @@ pub struct Agent {
     compiler: Arc<Compiler>,
     id: ProfileId,
     name: Arc<str>,
-    /// The wire format of its requests: it follows from the profile, which is merged for that.
+    /// The wire format of its requests, cached because finding it requires a merged profile.
     wire: WireFormat,
     environment: PromptEnvironment,
     model: Option<Arc<str>>,
     policy: Option<Arc<PolicyOptions>>,
     content: Option<Arc<dyn ContentLoader>>,
-    /// The request that was checked last, for the session that sends it next.
+    /// The latest checked request, for the session that sends it next.
     ahead: Arc<Mutex<Option<Ahead>>>,
 }
 
-/// A request that was checked before it is sent, and the conversation that it is about, with its
-/// system prompt.
+/// A request that was checked in advance, with its conversation and system prompt.
 struct Ahead {
     conversation: Conversation,
     checked: Checked,
 }
 
-/// A request, and what was found in it.
+/// A request with its findings.
 type Checked = (Compiled, Vec<Diagnostic>);
 
-/// A request that was compiled: exactly what is sent, except for the key.
+/// A compiled request: exactly the request to send, except for the key.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Compiled {
     /// Method, URL and headers.
     pub line: RequestLine,
-    /// The URL with `${MODEL}` where the model is, unless the model's name would change what the
-    /// URL means.
+    /// The URL with `${MODEL}` in place of the model, unless the model's name would change the
+    /// meaning of the URL.
     pub target: String,
     /// The body.
     pub body: Body,
@@ -74,18 +74,18 @@ pub struct Compiled {
     pub instance: Arc<str>,
     /// The model's name.
     model: Arc<str>,
-    /// The price of its tokens, if that is known.
+    /// The price of its tokens, if known.
     price: Option<(Price, Kept)>,
 }
 
 impl Compiled {
-    /// Estimates the tokens that it takes, part by part.
+    /// Estimates the tokens of the request, part by part.
     pub fn estimate(&self) -> TokenEstimate {
         TokenEstimate::of(self.body.value(), self.wire, &self.model)
     }
 
-    /// Returns what an answer to it cost, in US dollars: its tokens alone. `None` if a price that
-    /// counts here is not known.
+    /// Returns the cost of the tokens of an answer, in US dollars; `None` if a required price is
+    /// unknown.
     pub fn cost(&self, usage: &Usage) -> Option<f64> {
         let (price, kept) = self.price.as_ref()?;
         price.cost(usage, *kept)
@@ -106,8 +106,8 @@ impl Outgoing for Compiled {
     }
 }
 
-/// For how long a body asks its server to keep what it reads; `None` if it asks for a service with
-/// prices of its own.
+/// Returns the cache lifetime that a body asks for; `None` if it asks for a service with separate
+/// prices.
 fn kept(body: &Value) -> Option<Kept> {
     let is_special = body.get("service_tier").is_some_and(|tier| !is_usual(tier))
         || ["speed", "inference_geo", "prompt_cache_retention"]
@@ -141,31 +141,31 @@ fn is_usual(tier: &Value) -> bool {
 /// A request of a session.
 pub(super) struct Made {
     pub(super) compiled: Compiled,
-    /// Its system prompt, if it is a chat.
+    /// The system prompt, for a chat.
     pub(super) prompt: Option<Arc<str>>,
-    /// The summary of the request, where thinking of its answer may be bound to that.
+    /// The digest of the request, if thinking in its answer may be bound to the request.
     pub(super) sent: Option<Sent>,
-    /// `true` if thinking of the history is bound only to what it says.
+    /// `true` if the request still begins with the text that thinking in the history is bound to.
     pub(super) is_bound: bool,
-    /// The tokens that it takes, estimated.
+    /// The estimated number of tokens.
     pub(super) tokens: u64,
 }
 
-/// Why a request could not be compiled.
+/// The reason why a request could not be compiled.
 ///
-/// A `main` that returns it shows what [`Display`](fmt::Display) shows: so does its `Debug` form,
-/// except for `{:#?}`, which has the findings.
+/// A `main` that returns this error prints its [`Display`](fmt::Display) form: its `Debug` form is
+/// the same, except for `{:#?}`, which contains the findings.
 #[non_exhaustive]
 pub enum CompileError {
-    /// The agent or its templates are wrong; the findings say where.
+    /// The agent or its templates have errors; the findings give the places.
     Findings(Vec<Diagnostic>),
-    /// Nobody names a model.
+    /// No model is named anywhere.
     NoModel(Arc<str>),
     /// The agent is for the other kind of conversation.
     WrongKind {
         /// The agent's name.
         agent: Arc<str>,
-        /// The task that it is for.
+        /// The kind that the agent supports.
         wants: TaskKind,
     },
     /// Stored content cannot be loaded.
@@ -210,12 +210,12 @@ impl std::error::Error for CompileError {}
 const NOT_COMPILED: &str = "the request could not be compiled";
 
 impl Agent {
-    /// The agent with a name.
+    /// Returns the agent with a name.
     ///
     /// # Errors
     ///
-    /// There is none, or it cannot be compiled: the detail has what was found in the repository,
-    /// and [`Compiler::findings`] all of it.
+    /// Returns an error if there is no such agent or it cannot be compiled: the detail contains the
+    /// likely causes, and [`Compiler::findings`] all findings of the repository.
     pub fn new(
         compiler: Arc<Compiler>,
         name: &str,
@@ -249,7 +249,7 @@ impl Agent {
         }
     }
 
-    /// With a model in place of that of `models.toml` or the profile.
+    /// Sets a model, which replaces that of `models.toml` or the profile.
     #[must_use]
     pub fn with_model(mut self, model: Option<impl Into<Arc<str>>>) -> Agent {
         self.model = model.map(Into::into);
@@ -257,8 +257,8 @@ impl Agent {
         self
     }
 
-    /// With a policy: every request of a session is checked before it is sent, also one that
-    /// continues after tool results. What has an error by this policy is not sent, and ends as
+    /// Sets a policy: every request of a session is checked before it is sent, including those
+    /// after tool results. A request with an error under this policy is not sent, and fails as
     /// [`Category::Config`].
     #[must_use]
     pub fn checked(mut self, policy: PolicyOptions) -> Agent {
@@ -266,7 +266,7 @@ impl Agent {
         self
     }
 
-    /// With a loader for [stored content](crate::conversation::Block::Stored) of conversations.
+    /// Sets a loader for the [stored content](crate::conversation::Block::Stored) of conversations.
     #[must_use]
     pub fn with_content(mut self, loader: Arc<dyn ContentLoader>) -> Agent {
         self.content = Some(loader);
@@ -279,16 +279,16 @@ impl Agent {
             .map_err(|error| CompileError::Content(Box::new(error)))
     }
 
-    /// The agent's name.
+    /// Returns the agent's name.
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// Asks the agent's server which models it offers, each beside what is known of it.
+    /// Asks the agent's server for its models, and returns each with the known facts about it.
     ///
     /// # Errors
     ///
-    /// As [`ModelList::fetch`].
+    /// Returns the errors of [`ModelList::fetch`].
     pub async fn installed_models(
         &self,
         transport: &Transport,
@@ -296,7 +296,7 @@ impl Agent {
         self.model_list().fetch(transport).await
     }
 
-    /// The request for the list of models that the agent's server offers.
+    /// Returns the request for the server's list of models.
     pub fn model_list(&self) -> ModelList {
         let plan = self
             .compiler
@@ -309,13 +309,13 @@ impl Agent {
         )
     }
 
-    /// The wire format of its requests.
+    /// Returns the wire format of its requests.
     pub(super) fn wire(&self) -> WireFormat {
         self.wire
     }
 
-    /// Returns `true` if two agents make the same requests: of one compiler, with one model, policy
-    /// and environment.
+    /// Returns `true` if two agents make the same requests: they have the same compiler, model,
+    /// policy and environment.
     pub(super) fn is_same(&self, other: &Agent) -> bool {
         let policies = (
             self.policy.as_ref().map(Arc::as_ptr),
@@ -327,16 +327,16 @@ impl Agent {
             && self.environment.is_same(&other.environment)
     }
 
-    /// The repository it comes from.
+    /// Returns the compiler of the agent's repository.
     pub fn compiler(&self) -> &Arc<Compiler> {
         &self.compiler
     }
 
-    /// The request for a conversation, which is brought into normal form first.
+    /// Compiles the request for a conversation, which is first brought into normal form.
     ///
     /// # Errors
     ///
-    /// The templates fail on this conversation, or there is no model.
+    /// Returns an error if a template fails for this conversation, or there is no model.
     pub fn compile(&self, conversation: Conversation) -> Result<Compiled, CompileError> {
         let (plan, model) = self.plan_for(&conversation)?;
         let conversation = self.loaded(conversation)?;
@@ -348,7 +348,7 @@ impl Agent {
     ///
     /// # Errors
     ///
-    /// As [`Agent::compile`].
+    /// Returns the errors of [`Agent::compile`].
     pub fn estimate(&self, conversation: Conversation) -> Result<TokenEstimate, Error> {
         let compiled = self
             .compile(conversation)
@@ -356,13 +356,14 @@ impl Agent {
         Ok(compiled.estimate())
     }
 
-    /// The agent that compresses chats of this one: the first of the roster `chat_compression`, or,
-    /// in a repository without that roster, the first with the tag `compression` that uses the same
-    /// provider instance. If nothing else names a model, it gets that of this agent.
+    /// Returns the agent that compresses chats of this one: the first in the roster
+    /// `chat_compression` or, in a repository without that roster, the first with the tag
+    /// `compression` and the same provider instance. Unless another model is named, it uses this
+    /// agent's model.
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// Returns an error if there is no such agent.
     pub fn compression_agent(&self) -> Result<Agent, Error> {
         let id = Router::new(&self.compiler).compression_agent(self.id).ok_or_else(|| {
             let message = format!("no agent compresses the chats of `{}`", self.name);
@@ -397,7 +398,7 @@ impl Agent {
         })
     }
 
-    /// Returns the context window of its model in tokens, if `model-families.toml` knows it.
+    /// Returns the context window of its model in tokens, if `model-families.toml` contains it.
     pub fn context_window(&self) -> Option<u64> {
         let plan = self
             .compiler
@@ -410,13 +411,13 @@ impl Agent {
         Live::new(&self.compiler, &plan).context_window(model)
     }
 
-    /// Both [`Agent::compile`] and [`Agent::findings`], of one body: half the work. A session of
-    /// this agent that sends this request next does not compile it again, nor does this if
-    /// [`SessionStart::preview`](super::SessionStart::preview) has compiled it.
+    /// Compiles a body once for both [`Agent::compile`] and [`Agent::findings`]. A session of this
+    /// agent that sends the request next reuses the result; a result of
+    /// [`SessionStart::preview`](super::SessionStart::preview) is reused here.
     ///
     /// # Errors
     ///
-    /// As [`Agent::compile`].
+    /// Returns the errors of [`Agent::compile`].
     pub fn compile_and_check(
         &self,
         conversation: Conversation,
@@ -443,7 +444,7 @@ impl Agent {
         Ok(checked)
     }
 
-    /// A request with what was found in it, and its system prompt.
+    /// Compiles a request; returns it with its findings and its system prompt.
     fn checked_request(
         &self,
         conversation: Conversation,
@@ -464,7 +465,7 @@ impl Agent {
         Ok(((self.compiled(&plan, model, body), findings), prompt))
     }
 
-    /// Returns `true` if the request for a conversation reads nothing of the project once the
+    /// Returns `true` if the request for a conversation does not depend on the project once the
     /// system prompt is known.
     fn depends_on_prompt_alone(&self, conversation: &Conversation) -> bool {
         let plan = self
@@ -478,8 +479,7 @@ impl Agent {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The request for a conversation, if that is the one that was checked last. It is forgotten in
-    /// any case.
+    /// Takes the latest checked request if it is for this conversation; forgets it in any case.
     fn known_request(&self, conversation: &Conversation) -> Option<Checked> {
         let known = self
             .ahead()
@@ -488,7 +488,7 @@ impl Agent {
         known.map(|known| known.checked)
     }
 
-    /// The plan and the model for a conversation.
+    /// Returns the plan and the model for a conversation.
     fn plan_for(
         &self,
         conversation: &Conversation,
@@ -513,12 +513,12 @@ impl Agent {
         Ok((plan, model))
     }
 
-    /// Returns what the agent says of its surroundings now, and whether it is one that does: then
-    /// attached files are messages too.
+    /// Renders the agent's surroundings; `None` for an agent that does not report any. If there is
+    /// a text, attached files become messages too.
     ///
     /// # Errors
     ///
-    /// The template fails.
+    /// Returns the error of the template.
     pub(super) fn surroundings(&self, is_omitted: bool) -> Result<Option<Arc<str>>, Error> {
         // Templates may nest deeper than the stacks of async workers allow.
         std::thread::scope(|scope| {
@@ -536,7 +536,7 @@ impl Agent {
         })
     }
 
-    /// Renders what the agent says of its surroundings, on the thread that it is called on.
+    /// Renders the agent's surroundings on the current thread.
     fn rendered_surroundings(&self, is_omitted: bool) -> Result<Option<Arc<str>>, Error> {
         let plan = self
             .compiler
@@ -547,7 +547,7 @@ impl Agent {
         told.map_err(|finding| CompileError::Findings(vec![*finding]).into_error(&self.compiler))
     }
 
-    /// A conversation with its system prompt, which is rendered unless it is known.
+    /// Adds the system prompt to a conversation, rendering it unless it is known.
     fn with_prompt(&self, conversation: Conversation) -> Result<Conversation, CompileError> {
         if conversation.known_prompt.is_some() || conversation.kind() != TaskKind::Chat {
             return Ok(conversation);
@@ -562,8 +562,8 @@ impl Agent {
         })
     }
 
-    /// Returns what schemas and rules find in the request for a conversation, at the lines that
-    /// wrote it. No policy was applied.
+    /// Returns the findings of schemas and rules for a request, at the lines that wrote its values.
+    /// No policy is applied.
     pub fn findings(&self, conversation: Conversation) -> Vec<Diagnostic> {
         let plan = self
             .compiler
@@ -576,8 +576,8 @@ impl Agent {
         Live::new(&self.compiler, &plan).findings(conversation, &self.environment, model)
     }
 
-    /// The request for a conversation, unless it has mistakes that the agent's policy does not let
-    /// pass.
+    /// Compiles the request for a conversation, and rejects errors that the agent's policy does not
+    /// permit.
     fn compile_checked(&self, conversation: Conversation) -> Result<Compiled, Error> {
         let (compiled, found) = match (self.known_request(&conversation), &self.policy) {
             (Some(known), _) => known,
@@ -601,7 +601,8 @@ impl Agent {
         }
     }
 
-    /// Returns why a request is not sent, if it has mistakes.
+    /// Returns the error of a request that must not be sent, if the findings contain an error under
+    /// the policy.
     fn refusal(&self, policy: &PolicyOptions, found: Vec<Diagnostic>) -> Option<Error> {
         let compiler = &self.compiler;
         let report = Reporter::new(compiler, &Selection::default(), policy)
@@ -619,8 +620,9 @@ impl Agent {
         )
     }
 
-    /// [`Agent::compile_checked`] on a thread of its own: templates may nest deeper than the stacks
-    /// of async workers allow. `bound_to` is what thinking of the history is bound to.
+    /// Calls [`Agent::compile_checked`] on a separate thread: templates may nest deeper than the
+    /// stacks of async workers allow. `bound_to` is the digest that thinking in the history is
+    /// bound to.
     pub(super) async fn compile_apart(
         &self,
         conversation: Conversation,
@@ -653,7 +655,7 @@ impl Agent {
                             tokens,
                         })
                     });
-                // Nobody waits any more if the request was cancelled.
+                // If the request was cancelled, nothing waits for the result.
                 let _ = sender.send(compiled);
             });
         spawned.map_err(|error| {
@@ -676,8 +678,8 @@ fn named(id: ProfileId, compiler: &Arc<Compiler>) -> &Arc<str> {
 }
 
 impl Agent {
-    /// Returns `true` if the request for a conversation keeps what its thinking is bound to. One
-    /// that cannot be made keeps it too. What was compiled for that is known then.
+    /// Returns `true` if the request for a conversation preserves the text that its thinking is
+    /// bound to, or cannot be compiled. Keeps the compiled request for later.
     pub(super) fn continues(&self, conversation: Conversation, bound_to: &Sent) -> bool {
         !self.binds_thinking()
             || self
@@ -687,13 +689,13 @@ impl Agent {
                 })
     }
 
-    /// Returns `true` if a request begins with what an earlier one said, or its model binds nothing
-    /// to that.
+    /// Returns `true` if a request begins with the text of an earlier one, or if its model does not
+    /// bind thinking.
     fn keeps_bound(&self, compiled: &Compiled, earlier: &Sent) -> bool {
         sent::begins_with(&compiled.body, earlier) || !self.binds_thinking()
     }
 
-    /// Returns `true` if its model binds thinking to what is before it.
+    /// Returns `true` if the model binds thinking to the messages before it.
     pub(super) fn binds_thinking(&self) -> bool {
         let plan = self
             .compiler
@@ -706,7 +708,7 @@ impl Agent {
         Live::new(&self.compiler, &plan).binds_thinking(model)
     }
 
-    /// A body with its request.
+    /// Combines a body with the rest of its request.
     fn compiled(&self, plan: &Plan<'_>, model: Option<&str>, body: Body) -> Compiled {
         let (line, instance) = (
             plan.request_line(model),
@@ -734,7 +736,7 @@ impl Agent {
 }
 
 impl CompileError {
-    /// As an error of a request, on one line.
+    /// Converts it to the error of a request, on one line.
     pub fn into_error(self, compiler: &Compiler) -> Error {
         match &self {
             CompileError::NoModel(_) => {
@@ -752,8 +754,8 @@ impl CompileError {
     }
 }
 
-/// Returns why there is no agent of a name, with the mistakes of the repository that may be the
-/// cause.
+/// Returns the error for an agent that cannot be used, with the repository's errors as possible
+/// causes.
 fn unusable(compiler: &Compiler, name: &str, help: Option<String>) -> Error {
     let mistakes: Vec<&Diagnostic> = compiler
         .findings()
@@ -780,10 +782,10 @@ fn unusable(compiler: &Compiler, name: &str, help: Option<String>) -> Error {
     }
 }
 
-/// The number of mistakes of a repository that an error tells.
+/// The maximum number of the repository's errors that an error lists.
 const MOST_TOLD: usize = 8;
 
-/// A finding on one line.
+/// Returns a finding on one line.
 fn told(compiler: &Compiler, finding: &Diagnostic) -> String {
     format!(
         "{} {} {}",
@@ -793,10 +795,10 @@ fn told(compiler: &Compiler, finding: &Diagnostic) -> String {
     )
 }
 
-/// The advice if nobody names a model.
+/// The help if no model is named.
 const MODEL_HELP: &str = "name one with `--model`, in `models.toml`, or as the profile's `model`";
 
-/// Returns `true` if the name of a model is one word in a URL, and no part of it leads elsewhere.
+/// Returns `true` if a model's name is a single plain word in a URL, and cannot change the path.
 fn is_plain(model: &str) -> bool {
     model
         .bytes()
@@ -805,12 +807,12 @@ fn is_plain(model: &str) -> bool {
 }
 
 impl Compiled {
-    /// The URL as it may be reported: without credentials and query.
+    /// Returns the URL for reports, without credentials and query.
     pub fn address(&self) -> String {
         UrlParts::of(&self.line.url).to_string()
     }
 
-    /// Returns `true` if the key would travel in the clear: plain HTTP to a host that is not this
+    /// Returns `true` if the key would be sent unencrypted: plain HTTP to a host other than this
     /// machine.
     pub fn exposes_key(&self) -> bool {
         let has_key = self

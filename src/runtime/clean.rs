@@ -1,27 +1,28 @@
-//! Answers of completion and refactor agents, made fit to be put into a file.
+//! Prepares answers of completion and refactoring agents for insertion into a file.
 //!
-//! Models put code into fences, say a sentence before it, repeat what is around the gap, or indent
-//! otherwise than the code that they replace. Input: an answer, and what a host knows of its place.
-//! Output: the code. Nothing is taken away on a suspicion: an answer without fences and echoes
-//! comes back byte for byte. The history keeps what the model said.
+//! Models put code into fences, introduce it with a sentence, repeat the code around the gap, or
+//! use a different indentation from the code that they replace. Takes an answer and the host's
+//! knowledge of its place, and returns the code. Nothing is removed on suspicion: an answer without
+//! fences and echoes is returned byte for byte. The history keeps the model's original text.
 
 use std::borrow::Cow;
 
-/// The place that an answer goes to. The default knows nothing: then only fences are taken away.
+/// The place that an answer is inserted at. The default contains no text, so that only fences are
+/// removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AnswerPlace<'t> {
     /// The text before the answer.
     pub prefix: &'t str,
     /// The text after the answer.
     pub suffix: &'t str,
-    /// The text that the answer takes the place of: its first line says how the answer is indented.
+    /// The text that the answer replaces: its first line determines the indentation of the answer.
     pub replaced: &'t str,
     /// `true` if the place is in a Markdown document, where fences and sentences belong to the
-    /// text: only a fence around the whole answer is taken away.
+    /// text: only a fence around the whole answer is removed.
     pub is_markdown: bool,
 }
 
-/// Takes fences, echoes of what is around, and foreign indentation from an answer.
+/// Removes fences, echoes of the surrounding text, and foreign indentation from an answer.
 ///
 /// ```
 /// use reqc::runtime::clean::{AnswerPlace, clean};
@@ -41,7 +42,7 @@ pub fn clean<'a>(answer: &'a str, place: &AnswerPlace<'_>) -> Cow<'a, str> {
 struct Fence<'l> {
     mark: char,
     length: usize,
-    /// The text after the marks, for instance the language.
+    /// The text after the marks, such as the language.
     info: &'l str,
 }
 
@@ -66,7 +67,7 @@ impl<'l> Fence<'l> {
     }
 }
 
-/// A block of code: where its lines begin and end in the answer, and where what follows it begins.
+/// A block of code: the offsets of its lines in the answer, and of the text around it.
 struct FencedBlock {
     before: usize,
     start: usize,
@@ -89,16 +90,15 @@ fn without_fence(answer: &str, is_markdown: bool) -> &str {
         .map_or(code, |code| code.strip_suffix('\r').unwrap_or(code))
 }
 
-/// Returns `true` if a text is a sentence that announces code: a short paragraph that ends with a
-/// colon.
+/// Returns `true` if a text introduces code: a short paragraph that ends with a colon.
 fn is_preamble(text: &str) -> bool {
     let text = text.trim();
     text.ends_with([':', '：']) && text.lines().count() <= 3 && text.contains(' ')
 }
 
-/// The one block of code of an answer, if there is exactly one that lies in no other. Models nest
-/// blocks in each other with fences of the same length: one with a language opens another, a bare
-/// one closes the innermost.
+/// Finds the block of code of an answer, if there is exactly one at the top level. Models nest
+/// blocks with fences of equal length: a fence with a language opens a block, and a bare one closes
+/// the innermost.
 fn only_block(answer: &str) -> Option<FencedBlock> {
     let mut open: Vec<Fence<'_>> = Vec::new();
     let mut found: Option<FencedBlock> = None;
@@ -127,19 +127,19 @@ fn only_block(answer: &str) -> Option<FencedBlock> {
                 }
             }
             Some(around) if around.mark == fence.mark && !fence.info.is_empty() => open.push(fence),
-            // A fence of another kind is a text of the block.
+            // A fence of another kind is part of the block's text.
             Some(_) => {}
         }
     }
-    // A block that was cut off goes to the end of the answer.
+    // A block that was cut off extends to the end of the answer.
     let is_cut_inside = open.len() > 1;
     found.filter(|_| !is_cut_inside)
 }
 
-/// The number of letters and digits that an echo has at least: what has fewer may be meant.
+/// The minimum number of letters and digits in an echo: a shorter repetition may be intended.
 const SHORTEST_ECHO: usize = 3;
 
-/// The number of lines that an echo has at most.
+/// The maximum number of lines in an echo.
 const LONGEST_ECHO: usize = 200;
 
 fn is_long_enough(text: &str) -> bool {
@@ -149,7 +149,7 @@ fn is_long_enough(text: &str) -> bool {
         >= SHORTEST_ECHO
 }
 
-/// Without the last lines of what is before, if the answer begins with them: as many as it repeats.
+/// Removes the longest repetition of the last lines of `prefix` from the start of an answer.
 fn without_echo_before<'a>(answer: &'a str, prefix: &str) -> &'a str {
     let mut starts: Vec<usize> = prefix
         .rmatch_indices('\n')
@@ -164,14 +164,14 @@ fn without_echo_before<'a>(answer: &'a str, prefix: &str) -> &'a str {
         .rev()
         .map(|start| &prefix[*start..])
         .filter(|echo| is_long_enough(echo));
-    // Some models leave the indentation of the first line out.
+    // Some models omit the indentation of the first line.
     let ways = echoes.flat_map(|echo| [echo, echo.trim_start_matches([' ', '\t'])]);
     ways.into_iter()
         .find_map(|echo| answer.strip_prefix(echo))
         .unwrap_or(answer)
 }
 
-/// Without the first lines of what is behind, if the answer ends with them.
+/// Removes the longest repetition of the first lines of `suffix` from the end of an answer.
 fn without_echo_after<'a>(answer: &'a str, suffix: &str) -> &'a str {
     let body = answer.trim_end();
     let mut ends: Vec<usize> = suffix
@@ -193,8 +193,8 @@ fn without_echo_after<'a>(answer: &'a str, suffix: &str) -> &'a str {
         .unwrap_or(answer)
 }
 
-/// With the indentation of the code that it replaces, if all its lines are indented at least as its
-/// first one.
+/// Replaces an answer's indentation with that of the code that it replaces, if every line is
+/// indented at least as far as the first one.
 fn indented_like<'a>(answer: &'a str, replaced: &str) -> Cow<'a, str> {
     let (Some(wanted), Some(own)) = (first_indentation(replaced), first_indentation(answer)) else {
         return Cow::Borrowed(answer);
@@ -222,7 +222,7 @@ fn is_blank(line: &str) -> bool {
     line.trim().is_empty()
 }
 
-/// The white space before the first line that says something.
+/// Returns the white space before the first line that is not blank.
 fn first_indentation(text: &str) -> Option<&str> {
     let line = text.lines().find(|line| !line.trim().is_empty())?;
     Some(&line[..line.len() - line.trim_start_matches([' ', '\t']).len()])
@@ -241,7 +241,7 @@ mod tests {
         is_markdown: false,
     };
 
-    /// Fails unless an answer becomes this.
+    /// Asserts the result for an answer.
     fn check(answer: &str, place: AnswerPlace<'_>, expected: &str) {
         assert_eq!(clean(answer, &place), expected, "{answer:?}");
     }
@@ -340,7 +340,7 @@ mod tests {
         );
     }
 
-    /// A line of code: no marks of fences, and nothing that the surroundings below say.
+    /// Generates code without fence marks, and without text that occurs in the surroundings below.
     fn code() -> impl Strategy<Value = String> {
         proptest::collection::vec("[ \t]{0,6}[a-z(){};=\"'/*#éß]{0,12}\r?", 0..12)
             .prop_map(|lines| lines.join("\n"))

@@ -1,6 +1,6 @@
-//! HTTP clients of a host's own: what carries the requests of a [`Transport`](super::Transport).
+//! HTTP clients that hosts provide to carry the requests of a [`Transport`](super::Transport).
 
 pub use super::transport::{HttpBody, HttpClient, HttpError, HttpErrorKind, ReqwestClient};
-/// The crates that [`HttpClient`] mentions, in the versions that this crate uses.
+/// The crates in the interface of [`HttpClient`], in the versions that this crate uses.
 #[doc(no_inline)]
 pub use {bytes::Bytes, http, reqwest};

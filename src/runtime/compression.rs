@@ -1,4 +1,4 @@
-//! Compressing a chat: which agent writes the summary, and when.
+//! Compression of a chat: the agent that writes the summary, and the size at which it does.
 
 use std::sync::Arc;
 
@@ -7,38 +7,38 @@ use super::pool::SessionPool;
 use super::{Category, Error};
 use crate::conversation::{DEFAULT_PRIORITY, SystemLayer};
 
-/// The way a chat is compressed: an agent of its own, in a one-shot session, writes a summary, and
-/// the chat goes on with that in the place of what it stands for. See
+/// The method of compressing a chat: another agent, in a one-shot session, writes a summary, and
+/// the chat continues with that in place of the summarised messages. See
 /// [`Session::compress`](super::Session::compress).
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Compression {
-    /// The pool that the agent's session comes from. Give a session of this pool no compression by
-    /// the same agent: it would wait for itself where all places are taken.
+    /// The pool that provides the agent's session. Don't let a session of this pool be compressed
+    /// by the same agent: with all places taken, it would wait for itself.
     pub pool: SessionPool,
-    /// The agent that writes the summary, for instance [`Agent::compression_agent`] of that of the
-    /// chat.
+    /// The agent that writes the summary, for example [`Agent::compression_agent`] of the chat's
+    /// agent.
     pub agent: Agent,
-    /// The number of latest turns that stay as they are, 0 by default. A turn that has no complete
-    /// answer always stays.
+    /// The number of latest turns that are kept unchanged, 0 by default. A turn without a complete
+    /// answer is always kept.
     pub keep_turns: usize,
-    /// The text that the agent gets in the layer `compression` of its system prompt, beside its own
+    /// The text for the layer `compression` of the agent's system prompt, in addition to its own
     /// prompt.
     pub guidance: Arc<str>,
 }
 
-/// The layer of the agent's system prompt that [`Compression::guidance`] is in.
+/// The layer of the agent's system prompt that contains [`Compression::guidance`].
 const LAYER: &str = "compression";
 
-/// The guidance of an agent unless the host gives another.
+/// The default guidance of the agent.
 const GUIDANCE: &str = "Your summary takes the place of the conversation: whoever goes on sees the summary and nothing else of what was said. \
                         Write names, numbers, paths and quoted code exactly as they are.";
 
-/// The words before a summary in the history.
+/// The text before a summary in the history.
 const BEFORE: &str = "[Summary of the conversation so far, which it replaces]\n\n";
 
 impl Compression {
-    /// Compression by an agent, with a session of a pool.
+    /// Returns compression by an agent, in a session of a pool.
     pub fn new(pool: SessionPool, agent: Agent) -> Compression {
         Compression {
             pool,
@@ -48,7 +48,7 @@ impl Compression {
         }
     }
 
-    /// With this many of the latest turns kept as they are.
+    /// Keeps this number of latest turns unchanged.
     #[must_use]
     pub fn keeping(self, turns: usize) -> Compression {
         Compression {
@@ -57,7 +57,7 @@ impl Compression {
         }
     }
 
-    /// With other words for the agent; blank ones for none.
+    /// Sets another guidance for the agent; a blank text disables it.
     #[must_use]
     pub fn guided(self, guidance: impl Into<Arc<str>>) -> Compression {
         Compression {
@@ -75,7 +75,7 @@ impl Compression {
     }
 }
 
-/// The text of a summary as the model of the chat sees it.
+/// Returns a summary in the form that the chat's model sees.
 pub(super) fn shown(summary: &str) -> Arc<str> {
     format!("{BEFORE}{}", summary.trim()).into()
 }
@@ -87,19 +87,18 @@ pub(super) fn shown(summary: &str) -> Arc<str> {
 pub struct AutoCompression {
     /// The agent and the pool.
     pub compression: Compression,
-    /// The share of the context window from which on a request is too large, 0.8 by default.
+    /// The share of the context window above which a request is too large, 0.8 by default.
     pub share: f64,
-    /// The context window in tokens. By default that of the model, if `model-families.toml` knows
-    /// it.
+    /// The context window in tokens; by default that of the model, if `model-families.toml`
+    /// contains it.
     pub window: Option<u64>,
 }
 
-/// The share of the window that is used unless the host says something else: the rest is for the
-/// answer.
+/// The default share of the window; the rest is for the answer.
 const SHARE: f64 = 0.8;
 
 impl AutoCompression {
-    /// Compression at 80 % of the model's context window.
+    /// Returns compression at 80 % of the model's context window.
     pub fn new(compression: Compression) -> AutoCompression {
         AutoCompression {
             compression,
@@ -108,13 +107,13 @@ impl AutoCompression {
         }
     }
 
-    /// With another share of the window.
+    /// Sets another share of the window.
     #[must_use]
     pub fn at_share(self, share: f64) -> AutoCompression {
         AutoCompression { share, ..self }
     }
 
-    /// With a context window of so many tokens.
+    /// Sets the context window, in tokens.
     #[must_use]
     pub fn with_window(self, tokens: u64) -> AutoCompression {
         AutoCompression {
@@ -123,7 +122,7 @@ impl AutoCompression {
         }
     }
 
-    /// The tokens from which on a request of an agent is too large.
+    /// Returns the number of tokens above which an agent's request is too large.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_sign_loss,

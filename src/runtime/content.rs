@@ -1,9 +1,9 @@
-//! Content that a host keeps elsewhere: a session holds references, and the bytes come when a
+//! Content stored by the host: a session contains references, and the bytes are loaded when a
 //! request is made.
 //!
-//! A session stays small, and replays byte for byte: a reference holds the digest of the bytes, and
-//! a file that changed since is an error, like one that is gone. Nothing is sent then, and nothing
-//! else is lost.
+//! Sessions stay small, and replay byte for byte: a reference contains the digest of the bytes, and
+//! a file that has changed since is an error, like a missing one. In that case nothing is sent, and
+//! nothing else is lost.
 
 use std::sync::Arc;
 
@@ -19,26 +19,25 @@ use crate::world::AccessError;
 /// The largest stored content, in bytes.
 pub const MAX_BYTES: u64 = image::MAX_BYTES;
 
-/// The most bytes that the stored contents of one request have together.
+/// The maximum total size of the stored contents in one request, in bytes.
 pub const MAX_REQUEST_BYTES: u64 = 4 * MAX_BYTES;
 
-/// Gives the bytes of stored content.
+/// Loads the bytes of stored content.
 pub trait ContentLoader: Send + Sync {
-    /// Returns the bytes that a reference stands for. It may block: it is called on a thread of its
-    /// own.
+    /// Returns the bytes that a reference stands for. May block: it is called on a separate thread.
     ///
     /// # Errors
     ///
-    /// A phrase that says why there are none, for instance "there is no such file".
+    /// Returns a phrase with the reason, such as "there is no such file".
     fn load(&self, reference: &str) -> Result<Vec<u8>, AccessError>;
 }
 
-/// Makes a reference to some bytes, which a loader gives back later.
+/// Creates a reference to bytes, which a loader returns later.
 ///
 /// # Errors
 ///
-/// They are too many, or of no kind that a message can carry: an image, a PDF, a recording or a
-/// text.
+/// Returns an error if there are too many bytes, or their kind cannot be part of a message: allowed
+/// are an image, a PDF, audio and text.
 pub fn stored(reference: impl Into<Arc<str>>, bytes: &[u8]) -> Result<StoredContent, Error> {
     let reference = reference.into();
     if bytes.len() as u64 > MAX_BYTES {
@@ -62,7 +61,7 @@ fn config(why: &str, reference: &Arc<str>) -> Error {
     Error::new(Category::Config, format!("`{reference}` {why}"))
 }
 
-/// The media type by the first bytes; of what is text, `text/plain`.
+/// Returns the media type from the first bytes; for any text, `text/plain`.
 fn media_type(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [b'%', b'P', b'D', b'F', b'-', ..] => Some("application/pdf"),
@@ -89,7 +88,7 @@ fn media_type(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The conversation with bytes in place of references.
+/// Returns the conversation with bytes in place of references.
 pub(super) fn loaded(
     mut conversation: Conversation,
     loader: Option<&dyn ContentLoader>,
@@ -147,7 +146,7 @@ fn unusable(reference: &str, why: &str) -> Error {
     )
 }
 
-/// The block that some bytes are, by their media type.
+/// Returns the block that represents bytes of a media type.
 fn block(content: &StoredContent, bytes: Vec<u8>) -> Option<Block> {
     let media_type = Arc::clone(&content.media_type);
     let title = content.reference.rsplit('/').next().map(Into::into);

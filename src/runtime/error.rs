@@ -1,4 +1,4 @@
-//! The errors once a body is to be sent.
+//! Errors of sending a body and receiving its answer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,32 +6,31 @@ use std::time::Duration;
 
 use super::ResponseInfo;
 
-/// Why a request failed.
+/// The failure of a request.
 ///
-/// A `main` that returns it shows what [`Display`](fmt::Display) shows: so does its `Debug` form.
-/// `{:#?}` has the members.
+/// A `main` that returns this error prints its [`Display`](fmt::Display) form: its `Debug` form is
+/// the same. `{:#?}` contains the members.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Error {
-    /// The category of failure, which says who can fix it.
+    /// The category, which indicates who can fix the failure.
     pub category: Category,
-    /// One lower-case phrase for people.
+    /// The message for users, one lower-case phrase.
     pub message: String,
-    /// The provider's own words, if it said any; at most a few hundred bytes.
+    /// The provider's own words, if any; at most a few hundred bytes.
     pub detail: Option<String>,
-    /// The HTTP status, if an answer came.
+    /// The HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// `true` if the same request may succeed later. That is more than what is tried again by
-    /// itself: nothing is once an answer has begun.
+    /// `true` if the same request may succeed later. Not all such requests are retried
+    /// automatically: none is once an answer has begun.
     pub retryable: bool,
-    /// How long the provider asks to be left alone, if it said so.
+    /// The delay that the provider asks for, if any.
     pub retry_after: Option<Duration>,
-    /// The facts that the provider gave of its answer, if it said anything: the ids to ask it
-    /// about, and the model.
+    /// The provider's facts about its response, if any: the ids for its support, and the model.
     pub response: Option<Arc<ResponseInfo>>,
 }
 
-/// Whose business an [`Error`] is.
+/// The party that can fix an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Category {
@@ -39,21 +38,21 @@ pub enum Category {
     Config,
     /// The key is missing, wrong, or not allowed to do this (HTTP 401, 403).
     Auth,
-    /// The connection: it could not be made, broke, or was silent for too long.
+    /// The connection could not be made, broke, or was silent for too long.
     Network,
-    /// The provider: it is overloaded, failed, or broke its own protocol.
+    /// The provider is overloaded, failed, or violated its own protocol.
     Provider,
-    /// The provider refuses the request as it is (HTTP 400, 404, 413, 422).
+    /// The provider rejects the request as it is (HTTP 400, 404, 413, 422).
     Validation,
-    /// The tool loop: too many rounds, or nothing to go on with.
+    /// The tool loop had too many rounds, or nothing to continue with.
     Tool,
-    /// The time that the host gives a whole run was over:
+    /// The host's time limit for a whole run expired:
     /// [`Session::set_run_timeout`](super::Session::set_run_timeout).
     Timeout,
 }
 
 impl Category {
-    /// The stable lower-case name.
+    /// Returns the stable lower-case name.
     pub fn name(self) -> &'static str {
         match self {
             Category::Config => "config",
@@ -68,7 +67,7 @@ impl Category {
 }
 
 impl Error {
-    /// An error without detail that no retry can fix.
+    /// Returns an error without detail that no retry can fix.
     pub fn new(category: Category, message: impl Into<String>) -> Error {
         let message = message.into();
         Error {
@@ -82,14 +81,14 @@ impl Error {
         }
     }
 
-    /// With the provider's own words.
+    /// Adds the provider's own words.
     #[must_use]
     pub fn detail(mut self, detail: impl Into<String>) -> Error {
         self.detail = Some(detail.into());
         self
     }
 
-    /// With what is known of the answer; what is known already stays.
+    /// Adds facts about the response; facts that are already set stay.
     #[must_use]
     pub(crate) fn with_response(mut self, info: &ResponseInfo) -> Error {
         let known = self
@@ -102,12 +101,12 @@ impl Error {
         self
     }
 
-    /// The provider's id of the request, to ask it about.
+    /// Returns the provider's id of the request, for its support.
     pub fn request_id(&self) -> Option<&str> {
         self.response.as_ref()?.request_id.as_deref()
     }
 
-    /// The same failure, marked as one that another attempt may not meet.
+    /// Marks the failure as one that a retry may avoid.
     #[must_use]
     pub fn retryable(mut self) -> Error {
         self.retryable = true;

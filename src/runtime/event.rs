@@ -14,29 +14,28 @@ use crate::conversation::{Block, Item, Message, ProviderBlock, Usage};
 #[cfg(feature = "cli")]
 pub(crate) use json::named;
 
-/// Something that happened. The last event of a request is [`Event::Done`], and there is exactly
-/// one.
+/// An event of a request. The last event of every request is its only [`Event::Done`].
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A message of the person joined the history.
+    /// A user message was added to the history.
     Message(Message),
-    /// A typed item joined the history: the host injected it, or the session tells the model of an
-    /// interruption.
+    /// A typed item was added to the history: by the host, or by the session to tell the model of
+    /// an interruption.
     Item(Item),
-    /// System prompt and tools are new, because the host renewed them or changed one of them,
-    /// because the agent writes something else to which thinking is bound, or because an older
-    /// program's log does not say what it is bound to. For APIs that bind thinking to what was
-    /// before it, thinking of earlier messages is left out from here on.
+    /// The system prompt and tools are new, because the host renewed or changed them, because the
+    /// agent produces a different text that thinking is bound to, or because the log of an older
+    /// version does not record that text. For APIs that bind thinking to the messages before it,
+    /// thinking in earlier messages is omitted from now on.
     Renewed,
-    /// A summary took the place of the beginning of the history. Thinking after it is left out from
-    /// here on for APIs that bind it to what was before.
+    /// A summary replaced the beginning of the history. For APIs that bind thinking to the messages
+    /// before it, the thinking after the summary is omitted from now on.
     Compressed {
-        /// The number of messages and items that the summary stands for.
+        /// The number of messages and items that the summary replaces.
         messages: usize,
-        /// The exact text that the model sees in their place.
+        /// The exact text that the model sees instead.
         summary: Arc<str>,
-        /// The tokens that the summary took.
+        /// The tokens that were used for the summary.
         usage: Usage,
     },
     /// A body is about to be sent; rounds count from 1.
@@ -64,9 +63,9 @@ pub enum Event {
         /// The piece.
         json: String,
     },
-    /// A call is complete. One that began but never ends was cut off, or its provider ran it.
+    /// A call is complete. A call without this event was cut off, or the provider ran it.
     ToolCallEnd(ToolCall),
-    /// A tool says how far it is.
+    /// A tool reports its progress.
     ToolProgress {
         /// The call's id.
         id: Arc<str>,
@@ -82,48 +81,48 @@ pub enum Event {
         /// The answer.
         output: ToolOutput,
     },
-    /// Something in the provider's own form is kept of the answer of this round: a call that the
-    /// provider ran, its result, sources, a kind that is not known here. It goes back to the
-    /// provider as it came, as far as requests have a place for it.
+    /// A block in the provider's own form was kept from the answer of this round: a call that the
+    /// provider ran, its result, sources, or an unknown kind. It is sent back to the provider
+    /// unchanged, as far as requests have a place for it.
     ProviderBlock {
         /// The block that is kept.
         block: ProviderBlock,
         /// `true` if it is a call that waits for a result, such as one of a custom tool. No tool of
-        /// a session takes it: the host brings the result with its next message, or the call gets
-        /// an error.
+        /// a session handles it: either the host adds the result to its next message, or the call
+        /// gets an error.
         is_open_call: bool,
     },
-    /// Tokens counted so far in this round: replaces what was reported before.
+    /// Tokens counted so far in this round; replaces the previous count.
     Usage(Usage),
-    /// The cost of this round's answer, in US dollars: its tokens alone. Told only where the prices
+    /// The cost of the tokens of this round's answer, in US dollars. Reported only if the prices
     /// are known.
     Cost(f64),
-    /// The request is tried again.
+    /// The request is retried.
     Retry {
-        /// Which attempt comes, counted from 2.
+        /// The number of the next attempt, counted from 2.
         attempt: u32,
-        /// How long until then.
+        /// The delay before the attempt.
         delay: Duration,
-        /// The error.
+        /// The error of the previous attempt.
         error: Error,
     },
-    /// Something of the answer that is not kept, as one phrase: a second choice, say, or a part
-    /// that the decoder does not know. Each is reported once per request.
+    /// A part of the answer that is not kept, as one phrase: for example a second choice, or a part
+    /// unknown to the decoder. Each is reported once per request.
     Warning(String),
-    /// The model or a filter of the provider refused: why, as far as the provider says. What came
-    /// of the answer stays in the history, and is marked;
+    /// The model or a filter of the provider refused to answer, with the provider's reason. The
+    /// partial answer stays in the history, and is marked;
     /// [`Session::take_back`](super::Session::take_back) removes it.
     Refused(Refusal),
     /// The answer of this round is complete.
     TurnEnd {
-        /// Why the model stopped.
+        /// The stop reason.
         stop: StopReason,
     },
-    /// This round ended without a whole answer.
+    /// The round ended without a complete answer.
     TurnCutOff {
-        /// The reason of the end.
+        /// The cause.
         reason: CutOff,
-        /// `true` if what came of the answer stays in the history, where it is marked.
+        /// `true` if the partial answer stays in the history, where it is marked.
         kept: bool,
         /// The error, unless the request was cancelled.
         error: Option<Error>,
@@ -132,20 +131,20 @@ pub enum Event {
     Done(Outcome),
 }
 
-/// The facts that a provider gives of its answer.
+/// A provider's facts about its response.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ResponseInfo {
-    /// Its id of the request, from the answer's headers or its error: what its support asks for.
+    /// The provider's id of the request, from the headers or the error, for its support.
     pub request_id: Option<Arc<str>>,
-    /// Its id of the answer.
+    /// The provider's id of the answer.
     pub response_id: Option<Arc<str>>,
-    /// The model that answered, which may be another than the one that was asked for.
+    /// The model that answered, which may differ from the requested one.
     pub model: Option<Arc<str>>,
 }
 
 impl ResponseInfo {
-    /// This, and what only the other one knows.
+    /// Returns these facts, completed with those of another response.
     pub(super) fn or(self, other: &ResponseInfo) -> ResponseInfo {
         ResponseInfo {
             request_id: self.request_id.or_else(|| other.request_id.clone()),
@@ -155,47 +154,47 @@ impl ResponseInfo {
     }
 }
 
-/// Why an answer was refused, in the provider's words.
+/// The reason why an answer was refused, in the provider's words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refusal {
-    /// The kind of content that it was refused for, for instance `cyber` or `SAFETY`.
+    /// The category of refused content, such as `cyber` or `SAFETY`.
     pub category: Option<String>,
-    /// An explanation for people.
+    /// An explanation for users.
     pub explanation: Option<String>,
 }
 
-/// How a request ended.
+/// The result of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// It has an answer.
+    /// The request has an answer.
     Finished(StopReason),
-    /// It has none, or only a part of one.
+    /// The request has no answer, or only a partial one.
     Failed(Error),
-    /// Somebody cancelled it.
+    /// The request was cancelled.
     Cancelled,
 }
 
-/// Why a model stopped.
+/// The reason why a model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StopReason {
-    /// It said what it had to say.
+    /// The model finished its answer.
     EndTurn,
-    /// It wants tools to run.
+    /// The model wants tools to run.
     ToolUse,
-    /// The limit of output tokens, or of the context, was reached.
+    /// The limit of output tokens or the context limit was reached.
     MaxTokens,
-    /// A stop sequence of the body came up.
+    /// A stop sequence of the body occurred.
     StopSequence,
-    /// The model or a filter of the provider refused.
+    /// The model or a filter of the provider refused to answer.
     Refusal,
-    /// The provider paused a long turn: the same history goes on with it. A session asks again by
-    /// itself.
+    /// The provider paused a long turn: a request with the same history continues it. A session
+    /// sends that request automatically.
     Paused,
     /// A hook stopped the turn, with this reason.
     Stopped(String),
-    /// Another reason, in the provider's word.
+    /// Another reason, as named by the provider.
     Other(String),
 }
 
@@ -206,35 +205,35 @@ pub struct ToolCall {
     pub id: Arc<str>,
     /// The tool's name.
     pub name: Arc<str>,
-    /// The arguments, always an object; or the text that is not one, with what is wrong with it.
+    /// The arguments, always an object; or the malformed text with its mistake.
     pub input: Result<Value, MalformedInput>,
 }
 
 /// Arguments that are not a JSON object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MalformedInput {
-    /// The text of the model.
+    /// The model's text.
     pub text: String,
     /// The mistake, as one phrase.
     pub problem: String,
 }
 
-/// The answer of a model in one round: complete, or as far as it came.
+/// The answer of a model in one round, complete or partial.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
-    /// Text, thinking and complete tool calls, in order. A call with malformed arguments is here
-    /// with its text under the key `_malformed`, so that the history shows the model what it wrote.
+    /// Text, thinking and complete tool calls, in order. For a call with malformed arguments, the
+    /// text is under the key `_malformed`, so that the model sees its own output in the history.
     pub blocks: Vec<Block>,
     /// The complete tool calls, in order.
     pub calls: Vec<ToolCall>,
-    /// The tokens it took, also if it is not complete.
+    /// The tokens of the round, even if the answer is incomplete.
     pub usage: Usage,
-    /// Why it was refused, if the provider says so.
+    /// The reason for a refusal, if the provider gives one.
     pub refusal: Option<Refusal>,
 }
 
 impl StopReason {
-    /// The stable name.
+    /// Returns the stable name.
     pub fn name(&self) -> &str {
         match self {
             StopReason::EndTurn => "end_turn",

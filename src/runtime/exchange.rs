@@ -1,4 +1,4 @@
-//! One round on the wire: a compiled request out, an answer in.
+//! Performs one round: sends a compiled request and receives an answer.
 
 use std::time::Duration;
 
@@ -18,46 +18,46 @@ use super::transport::{
 use super::{Answer, Error, Event, ResponseInfo, StopReason};
 use crate::provider::WireFormat;
 
-/// How long a connection may take to end after its answer has, to be used again.
+/// The time for a connection to end after its answer, so that it can be reused.
 const GRACE: Duration = Duration::from_millis(50);
 
 /// The result of a round.
 pub(super) struct Exchange {
-    /// The answer, or what came of it.
+    /// The answer, complete or partial.
     pub(super) answer: Answer,
-    /// Text that was held back because hooks want to see it first.
+    /// Text held back until hooks have seen it.
     pub(super) held: String,
-    /// `true` if anything of an answer came.
+    /// `true` if any part of an answer arrived.
     pub(super) has_begun: bool,
     /// `true` if the model began to call a tool.
     pub(super) calls_begun: bool,
-    /// How it ended.
+    /// The end of the round.
     pub(super) ended: Ended,
     /// The wire format of its request.
     pub(super) wire: WireFormat,
 }
 
-/// How a round ended.
+/// The end of a round.
 pub(super) enum Ended {
     Complete(StopReason),
     Broken(Error),
     Cancelled,
 }
 
-/// Everything that a round needs beside its request.
+/// The context of a round, apart from its request.
 pub(super) struct RoundContext<'a> {
     pub(super) transport: &'a Transport,
     pub(super) emitter: &'a Emitter,
     pub(super) cancel: &'a CancellationToken,
-    /// `true` if text is held back.
+    /// `true` if text is held back for hooks.
     pub(super) hold: bool,
 }
 
-/// How long a server is waited for that says nothing: also one that only keeps the connection open.
+/// The time limit for a silent server, also one that only keeps the connection alive.
 struct Patience {
     limit: Duration,
     until: Instant,
-    /// The number of bytes of content that had come when the time began.
+    /// The number of content bytes at the start of the current time limit.
     seen: usize,
 }
 
@@ -70,7 +70,7 @@ impl Patience {
         }
     }
 
-    /// The next piece. Content since the last one begins the time again.
+    /// Returns the next piece. New content since the last call restarts the time limit.
     async fn piece(
         &mut self,
         body: &mut HttpBody,
@@ -89,7 +89,7 @@ impl Patience {
     }
 }
 
-/// An answer on its way in: what its head says, and what its bytes and events go through.
+/// An answer while it is received: its head, and the stages that process its bytes and events.
 struct Incoming {
     info: ResponseInfo,
     decoder: Decoder,
@@ -119,7 +119,7 @@ impl RoundContext<'_> {
         }
     }
 
-    /// Tries until an answer begins, or there is no point any more.
+    /// Retries until an answer begins or a retry is pointless.
     async fn connect(&self, request: &Compiled) -> Result<Response<HttpBody>, Error> {
         let mut backoff = Backoff::new(&self.transport.options.retry);
         for attempt in 2.. {
@@ -196,7 +196,7 @@ impl RoundContext<'_> {
         exchange
     }
 
-    /// Reads until the answer, the connection or the patience with it ends.
+    /// Reads until the answer or the connection ends, or the time limit expires.
     async fn pump(
         &self,
         request: &Compiled,
@@ -226,8 +226,8 @@ impl RoundContext<'_> {
         self.tell_next(events, incoming, exchange);
         match finished {
             Ok(stop) => {
-                // The rest is of no interest, but a connection that was read to its end can be used
-                // again.
+                // The remaining bytes are irrelevant, but a connection that was read to its end can
+                // be reused.
                 let _ = timeout(GRACE, async {
                     while let Ok(Some(_)) = body.piece().await {}
                 })
@@ -238,7 +238,7 @@ impl RoundContext<'_> {
         }
     }
 
-    /// Says what was decoded, and before it, once, that the answer has begun.
+    /// Emits the decoded events, preceded by the start of the answer the first time.
     fn tell_next(&self, events: Vec<Event>, incoming: &mut Incoming, exchange: &mut Exchange) {
         let Incoming {
             info,

@@ -1,10 +1,9 @@
-//! The errors of providers: one reader for all their shapes, in answers with an HTTP status and in
-//! streams.
+//! Parses the errors of providers in all their shapes, from HTTP responses and from streams.
 //!
-//! Input: a status and a body, or a JSON value of a stream. Output: an [`Error`] in our words, with
-//! theirs as detail.
+//! Input: a status and a body, or a JSON value of a stream. Output: an [`Error`] with a message in
+//! our words and the provider's as detail.
 //!
-//! | who | shape |
+//! | provider | shape |
 //! | --- | --- |
 //! | Anthropic | `{"type": "error", "error": {"type", "message"}}` |
 //! | OpenAI, OpenRouter, llama.cpp | `{"error": {"message", "type", "code"}}`; `code` may be an HTTP status |
@@ -21,14 +20,14 @@ use serde_json::Value;
 
 use super::{Category, Error, ResponseInfo};
 
-/// The number of characters of a provider's words that are kept.
+/// The number of characters of a provider's words to keep.
 const LONGEST: usize = 300;
 
-/// The word of Google for a wrong key.
+/// Google's code for an invalid key.
 const BAD_KEY: &str = "API_KEY_INVALID";
 
-/// The error that an HTTP answer stands for which is not one of success. The status decides the
-/// category and whether it may succeed later; the body gives the detail.
+/// Returns the error for an HTTP response without a success status. The status determines the
+/// category and whether a retry may succeed; the body provides the detail.
 pub(crate) fn from_status(status: u16, content_type: Option<&str>, body: &[u8]) -> Error {
     let parsed = parse(body);
     let reported = parsed.as_ref().and_then(reported);
@@ -51,8 +50,8 @@ pub(crate) fn from_status(status: u16, content_type: Option<&str>, body: &[u8]) 
     .with_response(&parsed.as_ref().map(named).unwrap_or_default())
 }
 
-/// The ids that an error names: Anthropic's and `DashScope`'s `request_id`, Google's `requestId` in
-/// its details.
+/// Returns the ids in an error: the `request_id` of Anthropic and `DashScope`, and the `requestId`
+/// in Google's details.
 fn named(value: &Value) -> ResponseInfo {
     if let Value::Array(values) = value {
         return values.first().map(named).unwrap_or_default();
@@ -73,7 +72,7 @@ fn named(value: &Value) -> ResponseInfo {
     }
 }
 
-/// `google.rpc.RequestInfo` among the details of an error.
+/// Returns the id in a `google.rpc.RequestInfo` among the details of an error.
 fn google_id(value: &Value) -> Option<Arc<str>> {
     let details = value.pointer("/error/details")?.as_array()?;
     details
@@ -82,8 +81,7 @@ fn google_id(value: &Value) -> Option<Arc<str>> {
         .find_map(id)
 }
 
-/// Returns how long Google wants to be left alone: `google.rpc.RetryInfo` among the details of an
-/// error.
+/// Returns the delay that Google asks for: `google.rpc.RetryInfo` among the details of an error.
 pub(crate) fn retry_delay(body: &[u8]) -> Option<String> {
     let value = parse(body)?;
     let error = value.get(0).unwrap_or(&value);
@@ -93,8 +91,8 @@ pub(crate) fn retry_delay(body: &[u8]) -> Option<String> {
         .find_map(|detail| Some(detail.get("retryDelay")?.as_str()?.to_owned()))
 }
 
-/// An id as a provider gives it, unless it cannot be shown: it is too long, or more
-/// than one word.
+/// Returns a provider's id, unless it is too long or more than one word and thus unsuitable for
+/// reports.
 pub(crate) fn id(text: &str) -> Option<Arc<str>> {
     let is_id = !text.is_empty()
         && text.len() <= LONGEST_ID
@@ -102,7 +100,7 @@ pub(crate) fn id(text: &str) -> Option<Arc<str>> {
     is_id.then(|| text.into())
 }
 
-/// The longest id that is reported, in bytes: proxies put several facts into one.
+/// The maximum length of an id to report, in bytes: proxies put several facts into one.
 const LONGEST_ID: usize = 1_000;
 
 /// Returns `true` if a JSON value of an answer reports an error.
@@ -123,8 +121,9 @@ pub(crate) fn is_reported(value: &Value) -> bool {
             .any(|key| value.get(key).and_then(Value::as_str) == Some("error"))
 }
 
-/// The error of an answer with a status of success that is not of its wire format. If a provider
-/// says in it what went wrong, that decides whose business it is; otherwise its beginning is shown.
+/// Returns the error for a response that has a success status but not its wire format. If it
+/// contains a provider's error, that determines the category; otherwise the beginning of the
+/// response is shown.
 pub(crate) fn not_of_format(message: String, value: Option<&Value>, head: &[u8]) -> Error {
     let reported = value.and_then(reported);
     let told = reported.as_ref().and_then(Reported::meaning);
@@ -137,9 +136,9 @@ pub(crate) fn not_of_format(message: String, value: Option<&Value>, head: &[u8])
     if retryable { error.retryable() } else { error }
 }
 
-/// The error that a JSON value in the middle of an answer stands for. The provider's code, type or
-/// words decide the category; one that tells nothing is a failure of the provider's own, which may
-/// pass.
+/// Returns the error for a JSON value in the middle of an answer. The provider's code, type or
+/// words determine the category; without any of these, it counts as a temporary failure of the
+/// provider.
 pub(crate) fn in_stream(value: &Value) -> Error {
     let reported = reported(value).unwrap_or_else(|| Reported {
         kind: String::new(),
@@ -155,7 +154,7 @@ pub(crate) fn in_stream(value: &Value) -> Error {
     }
 }
 
-/// A short piece of an answer that nobody understands: white space squeezed, markup without its
+/// Returns a short excerpt of an unintelligible response: white space collapsed, markup without
 /// tags.
 pub(crate) fn snippet(body: &[u8]) -> String {
     body_snippet(None, body)
@@ -179,17 +178,18 @@ impl Reported {
         }
     }
 
-    /// OpenAI answers an empty account with 429, but no later try will do better.
+    /// Returns `true` for an empty account, which OpenAI reports with 429 although no retry will
+    /// succeed.
     fn is_unpaid(&self) -> bool {
         meaning_of_kind(&self.kind) == Some(UNPAID)
     }
 
-    /// Google answers a wrong key with 400 and `INVALID_ARGUMENT`.
+    /// Returns `true` for an invalid key, which Google reports with 400 and `INVALID_ARGUMENT`.
     fn is_bad_key(&self) -> bool {
         self.kind == BAD_KEY
     }
 
-    /// Returns what can be told from the code, the type or the words.
+    /// Returns the meaning of the code, the type or the words.
     fn meaning(&self) -> Option<Meaning> {
         match self.code {
             Some(status) if !self.is_bad_key() => Some(meaning(status)),
@@ -198,20 +198,20 @@ impl Reported {
     }
 }
 
-/// The meaning of an error: whose business it is, in words, and whether it may pass.
+/// The meaning of an error: its category, a phrase, and whether a retry may succeed.
 type Meaning = (Category, &'static str, bool);
 
-/// A failure of the provider's own. As after a status of 5xx, another try may succeed.
+/// A failure of the provider. As after a 5xx status, a retry may succeed.
 const FAILED: Meaning = (Category::Provider, "the provider failed", true);
 
-/// One that does not pass before somebody has paid.
+/// A failure that lasts until the account is paid.
 const UNPAID: Meaning = (
     Category::Provider,
     "the provider refuses further requests",
     false,
 );
 
-/// Returns what an HTTP status means.
+/// Returns the meaning of an HTTP status.
 fn meaning(status: u16) -> Meaning {
     match status {
         401 => (Category::Auth, "the provider did not accept the key", false),
@@ -249,10 +249,11 @@ fn meaning(status: u16) -> Meaning {
     }
 }
 
-/// Returns what a type of error means: the first family that has a part of its letters, whatever is
-/// between these. Types: Anthropic's and OpenAI's pages on errors and the classes of their SDKs,
-/// `google.rpc.Code`, `ResponseErrorCode` of OpenAI's API document, `DashScope`'s error codes,
-/// llama.cpp's `format_error_response`, `vLLM`'s and `LiteLLM`'s classes.
+/// Returns the meaning of an error type: that of the first family with a part that occurs in the
+/// type, ignoring all characters but letters and digits. Types: Anthropic's and OpenAI's pages on
+/// errors and the classes of their SDKs, `google.rpc.Code`, `ResponseErrorCode` of OpenAI's API
+/// document, `DashScope`'s error codes, llama.cpp's `format_error_response`, `vLLM`'s and
+/// `LiteLLM`'s classes.
 fn meaning_of_kind(kind: &str) -> Option<Meaning> {
     let letters: String = kind
         .chars()
@@ -265,7 +266,7 @@ fn meaning_of_kind(kind: &str) -> Option<Meaning> {
     Some(family.1.meaning())
 }
 
-/// Returns what a message means that came without a type: less can be told from it, since it may
+/// Returns the meaning of a message without a type, which is less reliable because a message may
 /// quote anything.
 fn meaning_of_words(message: &str) -> Option<Meaning> {
     let start: String = message
@@ -286,7 +287,7 @@ fn meaning_of_words(message: &str) -> Option<Meaning> {
 
 /// The meaning of a family of types or phrases.
 enum Family {
-    /// As this HTTP status.
+    /// The meaning of this HTTP status.
     Status(u16),
     Unpaid,
     Failed,
@@ -302,7 +303,7 @@ impl Family {
     }
 }
 
-/// Parts of types of errors, by their letters and digits alone.
+/// Parts of error types, reduced to letters and digits.
 const KINDS: &[(&[&str], Family)] = &[
     (
         &[
@@ -490,7 +491,7 @@ const PHRASES: &[(&[&str], Family)] = &[
     ),
 ];
 
-/// Reads an error in any of the shapes.
+/// Parses an error in any of the shapes.
 fn reported(value: &Value) -> Option<Reported> {
     if let Value::Array(values) = value {
         return values.iter().find_map(reported);
@@ -522,17 +523,17 @@ fn reported(value: &Value) -> Option<Reported> {
     })
 }
 
-/// Returns `true` if a member may hold an error.
+/// Returns `true` if a member may contain an error.
 fn says_something(error: &Value) -> bool {
     matches!(error, Value::Object(_)) || error.as_str().is_some_and(|text| !text.is_empty())
 }
 
-/// A word that says more than that there is an error.
+/// Returns `true` for a word that is more specific than "error".
 fn is_kind(word: &str) -> bool {
     !word.is_empty() && word != "error" && word != "failed" && word.parse::<u16>().is_err()
 }
 
-/// Returns `true` if a `google.rpc.ErrorInfo` says that the key is wrong.
+/// Returns `true` if a `google.rpc.ErrorInfo` reports an invalid key.
 fn is_bad_key(error: &Value) -> bool {
     let details = error
         .get("details")
@@ -544,7 +545,8 @@ fn is_bad_key(error: &Value) -> bool {
         .any(|reason| reason == BAD_KEY)
 }
 
-/// A code that is an HTTP status. Mistral's codes are its own; its `raw_status_code` is one.
+/// Returns a code that is an HTTP status. Mistral's codes are its own, but its `raw_status_code` is
+/// a status.
 fn code(error: &Value) -> Option<u16> {
     [
         "code",
@@ -563,7 +565,7 @@ fn code(error: &Value) -> Option<u16> {
     })
 }
 
-/// Members that hold what a provider says of its error.
+/// The members that may contain a provider's message.
 const MESSAGES: [&str; 8] = [
     "message",
     "detail",
@@ -595,8 +597,8 @@ fn message(error: &Value) -> String {
     }
 }
 
-/// A message that may be a text, a list of findings (`{"loc": […], "msg": "…"}`), or an object that
-/// holds either.
+/// Returns a message from a text, a list of findings (`{"loc": […], "msg": "…"}`), or an object
+/// that contains either.
 fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -631,7 +633,7 @@ fn finding(value: &Value) -> String {
     }
 }
 
-/// Parses a body as JSON, or as a stream with a single event that holds JSON.
+/// Parses a body as JSON, or as a stream whose first event contains JSON.
 fn parse(body: &[u8]) -> Option<Value> {
     let text = String::from_utf8_lossy(body);
     serde_json::from_str(&text)
@@ -658,7 +660,7 @@ fn body_snippet(content_type: Option<&str>, body: &[u8]) -> String {
     }
 }
 
-/// The text of a page: no tags, no scripts, no styles.
+/// Returns the text of a page without tags, scripts and styles.
 fn without_tags(page: &str) -> String {
     let mut rest = page;
     let mut text = String::new();
@@ -671,7 +673,7 @@ fn without_tags(page: &str) -> String {
     text
 }
 
-/// Returns what follows a tag; for a script or a style, what follows its end.
+/// Returns the text after a tag or, for a script or style, after its closing tag.
 fn after_tag(tag: &str) -> &str {
     let hidden = ["script", "style"].into_iter().find(|name| is(name, tag));
     let end = hidden
@@ -686,7 +688,7 @@ fn is(name: &str, tag: &str) -> bool {
         .is_some_and(|found| found.eq_ignore_ascii_case(name))
 }
 
-/// White space squeezed, control characters gone, at most [`LONGEST`] characters.
+/// Collapses white space, removes control characters, and cuts the text to [`LONGEST`] characters.
 fn squeeze(text: &str) -> String {
     let words: Vec<&str> = text
         .split(|c: char| c.is_whitespace() || c.is_control())
@@ -714,7 +716,7 @@ mod tests {
 
     #[test]
     fn ids_as_long_as_those_of_proxies_are_told() {
-        // LiteLLM's of Responses have more than 400 characters.
+        // LiteLLM's ids of Responses have more than 400 characters.
         assert!(id(&"r".repeat(421)).is_some());
         assert!(id(&"r".repeat(2_000)).is_none());
     }
@@ -726,7 +728,7 @@ mod tests {
         }
     }
 
-    /// A status, the body that came with it, and what is said.
+    /// A status, the body of the response, and the resulting message.
     type Answer = (u16, &'static str, &'static str);
 
     const ANSWERS: &[Answer] = &[

@@ -1,4 +1,4 @@
-//! The points at which a host can step in.
+//! The points at which a host can intervene.
 
 use std::sync::Arc;
 
@@ -7,74 +7,73 @@ use serde_json::Value;
 pub use super::tools::BoxFuture;
 use super::{Event, ToolCall};
 
-/// The hooks of a host while an agent works. Every method has a default that changes nothing.
-/// [`before_tool`] makes hooks of a closure.
+/// A host's hooks into the work of an agent. Every method has a default that changes nothing.
+/// [`before_tool`] turns a closure into hooks.
 pub trait Hooks: Send + Sync {
-    /// Before a body is sent; rounds count from 1. May stop the request, which then is finished
-    /// with the reason.
+    /// Decides before a body is sent; rounds count from 1. May stop the request, which then
+    /// finishes with the given reason.
     fn before_turn(&self, round: u32) -> BoxFuture<'_, RoundDecision> {
         let _ = round;
         Box::pin(async { RoundDecision::Go })
     }
 
-    /// Before a tool runs; calls of one answer are asked about in order, before any of them runs.
+    /// Decides before a tool runs. The calls of one answer are passed in order, before any of them
+    /// runs.
     fn before_tool<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, ToolDecision> {
         let _ = call;
         Box::pin(async { ToolDecision::Run })
     }
 
-    /// Sees every event, in order, before the receiver does: also messages of the person and items
-    /// that join the history.
+    /// Observes every event, in order, before the receiver gets it, including user messages and
+    /// items that are added to the history.
     fn observe(&self, event: &Event) {
         let _ = event;
     }
 }
 
-/// Who sees messages before they are shown:
+/// A hook that sees messages before they are shown:
 /// [`AgentLoop::with_message_hook`](super::AgentLoop::with_message_hook).
 pub trait MessageHook: Send + Sync {
-    /// Before the text of an answer is shown, once it is complete. The history keeps the original.
+    /// Decides before the text of a complete answer is shown. The history keeps the original.
     fn before_message<'a>(&'a self, text: &'a str) -> BoxFuture<'a, MessageDecision>;
 }
 
 /// The decision on a round.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RoundDecision {
-    /// Its body is sent.
+    /// Send the body.
     Go,
-    /// It does not take place, and the request is finished with this reason; an empty one is
-    /// replaced.
+    /// Skip the round, and finish the request with this reason; an empty one is replaced.
     Stop(String),
 }
 
 /// The decision on a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolDecision {
-    /// The tool runs.
+    /// Run the tool.
     Run,
-    /// The tool does not run; the model sees the reason as the tool's error; an empty one is
-    /// replaced.
+    /// Don't run the tool; the model gets the reason as the tool's error; an empty one is replaced.
     Refuse(String),
-    /// The tool runs with these arguments; the history keeps those of the model. What is not an
+    /// Run the tool with these arguments; the history keeps the model's. A value that is not an
     /// object is ignored.
     Rewrite(Value),
 }
 
 impl ToolDecision {
-    /// The tool does not run, for this reason.
+    /// Returns the decision not to run the tool, with a reason.
     pub fn refuse(reason: impl Into<String>) -> ToolDecision {
         ToolDecision::Refuse(reason.into())
     }
 }
 
-/// The decision on a message that is shown.
+/// The decision on a message before it is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MessageDecision {
-    /// The whole text.
+    /// Show the whole text.
     AsIs,
-    /// No text.
+    /// Show no text.
     Suppress,
-    /// This text instead.
+    /// Show this text instead.
     Replace(String),
 }
 
@@ -84,7 +83,7 @@ pub struct NoHooks;
 
 impl Hooks for NoHooks {}
 
-/// Hooks that look at each call before its tool runs, and decide at once.
+/// Creates hooks that decide on each call before its tool runs, without waiting.
 ///
 /// ```
 /// use reqc::runtime::hooks::{ToolDecision, before_tool};

@@ -1,12 +1,12 @@
-//! Images of the person and of tools: recognised, and turned into what messages carry.
+//! Recognises images of users and tools, and converts them for messages.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::conversation::Image;
 
-/// The largest image that should be sent, in bytes before base64. Anthropic takes 5 MB, OpenAI and
-/// Gemini up to 20 MB a request.
+/// The maximum size of an image to send, in bytes before base64. Anthropic accepts 5 MB, OpenAI and
+/// Gemini up to 20 MB per request.
 pub const MAX_BYTES: u64 = 15 * 1024 * 1024;
 
 /// Returns `true` if an image's name is a URL that providers fetch themselves.
@@ -14,8 +14,8 @@ pub fn is_url(source: &str) -> bool {
     source.starts_with("https://") || source.starts_with("http://")
 }
 
-/// Returns `true` if an image's name is a URL that nobody fetches. Checked once there is no such
-/// file: names may hold colons.
+/// Returns `true` if an image's name is a URL that providers do not fetch. Check this only if there
+/// is no such file, since file names may contain colons.
 pub fn is_other_url(source: &str) -> bool {
     source.starts_with("data:")
         || source
@@ -27,7 +27,7 @@ fn is_scheme(text: &str) -> bool {
     text.len() > 1 && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// The image at a URL, which is not fetched.
+/// Returns the image at a URL, without fetching it.
 pub fn at_url(url: &str) -> Image {
     Image {
         data: url.into(),
@@ -36,8 +36,8 @@ pub fn at_url(url: &str) -> Image {
     }
 }
 
-/// The image that some bytes are; `None` if they are of no kind that providers take: PNG, JPEG, GIF
-/// or WebP.
+/// Returns the image in some bytes; `None` unless they are of a kind that providers accept: PNG,
+/// JPEG, GIF or WebP.
 pub fn of_bytes(bytes: &[u8]) -> Option<Image> {
     let media_type = sniff(bytes)?;
     Some(Image {
@@ -47,14 +47,14 @@ pub fn of_bytes(bytes: &[u8]) -> Option<Image> {
     })
 }
 
-/// The image that some base64 is; `None` as for its bytes, or if it is not base64, or larger than
-/// [`MAX_BYTES`].
+/// Returns the image in base64 text; `None` if the text is not base64, is larger than
+/// [`MAX_BYTES`], or is of no accepted kind.
 pub(super) fn of_base64(data: &str) -> Option<Image> {
     let has_room = data.len() as u64 / 4 * 3 <= MAX_BYTES;
     of_bytes(&has_room.then(|| STANDARD.decode(data).ok())??)
 }
 
-/// Returns what is said in the place of base64 that no model can be shown.
+/// Returns the text that replaces base64 data that models cannot see.
 pub(super) fn left_out(what: &str, media_type: &str, data: &str) -> String {
     format!(
         "[{what}: {media_type}, {} bytes, left out]",
@@ -62,7 +62,8 @@ pub(super) fn left_out(what: &str, media_type: &str, data: &str) -> String {
     )
 }
 
-/// The media type by the first bytes (WHATWG MIME Sniffing, 6.1), whatever the file is called.
+/// Returns the media type from the first bytes (WHATWG MIME Sniffing, 6.1), regardless of the
+/// file's name.
 pub(super) fn sniff(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
@@ -87,7 +88,7 @@ pub(super) fn sniff(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The media type of a URL, which nobody has looked at: by its extension, else JPEG.
+/// Returns the media type of a URL that was not fetched: by its extension, or JPEG.
 fn by_extension(url: &str) -> &'static str {
     let path = url
         .split(['?', '#'])

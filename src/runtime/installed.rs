@@ -1,9 +1,9 @@
-//! The models that a server offers: lists of OpenAI and its kin, Anthropic, Gemini, Mistral,
-//! OpenRouter, LM Studio, llama.cpp, and Ollama's tags.
+//! Lists the models that a server offers: OpenAI and compatible servers, Anthropic, Gemini,
+//! Mistral, OpenRouter, LM Studio, llama.cpp, and Ollama's tags.
 //!
-//! Input: a provider instance. Output: [`InstalledModel`]s, each beside the families that are known
-//! of it. A list is asked for as requests of agents are: the same key in the same header, retries,
-//! no redirects, and limits.
+//! Input: a provider instance. Output: [`InstalledModel`]s, each with the families that it belongs
+//! to. A list is requested like an answer: with the same key in the same header, retries, no
+//! redirects, and limits.
 //!
 //! | client API | list | next page |
 //! | --- | --- | --- |
@@ -30,21 +30,21 @@ use crate::repo::{Family, Instance, ModelName};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InstalledModel {
-    /// Its name, as requests say it.
+    /// Its name in requests.
     pub id: Arc<str>,
-    /// Its name for people, if the server has another.
+    /// Its display name, if the server has one.
     pub title: Option<Arc<str>>,
-    /// The most tokens of a request and its answer, if the server says so.
+    /// The maximum number of tokens of a request and its answer, if the server reports it.
     pub context_window: Option<u64>,
-    /// The size of its weights on the server's disk in bytes, if the server says so.
+    /// The size of its weights on the server's disk in bytes, if the server reports it.
     pub size_bytes: Option<u64>,
-    /// The families of `model-families.toml` that have it, in the order of that file; empty if
-    /// nothing is known of it.
+    /// The families of `model-families.toml` that it belongs to, in the order of that file; empty
+    /// if none is known.
     pub families: Vec<Arc<str>>,
 }
 
 impl InstalledModel {
-    /// The members by name; `null` for what is not known.
+    /// Returns the members by name; `null` for unknown ones.
     pub fn to_json(&self) -> Value {
         let families: Vec<&str> = self.families.iter().map(AsRef::as_ref).collect();
         json!({
@@ -54,7 +54,7 @@ impl InstalledModel {
     }
 }
 
-/// A request for a list of models: what it asks for can be reported before it is sent.
+/// A request for a list of models, which can be displayed before it is sent.
 #[derive(Debug, Clone)]
 pub struct ModelList {
     line: RequestLine,
@@ -63,21 +63,21 @@ pub struct ModelList {
     families: Vec<Arc<Family>>,
 }
 
-/// The number of pages of a list that are read.
+/// The maximum number of pages to read.
 const MOST_PAGES: usize = 100;
 
-/// The number of models of a list that are read.
+/// The maximum number of models to read.
 const MOST_MODELS: usize = 20_000;
 
-/// The largest page, in bytes.
+/// The maximum size of a page, in bytes.
 const PAGE_BYTES: usize = 16 * 1024 * 1024;
 
 impl ModelList {
-    /// The list of the provider instance with a name.
+    /// Returns the request for the list of a provider instance.
     ///
     /// # Errors
     ///
-    /// There is no such instance, or its client API is unknown.
+    /// Returns an error if there is no such instance, or its client API is unknown.
     pub fn of_instance(compiler: &Compiler, name: &str) -> Result<ModelList, Error> {
         let instances = &compiler.repo().instances;
         let Some(instance) = instances.get(name) else {
@@ -120,22 +120,23 @@ impl ModelList {
         }
     }
 
-    /// Method, URL and headers of the request for the first page. Further pages differ in the query
-    /// alone.
+    /// Returns the method, URL and headers of the request for the first page. Further pages differ
+    /// only in the query.
     pub fn line(&self) -> &RequestLine {
         &self.line
     }
 
-    /// The name of the provider instance.
+    /// Returns the name of the provider instance.
     pub fn instance(&self) -> &Arc<str> {
         &self.instance
     }
 
-    /// Asks the server, page by page.
+    /// Requests the list, page by page.
     ///
     /// # Errors
     ///
-    /// The server cannot be reached, refuses, or answers with what is not a list of models.
+    /// Returns an error if the server cannot be reached, rejects the request, or does not return a
+    /// list of models.
     pub async fn fetch(&self, transport: &Transport) -> Result<Vec<InstalledModel>, Error> {
         let mut models = Vec::new();
         let mut page = self.clone();
@@ -158,7 +159,7 @@ impl ModelList {
         )))
     }
 
-    /// One page, as JSON. What may succeed later is tried again.
+    /// Fetches one page as JSON. Retries failures that may be temporary.
     async fn fetch_page(&self, transport: &Transport) -> Result<Value, Error> {
         let mut backoff = Backoff::new(&transport.options.retry);
         let mut body = loop {
@@ -213,13 +214,13 @@ impl ModelList {
     }
 
     fn models(&self, list: &Value, transport: &Transport) -> Result<Vec<InstalledModel>, Error> {
-        // llama.cpp has both: what its `data` says of a model, its `models` leaves empty.
+        // llama.cpp has both; only its `data` has details of a model.
         let entries = ["data", "models"]
             .iter()
             .find_map(|name| list.get(*name)?.as_array());
-        // A few compatible servers give the bare list.
+        // A few compatible servers return the bare list.
         let Some(entries) = entries.or_else(|| list.as_array()) else {
-            // Gemini leaves an empty list out.
+            // Gemini omits an empty list.
             if self.api == ClientApi::GoogleAi
                 && list.as_object().is_some_and(serde_json::Map::is_empty)
             {
@@ -300,7 +301,7 @@ impl ModelList {
     }
 }
 
-/// Returns a member that is a text and not empty.
+/// Returns a member that is a non-empty text.
 fn filled_text(list: &Value, name: &str) -> Option<String> {
     list.get(name)?
         .as_str()
@@ -329,8 +330,8 @@ impl Outgoing for ModelList {
     }
 }
 
-/// Where servers say how many tokens a model takes: OpenRouter and Mistral, vLLM, Anthropic,
-/// Gemini, llama.cpp as it was started and as the model was trained, LM Studio.
+/// The members for a model's context window: OpenRouter and Mistral, vLLM, Anthropic, Gemini,
+/// llama.cpp as started and as trained, LM Studio.
 const WINDOWS: [&str; 8] = [
     "/context_length",
     "/max_context_length",
@@ -342,14 +343,14 @@ const WINDOWS: [&str; 8] = [
     "/context_window",
 ];
 
-/// The characters that stay as they are in a query.
+/// The characters that are not escaped in a query.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// The endpoint of the list, after the instance's URL.
+/// Returns the endpoint of the list, relative to the instance's URL.
 fn endpoint(instance: &Instance, api: ClientApi) -> String {
     match api {
         ClientApi::Claude => format!("{}models?limit=1000", version("v1", instance)),

@@ -1,9 +1,8 @@
 //! A bounded pool of one-shot sessions, for work beside a chat: a summary, a title, a commit
 //! message.
 //!
-//! Input: an [`Agent`]. Output: a [`PooledSession`] that knows nothing of who had it before. How
-//! many there are at a time is bounded for each agent, and whoever waits for one is served in the
-//! order of asking.
+//! Input: an [`Agent`]. Output: a [`PooledSession`] without any trace of its previous user. The
+//! number of sessions in use is limited for each agent; waiting callers are served in order.
 
 use std::fmt;
 use std::ops::Deref;
@@ -17,7 +16,7 @@ use super::session::{Session, lock};
 use super::transport::Transport;
 use crate::conversation::Conversation;
 
-/// One-shot sessions, for each agent a few. Cheap to clone: clones are the same pool.
+/// A pool of a few one-shot sessions per agent. Cheap to clone: clones share the pool.
 ///
 /// ```no_run
 /// # async fn title(repository: &reqc::system::OpenedRepository) -> Result<String, reqc::runtime::Error> {
@@ -36,7 +35,7 @@ pub struct SessionPool {
 struct Shared {
     transport: Transport,
     options: PoolOptions,
-    /// One for each agent; the one that was asked for last is last.
+    /// The sessions of each agent, the most recently used agent last.
     stocks: Mutex<Vec<Arc<Stock>>>,
 }
 
@@ -44,11 +43,11 @@ struct Shared {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolOptions {
-    /// The most sessions of one agent that are in use at the same time, 4 by default; 0 counts as
-    /// 1.
+    /// The maximum number of sessions of one agent in use at the same time, 4 by default; 0 counts
+    /// as 1.
     pub sessions: usize,
-    /// The most agents whose idle sessions are kept, 32 by default. Sessions that are in use do not
-    /// count.
+    /// The maximum number of agents whose idle sessions are kept, 32 by default. Agents with
+    /// sessions in use are kept anyway.
     pub agents: usize,
 }
 
@@ -62,7 +61,7 @@ impl Default for PoolOptions {
 }
 
 impl PoolOptions {
-    /// With another number of sessions of one agent.
+    /// Sets the number of sessions of one agent.
     #[must_use]
     pub fn with_sessions(self, sessions: usize) -> PoolOptions {
         PoolOptions { sessions, ..self }
@@ -78,12 +77,11 @@ struct Stock {
 }
 
 /// A session of a [`SessionPool`]: without history, layers and tools when it is acquired. Dropping
-/// it cancels what it still does and gives it back; its place is free for others once that has
-/// ended.
+/// it cancels its request and returns it; its place becomes free once the request has ended.
 ///
-/// A clone of the session that outlives this still works, but the pool forgets it.
+/// A clone of the session that outlives this value still works, but does not return to the pool.
 pub struct PooledSession {
-    /// There until this is dropped.
+    /// Present until this value is dropped.
     lease: Option<Lease>,
 }
 
@@ -92,13 +90,13 @@ struct Lease {
     session: Session,
     stock: Arc<Stock>,
     permit: OwnedSemaphorePermit,
-    /// The runtime that it was acquired in, if any: the end of its request is waited for there.
+    /// The runtime that it was acquired in, if any, which waits for the end of its request.
     runtime: Option<Handle>,
 }
 
 impl SessionPool {
-    /// A pool without sessions. They are made when they are first needed, and share this
-    /// transport's connections.
+    /// Returns an empty pool. Sessions are created when first needed, and share this transport's
+    /// connections.
     pub fn new(transport: Transport, options: PoolOptions) -> SessionPool {
         SessionPool {
             shared: Arc::new(Shared {
@@ -109,27 +107,27 @@ impl SessionPool {
         }
     }
 
-    /// Waits for a session of an agent: empty, as if it were new. Who asked first is served first.
-    /// Dropping the future gives the place in the queue up, and loses no session.
+    /// Waits for an empty session of an agent. Callers are served in the order of their requests.
+    /// Dropping the future gives up the place in the queue, and loses no session.
     ///
-    /// Sessions are shared between equal agents: of the same compiler, with the same model, policy
-    /// and environment.
+    /// Sessions are shared between equal agents, which have the same compiler, model, policy and
+    /// environment.
     pub async fn acquire(&self, agent: &Agent) -> PooledSession {
         self.acquire_for(agent, Conversation::default()).await
     }
 
-    /// As [`SessionPool::acquire`], for a session that begins with a conversation: a history,
-    /// layers, or a gap to fill.
+    /// Waits like [`SessionPool::acquire`], for a session that begins with a conversation: a
+    /// history, layers, or a gap to fill.
     pub async fn acquire_for(&self, agent: &Agent, conversation: Conversation) -> PooledSession {
         let stock = self.shared.stock(agent);
         let permit = Arc::clone(&stock.permits)
             .acquire_owned()
             .await
             .expect("nobody closes it");
-        // A statement of its own: the lock is not held while a session is made.
+        // A separate statement, so that the lock is not held while a session is created.
         let idle = lock(&stock.idle).pop();
         let session = match idle {
-            // It was cleared when it was given back.
+            // It was cleared when it was returned.
             Some(session) if conversation == Conversation::default() => session,
             Some(session) => {
                 session.reset(conversation);
@@ -152,8 +150,8 @@ impl SessionPool {
         }
     }
 
-    /// Returns how many sessions of an agent are in use: acquired, or ending what they still did
-    /// when they were given back.
+    /// Returns the number of an agent's sessions in use: acquired, or still ending a request after
+    /// their return.
     pub fn in_use(&self, agent: &Agent) -> usize {
         let stocks = lock(&self.shared.stocks);
         let stock = stocks.iter().find(|stock| stock.agent.is_same(agent));
@@ -162,7 +160,7 @@ impl SessionPool {
         })
     }
 
-    /// Returns how many sessions of an agent lie idle.
+    /// Returns the number of an agent's idle sessions.
     pub fn idle(&self, agent: &Agent) -> usize {
         let stocks = lock(&self.shared.stocks);
         let stock = stocks.iter().find(|stock| stock.agent.is_same(agent));
@@ -171,7 +169,7 @@ impl SessionPool {
 }
 
 impl Shared {
-    /// The stock of an agent, which is the latest from now on.
+    /// Returns the stock of an agent, and makes it the most recently used.
     fn stock(&self, agent: &Agent) -> Arc<Stock> {
         let mut stocks = lock(&self.stocks);
         let known = stocks.iter().position(|stock| stock.agent.is_same(agent));
@@ -185,8 +183,7 @@ impl Shared {
     }
 }
 
-/// Removes stocks that nobody uses or waits for, until there are no more than `most`, the oldest
-/// first.
+/// Removes unused stocks, the oldest first, until at most `most` are left.
 fn forget_oldest(stocks: &mut Vec<Arc<Stock>>, most: usize) {
     while stocks.len() > most
         && let Some(unused) = stocks
@@ -209,7 +206,7 @@ impl Stock {
 }
 
 impl Lease {
-    /// Gives the session back now if it does nothing any more, else once it has ended.
+    /// Returns the session at once if it is idle, otherwise after its request has ended.
     fn end(self) {
         let waiting = if self.session.is_idle() {
             None
@@ -225,7 +222,7 @@ impl Lease {
         }
     }
 
-    /// Keeps the session for the next one who asks, unless somebody else has a handle of it too.
+    /// Keeps the session for the next caller, unless there is another handle of it.
     fn put_back(self) {
         let Lease {
             session,
@@ -234,18 +231,18 @@ impl Lease {
             ..
         } = self;
         if session.is_idle() && session.is_only_handle() {
-            // What it was about is gone now, not once somebody asks.
+            // The conversation is freed now, not at the next use.
             session.reset(Conversation::default());
             lock(&stock.idle).push(session);
         }
-        // Who is next finds the session.
+        // The next caller finds the session.
         drop(permit);
     }
 }
 
 impl PooledSession {
-    /// Gives the session back, and waits until what it still did has been cancelled and has ended.
-    /// Dropping it does the same without waiting.
+    /// Cancels the request and waits for its end; the session is then returned. Dropping it does
+    /// the same without waiting.
     pub async fn release(self) {
         self.cancel();
         self.idle().await;

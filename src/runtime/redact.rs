@@ -1,16 +1,16 @@
-//! Keys, taken out of what others say: one place for answers, errors and results of tools.
+//! Removes keys from external text: the one place for answers, errors and results of tools.
 //!
-//! Input: the keys that requests carried, and text. Output: the text with `[key]` in place of each.
-//! A key is found as it is and, whatever the case of its letters, also as
+//! Input: the keys that requests carried, and a text. Output: the text with `[key]` in place of
+//! each key. A key is found verbatim and, in any letter case, also as
 //!
-//! - hexadecimal, base64 and base64url, with or without padding and wherever in the encoded text it
-//!   begins;
-//! - percent-encoding, JSON escapes, and character references of HTML, for all of its characters or
+//! - hexadecimal, base64 and base64url, with or without padding and at any offset in the encoded
+//!   text;
+//! - percent-encoding, JSON escapes, and HTML character references, for all of its characters or
 //!   only some.
 //!
-//! What was encoded twice, reversed, or cut into pieces by other text is not found: a server that
-//! has the key can always say it in a way that nobody expects. Keys of fewer than [`SHORTEST`]
-//! characters are not looked for, because ordinary words would go with them.
+//! A key that was encoded twice, reversed, or split up by other text is not found: a server that
+//! has the key can always express it in an unforeseen way. Keys of fewer than [`SHORTEST`]
+//! characters are ignored, because ordinary words would be removed with them.
 
 mod events;
 
@@ -26,49 +26,50 @@ use crate::conversation::Block;
 use crate::text::hex;
 pub(super) use events::Redacting;
 
-/// The text in place of a key.
+/// The text that replaces a key.
 const MARK: &str = "[key]";
 
-/// The length of the shortest key that is looked for, in characters.
+/// The minimum length of a key to search for, in characters.
 const SHORTEST: usize = 8;
 
-/// The fewest characters of a key that show that a text was cut off within it. Fewer are chance.
+/// The minimum number of characters at the end of a cut text that count as the beginning of a key;
+/// fewer may be coincidence.
 const TELLING: usize = 4;
 
-/// The longest spelling of one character: `&#x000041;`.
+/// The maximum length of the spelling of one character: `&#x000041;`.
 const LONGEST_SPELLING: usize = 10;
 
-/// Finds keys. Cheap to clone; prints as nothing.
+/// Finds keys. Cheap to clone; its debug output is empty.
 #[derive(Clone, Default)]
 pub(super) struct Redactor {
     spellings: Arc<[Spelling]>,
 }
 
-/// One way in which a key may be written.
+/// A spelling of a key.
 struct Spelling {
     signs: Vec<char>,
-    /// `true` if the case of letters counts, and `-` and `_` stand for `+` and `/`.
+    /// `true` if case matters, and `-` and `_` stand for `+` and `/`.
     is_base64: bool,
 }
 
-/// The thing at a place of a text.
+/// The result of a search at a place in a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
-    /// A key, up to this offset.
+    /// A key, which ends at this offset.
     Key(usize),
-    /// The beginning of one, so many characters, where the text ends.
+    /// The beginning of a key, of this many characters, at the end of the text.
     Start(usize),
     Nothing,
 }
 
-/// Text that comes in pieces: what may be the beginning of a key waits for the next one.
+/// Text that arrives in pieces; a possible beginning of a key waits for the next piece.
 #[derive(Default)]
 pub(super) struct Flow {
     waiting: String,
 }
 
 impl Redactor {
-    /// A redactor of one more key.
+    /// Returns a redactor for one more key.
     pub(super) fn with(&self, key: &str) -> Redactor {
         if self.text(key) == MARK {
             return self.clone();
@@ -82,25 +83,25 @@ impl Redactor {
         }
     }
 
-    /// Returns `true` if there is no key to look for.
+    /// Returns `true` if there are no keys to search for.
     pub(super) fn is_idle(&self) -> bool {
         self.spellings.is_empty()
     }
 
-    /// A whole text without keys.
+    /// Removes keys from a whole text.
     pub(super) fn text(&self, text: &str) -> String {
         let (clean, rest) = self.split(text);
         clean + &self.remainder(rest, SHORTEST)
     }
 
-    /// A text without keys that may have been cut off in the middle of one.
+    /// Removes keys from a text that may have been cut off in the middle of one.
     pub(super) fn cut_text(&self, text: &str) -> String {
         let whole = text.trim_end_matches('…');
         let (clean, rest) = self.split(whole);
         clean + &self.remainder(rest, TELLING) + &text[whole.len()..]
     }
 
-    /// The next piece of a text, as far as it can be reported.
+    /// Returns the part of a text that can be reported after its next piece.
     pub(super) fn next(&self, flow: &mut Flow, piece: &str) -> String {
         flow.waiting.push_str(piece);
         let (clean, rest) = self.split(&flow.waiting);
@@ -109,12 +110,12 @@ impl Redactor {
         clean
     }
 
-    /// The end of a text that came in pieces.
+    /// Returns the rest of a text that arrived in pieces.
     pub(super) fn last(&self, flow: &mut Flow) -> String {
         self.remainder(&std::mem::take(&mut flow.waiting), SHORTEST)
     }
 
-    /// Returns what is reported already, and what may be the beginning of a key.
+    /// Returns the text without keys, and the possible beginning of a key at its end.
     fn split<'t>(&self, text: &'t str) -> (String, &'t str) {
         let mut clean = String::with_capacity(text.len());
         let mut at = 0;
@@ -134,7 +135,8 @@ impl Redactor {
         (clean, "")
     }
 
-    /// Returns what waited for more that did not come: a key, if so many characters say so.
+    /// Returns the text that waited for more, in which at least `telling` characters count as a
+    /// cut-off key.
     fn remainder(&self, text: &str, telling: usize) -> String {
         let mut clean = String::new();
         let mut rest = text;
@@ -154,7 +156,7 @@ impl Redactor {
         clean
     }
 
-    /// The longest that begins at the start of a text.
+    /// Returns the longest key at the start of a text.
     fn find(&self, text: &str) -> Found {
         let mut best = Found::Nothing;
         for spelling in self.spellings.iter() {
@@ -177,7 +179,7 @@ impl Redactor {
         }
     }
 
-    /// An error without keys.
+    /// Removes keys from an error.
     pub(super) fn error(&self, mut error: Error) -> Error {
         error.message = self.cut_text(&error.message);
         error.detail = error.detail.map(|detail| self.cut_text(&detail));
@@ -187,7 +189,7 @@ impl Redactor {
         error
     }
 
-    /// Returns what a provider says of its answer, without keys.
+    /// Removes keys from the facts about a response.
     pub(super) fn info(&self, mut info: ResponseInfo) -> ResponseInfo {
         [&mut info.request_id, &mut info.response_id, &mut info.model]
             .into_iter()
@@ -196,7 +198,7 @@ impl Redactor {
         info
     }
 
-    /// Why an answer was refused, without keys.
+    /// Removes keys from a refusal.
     fn refusal(&self, refusal: &mut Refusal) {
         let texts = [&mut refusal.category, &mut refusal.explanation];
         texts
@@ -205,7 +207,7 @@ impl Redactor {
             .for_each(|text| *text = self.cut_text(text));
     }
 
-    /// Takes keys out of the answer of a model.
+    /// Removes keys from the answer of a model.
     pub(super) fn answer(&self, answer: &mut Answer) {
         if !self.is_idle() {
             answer.blocks.iter_mut().for_each(|block| self.block(block));
@@ -217,14 +219,14 @@ impl Redactor {
         }
     }
 
-    /// Takes keys out of the output of a tool.
+    /// Removes keys from the output of a tool.
     pub(super) fn output(&self, output: &mut ToolOutput) {
         if !self.is_idle() {
             self.shared(&mut output.content);
         }
     }
 
-    /// Returns what a running tool tells, without keys.
+    /// Removes keys from the progress of a tool.
     pub(super) fn progress(&self, event: Event) -> Event {
         match event {
             Event::ToolProgress { id, text } => Event::ToolProgress {
@@ -235,7 +237,7 @@ impl Redactor {
         }
     }
 
-    /// Returns why a model stopped, without keys.
+    /// Removes keys from a stop reason.
     pub(super) fn stop(&self, stop: StopReason) -> StopReason {
         match stop {
             StopReason::Other(word) => StopReason::Other(self.text(&word)),
@@ -279,7 +281,7 @@ impl Redactor {
         }
     }
 
-    /// The strings, keys and numbers of a JSON value.
+    /// Removes keys from the strings, member names and numbers of a JSON value.
     fn value(&self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.text(text),
@@ -300,7 +302,7 @@ impl Redactor {
 }
 
 impl Spelling {
-    /// Follows every way to read the text at once: a `%` may be itself or the start of `%25`.
+    /// Follows all readings of the text at once: a `%` may be literal or the start of `%25`.
     fn find(&self, text: &str) -> Found {
         if !self.may_begin(text) {
             return Found::Nothing;
@@ -336,7 +338,7 @@ impl Spelling {
         places.into_iter().max().map_or(Found::Nothing, Found::Key)
     }
 
-    /// A quick look: most characters begin nothing.
+    /// Returns `false` quickly for most characters, which cannot begin a key.
     fn may_begin(&self, text: &str) -> bool {
         let first = text.chars().next();
         first.is_some_and(|c| matches!(c, '\\' | '%' | '&') || self.is_same(self.signs[0], c))
@@ -352,7 +354,7 @@ impl Spelling {
     }
 }
 
-/// All spellings of a key; none if it is too short to look for.
+/// Returns all spellings of a key; none if it is too short to search for.
 fn spellings(key: &str) -> Vec<Spelling> {
     if key.chars().count() < SHORTEST {
         return Vec::new();
@@ -368,8 +370,8 @@ fn spellings(key: &str) -> Vec<Spelling> {
     plain.into_iter().chain(base64).collect()
 }
 
-/// The part of the base64 of a text that is the same whatever surrounds it, if `before` bytes of a
-/// group are in front.
+/// Returns the part of a text's base64 that does not depend on the surrounding text, if `before`
+/// bytes of its group precede it.
 fn base64_core(key: &str, before: usize) -> Vec<char> {
     let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(key.bytes()).collect();
     let whole_bits = bytes.len() * 8 / 6;
@@ -382,7 +384,7 @@ fn base64_core(key: &str, before: usize) -> Vec<char> {
         .collect()
 }
 
-/// A character that is written in another way, and how long that is.
+/// Returns an escaped character, and the length of its spelling.
 fn spelled(text: &str) -> Option<(char, usize)> {
     match text.as_bytes() {
         [b'\\', b'u', ..] => Some((code(text.get(2..6)?, 16)?, 6)),
@@ -405,7 +407,7 @@ fn code(digits: &str, radix: u32) -> Option<char> {
     char::from_u32(u32::from_str_radix(digits, radix).ok()?)
 }
 
-/// The character of an HTML reference, without `&` and `;`.
+/// Returns the character of an HTML reference, given without `&` and `;`.
 fn reference(name: &str) -> Option<char> {
     let code = match name.strip_prefix('#') {
         Some(digits) => match digits.strip_prefix(['x', 'X']) {

@@ -15,14 +15,14 @@ use tokio_util::sync::CancellationToken;
 use super::hooks::Hooks;
 use super::{Category, Error, Event, Outcome, StopReason, structured};
 
-/// The number of events that wait one by one. Beyond that, pieces of the same text become one
-/// event, and progress of tools is ignored.
+/// The number of events that are queued individually. Beyond that, pieces of the same text are
+/// joined, and the progress of tools is dropped.
 const EVENTS: usize = 256;
 
-/// Everything from a message to its outcome, however many answers of the model and rounds of tools
-/// that takes: a request that runs, and a stream of its events, which ends with exactly one
-/// [`Event::Done`]. Dropping it cancels the request. Whoever does not read it does not stop the
-/// request: its events wait, and take no more room than what was said.
+/// A running request, from a message to its outcome, with any number of answers and tool rounds. As
+/// a stream, it yields the events, and ends with exactly one [`Event::Done`]. Dropping it cancels
+/// the request. A slow reader does not block the request: its events are queued, and take no more
+/// memory than their text.
 #[must_use = "dropping a run cancels its request: read its events, or wait for its `outcome()`"]
 pub struct Run {
     queue: Arc<Queue>,
@@ -40,18 +40,18 @@ impl fmt::Debug for Run {
 }
 
 impl Run {
-    /// The next event; `None` after [`Event::Done`]. Nothing is lost if this future is dropped.
+    /// Returns the next event; `None` after [`Event::Done`]. Dropping this future loses no event.
     pub async fn next(&mut self) -> Option<Event> {
         std::future::poll_fn(|context| self.poll_event(context)).await
     }
 
-    /// Waits for the end and drops the events on the way.
+    /// Waits for the outcome, and drops the events.
     pub async fn outcome(self) -> Outcome {
         self.outcome_with(drop).await
     }
 
-    /// Waits for the end, and hands on the events on the way, as they come; the last one,
-    /// [`Event::Done`], is the outcome.
+    /// Waits for the outcome, and passes on each event as it comes; the last one, [`Event::Done`],
+    /// is returned as the outcome.
     ///
     /// ```no_run
     /// # async fn show(session: reqc::runtime::Session) {
@@ -71,7 +71,7 @@ impl Run {
         }
     }
 
-    /// Waits for the end; the text that was said, and how it ended.
+    /// Waits for the end, and returns the text with the outcome.
     pub async fn answer(self) -> TextAnswer {
         let mut text = String::new();
         let outcome = self
@@ -84,35 +84,36 @@ impl Run {
         TextAnswer { text, outcome }
     }
 
-    /// Waits for the end; the text of the answer. See [`TextAnswer::into_text`].
+    /// Waits for the end, and returns the text of the answer. See [`TextAnswer::into_text`].
     ///
     /// # Errors
     ///
-    /// The request failed or was cancelled.
+    /// Returns an error if the request failed or was cancelled.
     pub async fn text(self) -> Result<String, Error> {
         self.answer().await.into_text()
     }
 
-    /// Waits for the end; the answer as a value of a Rust type. See [`TextAnswer::parse`].
+    /// Waits for the end, and returns the answer as a value of a Rust type. See
+    /// [`TextAnswer::parse`].
     ///
     /// # Errors
     ///
-    /// The request failed or was cancelled, or the answer is something else.
+    /// Returns an error if the request failed or was cancelled, or the answer does not have this
+    /// type.
     pub async fn answer_as<T: DeserializeOwned + JsonSchema>(self) -> Result<T, Error> {
         self.answer().await.parse()
     }
 
-    /// Cancels the request. What it still has to say can be read.
+    /// Cancels the request. The remaining events can still be read.
     pub fn cancel(&self) {
         self.cancel.cancel();
     }
 
-    /// Cancels the request when something else happens first, for instance
-    /// `tokio::signal::ctrl_c()`.
+    /// Cancels the request when a future completes first, for example `tokio::signal::ctrl_c()`.
     pub fn cancel_on(self, stop: impl Future + Send + 'static) -> Run {
         let cancel = self.cancel.clone();
         tokio::spawn(async move {
-            // Who drops the run cancels it too.
+            // Dropping the run cancels it too.
             tokio::select! {
                 _ = stop => cancel.cancel(),
                 () = cancel.cancelled() => {}
@@ -121,7 +122,7 @@ impl Run {
         self
     }
 
-    /// Cancels the request from elsewhere.
+    /// Returns a token that cancels the request from elsewhere.
     pub fn cancellation(&self) -> CancellationToken {
         self.cancel.clone()
     }
@@ -159,23 +160,23 @@ impl Drop for Run {
     }
 }
 
-/// The text of an answer, and how its request ended.
+/// The text of an answer, and the outcome of its request.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct TextAnswer {
-    /// The text of the model in the last round; of a completion, what fills the gap. A part of it
-    /// if the request failed or was cancelled.
+    /// The model's text in the last round; for a completion, the text for the gap. It is partial if
+    /// the request failed or was cancelled.
     pub text: String,
-    /// How the request ended.
+    /// The outcome of the request.
     pub outcome: Outcome,
 }
 
 impl TextAnswer {
-    /// The text of an answer that is there.
+    /// Returns the text of a finished request.
     ///
     /// # Errors
     ///
-    /// The request failed or was cancelled.
+    /// Returns an error if the request failed or was cancelled.
     pub fn into_text(self) -> Result<String, Error> {
         match self.outcome {
             Outcome::Finished(_) => Ok(self.text),
@@ -186,18 +187,19 @@ impl TextAnswer {
 }
 
 impl TextAnswer {
-    /// The answer of an agent with structured output, as a value of a Rust type: JSON that fits the
+    /// Returns the structured output of an agent as a value of a Rust type: JSON that fits the
     /// type's schema ([`schema_of`](super::tools::schema_of)).
     ///
     /// # Errors
     ///
-    /// The request failed or was cancelled, the answer is not complete, is not JSON, or does not
-    /// fit; the error says where, and what was expected. Its text is still here.
+    /// Returns an error if the request failed or was cancelled, or if the answer is incomplete, is
+    /// not JSON, or does not fit; the error contains the place and the expected value. The text
+    /// remains available here.
     pub fn parse<T: DeserializeOwned + JsonSchema>(&self) -> Result<T, Error> {
         structured::parse(self.complete()?)
     }
 
-    /// The text, if the model said all of it.
+    /// Returns the text, if the model completed it.
     pub(super) fn complete(&self) -> Result<&str, Error> {
         match &self.outcome {
             Outcome::Finished(
@@ -225,7 +227,7 @@ fn crashed(error: &tokio::task::JoinError) -> Outcome {
     }
 }
 
-/// Events on their way to the reader.
+/// The queue of events for the reader.
 #[derive(Default)]
 struct Queue(Mutex<Waiting>);
 
@@ -235,7 +237,7 @@ impl Queue {
     }
 }
 
-/// The futures that wait, and who waits for them.
+/// The queued events, and the reader that waits for one.
 #[derive(Default)]
 struct Waiting {
     events: VecDeque<Event>,
@@ -245,7 +247,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// The next event; `None` once nothing more comes.
+    /// Returns the next event; `None` after the last.
     fn poll(&mut self, context: &Context<'_>) -> Poll<Option<Event>> {
         match self.events.pop_front() {
             Some(event) => Poll::Ready(Some(event)),
@@ -287,7 +289,7 @@ impl Waiting {
 }
 
 impl Event {
-    /// Takes what another event adds to this one; gives it back if it stands for itself.
+    /// Merges another event into this one; returns it if that is not possible.
     fn absorb(&mut self, next: Event) -> Option<Event> {
         match (self, next) {
             (Event::Text(text), Event::Text(piece))
@@ -311,11 +313,11 @@ impl Event {
     }
 }
 
-/// Where the events of a request go.
+/// Sends the events of a request to its reader.
 pub(super) struct Emitter {
     queue: Arc<Queue>,
     hooks: Arc<dyn Hooks>,
-    /// The warnings that were given: each is given once a run.
+    /// The warnings so far: each is emitted once per run.
     warned: Mutex<HashSet<String>>,
 }
 
@@ -331,7 +333,7 @@ impl Emitter {
         self.queue.lock().push(event);
     }
 
-    /// For the last event, which the [`Run`] gives to its reader itself.
+    /// Reports the last event to the hooks only; the [`Run`] passes it to its reader itself.
     pub(super) fn done(&self, outcome: Outcome) -> Outcome {
         let event = Event::Done(outcome);
         self.hooks.observe(&event);
@@ -348,7 +350,7 @@ impl Drop for Emitter {
     }
 }
 
-/// Starts a request: `run` gets the emitter of its events.
+/// Starts a request; `run` receives the emitter for its events.
 pub(super) fn start<F>(
     hooks: Arc<dyn Hooks>,
     cancel: CancellationToken,

@@ -1,8 +1,8 @@
-//! Keys: where a reference leads, without ever showing what is there.
+//! Keys: resolves references to them without ever displaying a key.
 //!
-//! Input: a [`SecretRef`] of a provider instance. Output: a [`SecretString`], which prints as
-//! nothing and is wiped when it is dropped. The real ones are
-//! [`SystemSecrets`](crate::system::SystemSecrets).
+//! Input: a [`SecretRef`] of a provider instance. Output: a [`SecretString`], which prints nothing
+//! and is wiped when dropped. [`SystemSecrets`](crate::system::SystemSecrets) reads the system's
+//! keys.
 
 use std::fmt;
 
@@ -12,29 +12,28 @@ use super::{Category, Error};
 #[doc(inline)]
 pub use crate::repo::SecretRef;
 
-/// Where keys come from.
+/// A source of keys.
 pub trait Secrets: Send + Sync {
-    /// The key behind a reference. May block for as long as a keyring asks the person for a
-    /// password.
+    /// Returns the key behind a reference. May block while a keyring asks the user for a password.
     ///
     /// # Errors
     ///
-    /// Why there is none; never a part of one.
+    /// Returns the reason why there is no key, without any part of a key.
     fn read(&self, reference: &SecretRef) -> Result<SecretString, SecretError>;
 }
 
-/// Why there is no key.
+/// The reason why there is no key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SecretError {
-    /// There is nothing where the reference leads. The phrase says where that is and what to do.
+    /// The reference leads to nothing. The phrase contains the place and the next step.
     Missing(String),
-    /// There is something, but it cannot be used. The phrase says why.
+    /// The key exists but cannot be used. The phrase contains the reason.
     Unreadable(String),
 }
 
 impl SecretError {
-    /// The phrase.
+    /// Returns the phrase.
     pub fn message(&self) -> &str {
         match self {
             SecretError::Missing(message) | SecretError::Unreadable(message) => message,
@@ -56,14 +55,14 @@ impl From<SecretError> for Error {
     }
 }
 
-/// Keys in memory: for tests, and for hosts that have them already.
+/// Keys in memory: for tests, and for hosts that already have them.
 #[derive(Debug, Default)]
 pub struct MemorySecrets {
     keys: Vec<(SecretRef, SecretString)>,
 }
 
 impl MemorySecrets {
-    /// With one more key; one behind the same reference is replaced.
+    /// Adds a key, replacing any other with the same reference.
     #[must_use]
     pub fn with(mut self, reference: SecretRef, key: impl Into<String>) -> MemorySecrets {
         self.keys.retain(|(known, _)| *known != reference);

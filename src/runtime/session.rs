@@ -1,9 +1,10 @@
-//! A session: a conversation that grows, and requests about it.
+//! A session: a growing conversation, and the requests about it.
 //!
-//! A change is written to the journal before it counts, and a request that fails leaves the history
-//! as it was. System prompt and tools stay those of the first request, which the log holds. Only a
-//! host renews them; where a model binds thinking to them, older thinking is then left out. A
-//! request that no longer begins as the one that thinking is bound to counts as a renewal too.
+//! A change is written to the journal before it takes effect, and a failed request leaves the
+//! history unchanged. The system prompt and tools stay those of the first request, which the log
+//! contains. Only the host renews them; if the model binds thinking to them, older thinking is then
+//! omitted. A request that no longer begins with the text that thinking is bound to counts as a
+//! renewal too.
 
 mod state;
 mod drive;
@@ -32,11 +33,11 @@ use drive::{Deadline, Policy, RequestTask, Start};
 pub use state::SessionStart;
 use state::State;
 
-/// A conversation with one agent. The history here is the only one there is: every request, also
-/// one that continues after tool results, is compiled from it again.
+/// A conversation with one agent. There is no other copy of the history: every request, including
+/// those after tool results, is compiled from it.
 ///
-/// A handle: clones refer to the same session. At most one request is in flight; another cancels it
-/// and waits until it has ended. Requests run as tokio tasks.
+/// This is a handle: clones refer to the same session. At most one request is in flight; a new one
+/// cancels it and waits for its end. Requests run as tokio tasks.
 #[derive(Clone)]
 pub struct Session {
     shared: Arc<Shared>,
@@ -47,13 +48,13 @@ struct Shared {
     transport: Transport,
     state: Mutex<State>,
     tool_loop: Mutex<ToolLoop>,
-    /// How often tools may run in a request without hooks.
+    /// The maximum number of tool rounds in a request without hooks.
     round_limit: AtomicU32,
-    /// The most tools of one answer that run at the same time.
+    /// The maximum number of tools of one answer that run at the same time.
     tools_at_once: AtomicUsize,
-    /// How long a run may take as a whole.
+    /// The time limit for a whole run.
     run_timeout: Mutex<Option<Duration>>,
-    /// Automatic compression, if it is on.
+    /// Automatic compression, if enabled.
     auto_compression: Mutex<Option<AutoCompression>>,
     flight: Mutex<Flight>,
 }
@@ -66,7 +67,7 @@ struct Flight {
     ended: CancellationToken,
 }
 
-/// A session under hooks: [`Session::with_hooks`].
+/// A session with hooks: [`Session::with_hooks`].
 #[derive(Clone)]
 pub struct AgentLoop {
     session: Session,
@@ -76,9 +77,9 @@ pub struct AgentLoop {
 }
 
 impl Session {
-    /// A session that goes on with a conversation, which may be empty. Tools that the conversation
-    /// itself names are offered to the model but not run: a request that calls one is finished, and
-    /// the host answers with [`Block::ToolResult`](crate::conversation::Block::ToolResult)s.
+    /// Creates a session that continues a conversation, which may be empty. Tools in the
+    /// conversation itself are offered to the model but not run: a request that calls one finishes,
+    /// and the host answers with [`Block::ToolResult`](crate::conversation::Block::ToolResult)s.
     pub fn new(agent: Agent, transport: Transport, conversation: Conversation) -> Session {
         let state = State::new(&agent, conversation);
         Session::of(agent, transport, state)
@@ -103,8 +104,8 @@ impl Session {
         }
     }
 
-    /// Makes the session one about another conversation, with the settings and the tools of a new
-    /// one. Nothing may be in flight.
+    /// Replaces the conversation, and resets settings and tools to those of a new session. No
+    /// request may be in flight.
     pub(super) fn reset(&self, conversation: Conversation) {
         let shared = &self.shared;
         let state = State::new(&shared.agent, conversation);
@@ -114,7 +115,7 @@ impl Session {
         shared.tools_at_once.store(TOOLS_AT_ONCE, Ordering::Relaxed);
         *lock(&shared.run_timeout) = None;
         let auto_compression = lock(&shared.auto_compression).take();
-        // Tools of the host are dropped while nothing is locked.
+        // The host's tools are dropped while no lock is held.
         drop((old, auto_compression));
     }
 
@@ -123,18 +124,18 @@ impl Session {
         lock(&self.shared.flight).ended.is_cancelled()
     }
 
-    /// Returns `true` if nobody else has a handle of this session: neither a clone nor a request.
+    /// Returns `true` if there is no other handle of this session: neither a clone nor a request.
     pub(super) fn is_only_handle(&self) -> bool {
         Arc::strong_count(&self.shared) == 1
     }
 
-    /// A session whose every step is a line of a journal before the model sees it: a new one, or
-    /// one that was loaded. If the loaded one was interrupted in the middle of a turn, it gets an
-    /// item that says so.
+    /// Creates a session that writes every step to a journal before the model sees it: a new
+    /// session, or a loaded one. A session that was interrupted in the middle of a turn gets an
+    /// item that informs the model.
     ///
     /// # Errors
     ///
-    /// The journal cannot be written.
+    /// Returns an error if the journal cannot be written.
     pub fn journaled(
         agent: Agent,
         transport: Transport,
@@ -145,39 +146,39 @@ impl Session {
         Ok(Session::of(agent, transport, state))
     }
 
-    /// Adds a message of the user and asks for an answer. Tools of the session run, and their
-    /// results go back, up to
-    /// [`PLAIN_LIMIT`] times, or as often as [`Session::set_round_limit`] says.
+    /// Adds a user message and asks for an answer. The session's tools run, and their results are
+    /// sent back, up to [`PLAIN_LIMIT`] times, or as often as [`Session::set_round_limit`] allows.
     pub fn send(&self, message: impl Into<Content>) -> Run {
         self.start(Start::Message(message.into().0), self.plain())
     }
 
-    /// Asks for an answer to what is there: after a failure or a cancelled request, after injected
-    /// items, or for a completion. A history that ends with a complete answer has nothing to be
-    /// answered, and the request fails.
+    /// Asks for an answer to the history as it is: after a failure or a cancelled request, after
+    /// injected items, or for a completion. If the history ends with a complete answer, the request
+    /// fails.
     pub fn proceed(&self) -> Run {
         self.start(Start::Proceed, self.plain())
     }
 
-    /// Lets an agent write a summary of what was said, and goes on with it in the place of that.
-    /// The run is the agent's: its text is the summary, its usage and cost become the session's.
-    /// What stays as it is, what becomes of thinking, images, calls and items, and what the log
-    /// holds is described in `docs/sessions.md`, “Summaries”.
+    /// Lets an agent write a summary of the history, and continues with the summary in its place.
+    /// The run is the agent's: its text is the summary; its usage and cost are added to the
+    /// session's. `docs/sessions.md`, “Summaries”, describes the parts that are kept, the treatment
+    /// of thinking, images, calls and items, and the entries in the log.
     ///
     /// Fails as [`Category::Config`](super::Category::Config) if there is nothing to compress, and
-    /// as the agent's request does. Then, and if it is cancelled, the session is as it was.
+    /// whenever the agent's request fails. A failed or cancelled compression leaves the session
+    /// unchanged.
     pub fn compress(&self, compression: &Compression) -> Run {
         self.start(Start::Compress(Box::new(compression.clone())), self.plain())
     }
 
-    /// Compresses the chat by itself before a request that takes more than a share of the model's
-    /// context window, also between rounds of tools; `None`, the default, never does. The run
-    /// reports it with [`Event::Compressed`](super::Event::Compressed). If the summary fails, a
-    /// warning says so and the request is sent as it is. Holds for the requests from here on.
+    /// Compresses the chat automatically before a request that exceeds a share of the model's
+    /// context window, also between tool rounds; `None`, the default, disables this. The run
+    /// reports it with [`Event::Compressed`](super::Event::Compressed). If the summary fails, the
+    /// request is sent as it is, with a warning. Applies from the next request on.
     ///
     /// # Errors
     ///
-    /// The context window is not known, or the share is not between 0 and 1.
+    /// Returns an error if the context window is unknown, or the share is not between 0 and 1.
     pub fn set_auto_compression(&self, auto: Option<AutoCompression>) -> Result<(), Error> {
         if let Some(auto) = &auto {
             auto.most(&self.shared.agent)?;
@@ -186,12 +187,12 @@ impl Session {
         Ok(())
     }
 
-    /// Estimates the tokens of the request that would be sent now, part by part, corrected by what
-    /// answers of this session counted. Makes the body, so it takes as long as that.
+    /// Estimates the tokens of the request that would be sent now, part by part, corrected by the
+    /// counts in this session's answers. Compiles the body, and takes as long.
     ///
     /// # Errors
     ///
-    /// The request cannot be compiled.
+    /// Returns an error if the request cannot be compiled.
     pub fn estimate(&self) -> Result<TokenEstimate, Error> {
         let (conversation, calibration) = {
             let state = self.shared.state();
@@ -204,8 +205,8 @@ impl Session {
             .calibrated(&calibration))
     }
 
-    /// The same session with hooks around every turn, tool and message, and a limit of
-    /// [`AGENT_LIMIT`] rounds. Who wants to look at the hooks later gives an `Arc` of them.
+    /// Returns this session with hooks around every turn, tool and message, and a limit of
+    /// [`AGENT_LIMIT`] rounds. To access the hooks later, pass an `Arc` of them.
     pub fn with_hooks(&self, hooks: impl Hooks + 'static) -> AgentLoop {
         AgentLoop {
             session: self.clone(),
@@ -215,27 +216,26 @@ impl Session {
         }
     }
 
-    /// Sets how often tools may run in one request without hooks; 0 for no limit.
+    /// Sets the maximum number of tool rounds in one request without hooks; 0 for no limit.
     pub fn set_round_limit(&self, limit: u32) {
         self.shared.round_limit.store(limit, Ordering::Relaxed);
     }
 
-    /// Sets how many tools of one answer run at the same time, [`TOOLS_AT_ONCE`] by default. With
-    /// 1, also for 0, they run one after another. Tools begin in the order in which the model
-    /// called them, and their results reach the model in that order; the events report each result
-    /// as soon as it is there. Holds from the next answer on, also under hooks. What a tool itself
-    /// says of this ([`Tool::is_concurrent`](super::tools::Tool::is_concurrent)) holds too.
+    /// Sets the maximum number of tools of one answer that run at the same time, [`TOOLS_AT_ONCE`]
+    /// by default. With 1 or 0, they run one after another. Tools start in the order of the model's
+    /// calls, and their results reach the model in that order; the events report each result as
+    /// soon as it is available. Applies from the next answer on, also with hooks. A tool's own
+    /// restriction ([`Tool::is_concurrent`](super::tools::Tool::is_concurrent)) applies as well.
     pub fn set_tools_at_once(&self, most: usize) {
         self.shared.tools_at_once.store(most, Ordering::Relaxed);
     }
 
-    /// Sets how long a run may take as a whole, from the call that starts it: all rounds, retries,
-    /// hooks and tools. There is no such limit by default; those of
-    /// [`TransportOptions`](super::TransportOptions) hold for one answer each. A run that takes
-    /// longer fails as
-    /// [`Category::Timeout`](super::Category::Timeout). What came of an answer is kept and marked, tools that ended keep their results, the
-    /// others are stopped, which may take a second more. Holds for the runs that start from here
-    /// on, also under hooks.
+    /// Sets a time limit for a whole run, from the call that starts it, including all rounds,
+    /// retries, hooks and tools. There is none by default; the limits of
+    /// [`TransportOptions`](super::TransportOptions) apply to each answer. A run that exceeds it
+    /// fails as [`Category::Timeout`](super::Category::Timeout). A partial answer is kept and
+    /// marked, and finished tools keep their results; the other tools are stopped, which may take
+    /// another second. Applies to runs that start from now on, also with hooks.
     pub fn set_run_timeout(&self, timeout: Option<Duration>) {
         *lock(&self.shared.run_timeout) = timeout;
     }
@@ -262,12 +262,12 @@ impl Session {
             Arc::clone(&policy.hooks),
             next.cancel,
             |emitter| async move {
-                // Cancelled requests end at once; waiting keeps their last words before ours.
+                // Cancelled requests end at once; waiting puts their last events before ours.
                 last.ended.cancelled().await;
                 let outcome = RequestTask::new(&shared, policy, emitter, &cancel, deadline)
                     .run(start)
                     .await;
-                // Whoever waits for the end may want the journal's file next.
+                // A caller that waits for the end may open the journal's file next.
                 drop(shared);
                 drop(ended);
                 outcome
@@ -280,98 +280,99 @@ impl Session {
         lock(&self.shared.flight).cancel.cancel();
     }
 
-    /// Resolves when no request is in flight.
+    /// Waits until no request is in flight.
     pub async fn idle(&self) {
         let ended = lock(&self.shared.flight).ended.clone();
         ended.cancelled().await;
     }
 
-    /// Adds a typed item: logged with the exact text before the model sees it. It waits while a
-    /// request is in flight, until the tools of a round have returned or the request has ended, and
-    /// while calls of the model have no results. The request that runs then, or the next one,
-    /// reports it with [`Event::Item`](super::Event::Item).
+    /// Adds a typed item, which is logged with its exact text before the model sees it. During a
+    /// request, it waits until the tools of a round have returned or the request has ended, and
+    /// until all calls of the model have results. The current request, or the next one, reports it
+    /// with [`Event::Item`](super::Event::Item).
     ///
     /// # Errors
     ///
-    /// The journal cannot be written, or the session is a completion. An item that could not be
-    /// written waits.
+    /// Returns an error if the journal cannot be written, or the session is a completion. An item
+    /// that could not be written keeps waiting.
     pub fn inject(&self, item: Item) -> Result<(), Error> {
         self.shared.state().inject(item)
     }
 
-    /// Takes the last messages and items of the history back, for instance a question that was
-    /// refused and what came of its answer: providers go on refusing while it is there. The log
-    /// keeps both.
+    /// Removes the last messages and items from the history, for example a question that was
+    /// refused, with its partial answer: providers keep refusing while it is there. The log keeps
+    /// both.
     ///
     /// # Errors
     ///
-    /// A request is in flight, there are not so many messages, or the journal cannot be written.
+    /// Returns an error if a request is in flight, there are too few messages, or the journal
+    /// cannot be written.
     pub fn take_back(&self, messages: usize) -> Result<(), Error> {
         self.shared.state().take_back(messages)
     }
 
-    /// Renders the system prompt again for the next round. Until then a session says what it said
-    /// in its first request, whatever became of the files that the prompt reads. A renewal is an
-    /// [`Event::Renewed`](super::Event::Renewed), and leaves earlier thinking out where models bind
+    /// Renders the system prompt again for the next round. Until then, a session keeps the prompt
+    /// of its first request, even if the files that it reads have changed. A renewal emits
+    /// [`Event::Renewed`](super::Event::Renewed), and omits earlier thinking for models that bind
     /// it.
     pub fn renew(&self) {
         self.shared.state().renew();
     }
 
-    /// Replaces the tools, from the next round on. Once something was sent, other tools than before
-    /// are a [renewal](Session::renew).
+    /// Replaces the tools from the next round on. After the first request, a change of tools is a
+    /// [renewal](Session::renew).
     pub fn set_tools(&self, tools: ToolSet) {
         self.shared.state().set_tools(tools);
     }
 
-    /// Sets a named layer of the system prompt, from the next round on; a blank text removes it.
-    /// Once something was sent, another text than before is a [renewal](Session::renew).
+    /// Sets a named layer of the system prompt from the next round on; a blank text removes it.
+    /// After the first request, a change of its text is a [renewal](Session::renew).
     pub fn set_layer(&self, layer: SystemLayer) {
         self.shared.state().set_layer(layer);
     }
 
-    /// The history as it is now.
+    /// Returns the current history.
     pub fn history(&self) -> Vec<Message> {
         self.shared.state().history().to_vec()
     }
 
-    /// The tokens of all requests so far.
+    /// Returns the tokens of all requests so far.
     pub fn usage(&self) -> Usage {
         self.shared.state().usage()
     }
 
-    /// Returns what the answers of this session cost since it was made or restored, in US dollars:
-    /// their tokens alone. `None` if that is not known of one of them.
+    /// Returns the cost of the tokens of all answers since the session was created or restored, in
+    /// US dollars; `None` if the cost of any answer is unknown.
     pub fn cost(&self) -> Option<f64> {
         self.shared.state().cost()
     }
 
-    /// Begins counting from what was used before this session.
+    /// Starts the count of tokens from earlier usage.
     pub fn seed_usage(&self, usage: Usage) {
         self.shared.state().seed_usage(usage);
     }
 
-    /// Returns what schemas and rules find in the request that would be sent now; no policy was
-    /// applied.
+    /// Returns the findings of schemas and rules for the request that would be sent now; no policy
+    /// is applied.
     pub fn findings(&self) -> Vec<Diagnostic> {
         let conversation = self.shared.state().to_ask().conversation;
         self.shared.agent.findings(conversation)
     }
 
-    /// Returns how many requests the tool loop knows: 0 when none is in flight.
+    /// Returns the number of open requests in the tool loop: 0 when none is in flight.
     pub fn open_requests(&self) -> usize {
         lock(&self.shared.tool_loop).open_requests()
     }
 }
 
 impl AgentLoop {
-    /// With another limit of rounds; 0 for none.
+    /// Sets the limit of rounds; 0 for none.
     #[must_use]
     pub fn with_limit(self, limit: u32) -> AgentLoop {
         AgentLoop { limit, ..self }
     }
 
-    /// With a hook that sees each message before it is shown: its text is held back until it is
+    /// Adds a hook that sees each message before it is shown; the text is held back until it is
     /// complete.
     #[must_use]
     pub fn with_message_hook(self, hook: impl MessageHook + 'static) -> AgentLoop {
@@ -381,13 +382,13 @@ impl AgentLoop {
         }
     }
 
-    /// As [`Session::send`].
+    /// Sends like [`Session::send`].
     pub fn send(&self, message: impl Into<Content>) -> Run {
         self.session
             .start(Start::Message(message.into().0), self.policy())
     }
 
-    /// As [`Session::proceed`].
+    /// Proceeds like [`Session::proceed`].
     pub fn proceed(&self) -> Run {
         self.session.start(Start::Proceed, self.policy())
     }
@@ -408,7 +409,7 @@ impl Shared {
     }
 }
 
-/// A lock that outlives panics of other holders: what it guards is changed in single steps.
+/// Locks a mutex even if another holder panicked: the data is only changed in single steps.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

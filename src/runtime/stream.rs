@@ -1,12 +1,12 @@
-//! Bytes of an answer → events and an [`Answer`].
+//! Decodes the bytes of an answer to events and an [`Answer`].
 //!
-//! Pure: bytes in, events out, no clock and no network, so that every transcript can be replayed at
-//! every split. A
-//! [`Decoder`] is made of three parts: framing (SSE, lines, or one JSON value), the parser of a wire format (a
-//! frame → parts), and the builder of parts into events and blocks. All are bounded by [`Limits`].
+//! Pure: the decoder uses no clock and no network, so that every transcript can be replayed with
+//! every split. A [`Decoder`] has three parts: framing (SSE, lines, or one JSON value), the parser
+//! of a wire format (frame → parts), and the builder, which turns parts into events and blocks. All
+//! are bounded by [`Limits`].
 //!
-//! Events are made per frame, never per chunk: they are the same however the bytes were cut. A
-//! stream and a whole answer have the same shapes in all but one wire format, so a parser reads
+//! Events are created per frame, not per chunk: they do not depend on how the bytes were split. In
+//! all but one wire format, a stream and a whole answer have the same shapes, so one parser reads
 //! both.
 
 mod builder;
@@ -31,19 +31,20 @@ use frame::{Frame, within};
 use framing::Framer;
 use shape::Shape;
 
-/// How much of an answer is taken before it counts as broken, in bytes.
+/// The maximum sizes of an answer and its parts, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// One line of a stream.
     pub line: usize,
     /// One event of a stream, or one whole answer.
     pub event: usize,
-    /// Everything together, as it comes over the wire.
+    /// The whole answer, as it comes over the wire.
     pub answer: usize,
 }
 
 impl Default for Limits {
-    /// 16 MiB a line, 16 MiB an event, 64 MiB an answer: an image of 10 MB in base64 fits.
+    /// Returns 16 MiB per line, 16 MiB per event, 64 MiB per answer: enough for an image of 10 MB
+    /// in base64.
     fn default() -> Limits {
         const MIB: usize = 1024 * 1024;
         Limits {
@@ -54,7 +55,7 @@ impl Default for Limits {
     }
 }
 
-/// How an answer is cut into JSON values.
+/// The division of an answer into JSON values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// `text/event-stream`.
@@ -66,8 +67,8 @@ pub enum Framing {
 }
 
 impl Framing {
-    /// The framing of an answer by its `content-type`; what the wire format streams with, if that
-    /// says nothing.
+    /// Returns the framing for a `content-type`; without a known one, the usual framing for streams
+    /// of the wire format.
     pub fn of(content_type: Option<&str>, wire: WireFormat) -> Framing {
         let kind = content_type
             .unwrap_or_default()
@@ -89,22 +90,22 @@ impl Framing {
 /// The facts of a request that the decoder of its answer must know.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// The client API: thinking gets its name as origin.
+    /// The client API, whose name becomes the origin of thinking.
     pub api: ClientApi,
     /// The wire format.
     pub wire: WireFormat,
-    /// The prefix of ids of calls that have none of the provider, for instance `call_3_`; unique in
-    /// a history.
+    /// The prefix for the ids of calls without a provider's id, such as `call_3_`; unique in a
+    /// history.
     pub id_prefix: String,
 }
 
-/// The reader of a wire format's frames.
+/// The parser for a wire format's frames.
 trait AnswerParser: Send {
     /// Reads one JSON value of the answer. `kind` is its `type`, or else the name of its event, or
     /// else empty.
     fn read(&mut self, kind: &str, value: &Value, answer: &mut AnswerBuilder) -> Result<(), Error>;
 
-    /// Ends what is still open: nothing more comes.
+    /// Ends all open parts, since nothing more comes.
     fn end(&mut self, _: &mut AnswerBuilder) {}
 }
 
@@ -114,14 +115,14 @@ pub struct Decoder {
     parser: Box<dyn AnswerParser>,
     answer: AnswerBuilder,
     wire: WireFormat,
-    /// Bytes that may still come.
+    /// The number of bytes that may still come.
     room: usize,
     limit: usize,
-    /// How the answer begins, to show when it is not one.
+    /// The beginning of the answer, to show in an error.
     head: Vec<u8>,
-    /// `true` if anything of the wire format came.
+    /// `true` if any value of the wire format came.
     begun: bool,
-    /// The first JSON value that is not of the wire format, if nothing came before it.
+    /// The first JSON value of a foreign format, if it came before any other value.
     foreign: Option<Value>,
     /// `true` if the connection ended in the middle of a JSON value.
     cut: bool,
@@ -129,11 +130,11 @@ pub struct Decoder {
     outcome: Option<Result<StopReason, Error>>,
 }
 
-/// The number of bytes of an answer that are kept to show them.
+/// The number of bytes of an answer to keep for errors.
 const HEAD: usize = 1024;
 
 impl Decoder {
-    /// A decoder for the answer to one request.
+    /// Returns a decoder for the answer to one request.
     pub fn new(source: Source, framing: Framing, limits: Limits) -> Decoder {
         Decoder {
             framer: Framer::new(framing, limits),
@@ -155,8 +156,9 @@ impl Decoder {
     ///
     /// # Errors
     ///
-    /// The answer broke: the provider reported an error, sent what is not its format, or too much.
-    /// Nothing more may be pushed; [`Decoder::into_answer`] has what came before.
+    /// Returns an error if the answer is broken: the provider reported an error, sent another
+    /// format, or sent too much. Nothing more may be pushed; [`Decoder::into_answer`] returns the
+    /// previous content.
     pub fn push(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), Error> {
         if let Some(outcome) = &self.outcome {
             return outcome.clone().map(|_| ());
@@ -169,33 +171,33 @@ impl Decoder {
         result
     }
 
-    /// Returns `true` if the answer has begun: something came that may be one.
+    /// Returns `true` if the answer has begun: a value of its format came.
     pub fn has_begun(&self) -> bool {
         self.begun
     }
 
-    /// Returns what the answer says of itself, as far as it came.
+    /// Returns the facts in the answer so far.
     pub fn info(&self) -> &ResponseInfo {
         &self.info
     }
 
-    /// Returns how many bytes of content came: all but comments and white space, with which servers
-    /// keep a connection open.
+    /// Returns the number of content bytes so far, without comments and white space, which servers
+    /// send to keep a connection alive.
     pub fn content_bytes(&self) -> usize {
         self.framer.content_bytes()
     }
 
-    /// Returns `true` if the answer has come to its end: nothing that follows matters.
+    /// Returns `true` if the answer has ended, so that further bytes are irrelevant.
     pub fn is_complete(&self) -> bool {
         self.answer.is_closed() || self.outcome.is_some()
     }
 
-    /// Ends the answer where the connection ends, and adds the last events. Asked again, it says
-    /// the same again.
+    /// Ends the answer with the connection, and adds the last events. Further calls return the same
+    /// result.
     ///
     /// # Errors
     ///
-    /// The answer is not complete.
+    /// Returns an error if the answer is incomplete.
     pub fn finish(&mut self, events: &mut Vec<Event>) -> Result<StopReason, Error> {
         if let Some(outcome) = &self.outcome {
             return outcome.clone();
@@ -206,8 +208,8 @@ impl Decoder {
         outcome
     }
 
-    /// Returns what the model said, as far as it came: partial text and thinking are there, partial
-    /// calls and partial signatures are not. A call that the limit of output tokens cut is partial.
+    /// Returns the content so far: partial text and thinking are included, partial calls and
+    /// partial signatures are not. A call that was cut by the limit of output tokens is partial.
     pub fn into_answer(self) -> Answer {
         self.answer.into_answer()
     }
@@ -239,7 +241,7 @@ impl Decoder {
         )
     }
 
-    /// Reports fields of a stream that the standard does not know.
+    /// Reports stream fields that the standard does not define.
     fn tell_of_fields(&mut self) {
         if !self.begun {
             return;
@@ -253,7 +255,7 @@ impl Decoder {
         }
     }
 
-    /// Reads what was never ended by a line end, then ends the answer.
+    /// Reads text without a final line end, then ends the answer.
     fn end(&mut self, events: &mut Vec<Event>) -> Result<StopReason, Error> {
         if !self.answer.is_closed()
             && let Some(frame) = self.framer.finish()
@@ -261,7 +263,7 @@ impl Decoder {
             self.read(&frame, true, events)?;
         }
         if self.begun && !self.cut && self.framer.is_whole() {
-            // One JSON value that is all there says everything.
+            // A single JSON value is the complete answer.
             self.answer.close();
         }
         self.parser.end(&mut self.answer);
@@ -283,8 +285,8 @@ impl Decoder {
         ))
     }
 
-    /// Reads the JSON values of a frame: usually one. If the frame is the last, what is not JSON
-    /// may have been cut off.
+    /// Reads the JSON values of a frame, usually one. Invalid JSON in the last frame may have been
+    /// cut off.
     fn read(&mut self, frame: &Frame, last: bool, events: &mut Vec<Event>) -> Result<(), Error> {
         let name = frame.event.as_deref().unwrap_or_default();
         if frame.has_replacements {
@@ -322,8 +324,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Returns `true` if an event that is not JSON is not one of the answer, such as `event: ping`:
-    /// it has a name that the wire format does not know, and does not look like JSON.
+    /// Returns `true` if an event that is not JSON is not part of the answer, such as `event:
+    /// ping`: its name is unknown to the wire format, and its data does not resemble JSON.
     fn is_beside_the_answer(&self, name: &str, data: &str) -> bool {
         let is_named = !matches!(name, "" | "error" | "message" | "data" | "completion");
         let of_format = self
@@ -335,7 +337,7 @@ impl Decoder {
         is_named && !of_format && !data.starts_with(['{', '['])
     }
 
-    /// The answer has begun: what came before it is a part of it too.
+    /// Marks the answer as begun; a foreign value that came first belongs to it too.
     fn begin(&mut self) {
         self.begun = true;
         if let Some(before) = self.foreign.take().filter(Value::is_object) {
@@ -374,7 +376,7 @@ impl Decoder {
             return Err(failure::in_stream(value));
         }
         json::note_info(&mut self.info, value);
-        // Of what is not an answer at all, the error tells.
+        // Unknown parts of a response that is not an answer are covered by its error.
         if value.is_object() && self.begun {
             shape_of(self.wire).look_over(kind, value, &mut self.answer);
         }
@@ -390,7 +392,7 @@ impl Decoder {
     }
 }
 
-/// Returns `true` if a JSON value is of a wire format: it has what values of the format have.
+/// Returns `true` if a JSON value has the characteristics of a wire format.
 fn is_of(wire: WireFormat, value: &Value) -> bool {
     let kind = json::text(value, "type");
     match wire.facts().answers {
@@ -424,7 +426,7 @@ fn has(names: &[&str], value: &Value) -> bool {
         .any(|name| value.get(name).is_some_and(|member| !member.is_null()))
 }
 
-/// Returns `true` if what came may be how a stream or JSON begins.
+/// Returns `true` if the bytes may begin a stream or JSON.
 fn could_begin_an_answer(head: &[u8]) -> bool {
     let head = head
         .strip_prefix(b"\xEF\xBB\xBF")
@@ -433,13 +435,13 @@ fn could_begin_an_answer(head: &[u8]) -> bool {
     matches!(head.first(), None | Some(b'{' | b'[')) || sse::could_begin(head)
 }
 
-/// The warning about characters that nobody can read.
+/// The warning about undecodable characters.
 const REPLACED: &str = "some bytes of the answer are not characters: U+FFFD replaces them";
 
-/// Events that only keep a connection open.
+/// Events that only keep a connection alive.
 const KEEP_ALIVE: [&str; 5] = ["ping", "keepalive", "keep-alive", "keep_alive", "heartbeat"];
 
-/// Returns what an answer of a wire format may hold.
+/// Returns the known parts of an answer in a wire format.
 fn shape_of(wire: WireFormat) -> &'static Shape {
     match wire.facts().answers {
         AnswerForm::Claude => &anthropic::SHAPE,
@@ -451,8 +453,8 @@ fn shape_of(wire: WireFormat) -> &'static Shape {
     }
 }
 
-/// Returns a Markdown table for the documentation: what of an answer of this format is read, kept,
-/// or ignored on purpose, and why.
+/// Returns a Markdown table for the documentation, with the parts of an answer that are read, kept,
+/// or ignored, and the reasons.
 #[doc(hidden)]
 pub fn markdown_of(wire: WireFormat) -> String {
     shape::markdown(shape_of(wire))

@@ -1,4 +1,4 @@
-//! Structured answers: text → a value of a Rust type, or where it is something else.
+//! Parses structured answers to a value of a Rust type, or reports the place of a mismatch.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -8,10 +8,10 @@ use super::tools::{mistakes, schema_of, validator};
 use super::{Category, Error};
 use crate::secret::masked;
 
-/// The number of characters that are shown on each side of a place.
+/// The number of characters to show on each side of a place.
 const AROUND: usize = 30;
 
-/// Reads a value from the text of an answer.
+/// Parses the text of an answer.
 pub(super) fn parse<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, Error> {
     let value: Value = serde_json::from_str(text).map_err(|error| no_json(text, &error))?;
     let name = T::schema_name();
@@ -25,7 +25,7 @@ pub(super) fn parse<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, E
     })?;
     match mistakes(&validator, &value) {
         Some(problem) => Err(misfit(&name, &problem)),
-        // The type may ask for more than its schema can express.
+        // The type may be stricter than its schema can express.
         None => serde_json::from_value(value).map_err(|error| misfit(&name, &error.to_string())),
     }
 }
@@ -89,7 +89,7 @@ mod tests {
         Coffee,
     }
 
-    /// A name that is not blank, which no schema here says.
+    /// A name that is not blank, a condition that its schema does not contain.
     #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
     #[serde(try_from = "String")]
     #[schemars(with = "String")]

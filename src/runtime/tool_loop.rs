@@ -1,4 +1,4 @@
-//! The tool loop: when tools run, and when that ends.
+//! The tool loop: decides when tools run and when to stop.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,26 +7,25 @@ use super::tools::ToolOutput;
 use super::{Category, Error, ToolCall};
 use crate::conversation::Block;
 
-/// How often tools may run in one request, unless hooks watch over it.
+/// The maximum number of tool rounds in one request without hooks.
 pub const PLAIN_LIMIT: u32 = 10;
-/// How often tools may run in one request of an agent loop.
+/// The maximum number of tool rounds in one request of an agent loop.
 pub const AGENT_LIMIT: u32 = 50;
-/// The most tools of one answer that run at the same time, unless the host says otherwise; the
-/// others wait for their turn.
+/// The default maximum number of tools of one answer that run at the same time; the others wait.
 pub const TOOLS_AT_ONCE: usize = 16;
 
-/// The whole policy of tool calls. Knows several requests at once and never mixes them.
+/// The whole policy of tool calls. Handles several requests at once, independently of each other.
 ///
-/// A request is [opened](ToolLoop::open), told what the model [answered](ToolLoop::answered) and
-/// what the tools
-/// [returned](ToolLoop::returned), round by round, and [closed](ToolLoop::close) however it ends.
+/// A request is [opened](ToolLoop::open), gets what the model [answered](ToolLoop::answered) and
+/// the tools [returned](ToolLoop::returned), round by round, and is [closed](ToolLoop::close)
+/// whatever its outcome.
 #[derive(Debug, Default)]
 pub struct ToolLoop {
     opened: u64,
     requests: HashMap<RequestId, Request>,
 }
 
-/// One request of a tool loop.
+/// Identifies a request of a tool loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RequestId(u64);
 
@@ -37,17 +36,17 @@ struct Request {
     waiting: Vec<ToolCall>,
 }
 
-/// The content after an answer.
+/// The next step after an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
-    /// Nothing: the model called no tool.
+    /// Finish: the model called no tool.
     Finish,
-    /// These tools run; then their results go back.
+    /// Run these tools, and send back their results.
     Run(Vec<ToolCall>),
 }
 
 impl ToolLoop {
-    /// Begins a request that may run tools in `limit` rounds; 0 for no limit.
+    /// Opens a request that may run tools in `limit` rounds; 0 for no limit.
     pub fn open(&mut self, limit: u32) -> RequestId {
         self.opened += 1;
         let id = RequestId(self.opened);
@@ -62,11 +61,12 @@ impl ToolLoop {
         id
     }
 
-    /// The model answered, with these calls.
+    /// Records the calls of an answer.
     ///
     /// # Errors
     ///
-    /// The rounds are used up, the request is closed, or results are still awaited.
+    /// Returns an error if the limit of rounds is reached, the request is closed, or results are
+    /// missing.
     pub fn answered(&mut self, id: RequestId, calls: Vec<ToolCall>) -> Result<Next, Error> {
         let request = self.request(id)?;
         if calls.is_empty() {
@@ -86,13 +86,13 @@ impl ToolLoop {
         Ok(Next::Run(calls))
     }
 
-    /// The tools returned. The blocks of the next message: one result per call, in the order of the
-    /// calls; a call that nothing came back for gets an error that says so.
+    /// Records the results of tools. Returns the blocks of the next message: one result per call,
+    /// in the order of the calls; a call without a result gets an error.
     ///
     /// # Errors
     ///
-    /// There is nothing to go on with: no call is open, or the request is closed. Nothing may be
-    /// sent then.
+    /// Returns an error if no call is open or the request is closed. Nothing may be sent in that
+    /// case.
     pub fn returned(
         &mut self,
         id: RequestId,
@@ -115,12 +115,12 @@ impl ToolLoop {
             .collect())
     }
 
-    /// The request ended, however it did: nothing of it is kept.
+    /// Closes a request whatever its outcome; nothing of it is kept.
     pub fn close(&mut self, id: RequestId) {
         self.requests.remove(&id);
     }
 
-    /// Returns how many requests are open.
+    /// Returns the number of open requests.
     pub fn open_requests(&self) -> usize {
         self.requests.len()
     }

@@ -1,8 +1,8 @@
-//! Tools: what a model may call, as closures, functions of Rust types, trait objects, programs, or
+//! Tools that a model may call: closures, functions with Rust types, trait objects, programs, or
 //! tools of MCP servers.
 //!
-//! Input: arguments as JSON. Output: a [`ToolOutput`], which the model sees. When tools run, and
-//! how often, is the business of the loops.
+//! Input: arguments as JSON. Output: a [`ToolOutput`], which the model sees. The loops decide when
+//! and how often tools run.
 
 mod arguments;
 mod process;
@@ -36,37 +36,36 @@ use arguments::Arguments;
 /// A future that a trait object returns.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Something that a model can call.
+/// A tool that a model can call.
 pub trait Tool: Send + Sync {
-    /// Its name, description and the JSON Schema of its arguments.
+    /// Returns its name, description and the JSON Schema of its arguments.
     fn definition(&self) -> &Definition;
 
-    /// Runs it. Dropped when the request is cancelled; what must be cleaned up then belongs in a
+    /// Runs the tool. The future is dropped when the request is cancelled; put any cleanup into a
     /// drop guard. A panic is caught, and the model sees an error.
     ///
-    /// A session calls it only with arguments that its schema accepts; the model is told what is
-    /// wrong with others.
+    /// A session passes only arguments that fit the schema; for others, the model gets the mistake.
     fn call(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutput>;
 
-    /// Returns `true` if it may run while other tools of the same answer do, which is the default.
-    /// One that may not, for instance because it writes what others read, runs alone: after the
-    /// calls before its own have ended, and before later ones begin.
+    /// Returns `true` if the tool may run together with other tools of the same answer, which is
+    /// the default. A tool that may not, for example because it writes data that others read, runs
+    /// alone: after the calls before it have ended, and before later ones start.
     fn is_concurrent(&self) -> bool {
         true
     }
 }
 
-/// The facts of its call that a running tool knows.
+/// The context of a call, for the running tool.
 pub struct ToolContext {
     /// The call's id.
     pub id: Arc<str>,
-    /// Cancelled when the request is.
+    /// Cancelled together with the request.
     pub cancelled: CancellationToken,
     events: mpsc::Sender<Event>,
 }
 
 impl ToolContext {
-    /// The context of one call, whose progress goes to `events`.
+    /// Returns the context of one call, whose progress is sent to `events`.
     pub fn new(
         id: Arc<str>,
         cancelled: CancellationToken,
@@ -79,31 +78,31 @@ impl ToolContext {
         }
     }
 
-    /// Says how far the tool is. Lost if nobody listens.
+    /// Reports the progress of the tool. Ignored if there is no receiver.
     pub async fn progress(&self, text: impl Into<String>) {
         let event = Event::ToolProgress {
             id: Arc::clone(&self.id),
             text: text.into(),
         };
-        // Whoever stopped listening does not want to know.
+        // A dropped receiver is not an error.
         let _ = self.events.send(event).await;
     }
 }
 
-/// A tool's answer.
+/// The output of a tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolOutput {
     /// The text that the model sees.
     pub content: Arc<str>,
     /// `true` if the tool failed.
     pub is_error: bool,
-    /// Images that the model sees: PNG, JPEG, GIF or WebP in base64, or at an address on the web.
-    /// Others are left out of the history, and the text says what they were.
+    /// Images that the model sees: PNG, JPEG, GIF or WebP, in base64 or at a web URL. Others are
+    /// left out of the history, and the text mentions them.
     pub images: Vec<Image>,
 }
 
 impl ToolOutput {
-    /// A text.
+    /// Returns a text.
     pub fn text(content: impl Into<Arc<str>>) -> ToolOutput {
         ToolOutput {
             content: content.into(),
@@ -111,7 +110,7 @@ impl ToolOutput {
         }
     }
 
-    /// A failure that the model is told.
+    /// Returns a failure with a message for the model.
     pub fn error(content: impl Into<Arc<str>>) -> ToolOutput {
         ToolOutput {
             is_error: true,
@@ -119,10 +118,11 @@ impl ToolOutput {
         }
     }
 
-    /// The same without what would spoil every later request. Images that no server takes are left
-    /// out, and the text says what there was: others than PNG, JPEG, GIF and WebP, too large ones,
-    /// and addresses that are not on the web. The type of an image is that of its bytes. NUL
-    /// becomes U+FFFD: models behind llama.cpp end early from then on (aebrer/dreb#352).
+    /// Removes content that would break every later request. Omits images that no server accepts,
+    /// and mentions them in the text: formats other than PNG, JPEG, GIF and WebP, images that are
+    /// too large, and URLs that are not on the web. The media type of an image is taken from its
+    /// bytes. NUL becomes U+FFFD: it makes models behind llama.cpp end all later answers early
+    /// (aebrer/dreb#352).
     pub(super) fn fit_for_history(self) -> ToolOutput {
         let mut content = self.content.replace('\0', "\u{fffd}");
         let mut images = Vec::with_capacity(self.images.len());
@@ -160,17 +160,17 @@ impl ToolOutput {
         }
     }
 
-    /// Returns what a tool says that was cancelled before it said anything itself.
+    /// Returns the output of a tool that was cancelled before it returned anything.
     pub(super) fn cancelled() -> ToolOutput {
         ToolOutput::error(CANCELLED)
     }
 
-    /// Returns `true` if the tool said nothing but that it was cancelled.
+    /// Returns `true` if the output is only the cancellation.
     pub(super) fn is_cancelled(&self) -> bool {
         self.is_error && &*self.content == CANCELLED
     }
 
-    /// As the block that answers the call with an id.
+    /// Converts the output to the block that answers a call.
     pub(super) fn into_block(self, id: Arc<str>) -> Block {
         Block::ToolResult {
             id,
@@ -190,7 +190,7 @@ pub struct ToolSet {
     tools: IndexMap<Arc<str>, Offered>,
 }
 
-/// A tool, and what it takes.
+/// A tool with its argument checker.
 #[derive(Clone)]
 struct Offered {
     tool: Arc<dyn Tool>,
@@ -198,19 +198,19 @@ struct Offered {
 }
 
 impl ToolSet {
-    /// No tools.
+    /// Returns an empty set.
     pub fn new() -> ToolSet {
         ToolSet::default()
     }
 
-    /// With one more tool; one of the same name is replaced.
+    /// Adds a tool, replacing any other with its name.
     #[must_use]
     pub fn with(mut self, tool: impl Tool + 'static) -> ToolSet {
         self.insert(Arc::new(tool));
         self
     }
 
-    /// Adds a tool; one of the same name is replaced.
+    /// Adds a tool, replacing any other with its name.
     pub fn insert(&mut self, tool: Arc<dyn Tool>) {
         let name = Arc::clone(&tool.definition().name);
         self.tools.insert(
@@ -222,19 +222,19 @@ impl ToolSet {
         );
     }
 
-    /// The tool with a name.
+    /// Returns the tool with a name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.tools.get(name).map(|offered| &offered.tool)
     }
 
-    /// Returns what the schema of a tool says against arguments: one line for the model. `None` if
-    /// they fit, or if there is no such tool.
+    /// Checks arguments against a tool's schema, and returns the mistakes in one line for the
+    /// model. `None` if they fit, or if there is no such tool.
     pub fn mistake(&self, name: &str, input: &Value) -> Option<String> {
         let Offered { tool, arguments } = self.tools.get(name)?;
         arguments.mistake(tool.definition(), input)
     }
 
-    /// Returns what the model is told of the tools.
+    /// Returns the definitions of the tools for the model.
     pub fn definitions(&self) -> Vec<Definition> {
         self.tools
             .values()
@@ -242,12 +242,12 @@ impl ToolSet {
             .collect()
     }
 
-    /// Returns `true` if there are none.
+    /// Returns `true` if there are no tools.
     pub fn is_empty(&self) -> bool {
         self.tools.is_empty()
     }
 
-    /// The names, in order.
+    /// Returns the names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tools.keys().map(AsRef::as_ref)
     }
@@ -259,7 +259,7 @@ impl fmt::Debug for ToolSet {
     }
 }
 
-/// A tool made of a definition and an async closure.
+/// A tool that consists of a definition and an async closure.
 pub struct FnTool<F> {
     definition: Definition,
     function: F,
@@ -271,7 +271,7 @@ where
     F: Fn(Value, ToolContext) -> R + Send + Sync,
     R: Future<Output = ToolOutput> + Send + 'static,
 {
-    /// A tool that calls `function` with its arguments.
+    /// Returns a tool that calls `function` with its arguments.
     pub fn new(definition: Definition, function: F) -> FnTool<F> {
         FnTool {
             definition,
@@ -280,7 +280,7 @@ where
         }
     }
 
-    /// The same, to run alone: see [`Tool::is_concurrent`].
+    /// Makes the tool run alone: see [`Tool::is_concurrent`].
     #[must_use]
     pub fn not_concurrent(self) -> FnTool<F> {
         FnTool {

@@ -1,7 +1,8 @@
-//! HTTP: a compiled request → a response that has begun, or why there is none.
+//! HTTP: sends a compiled request, and returns a response that has begun, or the reason why there
+//! is none.
 //!
-//! Retries happen here, before the first byte of an answer and never after. Redirects are not
-//! followed: a key would go along.
+//! Requests are retried here, only before the first byte of an answer. Redirects are not followed:
+//! the key would be sent along.
 
 mod backoff;
 mod http;
@@ -30,26 +31,26 @@ use client::Clients;
 pub use client::ReqwestClient;
 pub use http::{HttpBody, HttpClient, HttpError, HttpErrorKind};
 
-/// How long to wait, how often to try, how much to read.
+/// The limits on waiting, retries and sizes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransportOptions {
-    /// How long a connection may take.
+    /// The time limit for connecting.
     pub connect_timeout: Duration,
-    /// How long a server may be silent, before the answer and within it. What it says before an
-    /// answer begins, for instance interim answers (1xx), counts as silence, and so do comments and
-    /// blank lines within an answer.
+    /// The time limit for a silent server, before the answer and within it. Anything before the
+    /// answer, such as interim responses (1xx), counts as silence, and so do comments and blank
+    /// lines within an answer.
     pub idle_timeout: Duration,
-    /// How long one answer may take, from its first byte to its last.
+    /// The time limit for one answer, from its first byte to its last.
     pub answer_timeout: Duration,
-    /// Retries.
+    /// The retries.
     pub retry: RetryPolicy,
-    /// How much of an answer is read.
+    /// The size limits of an answer.
     pub limits: Limits,
 }
 
 impl Default for TransportOptions {
-    /// Ten seconds to connect; five minutes of silence, which models that think need; two hours for
-    /// an answer.
+    /// Returns ten seconds to connect; five minutes of silence, which thinking models need; two
+    /// hours for an answer.
     fn default() -> TransportOptions {
         TransportOptions {
             connect_timeout: Duration::from_secs(10),
@@ -61,41 +62,41 @@ impl Default for TransportOptions {
     }
 }
 
-/// Something that can be sent.
+/// A request that can be sent.
 pub(super) trait Outgoing: Send + Sync {
-    /// Method, URL and headers.
+    /// Returns the method, URL and headers.
     fn line(&self) -> &RequestLine;
 
-    /// The name of the provider instance.
+    /// Returns the name of the provider instance.
     fn instance(&self) -> &str;
 
-    /// The body, which may be empty.
+    /// Returns the body, which may be empty.
     fn body(&self) -> Bytes;
 
-    /// The URL as it may be reported: without credentials and query.
+    /// Returns the URL for reports, without credentials and query.
     fn address(&self) -> String {
         UrlParts::of(&self.line().url).to_string()
     }
 }
 
-/// Sends requests; shared by sessions, so that connections are.
+/// Sends requests; sessions share it, and thereby its connections.
 #[derive(Clone)]
 pub struct Transport {
     client: Arc<dyn HttpClient>,
-    /// The transport's own clients, which also reach MCP servers.
+    /// The transport's own clients, which also connect to MCP servers.
     own: Arc<Clients>,
     secrets: Arc<dyn Secrets>,
-    /// Knows every key that was sent.
+    /// Contains every key that was sent.
     redactor: Arc<Mutex<Redactor>>,
     clock: Option<Arc<dyn Clock>>,
     pub(super) options: TransportOptions,
 }
 
-/// An error before the first byte of an answer, and when the server would like to be asked again.
+/// An error before the first byte of an answer, with the delay that the server asks for.
 pub(super) struct Refused {
     pub(super) error: Error,
-    /// `true` if it is worth to be tried again at once: it may succeed later, and does not take
-    /// long to fail.
+    /// `true` if an immediate retry is worthwhile: it may succeed, and a failure does not take
+    /// long.
     pub(super) again: bool,
     pub(super) retry_after: Option<Duration>,
 }
@@ -111,7 +112,8 @@ impl From<Error> for Refused {
 }
 
 impl Refused {
-    /// After a silence that was waited out already: another one would last as long.
+    /// Returns the refusal after a silence, which is not retried: another silence would last as
+    /// long.
     fn after_silence(error: Error) -> Refused {
         Refused {
             again: false,
@@ -120,16 +122,16 @@ impl Refused {
     }
 }
 
-/// The largest part of an error's body that is read, in bytes.
+/// The maximum size of an error's body to read, in bytes.
 const ERROR_BYTES: usize = 64 * 1024;
 
-/// How long an error's body may take.
+/// The time limit for an error's body.
 const ERROR_TIME: Duration = Duration::from_secs(10);
 
 impl Transport {
-    /// A transport that takes keys from `secrets`. Proxies come from `HTTPS_PROXY`, `HTTP_PROXY`,
-    /// `ALL_PROXY` and `NO_PROXY`, but never for this machine itself. Certificates are the
-    /// system's; on Linux, `SSL_CERT_FILE` and `SSL_CERT_DIR` name others.
+    /// Returns a transport that takes keys from `secrets`. Proxies come from `HTTPS_PROXY`,
+    /// `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, but are never used for this machine itself.
+    /// Certificates are the system's; on Linux, `SSL_CERT_FILE` and `SSL_CERT_DIR` override them.
     pub fn new(secrets: Arc<dyn Secrets>, options: TransportOptions) -> Transport {
         let own = Arc::new(Clients::new(&options));
         let client = Arc::clone(&own) as Arc<dyn HttpClient>;
@@ -143,7 +145,7 @@ impl Transport {
         }
     }
 
-    /// Returns what time it is, in seconds since 1970, if there is a clock.
+    /// Returns the time in seconds since 1970, if there is a clock.
     pub(super) fn now(&self) -> Option<u64> {
         let now = self.clock.as_deref()?.now();
         now.duration_since(std::time::UNIX_EPOCH)
@@ -151,27 +153,27 @@ impl Transport {
             .map(|since| since.as_secs())
     }
 
-    /// With a clock. It is asked whether a spoken answer of the history is still known to its
-    /// provider, which says until when, and if a server says until when to wait and not what time
-    /// it is; without a clock that wish is ignored.
+    /// Sets a clock. It is used to check the expiry date of spoken answers in the history, and to
+    /// compute the delay if `Retry-After` is a date and the response has no `Date`; without a
+    /// clock, such a delay is ignored.
     #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Transport {
         self.clock = Some(clock);
         self
     }
 
-    /// With a client of the host in place of those that the transport makes itself: a
-    /// [`ReqwestClient`] that the host sets up, or anything else that carries requests, also in
-    /// memory. Retries and limits of time and size stay; only how long a connection may take is the
-    /// client's own business. What a request may ask for is decided before, as ever: see
-    /// [`trust`](super::trust). MCP servers are reached by the transport's own clients.
+    /// Sets a client of the host in place of the transport's own: a [`ReqwestClient`] that the host
+    /// sets up, or any other carrier of requests, also in memory. Retries and the limits of time
+    /// and size stay, except for the connection timeout, which is up to the client. The permission
+    /// for requests is decided before, as always: see [`trust`](super::trust). MCP servers are
+    /// reached by the transport's own clients.
     #[must_use]
     pub fn with_client(mut self, client: Arc<dyn HttpClient>) -> Transport {
         self.client = client;
         self
     }
 
-    /// Finds every key that was sent so far.
+    /// Returns a redactor for every key that was sent so far.
     pub(super) fn redactor(&self) -> Redactor {
         self.redactor
             .lock()
@@ -184,7 +186,7 @@ impl Transport {
         *redactor = redactor.with(key.expose_secret());
     }
 
-    /// Tries once. Resolves when the head of a successful answer is there.
+    /// Makes one attempt. Resolves when the head of a successful answer arrives.
     pub(super) async fn attempt(
         &self,
         request: &dyn Outgoing,
@@ -257,10 +259,10 @@ impl Transport {
                 }
             }
         };
-        // An error while reading an error changes nothing: what came so far has to do.
+        // A failure to read the error's body is ignored: the part so far is used.
         let _ = tokio::time::timeout(ERROR_TIME, read).await;
         let mut error = failure::from_status(status, kind.as_deref(), &body);
-        // A page, or an endpoint that nobody knows: the URL may be wrong.
+        // For a web page or an unknown endpoint, the URL may be wrong.
         if matches!(status, 200..300 | 404 | 405) {
             error.message.push_str(&format!(" at {}", place(request)));
         }
@@ -278,7 +280,7 @@ impl Transport {
         }
     }
 
-    /// The request with its key.
+    /// Returns the request with its key.
     async fn http(&self, request: &dyn Outgoing) -> Result<Request<Bytes>, Error> {
         let address = request.address();
         let url = reqwest::Url::parse(&request.line().url)
@@ -310,7 +312,7 @@ impl Transport {
         Ok(http)
     }
 
-    /// The client for a URL, and some headers with their key.
+    /// Returns the client for a URL, and the headers with their key.
     pub(super) async fn client_of(
         &self,
         url: &str,
@@ -340,14 +342,15 @@ impl Transport {
         Ok(map)
     }
 
-    /// A key; where it is found may make us wait.
+    /// Reads a key, which may block.
     async fn key(&self, reference: SecretRef) -> Result<SecretString, Error> {
         let secrets = Arc::clone(&self.secrets);
         let read = tokio::task::spawn_blocking(move || secrets.read(&reference)).await;
         Ok(read.map_err(|_| Error::new(Category::Auth, "looking for the key panicked"))??)
     }
 
-    /// A header's value with its key; `None` if it holds what headers may not hold.
+    /// Returns a header's value with its key; `None` if it contains characters that headers must
+    /// not contain.
     async fn value(&self, value: &HeaderValue) -> Result<Option<HttpValue>, Error> {
         match value {
             HeaderValue::Plain(text) => Ok(HttpValue::from_str(text).ok()),
@@ -375,25 +378,25 @@ fn illegal(header: &Header) -> Error {
     config(format!("`{}` is no legal header", header.name))
 }
 
-/// The name of the sender in requests, unless the agent says otherwise.
+/// The sender's name in requests, unless the agent sets another.
 const OWN_NAME: &str = concat!("reqc/", env!("CARGO_PKG_VERSION"));
 
-/// The media type of an answer.
+/// Returns the media type of an answer.
 pub(super) fn content_type(headers: &HeaderMap) -> Option<&str> {
     headers.get(CONTENT_TYPE)?.to_str().ok()
 }
 
-/// Returns how a body is encoded, unless it is as it is. Requests ask for no encoding, and a client
-/// that knows some takes the header away.
+/// Returns the content coding of a body, if there is one. Requests do not ask for any, and a client
+/// that decodes one removes the header.
 fn coding(headers: &HeaderMap) -> Option<String> {
     let coding = failure::snippet(headers.get(CONTENT_ENCODING)?.as_bytes());
     let is_none = coding.is_empty() || coding.eq_ignore_ascii_case("identity");
     (!is_none).then(|| format!("`content-encoding: {coding}`"))
 }
 
-/// The id that a provider gives to a request, where its headers name one: Anthropic's `request-id`;
-/// `x-request-id` of OpenAI and most others; Azure's, Amazon's, Google's, Mistral's, OpenRouter's,
-/// `DeepSeek`'s and `LiteLLM`'s own.
+/// Returns the provider's id for a request from the headers: Anthropic's `request-id`;
+/// `x-request-id` of OpenAI and most others; the specific headers of Azure, Amazon, Google,
+/// Mistral, OpenRouter, `DeepSeek` and `LiteLLM`.
 pub(super) fn named(headers: &HeaderMap) -> ResponseInfo {
     const NAMES: [&str; 10] = [
         "request-id",
@@ -417,7 +420,7 @@ pub(super) fn named(headers: &HeaderMap) -> ResponseInfo {
     }
 }
 
-/// Returns whether the server says that trying again helps, whatever the status says.
+/// Returns the server's explicit advice on retrying, which overrides the status.
 fn should_retry(headers: &HeaderMap) -> Option<bool> {
     match headers.get("x-should-retry")?.to_str().ok()?.trim() {
         "true" => Some(true),
@@ -442,7 +445,7 @@ fn redirected<B>(response: &Response<B>) -> Error {
     error
 }
 
-/// Returns where a request goes, for errors.
+/// Returns the destination of a request, for errors.
 fn place(request: &dyn Outgoing) -> String {
     format!(
         "{} (provider instance `{}`)",
@@ -451,7 +454,7 @@ fn place(request: &dyn Outgoing) -> String {
     )
 }
 
-/// A server that says something all the time, but never an answer.
+/// Returns the error for a server that keeps sending data but never begins an answer.
 fn no_answer(request: &dyn Outgoing) -> Error {
     Error::new(
         Category::Network,
@@ -459,7 +462,7 @@ fn no_answer(request: &dyn Outgoing) -> Error {
     )
 }
 
-/// An answer that never ends.
+/// Returns the error for an answer that does not end.
 pub(super) fn endless(request: &dyn Outgoing, limit: Duration) -> Error {
     let message = format!(
         "the answer of {} did not end within {} seconds",
@@ -469,7 +472,7 @@ pub(super) fn endless(request: &dyn Outgoing, limit: Duration) -> Error {
     Error::new(Category::Network, message).retryable()
 }
 
-/// A failure of the connection before an answer.
+/// Returns the refusal for a connection failure before an answer.
 fn network(error: &HttpError, request: &dyn Outgoing) -> Refused {
     let is_connect = matches!(
         error.kind,
@@ -487,7 +490,7 @@ fn network(error: &HttpError, request: &dyn Outgoing) -> Refused {
         HttpErrorKind::Silence => format!("{place} was silent for too long"),
         HttpErrorKind::Broken => format!("the connection to {place} broke before an answer"),
     };
-    // A port of this machine takes a connection at once: what is silent after that waits for
+    // A port of this machine accepts a connection at once: silence after that means that it expects
     // another protocol.
     let is_stuck =
         error.kind == HttpErrorKind::ConnectTimeout && is_tls_at_home(&request.line().url);
@@ -501,7 +504,7 @@ fn network(error: &HttpError, request: &dyn Outgoing) -> Refused {
     }
 }
 
-/// A client that cannot be used.
+/// Returns the error for a client that cannot be used.
 fn unusable(error: &HttpError) -> Error {
     let own = error
         .source()
@@ -512,7 +515,7 @@ fn unusable(error: &HttpError) -> Error {
     })
 }
 
-/// The advice if a server does not answer in TLS.
+/// The help if a server does not respond in TLS.
 const PLAIN_HELP: &str =
     "if the server does not speak TLS, write `http://` into the provider instance's `url`";
 
@@ -521,7 +524,7 @@ fn is_tls_at_home(url: &str) -> bool {
     url.is_ok_and(|url| url.scheme() == "https" && url.host_str().is_some_and(is_loopback))
 }
 
-/// A failure of TLS that trying again does not fix; `None` if it may.
+/// Returns the error for a TLS failure that no retry can fix; `None` if a retry may succeed.
 fn not_secure(problem: &rustls::Error, request: &dyn Outgoing) -> Option<Error> {
     let place = place(request);
     let (message, help) = match problem {
@@ -536,12 +539,12 @@ fn not_secure(problem: &rustls::Error, request: &dyn Outgoing) -> Option<Error> 
         rustls::Error::AlertReceived(rustls::AlertDescription::InternalError) => return None,
         _ => (format!("{place} and reqc cannot agree on TLS"), ""),
     };
-    // A certificate may say anything of itself.
+    // A certificate may contain any text.
     let problem = failure::snippet(problem.to_string().as_bytes());
     Some(Error::new(Category::Network, message).detail(format!("{problem}{help}")))
 }
 
-/// A failure of the connection in the middle of an answer.
+/// Returns the error for a connection failure in the middle of an answer.
 pub(super) fn broken(error: &HttpError, request: &dyn Outgoing) -> Error {
     let place = place(request);
     let message = match error.kind == HttpErrorKind::Silence {
@@ -553,19 +556,20 @@ pub(super) fn broken(error: &HttpError, request: &dyn Outgoing) -> Error {
         .retryable()
 }
 
-/// The failure of TLS that is behind an error, if one is.
+/// Returns the TLS failure that caused an error, if any.
 fn tls_problem(error: &HttpError) -> Option<&rustls::Error> {
     std::iter::successors(error.source(), |&error| error.source()).find_map(tls_error)
 }
 
-/// The TLS error in an error: I/O errors wrap others without calling them their source.
+/// Returns the TLS error in an error, also inside I/O errors, which do not expose it as their
+/// source.
 fn tls_error<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e rustls::Error> {
     error
         .downcast_ref()
         .or_else(|| tls_error(error.downcast_ref::<std::io::Error>()?.get_ref()?))
 }
 
-/// The innermost cause, which says most; never the URL.
+/// Returns the innermost cause, which is the most specific; never the URL.
 pub(super) fn cause(error: &dyn std::error::Error) -> String {
     let mut deepest = error;
     while let Some(source) = deepest.source() {

@@ -1,13 +1,13 @@
-//! Trust: what a repository asks for that only a person can allow.
+//! Trust: the requests of a repository that only a user can permit.
 //!
-//! A repository says which server gets a request, which key is sent along, and which programs a
-//! model may run. In the repository of a stranger, those are the stranger's wishes. Each is a
-//! [`Grant`], which says exactly what would happen; a [`TrustStore`] keeps what a person allowed,
-//! under a fingerprint of the grant and the repository's root. A grant whose content changes has
-//! another fingerprint and is asked for again.
+//! A repository determines which server gets a request, which key is sent along, and which programs
+//! a model may run. In an untrusted repository, its author makes these choices. Each is a
+//! [`Grant`], which states exactly what would happen; a [`TrustStore`] records a user's
+//! permissions, under a fingerprint of the grant and the repository's root. If the content of a
+//! grant changes, so does its fingerprint, and the user is asked again.
 //!
-//! [`Transport`](super::Transport) and [`ProcessTool`](super::tools::ProcessTool) do as they are
-//! told: a host that opens other people's repositories asks here first.
+//! [`Transport`](super::Transport) and [`ProcessTool`](super::tools::ProcessTool) do not check
+//! trust: a host that opens other people's repositories must do so before it uses them.
 
 use std::fmt;
 use std::path::Path;
@@ -24,41 +24,41 @@ use crate::text::hex;
 use crate::unit::Plan;
 use crate::world::{AccessError, MemoryWorld, World};
 
-/// One thing that a repository asks for. Displayed, it is one line that says what would happen.
+/// One permission that a repository asks for. Its display form is one line that states what would
+/// happen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grant {
-    /// Requests go to a server, with a key if there is one.
+    /// Requests to a server, with a key if there is one.
     Server {
-        /// Whose requests they are.
+        /// The source of the requests.
         asker: Asker,
-        /// The whole URL as it is sent to, with `${MODEL}` where the plain name of a model is.
+        /// The exact URL, with `${MODEL}` in place of a plain model name.
         url: String,
         /// Every header, with the key's reference in place of the key.
         headers: Vec<(String, String)>,
-        /// Where the key is found.
+        /// The reference to the key.
         key: Option<SecretRef>,
-        /// The file that a `file:` reference leads to, links resolved.
+        /// The file of a `file:` reference, with links resolved.
         key_file: Option<String>,
     },
-    /// A program runs, for a model that calls it or as an MCP server.
+    /// The execution of a program, for a model that calls it or as an MCP server.
     Program {
-        /// The one that asks for it.
+        /// The source of the request.
         asker: Asker,
         /// The program's file, or its name if there is none.
         program: String,
         /// Its arguments.
         arguments: Vec<Arc<str>>,
-        /// The folder that it runs in.
+        /// The working directory.
         folder: String,
-        /// The variables that it inherits.
+        /// The environment variables that it inherits.
         environment: Vec<Arc<str>>,
-        /// The files of the repository that it is made of, as far as the command line names them,
-        /// and their SHA-256.
+        /// The repository's files on the command line, with their SHA-256.
         files: Vec<(String, String)>,
     },
 }
 
-/// The one that asks for something.
+/// The source of a request for permission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asker {
     /// A provider instance.
@@ -77,7 +77,7 @@ impl Asker {
     }
 }
 
-/// With its name in quotes and escaped.
+/// Formats the name quoted and escaped.
 impl fmt::Display for Asker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -88,25 +88,25 @@ impl fmt::Display for Asker {
     }
 }
 
-/// The permissions that a person gave so far.
+/// The permissions that a user has given.
 pub trait TrustStore: Send + Sync {
-    /// Returns `true` if a fingerprint was allowed.
+    /// Returns `true` if a fingerprint was permitted.
     fn is_trusted(&self, fingerprint: &str) -> bool;
 
-    /// Remembers a fingerprint, with a text that tells a person what it stands for.
+    /// Records a fingerprint, with a text that explains it to the user.
     ///
     /// # Errors
     ///
-    /// A phrase that says why it cannot be remembered.
+    /// Returns a phrase with the reason why it cannot be recorded.
     fn remember(&self, fingerprint: &str, text: &str) -> Result<(), AccessError>;
 }
 
 impl Grant {
-    /// Returns what a compiled request asks for.
+    /// Returns the grant that a compiled request needs.
     ///
     /// # Errors
     ///
-    /// The request's URL is not one.
+    /// Returns an error if the request's URL is invalid.
     pub fn of_request(request: &Compiled, key_file: Option<&Path>) -> Result<Grant, Error> {
         let asker = Asker::Instance(Arc::clone(&request.instance));
         server(asker, &request.line.headers, &request.target, key_file).ok_or_else(|| {
@@ -117,8 +117,8 @@ impl Grant {
         })
     }
 
-    /// Returns what requests by an agent ask for, if the model has a plain name; `None` if its URL
-    /// is not one.
+    /// Returns the grant that an agent's requests need, for a model with a plain name; `None` if
+    /// its URL is invalid.
     pub fn of_agent(plan: &Plan<'_>, key_file: Option<&Path>) -> Option<Grant> {
         let line = plan.request_line(Some(MODEL_PLACEHOLDER));
         server(
@@ -129,7 +129,7 @@ impl Grant {
         )
     }
 
-    /// Returns what a request for a list of models asks for; `None` if its URL is not one.
+    /// Returns the grant that a request for a list of models needs; `None` if its URL is invalid.
     pub fn of_models(list: &ModelList, key_file: Option<&Path>) -> Option<Grant> {
         server(
             Asker::Instance(Arc::clone(list.instance())),
@@ -139,7 +139,7 @@ impl Grant {
         )
     }
 
-    /// Returns what an MCP server at a URL asks for; `None` if its URL is not one.
+    /// Returns the grant that an MCP server at a URL needs; `None` if its URL is invalid.
     pub fn of_server(name: &Arc<str>, http: &HttpSpec, key_file: Option<&Path>) -> Option<Grant> {
         server(
             Asker::Server(Arc::clone(name)),
@@ -149,7 +149,7 @@ impl Grant {
         )
     }
 
-    /// Returns what identifies this grant in a repository: 64 hexadecimal digits.
+    /// Returns the fingerprint of this grant in a repository: 64 hexadecimal digits.
     pub fn fingerprint(&self, root: &Path) -> String {
         let mut context = Sha256::new();
         add_part(&mut context, "reqc trust 2");
@@ -220,7 +220,7 @@ impl Grant {
     }
 }
 
-/// Adds a part and its length, so that no two lists of parts give the same bytes.
+/// Adds a part and its length, so that different lists of parts never give the same bytes.
 fn add_part(context: &mut Sha256, part: &str) {
     context.update((part.len() as u64).to_le_bytes());
     context.update(part.as_bytes());
@@ -232,8 +232,8 @@ fn list(items: &[Arc<str>]) -> Vec<String> {
         .collect::<Vec<_>>()
 }
 
-/// Every text of a repository is quoted, so that none can pass for ours: control characters and
-/// what cannot be seen are escaped.
+/// Quotes all text from the repository, so that it cannot pass for ours: control characters and
+/// invisible characters are escaped.
 impl fmt::Display for Grant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -290,7 +290,7 @@ impl fmt::Display for Grant {
     }
 }
 
-/// The headers that are worth telling: neither the type of every body nor the key.
+/// Returns the headers worth displaying: neither the type of every body nor the key.
 fn told(headers: &[(String, String)], key: Option<&SecretRef>) -> Vec<String> {
     let usual = ("content-type", "application/json");
     headers
@@ -303,8 +303,8 @@ fn told(headers: &[(String, String)], key: Option<&SecretRef>) -> Vec<String> {
         .collect()
 }
 
-/// The grants that the program itself brings: the requests of its bundled agents, and those for
-/// lists of models of its instances.
+/// The grants of the program itself: the requests of its bundled agents, and those for lists of
+/// models of its instances.
 pub struct Bundled {
     grants: Vec<Grant>,
 }
@@ -335,8 +335,8 @@ impl Bundled {
         }
     }
 
-    /// Returns `true` if a grant gives nothing but what a bundled agent does: the same key in the
-    /// same headers to the same URL. The name of the provider instance is all that may differ.
+    /// Returns `true` if a grant permits only what a bundled agent does: it sends the same key in
+    /// the same headers to the same URL. Only the name of the provider instance may differ.
     pub fn covers(&self, grant: &Grant) -> bool {
         let Grant::Server {
             asker: Asker::Instance(_),
@@ -360,14 +360,14 @@ impl Bundled {
     }
 }
 
-/// The grant of a request. `target` is its URL, or that with `${MODEL}` in it.
+/// Returns the grant of a request. `target` is its URL, possibly with `${MODEL}` in it.
 fn server(
     asker: Asker,
     headers: &[Header],
     target: &str,
     key_file: Option<&Path>,
 ) -> Option<Grant> {
-    // As it is sent: hosts in ASCII, and whatever else clients rewrite.
+    // The URL as sent: with hosts in ASCII, and other rewrites by clients.
     let url = reqwest::Url::parse(target)
         .ok()?
         .to_string()
@@ -394,7 +394,7 @@ fn key(header: &Header) -> Option<SecretRef> {
     }
 }
 
-/// The SHA-256 of some bytes, in hexadecimal.
+/// Returns the SHA-256 of bytes, in hexadecimal.
 pub fn digest(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
@@ -403,7 +403,7 @@ pub fn digest(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Returns `true` if what an own agent of a provider instance asks for is covered.
+    /// Returns `true` if the grant of the repository's own agent is covered.
     fn is_covered(agent: &str, files: &[(&str, &str)]) -> bool {
         let embedded = Arc::new(crate::system::Embedded::bundled());
         let agent = format!("name = \"Mine\"\n{agent}\n");

@@ -4,9 +4,8 @@ use std::ops::Range;
 
 /// A piecewise map between a derived text and its source.
 ///
-/// A *piece* is either verbatim (source and derived bytes are the same, one to one) or opaque (an
-/// escape, a line ending: some source bytes stand for some derived bytes, and only the piece as a
-/// whole corresponds).
+/// A *piece* is either verbatim (source and derived bytes are identical) or opaque (an escape or a
+/// line ending, where only the piece as a whole corresponds to its source bytes).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OffsetMap {
     pieces: Vec<Piece>,
@@ -33,20 +32,20 @@ impl Piece {
 }
 
 impl OffsetMap {
-    /// The map of a text onto itself.
+    /// Returns the map of a text onto itself.
     pub fn identity(len: usize) -> OffsetMap {
         let mut map = OffsetMap::default();
         map.push_verbatim(0, len);
         map
     }
 
-    /// Appends `len` bytes that were taken over as they are from `source`.
+    /// Appends `len` bytes copied unchanged from `source`.
     pub fn push_verbatim(&mut self, source: usize, len: usize) {
         self.push(source, len, len, true);
     }
 
-    /// Appends `derived_len` bytes that stand for the `source_len` bytes at `source`.
-    /// `derived_len` may be 0: text that was left out.
+    /// Appends `derived_len` bytes that represent the `source_len` bytes at `source`. For omitted
+    /// text, `derived_len` is 0.
     pub fn push_opaque(&mut self, source: usize, source_len: usize, derived_len: usize) {
         self.push(source, source_len, derived_len, false);
     }
@@ -77,15 +76,15 @@ impl OffsetMap {
         });
     }
 
-    /// Length of the derived text, in bytes.
+    /// Returns the length of the derived text, in bytes.
     pub fn derived_len(&self) -> usize {
         self.pieces
             .last()
             .map_or(0, |piece| piece.derived_end() as usize)
     }
 
-    /// The source offset of a derived offset. Inside an opaque piece: the piece's start. At or past
-    /// the end: the end of the source.
+    /// Returns the source offset of a derived offset. Inside an opaque piece, this is the piece's
+    /// start; at or past the end, the end of the source.
     pub fn to_source(&self, derived: usize) -> usize {
         match self.piece_at(derived) {
             Some(piece) if piece.verbatim => {
@@ -99,7 +98,8 @@ impl OffsetMap {
         }
     }
 
-    /// The source range of a derived range: an opaque piece that is touched is covered whole.
+    /// Returns the source range of a derived range, which includes any opaque piece at its edges
+    /// entirely.
     pub fn to_source_range(&self, derived: Range<usize>) -> Range<usize> {
         let start = self.to_source(derived.start);
         if derived.end <= derived.start {
@@ -115,8 +115,8 @@ impl OffsetMap {
         start..end.max(start)
     }
 
-    /// The derived offset that a source offset gave rise to; `None` if those source bytes left no
-    /// trace.
+    /// Returns the derived offset of a source offset; `None` if no derived text follows from those
+    /// bytes.
     pub fn to_derived(&self, source: usize) -> Option<usize> {
         let index = self
             .pieces

@@ -1,26 +1,26 @@
-//! From bytes to normalised text.
+//! Converts bytes to normalised text.
 
 use super::OffsetMap;
 
-/// The largest source file that is read, in bytes: positions are 32-bit.
+/// The maximum size of a source file, in bytes: positions are 32-bit.
 pub const MAX_SOURCE_BYTES: usize = crate::world::MAX_FILE_BYTES as usize;
 
-/// How much is shown of a file after the first byte that is not text: each such byte takes three.
+/// The number of bytes shown after the first one that is not text: each such byte takes three.
 const SALVAGED_BYTES: usize = 4 * 1024;
 
 /// The text of a source file: UTF-8, no byte-order mark, `\n` line endings, no NUL.
 #[derive(Debug)]
 pub struct SourceText {
     text: Box<str>,
-    /// `None` where nothing was changed.
+    /// `None` if the text equals the file.
     map: Option<Box<OffsetMap>>,
 }
 
-/// Why bytes are not source text. Offsets count bytes of the file.
+/// The reason why bytes are not source text. Offsets count bytes of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TextError {
-    /// They are UTF-16.
+    /// The text is UTF-16.
     Utf16 {
         /// `UTF-16LE` or `UTF-16BE`.
         encoding: &'static str,
@@ -60,7 +60,7 @@ impl SourceText {
     ///
     /// # Errors
     ///
-    /// What makes them no source text.
+    /// Returns the reason why the bytes are not source text.
     pub fn from_bytes(bytes: &[u8]) -> Result<SourceText, TextError> {
         if bytes.len() > MAX_SOURCE_BYTES {
             return Err(TextError::TooLarge { size: bytes.len() });
@@ -79,7 +79,7 @@ impl SourceText {
         Ok(SourceText::normalise(raw))
     }
 
-    /// Returns what can be shown of bytes that are not source text: the valid start and a little
+    /// Returns the showable part of bytes that are not source text: the valid start and a little
     /// more, so that a finding has a place.
     pub fn salvage(bytes: &[u8]) -> SourceText {
         let bytes = &bytes[..bytes.len().min(MAX_SOURCE_BYTES)];
@@ -130,12 +130,12 @@ impl SourceText {
         }
     }
 
-    /// The normalised text.
+    /// Returns the normalised text.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The offset in the file's bytes of an offset in the normalised text.
+    /// Converts an offset in the normalised text to an offset in the file's bytes.
     pub fn to_file_offset(&self, offset: usize) -> usize {
         self.map
             .as_ref()
@@ -143,8 +143,8 @@ impl SourceText {
     }
 }
 
-/// The encoding of bytes that begin as UTF-16 does: with its byte-order mark, or with every other
-/// byte zero, as letters of Latin scripts have it.
+/// Returns the encoding of bytes that begin like UTF-16: with its byte-order mark, or with every
+/// other byte zero, as in Latin scripts.
 fn utf_16(bytes: &[u8]) -> Option<&'static str> {
     let start = &bytes[..bytes.len().min(64)];
     match start {
@@ -160,7 +160,7 @@ fn utf_16(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Returns an error for bytes that are not text, or the one that they are UTF-16.
+/// Returns the error, or the one for UTF-16 if the bytes look like it.
 fn unless_utf_16(bytes: &[u8], error: TextError) -> TextError {
     utf_16(bytes).map_or(error, |encoding| TextError::Utf16 { encoding })
 }

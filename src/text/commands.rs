@@ -1,4 +1,4 @@
-//! Commands that continuous-integration systems read in what a program prints.
+//! Commands that continuous-integration systems recognise in the output of a program.
 //!
 //! | system | reads | source |
 //! | --- | --- | --- |
@@ -9,9 +9,9 @@
 //! | Travis | `travis_fold:…`, `travis_time:…` | `travis-build`, `lib/travis/build/bash` |
 //! | Buildkite | `--- …`, `+++ …`, `~~~ …`, `^^^ +++` at the start of a line | its manual, “Managing log output” |
 //!
-//! Jenkins, Drone, Woodpecker and `CircleCI` read nothing but control characters.
+//! Jenkins, Drone, Woodpecker and `CircleCI` recognise only control characters.
 
-/// The words that may be at the start of a line before the `:` that makes it a command.
+/// The words at the start of a line that a following `:` turns into a command.
 const HEADS: [&str; 5] = [
     ":",
     "section_start",
@@ -20,25 +20,25 @@ const HEADS: [&str; 5] = [
     "travis_time",
 ];
 
-/// The words that may be at the start of a line before the space that makes it the head of a group.
+/// The words at the start of a line that a following space turns into a group heading.
 const GROUPS: [&str; 4] = ["---", "+++", "~~~", "^^^"];
 
-/// Where in a line we are, as far as commands care. One that begins is broken with a `\` before the
+/// The position in a line with regard to commands. A command is broken up with a `\` before the
 /// character that would complete it.
 #[derive(Debug, Default)]
 pub(super) struct Commands {
-    /// The start of the line, without white space before it, as far as it may be one of [`HEADS`]
-    /// or [`GROUPS`].
+    /// The start of the line without leading white space, as long as it may be one of [`HEADS`] or
+    /// [`GROUPS`].
     head: String,
-    /// The number of `#` that are directly before, or before the word that is directly before.
+    /// The number of `#` directly before this position, or before the word that precedes it.
     hashes: usize,
-    /// `true` if a word follows them.
+    /// `true` if a word follows the `#`.
     in_word: bool,
 }
 
 impl Commands {
-    /// Takes the next character that can be seen. Whether it would complete the start of a command,
-    /// and must be kept apart from what is before.
+    /// Takes the next visible character; returns `true` if it would complete a command and must be
+    /// separated from the text before it.
     pub(super) fn is_before(&mut self, c: char) -> bool {
         let head = self.head.as_str();
         let starts = match c {
@@ -58,7 +58,7 @@ impl Commands {
         match c {
             '\n' => self.head.clear(),
             c if self.head.is_empty() && c.is_whitespace() => {}
-            // Longer than all of them: no head any more.
+            // A longer text cannot be a head.
             c if self.head.len() < 16 => self.head.push(c),
             _ => {}
         }

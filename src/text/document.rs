@@ -1,28 +1,27 @@
-//! Texts inside documents that other programs read: what would be mark-up there is escaped.
+//! Escapes text for documents that other programs read.
 
 #[cfg(feature = "cli")]
 use std::fmt::Write as _;
 
 use super::Text;
 
-/// Where a text goes.
+/// The context that a text is written into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Within {
     /// The content of an XML element, or an attribute in double quotes.
     Xml,
-    /// HTML, also between the lines of Markdown: signs that mean something there are escaped as
-    /// well.
+    /// HTML, also between lines of Markdown: Markdown characters are escaped as well.
     Html,
-    /// The message of a workflow command of GitHub, after its `::`.
+    /// The message of a GitHub workflow command, after its `::`.
     CommandMessage,
-    /// The value of a property of such a command.
+    /// The value of a property of a GitHub workflow command.
     CommandProperty,
     /// A message of SARIF, in which `[text](place)` is a link.
     Sarif,
 }
 
 impl Within {
-    /// Returns what stands for a character there; `None` if it stays.
+    /// Returns the replacement for a character in this context; `None` if it stays.
     fn escaped(self, c: char) -> Option<&'static str> {
         match (self, c) {
             (Within::Xml | Within::Html, '&') => Some("&amp;"),
@@ -42,7 +41,7 @@ impl Within {
     }
 }
 
-/// Returns what is in HTML for a sign of Markdown.
+/// Returns the HTML escape for a Markdown character.
 fn markdown_sign(c: char) -> Option<&'static str> {
     const SIGNS: [(char, &str); 18] = [
         ('\'', "&#39;"),
@@ -70,7 +69,8 @@ fn markdown_sign(c: char) -> Option<&'static str> {
         .map(|(_, entity)| *entity)
 }
 
-/// A fence for a block of Markdown that nothing in it can end: longer than any row of backticks.
+/// Returns a fence for a Markdown block that nothing in the block can close: longer than any run of
+/// backticks.
 pub(crate) fn fence(block: &str) -> String {
     let longest = block
         .split(|c| c != '`')
@@ -81,7 +81,7 @@ pub(crate) fn fence(block: &str) -> String {
 }
 
 impl Text {
-    /// The same, written so that it says itself in a document.
+    /// Escapes the text so that a document shows it literally.
     #[must_use]
     pub(crate) fn within(&self, place: Within) -> Text {
         let mut out = String::with_capacity(self.0.len());
@@ -94,9 +94,9 @@ impl Text {
         Text(out)
     }
 
-    /// The same as a block of code of Markdown, in which nothing is mark-up: no reader of it makes
-    /// links, mentions or HTML of what is there. The fence is longer than any row of backticks in
-    /// the text.
+    /// Returns the text as a Markdown code block, in which nothing is mark-up: no viewer turns its
+    /// content into links, mentions or HTML. The fence is longer than any run of backticks in the
+    /// text.
     #[must_use]
     #[cfg(feature = "cli")]
     pub(crate) fn fenced(&self) -> Text {

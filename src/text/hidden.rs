@@ -1,10 +1,9 @@
-//! Characters that nobody sees: controls, marks of direction, zero-width characters.
+//! Invisible characters: controls, directional marks, zero-width characters.
 //!
-//! The properties are Unicode's: `Default_Ignorable_Code_Point` (which holds `Bidi_Control`), the
-//! general categories `Cc`, `Cf`, `Zl` and `Zp` except for marks that are drawn, noncharacters, and
-//! a few symbols that are drawn as nothing. Some of them belong where they are: what joins an emoji
-//! to the next, the letters of scripts that need joiners, and selectors of a variant after what
-//! they select.
+//! The properties are Unicode's: `Default_Ignorable_Code_Point` (which includes `Bidi_Control`),
+//! the general categories `Cc`, `Cf`, `Zl` and `Zp` except for visible marks, noncharacters, and a
+//! few symbols that are rendered blank. Some are legitimate in their context: joiners between
+//! emoji, joiners in scripts that need them, and variation selectors after their base.
 
 use icu_properties::props::{
     CanonicalCombiningClass, DefaultIgnorableCodePoint, Emoji, GeneralCategory, Ideographic,
@@ -12,7 +11,7 @@ use icu_properties::props::{
 };
 use icu_properties::{CodePointMapData, CodePointSetData};
 
-/// Returns `true` if a character cannot be seen, wherever it is. Line ends and tabs are among them.
+/// Returns `true` if a character is invisible in any context. Line ends and tabs count.
 pub(super) fn is_hidden(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control();
@@ -32,12 +31,11 @@ pub(super) fn is_hidden(c: char) -> bool {
         || CodePointSetData::new::<NoncharacterCodePoint>().contains(c)
 }
 
-/// Symbols and letters that fonts draw as nothing, although Unicode does not call them ignorable: a
-/// braille pattern without dots, a note without a head, a filler of a script.
+/// Symbols and letters that fonts render blank, although Unicode does not class them as ignorable:
+/// a braille pattern without dots, a null notehead, a script's filler.
 const BLANK: [char; 3] = ['\u{2800}', '\u{1d159}', '\u{16fe4}'];
 
-/// Returns `true` if a hidden character belongs where it is, between the one before and the one
-/// behind.
+/// Returns `true` if a hidden character is legitimate between the characters before and after it.
 pub(super) fn belongs(before: Option<char>, c: char, after: Option<char>) -> bool {
     let Some(before) = before else { return false };
     match c {
@@ -56,8 +54,8 @@ fn is_emoji(c: char) -> bool {
     !c.is_ascii() && CodePointSetData::new::<Emoji>().contains(c)
 }
 
-/// Returns `true` if a letter or mark may be followed by a joiner: letters of scripts that are
-/// written joined, and signs that join consonants (RFC 5892, appendices A.1 and A.2).
+/// Returns `true` if a joiner may follow a letter or mark: letters of cursive scripts, and signs
+/// that join consonants (RFC 5892, appendices A.1 and A.2).
 fn needs_joiners(c: char) -> bool {
     let joins = CodePointMapData::<JoiningType>::new().get(c);
     let is_transparent = joins == JoiningType::Transparent && is_mark_of_such(c);
@@ -72,7 +70,7 @@ fn needs_joiners(c: char) -> bool {
             == CanonicalCombiningClass::Virama
 }
 
-/// Returns `true` if a character is hidden only if the wrong one follows it.
+/// Returns `true` if the next character determines whether a character counts as hidden.
 #[cfg(any(test, all(feature = "cli", feature = "runtime")))]
 pub(super) fn depends_on_what_follows(before: Option<char>, c: char) -> bool {
     let Some(before) = before else { return false };
@@ -80,8 +78,8 @@ pub(super) fn depends_on_what_follows(before: Option<char>, c: char) -> bool {
         && (is_emoji(before) || before == '\u{fe0f}' || needs_joiners(before))
 }
 
-/// Returns `true` if a letter or digit follows on which a joiner after the other letter has no
-/// effect. White space and punctuation may follow: some words end with a joiner that can be seen.
+/// Returns `true` if the next character is a letter or digit that a joiner after `before` cannot
+/// affect. White space and punctuation may follow: some words end with a visible joiner.
 fn is_of_another_script(before: char, after: Option<char>) -> bool {
     let Some(after) = after.filter(|after| after.is_alphanumeric()) else {
         return false;
@@ -93,21 +91,21 @@ fn is_of_another_script(before: char, after: Option<char>) -> bool {
     after.is_ascii() || !is_shared && scripts[0] != scripts[1]
 }
 
-/// Returns `true` if a mark is one of the Arabic, Hebrew or Indic blocks: those are between a
-/// letter and its joiner.
+/// Returns `true` for a mark of the Arabic, Hebrew or Indic blocks, which may come between a letter
+/// and its joiner.
 fn is_mark_of_such(c: char) -> bool {
     ('\u{0591}'..='\u{0dff}').contains(&c) && !is_hidden(c)
 }
 
-/// A hidden character in a text, at a byte.
+/// A hidden character in a text, with its byte offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hidden {
     pub(crate) at: usize,
     pub(crate) char: char,
 }
 
-/// The characters of a text that nobody sees and that do not belong where they are; line ends and
-/// tabs do.
+/// Finds the invisible characters of a text that are not legitimate where they are. Line ends and
+/// tabs count as legitimate.
 pub(crate) fn hidden(text: &str) -> impl Iterator<Item = Hidden> + '_ {
     let mut next = 0;
     std::iter::from_fn(move || {
@@ -128,8 +126,8 @@ pub(crate) fn hidden(text: &str) -> impl Iterator<Item = Hidden> + '_ {
     })
 }
 
-/// Returns how many bytes of visible ASCII, line ends and tabs a text begins with. Looked at in
-/// blocks: a block takes few instructions.
+/// Returns the number of bytes of visible ASCII, line ends and tabs at the start of a text. Whole
+/// blocks are tested at once, which takes few instructions.
 fn plain_length(bytes: &[u8]) -> usize {
     const BLOCK: usize = 64;
     let blocks = BLOCK
@@ -152,8 +150,8 @@ fn is_plain(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\t' | b' '..=b'~')
 }
 
-/// Returns how Unicode names a hidden character: `U+202E RIGHT-TO-LEFT OVERRIDE`; the number alone
-/// for those that have no name.
+/// Returns the Unicode name of a hidden character: `U+202E RIGHT-TO-LEFT OVERRIDE`; only the number
+/// if it has no name.
 pub(crate) fn name_of(c: char) -> String {
     let number = u32::from(c);
     let name = NAMES
@@ -172,7 +170,7 @@ pub(crate) fn name_of(c: char) -> String {
     )
 }
 
-/// The names of those that are met, from `UnicodeData.txt`; of controls the first alias of
+/// The names of common hidden characters, from `UnicodeData.txt`; for controls, the first alias in
 /// `NameAliases.txt`.
 const NAMES: [(char, &str); 73] = [
     ('\u{0}', "NULL"),

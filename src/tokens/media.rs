@@ -1,4 +1,4 @@
-//! Images, documents and recordings of a body, and what they take.
+//! Images, documents and audio in a body, and their tokens.
 //!
 //! Rules for images: Anthropic's as measured
 //! (<https://huggingface.co/datasets/JOHNISKING/image-token-cost>: one token for each patch of 28 ×
@@ -6,8 +6,8 @@
 //! documented (<https://platform.claude.com/docs/en/build-with-claude/vision>); OpenAI's by tiles
 //! and patches (<https://platform.openai.com/docs/guides/images-vision>), for GPT-5.4 and later as
 //! measured there; Gemini's by tiles of 258 (<https://ai.google.dev/gemini-api/docs/tokens>), for
-//! Gemini 3 as measured there. Documents and recordings have no published rule that their bytes
-//! decide: they are guessed by their size.
+//! Gemini 3 as measured there. No published rule gives the tokens of documents and audio by their
+//! bytes, so these are guessed from the size.
 
 use base64::Engine as _;
 use serde_json::{Map, Value};
@@ -15,19 +15,19 @@ use serde_json::{Map, Value};
 use crate::provider::WireFormat;
 use crate::repo::ModelName;
 
-/// Something in a body that is not text.
+/// Content of a body that is not text.
 pub(super) enum Media<'b> {
     /// An image in base64.
     Image(&'b str),
-    /// An image that the provider gets itself: nobody here knows its size.
+    /// An image that the provider downloads, whose size is unknown here.
     RemoteImage,
-    /// A document in base64, or one that the provider gets itself.
+    /// A document in base64, or one that the provider downloads.
     Document(Option<&'b str>),
-    /// A recording in base64, with its MIME type or format.
+    /// Audio in base64, with its MIME type or format.
     Audio { data: &'b str, format: &'b str },
 }
 
-/// The medium that an object is, if it is one.
+/// Returns the medium that an object represents, if any.
 pub(super) fn of(members: &Map<String, Value>) -> Option<Media<'_>> {
     let mime = ["media_type", "mimeType", "mime_type", "format"]
         .iter()
@@ -43,7 +43,8 @@ fn text<'v>(members: &'v Map<String, Value>, name: &str) -> Option<&'v str> {
     members.get(name).and_then(Value::as_str)
 }
 
-/// The medium that base64 of a MIME type is. A document whose data is a text is not one.
+/// Returns the medium of base64 data with a MIME type. A document whose data is text is not a
+/// medium.
 fn of_mime<'b>(data: &'b str, mime: &'b str) -> Option<Media<'b>> {
     match mime.split_once('/').map_or(mime, |(family, _)| family) {
         "image" => Some(Media::Image(data)),
@@ -53,8 +54,8 @@ fn of_mime<'b>(data: &'b str, mime: &'b str) -> Option<Media<'b>> {
     }
 }
 
-/// The medium that a text is: a data URL, the address of an image, or base64 of an image as Ollama
-/// takes it.
+/// Returns the medium that a text represents: a data URL, the URL of an image, or base64 of an
+/// image, the form that Ollama takes.
 pub(super) fn of_text(text: &str) -> Option<Media<'_>> {
     if let Some((mime, data)) = text
         .strip_prefix("data:")
@@ -69,23 +70,23 @@ pub(super) fn of_text(text: &str) -> Option<Media<'_>> {
     is_bare.then_some(Media::Image(text))
 }
 
-/// The rule by which a model's images count.
+/// The rule for counting a model's images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PictureRule {
-    /// Patches of so many pixels, with a factor in thousandths; the image is scaled down to a
-    /// longest side and a number of patches.
+    /// Square patches, with a factor in thousandths; the image is scaled down to a longest side and
+    /// a maximum number of patches.
     Patches {
         side: u32,
         thousandths: u64,
         longest: u32,
         most: u64,
     },
-    /// A base and tiles of 512 pixels, of an image that is scaled to 2048 and then to 768 pixels on
-    /// its shorter side.
+    /// A base plus tiles of 512 pixels; the image is scaled to 2048 pixels, then to 768 on its
+    /// shorter side.
     Tiles { base: u64, tile: u64 },
     /// Tiles of 768 pixels with 258 tokens each.
     GeminiTiles,
-    /// The same for every image.
+    /// The same number for every image.
     Fixed(u64),
 }
 
@@ -107,7 +108,7 @@ const LATE_GPT: PictureRule = PictureRule::Patches {
     longest: 6_000,
     most: 10_000,
 };
-/// The rule of most vision models that are served locally.
+/// The rule of most locally served vision models.
 const OPEN: PictureRule = PictureRule::Patches {
     side: 28,
     thousandths: 1_000,
@@ -115,7 +116,7 @@ const OPEN: PictureRule = PictureRule::Patches {
     most: 4_096,
 };
 
-/// Beginnings of names of models, in normal form, and their rules: the first that fits counts.
+/// The beginnings of model names, in normal form, and their rules; the first match applies.
 const RULES: [(&str, PictureRule); 21] = [
     ("claude-opus-5-5", LATE_CLAUDE),
     ("claude-sonnet-5-5", LATE_CLAUDE),
@@ -222,11 +223,11 @@ const RULES: [(&str, PictureRule); 21] = [
     ("gemini-1", PictureRule::GeminiTiles),
 ];
 
-/// Bytes of a document for a page, and the tokens of one.
+/// The bytes per page of a document, and the tokens per page.
 const PAGE: (u64, u64) = (50_000, 2_000);
 
-/// The most base64 that is decoded to find an image's size: it is in the beginning, after a
-/// thumbnail at most.
+/// The maximum length of base64 that is decoded to find an image's size, which comes after a
+/// thumbnail at the latest.
 const HEAD: usize = 256 * 1024;
 
 impl PictureRule {
@@ -238,7 +239,7 @@ impl PictureRule {
         known.map_or_else(|| usual(wire), |(_, rule)| *rule)
     }
 
-    /// The tokens of a medium; `count` counts one that is a text.
+    /// Returns the tokens of a medium; `count` counts a document that is plain text.
     pub(super) fn tokens(self, media: &Media<'_>, count: &dyn Fn(&str) -> u64) -> u64 {
         match media {
             Media::Image(data) => self.picture(size(data)),
@@ -253,8 +254,7 @@ impl PictureRule {
         }
     }
 
-    /// The tokens of an image; one whose size nobody knows counts as one of a thousand pixels each
-    /// way.
+    /// Returns the tokens of an image; an image of unknown size counts as 1024 × 1024 pixels.
     fn picture(self, size: Option<Size>) -> u64 {
         let size = size.unwrap_or(Size {
             width: 1_024,
@@ -280,7 +280,7 @@ impl PictureRule {
     }
 }
 
-/// The rule of most models that a wire format reaches.
+/// Returns the rule of most models that use a wire format.
 fn usual(wire: WireFormat) -> PictureRule {
     match wire {
         WireFormat::AnthropicMessages => CLAUDE,
@@ -305,12 +305,12 @@ struct Size {
 }
 
 impl Size {
-    /// Scaled down until the longer side has so many pixels at most.
+    /// Scales the image down until its longer side has at most this many pixels.
     fn within(self, longest: u32) -> Size {
         self.scaled(longest, self.width.max(self.height))
     }
 
-    /// Scaled down until the shorter side has so many pixels at most.
+    /// Scales the image down until its shorter side has at most this many pixels.
     fn shorter_within(self, shortest: u32) -> Size {
         self.scaled(shortest, self.width.min(self.height))
     }
@@ -325,7 +325,7 @@ impl Size {
         }
     }
 
-    /// Returns the number of squares of this side that cover it.
+    /// Returns the number of squares with this side that cover the image.
     fn patches(self, side: u32) -> u64 {
         u64::from(self.width.div_ceil(side)) * u64::from(self.height.div_ceil(side))
     }
@@ -335,15 +335,15 @@ fn side(pixels: u32, wanted: u32, is: u32) -> u32 {
     u32::try_from(u64::from(pixels) * u64::from(wanted) / u64::from(is)).unwrap_or(wanted)
 }
 
-/// Returns the longer side of an image in base64 in pixels, if it says one.
+/// Returns the longer side in pixels of a base64 image, if its header contains it.
 pub(super) fn longest_side(data: &str) -> Option<u32> {
     size(data).map(|size| size.width.max(size.height))
 }
 
-/// The size of an image in base64, if it says one.
+/// Returns the size of a base64 image, if its header contains it.
 fn size(data: &str) -> Option<Size> {
     let data = data.as_bytes();
-    // Whole groups of four characters.
+    // Base64 is decoded in groups of four characters.
     let head = &data[..data.len().min(HEAD) / 4 * 4];
     let bytes = base64::engine::general_purpose::STANDARD
         .decode(head)
@@ -355,8 +355,8 @@ fn size(data: &str) -> Option<Size> {
     })
 }
 
-/// Returns the length of a recording in seconds, guessed by its bytes: 32 KB a second without
-/// compression, 16 KB with it.
+/// Returns the length of audio in seconds, guessed from its bytes: 32 KB per second uncompressed,
+/// 16 KB compressed.
 fn seconds(bytes: u64, format: &str) -> u64 {
     let each = if format.contains("wav") {
         32_000

@@ -1,8 +1,8 @@
-//! The parts of a body, and what of them a model reads.
+//! The parts of a body, and the content in them that a model reads.
 //!
-//! What each wire format calls its parts is a table here. Within a part, texts count and settings
-//! do not: roles, ids, signatures, markers of the cache. What a server adds (the frame of each
-//! message, the prompt for tools) is counted where its size is published.
+//! The names of the parts come from the wire format's facts. Within a part, texts count; settings
+//! such as roles, ids, signatures and cache markers do not. Tokens that a server adds (the frame of
+//! each message, the prompt for tools) are counted where their number is published.
 
 use serde_json::{Map, Value};
 
@@ -16,7 +16,7 @@ use crate::provider::WireFormat;
 pub enum PartKind {
     /// The system prompt.
     System,
-    /// The definitions of tools, and what the server adds to explain them.
+    /// The definitions of tools, and the server's explanation of them.
     Tools,
     /// The schema of a structured answer.
     Schema,
@@ -52,7 +52,7 @@ impl PartKind {
     }
 }
 
-/// Returns the members of a body that hold what a model reads.
+/// Returns the members of a body whose content a model reads.
 pub(super) fn members(wire: WireFormat) -> impl Iterator<Item = &'static str> {
     let facts = wire.facts();
     let of_answer = facts
@@ -72,21 +72,21 @@ fn pointers(members: &[&str]) -> Vec<String> {
     members.iter().map(|name| format!("/{name}")).collect()
 }
 
-/// The tokens that a server adds to those of a body.
+/// The tokens that a server adds to a body.
 struct Frame {
     request: u64,
     message: u64,
-    /// Once, if there are tools.
+    /// Added once if there are tools.
     tools: u64,
-    /// For each tool.
+    /// Added for each tool.
     tool: u64,
 }
 
-/// Returns what a server adds, as far as it is published. OpenAI: 3 tokens for each message and 3
-/// before the answer (its cookbook, “How to count tokens with tiktoken”), and about a dozen for
-/// each function. Anthropic: 346 tokens explain tools to Claude 4
-/// (<https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview>). Chat templates of
-/// open models put 4 around a message.
+/// Returns the server's additions, as far as they are published. OpenAI: 3 tokens for each message
+/// and 3 before the answer (its cookbook, “How to count tokens with tiktoken”), and about a dozen
+/// for each function. Anthropic: 346 tokens explain tools to Claude 4
+/// (<https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview>). The chat templates
+/// of open models add 4 per message.
 fn frame(wire: WireFormat) -> Frame {
     match wire {
         WireFormat::AnthropicMessages => Frame {
@@ -128,7 +128,7 @@ fn frame(wire: WireFormat) -> Frame {
     }
 }
 
-/// Members that no model reads: they name, order or mark something, or are sealed.
+/// Members that no model reads: names, ids, order, markers and encrypted content.
 const UNREAD: [&str; 22] = [
     "type",
     "role",
@@ -154,7 +154,7 @@ const UNREAD: [&str; 22] = [
     "container",
 ];
 
-/// Members whose value a model reads as JSON, names of members included.
+/// Members whose value a model reads as JSON, including the member names.
 const AS_JSON: [&str; 5] = ["input", "args", "arguments", "response", "parameters"];
 
 /// Counts the tokens of a body.
@@ -192,7 +192,7 @@ impl Counter<'_> {
         parts
     }
 
-    /// Adds members that are one part each.
+    /// Adds each of the given members as one part.
     fn add_whole(
         &self,
         body: &Value,
@@ -233,7 +233,7 @@ impl Counter<'_> {
         });
     }
 
-    /// Adds the messages of an array, or a text that stands for one.
+    /// Adds the messages of an array, or a text in place of one.
     fn add_messages(&self, body: &Value, place: &str, around: u64, parts: &mut Vec<TokenPart>) {
         match body.pointer(place) {
             Some(Value::Array(messages)) => {
@@ -258,7 +258,7 @@ impl Counter<'_> {
         }
     }
 
-    /// The tokens of what a model reads of a value.
+    /// Returns the tokens of the content in a value that a model reads.
     fn value(&self, value: &Value) -> u64 {
         match value {
             Value::String(text) => self.text(text),
@@ -284,7 +284,7 @@ impl Counter<'_> {
         tokens.sum()
     }
 
-    /// A text; one that is a medium counts as that.
+    /// Returns the tokens of a text, or of the medium that it represents.
     fn text(&self, text: &str) -> u64 {
         match media::of_text(text) {
             Some(media) => self.pictures.tokens(&media, self.count),
@@ -292,13 +292,13 @@ impl Counter<'_> {
         }
     }
 
-    /// The tokens of a value that a model reads as JSON.
+    /// Returns the tokens of a value that a model reads as JSON.
     fn json(&self, value: &Value) -> u64 {
         (self.count)(&value.to_string())
     }
 }
 
-/// The kind of part that a message is.
+/// Returns the kind of part for a message.
 fn kind(message: &Value) -> PartKind {
     match message.get("role").and_then(Value::as_str) {
         Some("system" | "developer") => PartKind::System,

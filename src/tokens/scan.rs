@@ -1,36 +1,36 @@
-//! The number of kinds of pieces that a text is made of.
+//! Counts the pieces of each kind in a text.
 //!
-//! Tokenizers first split a text into words, groups of digits, runs of marks and of spaces, then
-//! each piece into tokens of their vocabulary. The second step needs the vocabulary; how many
-//! pieces of which kind there are does not, and tells most of it.
+//! Tokenizers first split a text into words, groups of digits, and runs of punctuation and spaces,
+//! then each piece into tokens of their vocabulary. The second step needs the vocabulary; the
+//! number of pieces of each kind does not, and it predicts most of the result.
 
-/// The kinds of pieces.
+/// The number of kinds.
 pub(super) const KINDS: usize = 26;
 
-/// The number of pieces, or of their characters, of each kind.
+/// The number of pieces, or of their characters, for each kind.
 pub(super) type Pieces = [u64; KINDS];
 
-/// A kind of piece, and what is counted of it.
+/// A kind of piece, or a measure of its characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 enum Kind {
-    /// Words after a space, of up to 4 letters.
+    /// Words of up to 4 letters after a space.
     Spaced4,
-    /// Of up to 8.
+    /// Words of up to 8 letters after a space.
     Spaced8,
-    /// Longer ones.
+    /// Longer words after a space.
     Spaced12,
-    /// Letters beyond the twelfth of these.
+    /// The letters of these words beyond the twelfth.
     SpacedMore,
-    /// Words after anything else, as in names of code: of up to 2 letters.
+    /// Words of up to 2 letters after anything else, as inside identifiers.
     Joined2,
-    /// Of up to 5.
+    /// Words of up to 5 letters after anything else.
     Joined5,
-    /// Longer ones.
+    /// Longer words after anything else.
     Joined9,
-    /// Letters beyond the ninth of these.
+    /// The letters of these words beyond the ninth.
     JoinedMore,
-    /// Letters of words in capitals.
+    /// Letters of all-caps words.
     Capitals,
     /// Groups of up to three digits.
     DigitGroups,
@@ -38,17 +38,17 @@ enum Kind {
     Digits,
     /// Runs of punctuation.
     MarkRuns,
-    /// Characters beyond the first of these.
+    /// Punctuation characters beyond the first of each run.
     Marks,
-    /// Runs of spaces that join no word.
+    /// Runs of spaces that do not belong to a word.
     SpaceRuns,
     /// Runs of line ends.
     LineEnds,
-    /// Characters of what is not words: base64, hashes, keys.
+    /// Characters of text that is not words: base64, hashes, keys.
     Noise,
     /// Words with Latin letters beyond ASCII.
     LatinWords,
-    /// Their letters.
+    /// The letters of these words.
     Latin,
     Cyrillic,
     Han,
@@ -56,11 +56,11 @@ enum Kind {
     Hangul,
     /// Words in other alphabets, Cyrillic included.
     OtherWords,
-    /// Their letters, Cyrillic ones not included.
+    /// The letters of these words, except Cyrillic ones.
     OtherLetters,
-    /// Emoji, arrows and all the rest.
+    /// Emoji, arrows and all other characters.
     Symbols,
-    /// Characters beyond the first of runs of spaces.
+    /// Spaces beyond the first of each run.
     Spaces,
 }
 
@@ -96,7 +96,7 @@ fn class(c: char) -> Class {
     }
 }
 
-/// Counts the pieces of a text. Each byte is looked at a few times at most.
+/// Counts the pieces of a text. Examines each byte only a few times.
 pub(super) fn pieces(text: &str) -> Pieces {
     let mut scan = Scan {
         pieces: [0; KINDS],
@@ -104,7 +104,7 @@ pub(super) fn pieces(text: &str) -> Pieces {
     };
     let (mut rest, mut words) = (text, 0);
     while let Some(first) = rest.chars().next() {
-        // A run that is not noise as a whole is not looked at again from its middle.
+        // A run that is not noise as a whole is not examined again from its middle.
         let run = if words == 0 {
             Run::at(rest.as_bytes())
         } else {
@@ -122,7 +122,7 @@ pub(super) fn pieces(text: &str) -> Pieces {
 
 struct Scan {
     pieces: Pieces,
-    /// `true` if a space, a line's end or the beginning is before the next piece.
+    /// `true` if the next piece follows a space, a line end or the start of the text.
     is_spaced: bool,
 }
 
@@ -131,14 +131,15 @@ impl Scan {
         self.pieces[kind as usize] += count as u64;
     }
 
-    /// Takes noise; its length.
+    /// Counts noise, and returns its length.
     fn noise(&mut self, length: usize) -> usize {
         self.add(Kind::Noise, length);
         self.is_spaced = false;
         length
     }
 
-    /// Takes the next piece, whose first character is of this class; its length in bytes.
+    /// Counts the next piece, whose first character is of this class, and returns its length in
+    /// bytes.
     fn take(&mut self, rest: &str, class: Class) -> usize {
         let length = match class {
             Class::Letter => word(rest),
@@ -154,7 +155,7 @@ impl Scan {
         length
     }
 
-    /// A word in Latin letters.
+    /// Counts a word in Latin letters.
     fn word(&mut self, word: &str) {
         let letters = word.chars().count();
         if !word.is_ascii() {
@@ -180,7 +181,7 @@ impl Scan {
         }
     }
 
-    /// A run of spaces. A single one belongs to the word or the mark after it.
+    /// Counts a run of spaces. A single space belongs to the word or punctuation after it.
     fn spaces(&mut self, spaces: &str, rest: &str) {
         let next = rest.chars().next().map(class);
         let joins = match next {
@@ -201,7 +202,7 @@ impl Scan {
         self.add(Kind::Spaces, spaces.len() - 1);
     }
 
-    /// Any other run of characters of one class.
+    /// Counts any other run of characters of one class.
     fn run(&mut self, run: &str, class: Class) {
         let characters = run.chars().count();
         match class {
@@ -226,21 +227,21 @@ impl Scan {
             Class::Kana => self.add(Kind::Kana, characters),
             Class::Hangul => self.add(Kind::Hangul, characters),
             Class::Symbol => self.add(Kind::Symbols, characters),
-            // These have functions of their own.
+            // These classes have functions of their own.
             Class::Letter | Class::Space => {}
         }
     }
 }
 
-/// The length of the characters of one class that a text begins with.
+/// Returns the length of the run of one class that a text begins with.
 fn run(text: &str, of: Class) -> usize {
     text.char_indices()
         .find(|(_, c)| class(*c) != of)
         .map_or(text.len(), |(at, _)| at)
 }
 
-/// The length of the word that a text begins with: capitals, then small letters. The last of
-/// several capitals begins the next word, as in `HTTPServer`.
+/// Returns the length of the word that a text begins with: capitals, then lower-case letters. The
+/// last of several capitals begins the next word, as in `HTTPServer`.
 fn word(text: &str) -> usize {
     let (mut has_small, mut capitals, mut last) = (false, 0, 0);
     for (at, c) in text.char_indices() {
@@ -261,19 +262,19 @@ fn word(text: &str) -> usize {
 /// The shortest run that may be noise.
 const LEAST_NOISE: usize = 16;
 
-/// The longest run that is looked at as a whole.
+/// The longest run that is classified as a whole.
 const MOST_NOISE: usize = 4096;
 
-/// A run of letters, digits and what is between them in base64, hashes and names.
+/// A run of letters, digits and the characters that connect them in base64, hashes and identifiers.
 #[derive(Debug, Clone, Copy, Default)]
 struct Run {
     length: usize,
-    /// `true` if its letters and digits change too often to be words.
+    /// `true` if letters and digits alternate too often for words.
     is_noise: bool,
 }
 
 impl Run {
-    /// The run that a text begins with; its length is 0 if there is none.
+    /// Returns the run that a text begins with; its length is 0 if there is none.
     fn at(text: &[u8]) -> Run {
         if !text.first().is_some_and(u8::is_ascii_alphanumeric) {
             return Run::default();
@@ -299,8 +300,8 @@ fn is_part(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'_' | b'-')
 }
 
-/// Returns `true` if two neighbours are of different kinds, as those of a word are not: digits,
-/// capitals, small letters. A capital may begin a word.
+/// Returns `true` if two neighbours are of different kinds (digits, capitals, lower-case letters),
+/// unless a capital begins a word.
 fn is_change(first: u8, second: u8) -> bool {
     let are_both = first.is_ascii_alphanumeric() && second.is_ascii_alphanumeric();
     let is_digit = first.is_ascii_digit() != second.is_ascii_digit();

@@ -1,9 +1,9 @@
-//! The vocabulary that a model's text is counted by, and what each kind of piece takes in it.
+//! The vocabulary that counts a model's text, and the tokens of each kind of piece in it.
 //!
-//! OpenAI's two and Mistral's are published. Google publishes that of Gemma, which its
-//! documentation of Gemini names; Anthropic published one for Claude 2 and none since. The figures
-//! were fitted to those by `scripts/token-error`; [`Calibration`](super::Calibration) brings in
-//! what a provider counts otherwise.
+//! OpenAI's two and Mistral's are published. Google publishes that of Gemma, which its Gemini
+//! documentation refers to; Anthropic published one for Claude 2 and none since. The figures were
+//! fitted to these by `scripts/token-error`; a [`Calibration`](super::Calibration) corrects for the
+//! differences in a provider's own count.
 
 use super::scan::{self, KINDS};
 use crate::provider::WireFormat;
@@ -15,10 +15,10 @@ use crate::repo::ModelName;
 pub enum Vocabulary {
     /// OpenAI's `o200k_base`: GPT-4o and later, gpt-oss.
     O200k,
-    /// OpenAI's `cl100k_base`: GPT-4 and GPT-3.5. Those of Llama 3 and Qwen are made from it, and
-    /// come near it.
+    /// OpenAI's `cl100k_base`: GPT-4 and GPT-3.5. The vocabularies of Llama 3 and Qwen are derived
+    /// from it and close to it.
     Cl100k,
-    /// Anthropic's for Claude 2, the last one that was published.
+    /// Anthropic's for Claude 2, the last one published.
     Claude,
     /// Google's for Gemma and Gemini.
     Gemini,
@@ -26,8 +26,7 @@ pub enum Vocabulary {
     Mistral,
 }
 
-/// Beginnings of names of models, in normal form, and their vocabularies: the first that fits
-/// counts.
+/// The beginnings of model names, in normal form, and their vocabularies; the first match applies.
 const BY_NAME: [(&str, Vocabulary); 24] = [
     ("gpt-4o", Vocabulary::O200k),
     ("gpt-4-1", Vocabulary::O200k),
@@ -76,8 +75,7 @@ impl Vocabulary {
         }
     }
 
-    /// Returns the vocabulary of a model, or that which most models of a wire format have if the
-    /// name says nothing.
+    /// Returns the vocabulary of a model, or for an unknown name the usual one of the wire format.
     pub fn of(model: &str, wire: WireFormat) -> Vocabulary {
         let name = ModelName::new(model);
         let known = BY_NAME
@@ -86,13 +84,13 @@ impl Vocabulary {
         known.map_or_else(|| usual(wire), |(_, vocabulary)| *vocabulary)
     }
 
-    /// Returns how many tokens a text takes: counted if this crate has the tokenizer, otherwise
+    /// Returns the number of tokens in a text: counted if this build has the tokenizer, otherwise
     /// estimated.
     pub fn count(self, text: &str) -> u64 {
         self.tokenized(text).unwrap_or_else(|| self.estimated(text))
     }
 
-    /// Returns how many tokens a text probably takes, by the kinds of pieces that it is made of.
+    /// Estimates the number of tokens in a text from the kinds of its pieces.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_sign_loss,
@@ -108,7 +106,7 @@ impl Vocabulary {
         if text.is_empty() { 0 } else { tokens.max(1) }
     }
 
-    /// Returns the tokens that a piece of each kind takes on average.
+    /// Returns the average tokens per piece of each kind.
     fn weights(self) -> &'static Weights {
         match self {
             Vocabulary::O200k => &O200K,
@@ -119,19 +117,19 @@ impl Vocabulary {
         }
     }
 
-    /// Returns `true` if this build counts by the vocabulary's own tokenizer.
+    /// Returns `true` if this build has the vocabulary's own tokenizer.
     pub fn has_tokenizer(self) -> bool {
         self.tokenized("").is_some()
     }
 
-    /// The tokens of a text by the vocabulary's own tokenizer, if this build has it.
+    /// Counts the tokens of a text with the vocabulary's own tokenizer, if this build has it.
     #[cfg(not(feature = "tokenizers"))]
     #[expect(clippy::unused_self, reason = "builds with the feature ask it")]
     fn tokenized(self, _: &str) -> Option<u64> {
         None
     }
 
-    /// The tokens of a text by the vocabulary's own tokenizer, if this build has it.
+    /// Counts the tokens of a text with the vocabulary's own tokenizer, if this build has it.
     #[cfg(feature = "tokenizers")]
     fn tokenized(self, text: &str) -> Option<u64> {
         use std::sync::LazyLock;
@@ -149,7 +147,7 @@ impl Vocabulary {
     }
 }
 
-/// The vocabulary of most models that a wire format reaches.
+/// Returns the vocabulary of most models that use a wire format.
 fn usual(wire: WireFormat) -> Vocabulary {
     match wire {
         WireFormat::AnthropicMessages => Vocabulary::Claude,
@@ -162,7 +160,7 @@ fn usual(wire: WireFormat) -> Vocabulary {
     }
 }
 
-/// The tokens of a piece in a vocabulary, in the order of the kinds. They were fitted by least
+/// The tokens per piece in a vocabulary, in the order of the kinds. They were fitted by least
 /// squares to 2,433 texts of 115 kinds: code, prose, JSON, requests, keys, and translations into
 /// 100 languages.
 type Weights = [f64; KINDS];

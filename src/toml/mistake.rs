@@ -1,8 +1,8 @@
-//! The mistake in a text that is not TOML, in the words of what is there.
+//! Explains why a text is not TOML, in terms of the text itself.
 //!
-//! The parser says what it expected. People want to know what they wrote: a comment of another
-//! language, quotes of a word processor, a conflict of a merge. Each of these is recognised by the
-//! text at the mistake; the rest by the parser's message.
+//! The parser reports what it expected, but authors need to know what they wrote: a comment in
+//! another language's syntax, typographic quotes, a merge conflict. These are recognised from the
+//! text at the mistake; anything else is described by the parser's message.
 
 use std::ops::Range;
 
@@ -13,19 +13,19 @@ use super::{Kind, Node, SyntaxError, Table, parse};
 /// The mistake that the parser found, and the text around it.
 struct Mistake<'t> {
     text: &'t str,
-    /// The message of the parser, on one line.
+    /// The parser's message, on one line.
     detail: String,
     span: Range<usize>,
-    /// Where the line of the mistake starts.
+    /// The offset of the line with the mistake.
     line_start: usize,
-    /// The line, without its end.
+    /// The line, without its line ending.
     line: &'t str,
 }
 
-/// A way to tell what a mistake is.
+/// A function that recognises one kind of mistake.
 type Recognise<'t> = fn(&Mistake<'t>) -> Option<SyntaxError>;
 
-/// The parser's mistake as an error.
+/// Converts the parser's error.
 pub(super) fn explain(text: &str, error: &toml_edit::TomlError) -> SyntaxError {
     let span = error.span().unwrap_or(text.len()..text.len());
     let start = text.floor_char_boundary(span.start);
@@ -67,12 +67,12 @@ fn error(span: Range<usize>, message: impl Into<String>, help: impl Into<String>
 }
 
 impl Mistake<'_> {
-    /// A range of the line as one of the text.
+    /// Converts a range of the line to a range of the text.
     fn in_line(&self, range: Range<usize>) -> Range<usize> {
         self.line_start + range.start..self.line_start + range.end
     }
 
-    /// Returns what is on the line from the mistake on.
+    /// Returns the rest of the line from the mistake on.
     fn rest(&self) -> &str {
         self.line
             .get(self.span.start - self.line_start..)
@@ -97,7 +97,7 @@ impl Mistake<'_> {
             .then(|| error(start..start + 1, "this is JSON, not TOML", help))
     }
 
-    /// A string whose end is missing, at the mistake or on the line above it.
+    /// Recognises a string without its closing quote, at the mistake or on the line above.
     fn unclosed_string(&self) -> Option<SyntaxError> {
         let tokens = toml_parser::Source::new(self.text).lex().into_vec();
         let from = self.text[..self.line_start.saturating_sub(1)]
@@ -138,7 +138,7 @@ impl Mistake<'_> {
 
     fn typographic_quotes(&self) -> Option<SyntaxError> {
         let at = self.line.find(TYPOGRAPHIC)?;
-        // They are allowed in strings and comments.
+        // Such characters are allowed in strings and comments.
         let is_in_code = toml_parser::Source::new(self.text).lex().any(|token| {
             let range = token.span().start()..token.span().end();
             token.kind() == TokenKind::Atom && range.contains(&(self.line_start + at))
@@ -157,7 +157,7 @@ impl Mistake<'_> {
 
     fn comment(&self) -> Option<SyntaxError> {
         let rest = self.rest();
-        // After a value without quotes the parser takes it for part of the value.
+        // The parser takes a comment after an unquoted value for part of the value.
         let behind = rest
             .match_indices(' ')
             .map(|(space, _)| &rest[space + 1..])
@@ -197,7 +197,7 @@ impl Mistake<'_> {
         })
     }
 
-    /// Returns where a key or table that is there twice was written first.
+    /// Returns the first occurrence of a duplicate key or table.
     fn first(&self, is_header: bool) -> Option<Range<usize>> {
         let above = parse(&self.text[..self.line_start]).ok()?;
         let upto = self.span.end - self.line_start;
@@ -222,7 +222,7 @@ impl Mistake<'_> {
         locate(&above, &path)
     }
 
-    /// `key: value`, as YAML and JSON write it.
+    /// Recognises `key: value`, the notation of YAML and JSON.
     fn colon(&self) -> Option<SyntaxError> {
         let is_about_sign = ["key with no value", "missing assignment"]
             .iter()
@@ -247,7 +247,7 @@ impl Mistake<'_> {
         ))
     }
 
-    /// A word where a value should be.
+    /// Recognises a word in place of a value.
     fn bare_value(&self) -> Option<SyntaxError> {
         let is_about = [
             "string values must be quoted",
@@ -256,7 +256,7 @@ impl Mistake<'_> {
         ]
         .iter()
         .any(|it| self.detail.starts_with(it));
-        // Digits that are not a number are reported in the parser's words.
+        // Malformed numbers are reported in the parser's words.
         let is_word = !self
             .rest()
             .starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'));
@@ -287,7 +287,7 @@ impl Mistake<'_> {
             _ if bare.len() > LONGEST_SHOWN => "write it in quotes".to_owned(),
             _ => format!("write it in quotes: `\"{bare}\"`"),
         };
-        // It may be a secret: the excerpt masks it, and no message repeats it.
+        // A long word may be a secret: the excerpt masks it, and no message repeats it.
         let message = match word.len() > LONGEST_SHOWN {
             true => "this is not a value of TOML".to_owned(),
             false => format!("`{word}` is not a value of TOML"),
@@ -295,7 +295,7 @@ impl Mistake<'_> {
         Some(error(self.span.clone(), message, help))
     }
 
-    /// Something after a value, on its line.
+    /// Recognises text after a value on the same line.
     fn second_value(&self) -> Option<SyntaxError> {
         if !self.detail.starts_with("unexpected key or value") {
             return None;
@@ -315,7 +315,7 @@ impl Mistake<'_> {
             _ => "remove it, or begin a comment with `#`",
         };
         let at = self.line.len() - rest.len();
-        // A value without quotes takes the next key with it, up to its `=`.
+        // After an unquoted value, the parser's error covers the next key, up to its `=`.
         let key = self.line[..at].trim_end();
         let (start, end) = match rest.starts_with('=') {
             true => (key.rfind(' ').map_or(0, |space| space + 1), key.len()),
@@ -328,7 +328,7 @@ impl Mistake<'_> {
         ))
     }
 
-    /// Returns what nothing above recognised.
+    /// Returns the error for a mistake that no function above recognised.
     fn by_message(&self) -> SyntaxError {
         let known = BY_MESSAGE
             .iter()
@@ -343,7 +343,7 @@ impl Mistake<'_> {
         }
     }
 
-    /// The comma that is missing after a value, or goes. After a comment none can be put in.
+    /// Returns the edit that adds or removes a comma. After a comment, no comma can be added.
     fn comma(&self, message: &str) -> Option<(Range<usize>, &'static str)> {
         match message {
             ONE_COMMA_TOO_MANY => Some((self.span.clone(), "")),
@@ -360,11 +360,11 @@ impl Mistake<'_> {
 const COMMA_MISSING: &str = "a comma is missing before this";
 const ONE_COMMA_TOO_MANY: &str = "one comma too many";
 
-/// The advice for any mistake.
+/// The help for any other mistake.
 const GENERAL: &str =
     "a line is `key = value`, `[table]`, or a comment that begins with `#`; strings are in quotes";
 
-/// The beginning of a parser's message, our message, and the advice.
+/// For each parser message, its beginning, our message, and the help.
 const BY_MESSAGE: [(&str, &str, &str); 16] = [
     (
         "missing escaped value",
@@ -435,19 +435,19 @@ const BY_MESSAGE: [(&str, &str, &str); 16] = [
 const BACKSLASH: &str =
     "write `\\\\` for a backslash, or put the text between `'` and `'`, where nothing is escaped";
 
-/// The longest word that a message repeats, in bytes: keys of providers are longer.
+/// The longest word that a message repeats, in bytes; API keys are longer.
 const LONGEST_SHOWN: usize = 15;
 
-/// The beginnings of comments elsewhere.
+/// The starts of comments in other languages.
 const FOREIGN_COMMENTS: [&str; 5] = ["//", "/*", "--", "<!--", "{#"];
 
-/// The number of words of a line that are looked at for a comment.
+/// The maximum number of words of a line that are searched for a comment.
 const MOST_WORDS: usize = 100;
 
-/// Quotes that word processors write.
+/// Typographic quotes that word processors insert.
 const TYPOGRAPHIC: [char; 12] = ['“', '”', '„', '‟', '‘', '’', '‚', '‛', '«', '»', '＂', '`'];
 
-/// Returns the mark of a merge conflict, if a line is one.
+/// Returns the merge-conflict marker that a line consists of, if any.
 fn conflict_mark(line: &str) -> Option<&'static str> {
     ["<<<<<<<", "|||||||", "=======", ">>>>>>>"]
         .into_iter()
@@ -457,7 +457,7 @@ fn conflict_mark(line: &str) -> Option<&'static str> {
         })
 }
 
-/// The quotes that a string begins with.
+/// Returns the opening quotes of a string.
 fn quotes(literal: &str) -> &'static str {
     ["\"\"\"", "'''", "\"", "'"]
         .into_iter()
@@ -481,7 +481,7 @@ fn is_unclosed(text: &str, token: &Token) -> bool {
             .is_some_and(|rest| rest.ends_with(quotes))
 }
 
-/// The names of a dotted key.
+/// Returns the parts of a dotted key.
 fn path_of(key: &str) -> Option<Vec<String>> {
     let mut table = parse(&format!("{key} = 0")).ok()?;
     let mut path = Vec::new();
@@ -495,7 +495,7 @@ fn path_of(key: &str) -> Option<Vec<String>> {
     None
 }
 
-/// Returns where the last of some nested keys is.
+/// Returns the place of the last of several nested keys.
 fn locate(table: &Table, path: &[String]) -> Option<Range<usize>> {
     let (first, rest) = path.split_first()?;
     let (key, node) = table.entry(first)?;
@@ -519,7 +519,7 @@ fn locate(table: &Table, path: &[String]) -> Option<Range<usize>> {
 mod tests {
     use super::*;
 
-    /// The message, the marked text, and the help.
+    /// Returns the message, the marked text, and the help.
     fn told(text: &str) -> (String, &str, String) {
         let error = parse(text).expect_err(text);
         (

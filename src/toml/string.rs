@@ -1,8 +1,8 @@
-//! From a decoded TOML string back to the literal in the file.
+//! Maps a decoded TOML string back to its literal in the file.
 
 use crate::source::OffsetMap;
 
-/// The map from a string's decoded text to offsets in its file.
+/// Returns the map from a string's decoded text to offsets in its file.
 ///
 /// `literal` is the string as written, quotes included, and `at` its offset in the file. The
 /// literal has been parsed before, so it is well formed; a malformed one gives a map that is merely
@@ -52,7 +52,8 @@ fn push_basic(map: &mut OffsetMap, literal: &str, range: std::ops::Range<usize>,
     map.push_verbatim(at + from, range.end.saturating_sub(from));
 }
 
-/// Source and decoded length of the escape or line continuation that `text` starts with.
+/// Returns the source and decoded lengths of the escape or line continuation at the start of
+/// `text`.
 fn escape(text: &str) -> (usize, usize) {
     let digits = match text.as_bytes().get(1) {
         Some(b'x') => 2,

@@ -1,5 +1,4 @@
-//! Members of a body that are put together from what several templates give, or from one and what
-//! is around it.
+//! Assembles a member of a body from the output of its templates and the constants around it.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +6,7 @@ use super::members::{Member, Shared};
 use super::plan::Part;
 use crate::memory::Memory;
 
-/// Returns a member of a plan with what its templates gave, in order.
+/// Returns a member with its templates' output, given in order, in place.
 pub(super) fn assemble(part: &Part, given: Vec<Option<Member>>, memory: Option<&Memory>) -> Member {
     let memory = memory.filter(|_| given.iter().flatten().all(Member::is_shared));
     let value = part.value(&mut given.into_iter()).unwrap_or_default();
@@ -18,7 +17,7 @@ pub(super) fn assemble(part: &Part, given: Vec<Option<Member>>, memory: Option<&
 }
 
 impl Part {
-    /// The value, with what the templates gave; `None` if it is left out.
+    /// Returns the value with the templates' output in place; `None` if it is left out.
     fn value(&self, given: &mut impl Iterator<Item = Option<Member>>) -> Option<Value> {
         match self {
             Part::Constant(value) => Some(value.clone()),

@@ -1,4 +1,4 @@
-//! Rendering and assembling one body.
+//! Renders and assembles one body.
 
 use std::sync::{Arc, OnceLock};
 
@@ -27,44 +27,44 @@ use crate::source::{Sources, Span};
 #[derive(Debug, Clone)]
 pub struct Body {
     members: Members,
-    /// The members as one value, if it was asked for.
+    /// The members as one value, created on first use.
     value: OnceLock<Value>,
     splices: Vec<Splice>,
     steps: Steps,
-    /// About how many bytes members hold that templates of this agent gave, alone or together.
+    /// The approximate size in bytes of the members rendered from this agent's own templates.
     weight: usize,
-    /// The memory that knows the members that other bodies hold too.
+    /// The memory of the members that other bodies share.
     memory: Option<Arc<Memory>>,
 }
 
 /// A value of a body that a template rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Splice {
-    /// Where in the body.
+    /// The place in the body.
     pub pointer: Pointer,
     /// The template's literal in its TOML file.
     pub literal: Span,
     /// The template.
     pub template: TemplateId,
-    /// The units of work that it took.
+    /// The cost in units of work.
     pub(super) cost: u64,
 }
 
 impl Body {
-    /// The body as a value.
+    /// Returns the body as a value.
     pub fn value(&self) -> &Value {
         self.value.get_or_init(|| self.members.to_value())
     }
 
-    /// The members in order.
+    /// Returns the members in order.
     pub(crate) fn members(&self) -> impl Iterator<Item = MemberRef<'_>> {
         self.members
             .iter()
             .map(|(name, member)| MemberRef::of(name, member, self.memory.as_deref()))
     }
 
-    /// Returns what each member shares with the same one of other bodies; `None` for those that it
-    /// has for itself.
+    /// Returns the identity of each member that other bodies may share; `None` for a member that is
+    /// this body's own.
     pub(crate) fn sameness(&self) -> Vec<(Arc<str>, Option<Sameness>)> {
         self.members
             .named()
@@ -72,33 +72,33 @@ impl Body {
             .collect()
     }
 
-    /// Returns what knows of the members that other bodies hold too.
+    /// Returns the memory of the members that other bodies share.
     pub(crate) fn memory(&self) -> Option<&Memory> {
         self.memory.as_deref()
     }
 
-    /// Returns what templates rendered, in order of the body.
+    /// Returns the values that templates rendered, in body order.
     pub fn splices(&self) -> &[Splice] {
         &self.splices
     }
 
-    /// Returns what the provider steps did.
+    /// Returns the changes of the provider steps.
     pub(super) fn steps(&self) -> &Steps {
         &self.steps
     }
 
-    /// About how many bytes it holds that no other agent's body does, unless by chance: whoever
-    /// came first cannot be known.
+    /// Returns the approximate number of bytes that only this body holds. A value that another
+    /// agent happens to share counts too, since the order of agents is unknown.
     pub(crate) fn weight(&self) -> usize {
         self.weight + self.members.weight()
     }
 
-    /// The body as it goes over the wire.
+    /// Returns the body as it goes over the wire.
     pub fn compact(&self) -> String {
         self.value().to_string()
     }
 
-    /// The body as golden files hold it: two spaces of indentation and a final newline.
+    /// Returns the body as golden files contain it: two spaces of indentation and a final newline.
     pub fn pretty(&self) -> String {
         let mut text = self.members.pretty();
         text.push('\n');
@@ -117,7 +117,7 @@ impl Plan<'_> {
     ///
     /// # Errors
     ///
-    /// Everything that goes wrong in templates and their output, one finding per template.
+    /// Returns every error in templates and their output, one finding per template.
     pub fn body(
         &self,
         sources: &Sources,
@@ -127,7 +127,7 @@ impl Plan<'_> {
         self.made(sources, renderer, request).body
     }
 
-    /// The same, with what it cost.
+    /// Builds the body like [`Plan::body`], and reports its cost.
     pub(crate) fn made(
         &self,
         sources: &Sources,
@@ -143,7 +143,7 @@ impl Plan<'_> {
         )
     }
 
-    /// The same for a prompt that is known, and of some members alone.
+    /// Builds the body like `made`, with a known prompt and only the members that `only` accepts.
     pub(crate) fn made_of(
         &self,
         Costed {
@@ -204,7 +204,7 @@ impl Plan<'_> {
         }
     }
 
-    /// The steps after the templates.
+    /// Runs the provider steps, which follow the templates.
     fn complete(
         &self,
         mut members: Members,
@@ -250,7 +250,7 @@ impl Plan<'_> {
         })
     }
 
-    /// The tools of a body: its own, and after them the request's.
+    /// Returns the tools of a body: its own, followed by the request's.
     fn tools(&self, request: &Request<'_>, own: Option<&Member>) -> Tools<Member> {
         let value = own.map(Member::value);
         let make = || with_own_tools(self.wire, value, &request.conversation.tools);
@@ -265,7 +265,7 @@ impl Plan<'_> {
         }
     }
 
-    /// A tool of the body's own that has the name of one of the request's.
+    /// Returns the finding for one of the body's own tools that has the name of a request tool.
     fn tools_twice(&self, at: &Pointer, name: &str, splices: &[Splice]) -> Diagnostic {
         let at = Pointer::root().member("tools").join(at);
         let splices = SpliceIndex::new(splices);
@@ -289,11 +289,11 @@ impl Plan<'_> {
 }
 
 impl Plan<'_> {
-    /// The whole system prompt of a request; `None` if it is blank.
+    /// Returns the whole system prompt of a request; `None` if it is blank.
     ///
     /// # Errors
     ///
-    /// What went wrong in the template.
+    /// Returns the error in the template.
     pub fn system_prompt(
         &self,
         sources: &Sources,
@@ -364,7 +364,8 @@ impl Plan<'_> {
         }
     }
 
-    /// Returns which values of the template data the templates of a body read, and where, in order.
+    /// Returns the values of the template data that the templates of a body read, with the places
+    /// of the reads, in order.
     pub(crate) fn data_reads(
         &self,
         sources: &Sources,
@@ -384,7 +385,7 @@ impl Plan<'_> {
             .collect()
     }
 
-    /// Evaluates the templates of a body and its system prompt, and counts what runs of them.
+    /// Evaluates the templates of a body and its system prompt, and counts the statements that run.
     pub(crate) fn count_runs(
         &self,
         sources: &Sources,
@@ -410,7 +411,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Where a member of `[body]` is written; the whole of it if there is no such member.
+    /// Returns the place of a member of `[body]`, or of the whole table if there is no such member.
     pub(crate) fn member_at(&self, name: &str) -> Span {
         self.literal(
             &Pointer::root().member(name),
@@ -419,8 +420,8 @@ impl Plan<'_> {
         )
     }
 
-    /// Returns `true` if other agents may ask for what a template gives: they use it too, and with
-    /// the same system prompt if it reads that.
+    /// Returns `true` if a template's output can be shared: other agents use the template, and the
+    /// same system prompt if it reads one.
     pub(super) fn shares(
         &self,
         renderer: &Renderer<'_>,
@@ -437,16 +438,16 @@ impl Plan<'_> {
             .is_some_and(|prompt| !renderer.is_shared(prompt))
     }
 
-    /// Returns `true` if a template may be rendered once for all prompts, and this agent's own be
-    /// put into what it gives: it may if the template does no more with the prompt than to hand it
-    /// on.
+    /// Returns `true` if a template may be rendered once for all prompts, and this agent's own
+    /// prompt spliced into the output. This requires that the template passes the prompt on
+    /// unchanged.
     pub(super) fn splices(&self, renderer: &Renderer<'_>, template: TemplateId) -> bool {
         self.has_own_prompt(renderer)
             && renderer.is_shared(template)
             && renderer.reads_prompt(template)
     }
 
-    /// Asks for what a template gives.
+    /// Returns the question for a template's output.
     pub(super) fn fragment_of(
         &self,
         renderer: &Renderer<'_>,
@@ -465,7 +466,7 @@ impl Plan<'_> {
     }
 }
 
-/// Asks for the tools of a body in a wire format, after those of its own.
+/// The question for the tools of a body in a wire format, including the body's own.
 #[derive(PartialEq, Eq, Hash)]
 struct ToolsOf(Identity, WireFormat, Option<Identity>);
 
@@ -480,21 +481,21 @@ impl Question for ToolsOf {
     }
 }
 
-/// Returns how many tools a body has of its own.
+/// Returns the number of tools that the body itself defines.
 fn tool_count(own: &Value) -> usize {
     match own {
         Value::Null => 0,
         Value::Array(tools) => tools.len(),
-        // None of the request's tools is after it.
+        // The request's tools are not appended to such a value.
         _ => usize::MAX,
     }
 }
 
-/// A body, and the units of work that it took.
+/// A body with its cost in units of work.
 pub(crate) struct Made {
     pub(crate) body: Result<Body, Vec<Diagnostic>>,
     pub(crate) cost: u64,
-    /// The system prompt in it.
+    /// The system prompt in the body.
     pub(crate) prompt: Option<SystemPrompt>,
 }
 
@@ -507,11 +508,11 @@ struct BodyBuilder<'a> {
     system_prompt: Option<&'a SystemPrompt>,
     splices: Vec<Splice>,
     findings: Vec<Diagnostic>,
-    /// The units that prompt and templates have cost.
+    /// The cost so far of the prompt and the templates, in units.
     cost: u64,
-    /// The most units that they would have cost if each was rendered for this prompt.
+    /// The maximum cost in units if each template were rendered for this prompt.
     most: u64,
-    /// About how many bytes members hold that templates of this agent gave, alone or together.
+    /// The approximate size in bytes of the members rendered from this agent's own templates.
     weight: usize,
 }
 
@@ -536,7 +537,7 @@ impl BodyBuilder<'_> {
         members
     }
 
-    /// The value of a member with templates in it.
+    /// Returns the value of a member that contains templates.
     fn assembled(&mut self, part: &Part, at: &Pointer) -> Member {
         let mut given = Vec::new();
         self.give(part, at, &mut given);
@@ -548,7 +549,8 @@ impl BodyBuilder<'_> {
         member
     }
 
-    /// Returns what the templates of a part give, in order; whether the part is there.
+    /// Adds the output of a part's templates to `given`, in order; returns `true` if the part
+    /// exists.
     fn give(&mut self, part: &Part, at: &Pointer, given: &mut Vec<Option<Member>>) -> bool {
         match part {
             Part::Constant(_) | Part::Member(_) => true,
@@ -603,7 +605,8 @@ impl BodyBuilder<'_> {
         }
     }
 
-    /// Returns what a template gives for this prompt alone, or for all agents with it.
+    /// Returns a template's output, rendered for this agent alone or for all agents that have this
+    /// prompt.
     fn rendered(&mut self, template: TemplateId, literal: Span, at: &Pointer) -> MemberFragment {
         let fragments = self.fragments(self.input);
         let found = match self.request.memory.filter(|_| {
@@ -622,7 +625,7 @@ impl BodyBuilder<'_> {
             }
             None => {
                 let made = fragments.own(template, literal, at);
-                // What is in a list or a table is weighed with that.
+                // A value inside a list or table counts with its member.
                 if let (Ok(Some(Member::Shared(shared))), None) = (&made.result, at.tokens().nth(1))
                 {
                     self.weight += shared.weight();
@@ -634,8 +637,8 @@ impl BodyBuilder<'_> {
         found
     }
 
-    /// Returns what a template gives for any prompt, with this one in its places; `None` if that
-    /// may not be what it gives for this one.
+    /// Returns a template's prompt-independent output with this prompt spliced in; `None` if the
+    /// output for this prompt could differ.
     fn spliced(
         &mut self,
         template: TemplateId,
@@ -702,7 +705,7 @@ fn member_at(key: &str) -> Pointer {
     Pointer::root().member(key)
 }
 
-/// The units of work for a prompt in the holes of what a template gave for any.
+/// Returns the cost in units of splicing a prompt into the holes of a template's output.
 pub(super) fn cost_of_holes(holes: usize, prompt_len: usize) -> u64 {
     2 * (holes * prompt_len) as u64
 }
@@ -710,7 +713,8 @@ pub(super) fn cost_of_holes(holes: usize, prompt_len: usize) -> u64 {
 /// The output of a template, as a member of a body.
 type MemberFragment = Costed<Result<Option<Member>, Box<Diagnostic>>>;
 
-/// The templates of a body that are too much together: the one that is one too many.
+/// Returns the finding for a body whose templates together exceed the limit, at the template that
+/// exceeds it.
 pub(super) fn too_much_work(literal: Span) -> Diagnostic {
     let message = "the templates of this body work on too much data together";
     let finding = Diagnostic::new(&render_rules::TOO_MUCH_WORK, literal, message);

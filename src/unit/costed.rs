@@ -1,9 +1,9 @@
-//! Results that cost work, and how much values hold.
+//! Results with their cost in work, and the sizes of values.
 
 use serde_json::Value;
 
-/// A result, and the units of work that it costs whoever uses it: also those that find it made
-/// already, so that no account depends on which thread came first.
+/// A result with the units of work charged to every user of it. A user that finds it already
+/// computed pays too, so that the account does not depend on which thread came first.
 #[derive(Debug, Clone)]
 pub(crate) struct Costed<T> {
     pub(crate) result: T,
@@ -19,10 +19,10 @@ impl<T> Costed<T> {
     }
 }
 
-/// The memory that holds a value, a list or an object of a few members, in bytes.
+/// The memory overhead of a value, or of a list or object with a few members, in bytes.
 pub(super) const HOLDER: usize = 64;
 
-/// Returns about how many bytes a value holds.
+/// Returns the approximate size of a value in bytes.
 pub(super) fn weight(value: &Value) -> usize {
     HOLDER
         + match value {

@@ -5,29 +5,30 @@ use std::ops::Range;
 
 use crate::secret::masked;
 
-/// How much is shown on either side of a place, in bytes.
+/// The length of the text shown on either side of a place, in bytes.
 const AROUND: usize = 24;
 
-/// How much farther is looked, in bytes: a key is known as a whole only.
+/// The extra distance to search, in bytes: a secret key is recognised only as a whole.
 const LOOKED_AT: usize = 256;
 
-/// Returns what of a text an excerpt depends on.
+/// Returns the range of a text that an excerpt depends on.
 pub(super) fn shown(range: &Range<usize>) -> Range<usize> {
     let marked = range.end.min(range.start + AROUND);
     range.start.saturating_sub(AROUND + LOOKED_AT)..marked + AROUND + LOOKED_AT
 }
 
-/// The output around a mistake, cut out of it; shown on one line: `…"a": 1 ▶"b"◀: 2…`.
+/// The output around a mistake, shown on one line: `…"a": 1 ▶"b"◀: 2…`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Excerpt {
     text: Box<str>,
     marked: Range<usize>,
-    /// `true` for each side with more output: before it, inside the mark, and after it.
+    /// `true` for each side where output was cut: before the text, inside the mark, and after the
+    /// text.
     more: [bool; 3],
 }
 
 impl Excerpt {
-    /// Returns what is around a range of a text.
+    /// Returns the text around a range, with secrets masked.
     pub(super) fn new(text: &str, range: &Range<usize>) -> Excerpt {
         let start = text.floor_char_boundary(range.start.saturating_sub(AROUND));
         let (from, to) = (
@@ -44,7 +45,7 @@ impl Excerpt {
         }
     }
 
-    /// Returns how many bytes it holds.
+    /// Returns the length in bytes.
     pub(super) fn len(&self) -> usize {
         self.text.len()
     }
@@ -67,7 +68,7 @@ impl fmt::Display for Excerpt {
     }
 }
 
-/// A text with one space for each run of white space.
+/// Returns a text with each run of white space replaced by one space.
 fn squeezed(part: &str) -> String {
     let mut squeezed = part.split_whitespace().collect::<Vec<_>>().join(" ");
     if part.starts_with(char::is_whitespace) && !squeezed.is_empty() {

@@ -3,7 +3,7 @@
 use crate::diag::Edit;
 use crate::source::{Sources, Span};
 
-/// `{{ x }}` as `{{ tojson(x) }}`, without the quotes around it if there are some that it replaces.
+/// Returns the edit from `{{ x }}` to `{{ tojson(x) }}`, which also removes surrounding quotes.
 pub(super) fn as_json(sources: &Sources, tag: Span, is_quoted: bool) -> Option<Edit> {
     let text = sources.get(tag.file).text();
     let tag = with_braces(text, tag)?;
@@ -25,7 +25,7 @@ pub(super) fn as_json(sources: &Sources, tag: Span, is_quoted: bool) -> Option<E
     (span != tag || tag_text != whole).then(|| Edit::new(span, tag_text))
 }
 
-/// The whole tag of an expression.
+/// Returns the whole tag around an expression.
 fn with_braces(text: &str, expression: Span) -> Option<Span> {
     let range = expression.range();
     if text.get(range.clone())?.starts_with("{{") {
@@ -45,7 +45,7 @@ fn with_braces(text: &str, expression: Span) -> Option<Span> {
     ))
 }
 
-/// The mark of white space at an end of a tag, and the rest.
+/// Returns the whitespace-control mark at one end of a tag, and the rest.
 fn mark<'t>(
     inner: &'t str,
     strip: fn(&'t str, char) -> Option<&'t str>,
@@ -56,7 +56,7 @@ fn mark<'t>(
     marked.unwrap_or(("", inner))
 }
 
-/// A tag and the quotes around it; in a TOML string they may be escaped.
+/// Returns a tag with the quotes around it, which may be escaped in a TOML string.
 fn with_quotes(text: &str, tag: Span) -> Option<Span> {
     let (before, after) = (&text[..tag.start as usize], &text[tag.end as usize..]);
     let quote = ["\\\"", "\""]

@@ -19,9 +19,10 @@ use crate::render::{
 };
 use crate::source::{Sources, Span};
 
-/// Units for a value of the JSON that a template gives: what holds it is larger than its text.
+/// The units charged for each JSON value in a template's output: a value takes more memory than its
+/// text.
 const VALUE: u64 = 256;
-/// How often the cost of a template is charged whose output is not JSON: it is recorded.
+/// The cost factor for a template whose output is not JSON: it is rendered again with recording.
 const EXPLAINED: u64 = 9;
 
 /// Renders templates of a body.
@@ -38,7 +39,7 @@ pub(super) type Fragment<V> = Costed<Result<Option<V>, Box<Diagnostic>>>;
 /// A fragment that several bodies hold.
 type SharedFragment = Fragment<Arc<Shared>>;
 
-/// Asks for what a template gives: names everything that it depends on.
+/// The question for a template's output, with everything that it depends on.
 #[derive(PartialEq, Eq, Hash, Clone)]
 pub(super) struct FragmentOf {
     pub(super) template: TemplateId,
@@ -50,7 +51,7 @@ pub(super) struct FragmentOf {
 }
 
 impl FragmentOf {
-    /// About how many bytes the question holds.
+    /// Returns the approximate size of the question in bytes.
     pub(super) fn weight(&self) -> usize {
         4 * HOLDER + self.system_prompt.as_ref().map_or(0, SystemPrompt::weight)
     }
@@ -70,7 +71,7 @@ impl Question for FragmentOf {
     }
 }
 
-/// Asks for what a template gives for any system prompt; the question names the placeholder.
+/// The question for a template's output for any system prompt; it contains the placeholder.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct HollowOf(pub(super) FragmentOf);
 
@@ -88,35 +89,35 @@ impl Question for HollowOf {
 /// The output of a template for any system prompt.
 #[derive(Debug, Clone)]
 pub(super) enum Hollow {
-    /// A value, with a hole wherever it holds the prompt; or nothing.
+    /// A value with holes in place of the prompt; `None` if there is no output.
     Value(Option<Arc<Shared>>),
-    /// A finding that has nothing to do with what the prompt says.
+    /// A finding that does not depend on the prompt.
     Finding(Box<Diagnostic>),
-    /// It has to be rendered for each.
+    /// Unknown: the template has to be rendered for each prompt.
     Unknown,
 }
 
-/// The same, with what it takes to render it for a prompt.
+/// The prompt-independent output of a template, with the cost of rendering it for a prompt.
 #[derive(Debug, Clone)]
 pub(super) struct Measured {
     pub(super) hollow: Hollow,
-    /// Units that are spent whatever the length of the prompt.
+    /// The units spent regardless of the prompt's length.
     fixed: u64,
-    /// Units that grow with the prompt, at most as it does.
+    /// The units that grow at most in proportion to the prompt.
     growing: u64,
 }
 
 impl Measured {
-    /// The most units that it takes to render it for a prompt; `None` if it could pass a limit of
-    /// the renderer.
+    /// Returns the maximum cost in units of rendering the template for a prompt; `None` if that
+    /// could exceed a limit of the renderer.
     pub(super) fn most(&self, prompt_len: usize) -> Option<u64> {
-        /// The most values that [`json::count_values`] takes a text for whose values it does not
-        /// count.
+        /// The largest estimate that [`json::count_values`] returns for a text without counting its
+        /// values.
         const UNCOUNTED: u64 = 10_000;
         let times = prompt_len.div_ceil(placeholder().as_str().len()).max(1) as u64;
         let growing = self.growing.saturating_mul(times);
-        // A byte that is made costs two units: so no text of the template is larger than its output
-        // may be.
+        // Each output byte costs two units, so this bounds every text in the template by the
+        // largest permitted output.
         let fits = growing <= 2 * MAX_OUTPUT as u64;
         fits.then(|| {
             growing
@@ -127,8 +128,7 @@ impl Measured {
 }
 
 impl Fragments<'_> {
-    /// Returns what a template gives for this request, whether other agents use the template or
-    /// not.
+    /// Returns a template's output for this request, as a value that several bodies can hold.
     pub(super) fn shared(
         &self,
         memory: &Memory,
@@ -141,8 +141,8 @@ impl Fragments<'_> {
         })
     }
 
-    /// Returns what a template gives for this request, which no other agent uses: another may write
-    /// the same.
+    /// Returns the output of a template that only this agent uses; other templates may produce the
+    /// same.
     pub(super) fn own(
         &self,
         template: TemplateId,
@@ -201,7 +201,7 @@ impl Fragments<'_> {
         }
     }
 
-    /// Returns what a template gives for any system prompt, from a placeholder instead of one.
+    /// Returns a template's output for any system prompt, rendered with the placeholder.
     pub(super) fn hollow(
         &self,
         template: TemplateId,
@@ -256,7 +256,7 @@ impl Fragments<'_> {
             None => json::parse(&text).map(|value| Arc::new(Shared::hollow(value))),
         };
         match shared {
-            // What is in a key, or escaped in another way, is not a hole.
+            // A placeholder in a key, or escaped differently, is not a hole.
             Ok(shared) if shared.holes() == written.len() => Hollow::Value(Some(shared)),
             Err(error) if is_apart(&written, &error) => with_finding(Box::new(
                 self.not_json(template, literal, at, &text, &error),
@@ -284,7 +284,7 @@ impl Fragments<'_> {
                 (rule(&error.problem), span, error.problem.help())
             }
         };
-        // Whatever is after a quote in a text is taken for what comes after the text.
+        // The text after a quote inside a string looks as if it followed the string.
         let what = match help.is_some_and(|help| {
             help == WITH_QUOTES && rule == &rules::UNQUOTED && self::rule(&error.problem) != rule
         }) {
@@ -327,8 +327,8 @@ impl Fragments<'_> {
             .maybe_fix(self.fix(&recording, text, error, bare))
     }
 
-    /// The edit that fixes a text that is not JSON, where the template's own text or a single tag
-    /// made it so.
+    /// Returns the edit that repairs invalid JSON if the template's own text or a single tag caused
+    /// it.
     fn fix(
         &self,
         recording: &Recording,
@@ -349,7 +349,7 @@ impl Fragments<'_> {
         if !range.is_empty() {
             return Some(Edit::new(literal(&range)?, comma));
         }
-        // It comes after what wrote the value before it.
+        // The edit goes behind the text that wrote the previous value.
         let last = text[..range.start].char_indices().next_back()?.0..range.start;
         let after = literal(&last).or_else(|| self.written(recording, &last)?.tag)?;
         Some(Edit::new(
@@ -361,13 +361,13 @@ impl Fragments<'_> {
         ))
     }
 
-    /// Returns who wrote what is not JSON. Whatever a system prompt says, what puts it into the
-    /// body has to make JSON of it: who wrote the prompt is not asked.
+    /// Records who wrote the invalid JSON. The prompt's own sources are not recorded: whatever a
+    /// prompt contains, the template that inserts it must make it JSON.
     fn recording(&self, template: TemplateId) -> Recording {
         self.renderer.record_body(template, self.input, None)
     }
 
-    /// Returns who wrote the first byte of a range, or the last byte of the output.
+    /// Returns the writer of a range's first byte, or of the output's last byte.
     fn written(&self, recording: &Recording, range: &Range<usize>) -> Option<Written> {
         let len = recording.text().len();
         let start = range.start.min(len.saturating_sub(1));
@@ -378,8 +378,8 @@ impl Fragments<'_> {
             .next()
     }
 
-    /// The tag whose value breaks the JSON around it, and what to write instead: a value that
-    /// parsing fails inside, or one that is not there at all.
+    /// Returns the tag whose value breaks the JSON around it, and the fix: for a value inside which
+    /// parsing fails, or for an empty one.
     fn bare_value(
         &self,
         recording: &Recording,
@@ -409,14 +409,14 @@ impl Fragments<'_> {
         let found = found?;
         let value = found.value.clone()?;
         let (start, help) = (value.start, help(value.start));
-        // The first byte of a JSON string ends the string that it was put into.
+        // A JSON string that is put into another string ends that string with its first quote.
         let is_quoted_twice =
             error.problem == Problem::MissingComma && text[start..].starts_with('"');
         let is_first = error.range.start == start
             && help == WITH_QUOTES
             && (is_quoted_twice || is_in_string(&error.problem));
         let is_inside = error.range.start > start || is_first;
-        // What is JSON by itself is right: something is wrong around it.
+        // A value that is valid JSON on its own is not the cause: the text around it is.
         let is_right = || {
             help == WITHOUT_QUOTES
                 && text
@@ -428,8 +428,8 @@ impl Fragments<'_> {
     }
 }
 
-/// Returns `true` if text of templates is part of a computed value: that may be JSON that was
-/// written by hand, and altered.
+/// Returns `true` if a computed value contains template text, which may be hand-written JSON that
+/// was then altered.
 fn is_made_of_templates(by: &By) -> bool {
     matches!(by, By::Computed(from) if from.iter().any(is_template))
 }
@@ -438,7 +438,7 @@ fn is_template(from: &ComputedFrom) -> bool {
     matches!(from, ComputedFrom::Template(_))
 }
 
-/// Returns `true` if it can only be wrong inside a string.
+/// Returns `true` if a problem can only occur inside a string.
 fn is_in_string(problem: &Problem) -> bool {
     matches!(
         problem,
@@ -450,8 +450,8 @@ const WITHOUT_QUOTES: &str = "write `{{ tojson(value) }}`, which quotes and esca
 const WITH_QUOTES: &str =
     "write `{{ tojson(value) }}` instead of quotes around the value: it escapes what is inside";
 
-/// Returns `true` if a mistake is apart from all placeholders, so that it is there whatever the
-/// prompt says: what is before it was taken for JSON, and what is told of it shows no placeholder.
+/// Returns `true` if a mistake does not depend on the prompt: the text before it parses as JSON,
+/// and neither its ranges nor the excerpts shown with it touch a placeholder.
 fn is_apart(written: &[usize], error: &JsonError) -> bool {
     let first = match &error.problem {
         Problem::DuplicateKey(_, first) => Some(first),
@@ -464,7 +464,7 @@ fn is_apart(written: &[usize], error: &JsonError) -> bool {
     !ranges.any(|range| holds(range) || holds(&excerpt::shown(range)))
 }
 
-/// A finding of a template that was rendered with a placeholder.
+/// Returns the output for a finding of a template that was rendered with the placeholder.
 fn with_finding(finding: Box<Diagnostic>) -> Hollow {
     let is_about_size =
         finding.rule == &render_rules::TOO_MUCH_WORK || finding.rule == &render_rules::TOO_LARGE;

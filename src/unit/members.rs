@@ -1,5 +1,5 @@
-//! The members of a body, in order. What several bodies have in common is held once, with its text
-//! as golden files have it.
+//! The members of a body, in order. Values that several bodies have in common are stored once,
+//! together with their text for golden files.
 
 mod hollow;
 
@@ -22,11 +22,11 @@ pub(super) struct Members(Vec<(Arc<str>, Member)>);
 /// The value of a member.
 #[derive(Debug, Clone)]
 pub(super) enum Member {
-    /// Of this body alone.
+    /// A value of this body alone.
     Own(Value),
-    /// Of every body that needs it.
+    /// A value shared by several bodies.
     Shared(Arc<Shared>),
-    /// Of every body that needs it, with this body's system prompt in it.
+    /// A shared value with this body's system prompt spliced in.
     Spliced(Box<Spliced>),
 }
 
@@ -35,12 +35,12 @@ pub(super) enum Member {
 pub(super) struct Shared {
     id: Identity,
     value: Value,
-    /// About how many bytes it holds.
+    /// The approximate size in bytes.
     weight: usize,
     pretty: OnceLock<Box<str>>,
-    /// The breakpoints of the prompt cache that the author set, if these are messages.
+    /// The number of prompt-cache breakpoints that the author set, if the value holds messages.
     authored: OnceLock<usize>,
-    /// Where each body has its system prompt.
+    /// The places of the system prompt, which differs between bodies.
     holes: Option<Holes>,
 }
 
@@ -59,17 +59,17 @@ enum Held<'b> {
     Member(&'b Member),
 }
 
-/// The identity of values that several bodies may hold: those that are the same are equal, except
-/// for the system prompts in them.
+/// The identity of a value that several bodies may hold: values with the same identity are equal,
+/// except for the system prompts in them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Sameness {
     /// A value that is shared.
     Shared(Identity),
-    /// A short one, as JSON.
+    /// A short value, as JSON.
     Leaf(Arc<str>),
 }
 
-/// Tells checks of a value apart: the same number means the same check.
+/// The identity of a check: equal numbers mean the same check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct CheckId(pub(crate) u16);
 
@@ -80,7 +80,7 @@ pub(crate) struct Check {
     pub(crate) accepts: fn(&Value) -> bool,
 }
 
-/// Asks for the value of a text that a template wrote.
+/// The question for the value of a text that a template wrote.
 #[derive(PartialEq, Eq, Hash)]
 struct ValueOf(Box<str>);
 
@@ -92,7 +92,7 @@ impl Question for ValueOf {
     }
 }
 
-/// Asks whether a check accepts a value.
+/// The question whether a check accepts a value.
 #[derive(PartialEq, Eq, Hash)]
 struct IsAccepted(Identity, CheckId);
 
@@ -100,8 +100,8 @@ impl Question for IsAccepted {
     type Answer = bool;
 }
 
-/// Asks for a value with a breakpoint of the prompt cache more; the answer is `None` if there is no
-/// place for it.
+/// The question for a value with one more prompt-cache breakpoint; the answer is `None` if there is
+/// no place for one.
 #[derive(PartialEq, Eq, Hash)]
 struct Marked(Identity, CachePlace, CacheTtl);
 
@@ -114,7 +114,7 @@ impl Question for Marked {
 }
 
 impl Sameness {
-    /// About how many bytes it holds.
+    /// Returns the approximate size in bytes.
     pub(crate) fn weight(&self) -> usize {
         match self {
             Sameness::Shared(_) => 16,
@@ -129,7 +129,7 @@ impl Sameness {
 }
 
 impl<'b> MemberRef<'b> {
-    /// A value that is held nowhere else.
+    /// Returns a member whose value is not shared.
     pub(crate) fn new(name: &'b str, value: &'b Value) -> MemberRef<'b> {
         MemberRef {
             name,
@@ -150,7 +150,7 @@ impl<'b> MemberRef<'b> {
         }
     }
 
-    /// Its value.
+    /// Returns the value.
     pub(crate) fn value(&self) -> &'b Value {
         match self.held {
             Held::Value(value) => value,
@@ -158,8 +158,8 @@ impl<'b> MemberRef<'b> {
         }
     }
 
-    /// Its value as all bodies hold it that share it: where each has a system prompt of its own,
-    /// the placeholder stands for that.
+    /// Returns the value in the form that bodies share, with the placeholder where each body has
+    /// its own system prompt.
     pub(crate) fn shared_value(&self) -> &'b Value {
         match self.held {
             Held::Member(Member::Spliced(spliced)) => spliced.shared().value(),
@@ -167,7 +167,7 @@ impl<'b> MemberRef<'b> {
         }
     }
 
-    /// The system prompt that is where `shared_value` has the placeholder.
+    /// Returns the system prompt that replaces the placeholder of `shared_value`.
     pub(crate) fn prompt(&self) -> Option<&'b SystemPrompt> {
         match self.held {
             Held::Member(Member::Spliced(spliced)) => Some(spliced.prompt()),
@@ -175,8 +175,8 @@ impl<'b> MemberRef<'b> {
         }
     }
 
-    /// Returns what it shares with the same member of other bodies, except for the system prompts
-    /// of agents; `None` if it has it for itself.
+    /// Returns the identity that it shares with other bodies' members, system prompts aside; `None`
+    /// if the value is this body's own.
     pub(crate) fn sameness(&self) -> Option<Sameness> {
         match self.held {
             Held::Member(member) => member.sameness(),
@@ -184,7 +184,8 @@ impl<'b> MemberRef<'b> {
         }
     }
 
-    /// The identity of a value that other bodies hold just so, and the memory that knows of it.
+    /// Returns the identity of a value that other bodies hold unchanged, and the memory that has
+    /// it.
     pub(crate) fn shared(&self) -> Option<(Identity, &'b Memory)> {
         match self.held {
             Held::Member(Member::Shared(shared)) => Some((shared.id, self.memory?)),
@@ -217,7 +218,7 @@ impl Shared {
         }
     }
 
-    /// A value in which the placeholder stands for the system prompt of each body.
+    /// Returns a shared value in which the placeholder marks each body's system prompt.
     pub(super) fn hollow(value: Value) -> Shared {
         let holes = Holes::of(&value);
         Shared {
@@ -226,7 +227,7 @@ impl Shared {
         }
     }
 
-    /// The value of a text: the one that is there already, if another template wrote the same.
+    /// Returns the value of a text, reusing the value of an equal text that another template wrote.
     ///
     /// # Errors
     ///
@@ -245,7 +246,7 @@ impl Shared {
         Ok(value)
     }
 
-    /// A value: the one that is there already, if it is the same. The order of members counts.
+    /// Returns a shared value, reusing an equal one. The order of members counts.
     pub(super) fn same(value: Value, memory: &Memory) -> Arc<Shared> {
         memory.ask(ValueOf(compact(&value).into()), || {
             Arc::new(Shared::new(value))
@@ -256,17 +257,17 @@ impl Shared {
         &self.value
     }
 
-    /// About how many bytes the value holds.
+    /// Returns the approximate size of the value in bytes.
     pub(super) fn weight(&self) -> usize {
         self.weight
     }
 
-    /// Returns how often each body has its system prompt in it.
+    /// Returns how many times the value contains the system prompt.
     pub(super) fn holes(&self) -> usize {
         self.holes.as_ref().map_or(0, |holes| holes.count)
     }
 
-    /// Its text, indented as a member of a body.
+    /// Returns the text, indented as a member of a body.
     fn pretty(&self) -> &str {
         self.pretty.get_or_init(|| indented(&self.value).into())
     }
@@ -302,7 +303,7 @@ impl Shared {
     }
 }
 
-/// A member, and the memory that knows which breakpoints of the prompt cache were put into it.
+/// A member, and the memory of the prompt-cache breakpoints already set in shared values.
 struct Markable<'m> {
     member: Member,
     memory: Option<&'m Memory>,
@@ -335,7 +336,7 @@ impl Cacheable for Markable<'_> {
 }
 
 impl Member {
-    /// A value with an agent's own system prompt in its holes.
+    /// Returns a value with an agent's own system prompt in its holes.
     pub(super) fn splice(shared: Arc<Shared>, prompt: &SystemPrompt) -> Member {
         match shared.holes() {
             0 => Member::Shared(shared),
@@ -359,12 +360,12 @@ impl Member {
         }
     }
 
-    /// Returns `true` if several bodies hold just this value.
+    /// Returns `true` if several bodies hold exactly this value.
     pub(super) fn is_shared(&self) -> bool {
         matches!(self, Member::Shared(_))
     }
 
-    /// Returns what it shares with the same member of other bodies.
+    /// Returns the identity that it shares with other bodies' members.
     pub(super) fn sameness(&self) -> Option<Sameness> {
         match self {
             Member::Shared(shared) => Some(Sameness::Shared(shared.id)),
@@ -373,7 +374,7 @@ impl Member {
         }
     }
 
-    /// The identity of a value that several bodies hold just so.
+    /// Returns the identity of a value that several bodies hold unchanged.
     pub(super) fn id(&self) -> Option<Identity> {
         match self {
             Member::Shared(shared) => Some(shared.id),
@@ -381,7 +382,7 @@ impl Member {
         }
     }
 
-    /// The text of the value, indented as a member of a body.
+    /// Returns the text of the value, indented as a member of a body.
     fn pretty(&self) -> Cow<'_, str> {
         match self {
             Member::Own(value) => Cow::Owned(indented(value)),
@@ -391,11 +392,11 @@ impl Member {
     }
 }
 
-/// A value with two spaces of indentation, one level deep.
+/// Returns a value as JSON, indented by two spaces, one level deep.
 fn indented(value: &Value) -> String {
     match value {
         Value::Array(_) | Value::Object(_) => {
-            // As the only element of a list: that is one level deep.
+            // As the only element of a list, the value is indented by one level.
             let mut text =
                 serde_json::to_string_pretty(&[value]).expect("a value serialises into memory");
             text.truncate(text.len() - "\n]".len());
@@ -406,7 +407,7 @@ fn indented(value: &Value) -> String {
     }
 }
 
-/// A name as it is between quotes.
+/// Returns a name as it appears between quotes.
 fn escaped(name: &str) -> Cow<'_, str> {
     match name
         .bytes()
@@ -420,7 +421,7 @@ fn escaped(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// A value on one line; much faster than its `Display`.
+/// Returns a value on one line; much faster than its `Display`.
 fn compact(value: &(impl serde::Serialize + ?Sized)) -> String {
     serde_json::to_string(value).expect("a value serialises into memory")
 }
@@ -434,7 +435,7 @@ impl Members {
         self.0.iter().map(|(name, member)| (&**name, member))
     }
 
-    /// About how many bytes the members of this body alone hold.
+    /// Returns the approximate number of bytes that only this body's members hold.
     pub(super) fn weight(&self) -> usize {
         self.iter()
             .map(|(_, member)| match member {
@@ -445,30 +446,30 @@ impl Members {
             .sum()
     }
 
-    /// No members yet, with room for those of a profile.
+    /// Returns an empty list with room for the members of a profile.
     pub(super) fn with_capacity(len: usize) -> Members {
-        // Beside those of the profile: the model, and the tools.
+        // The provider steps add the model and the tools.
         Members(Vec::with_capacity(len + 2))
     }
 
-    /// Adds a member whose name no other has. That is not looked up: there may be thousands.
+    /// Adds a member without checking that its name is new: there may be thousands of members.
     pub(super) fn add(&mut self, name: Arc<str>, member: Member) {
         self.0.push((name, member));
     }
 
-    /// Takes a member out.
+    /// Removes a member.
     pub(super) fn take(&mut self, name: &str) -> Option<Member> {
         let at = self.0.iter().position(|(known, _)| **known == *name)?;
         Some(self.0.remove(at).1)
     }
 
-    /// Adds a member at the beginning, instead of any other with its name.
+    /// Puts a member first, replacing any member of that name.
     pub(super) fn push_front(&mut self, name: Arc<str>, member: Member) {
         self.0.retain(|(known, _)| *known != name);
         self.0.insert(0, (name, member));
     }
 
-    /// The prompt-cache step.
+    /// Adds the prompt-cache breakpoints.
     pub(super) fn add_cache_control(
         &mut self,
         plan: &CachePlan,
@@ -493,7 +494,7 @@ impl Members {
             .collect()
     }
 
-    /// The object with two spaces of indentation, as `serde_json` writes it.
+    /// Returns the object indented by two spaces, as `serde_json` writes it.
     pub(super) fn pretty(&self) -> String {
         let texts: Vec<(Cow<'_, str>, Cow<'_, str>)> = self
             .iter()

@@ -1,4 +1,4 @@
-//! The facts known of an agent before any conversation.
+//! The facts about an agent that do not depend on a conversation.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::resolve::{Merged, MergedTable, ResolvedProfile};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::{Kind, Node};
 
-/// An agent that can be compiled: everything it needs is there and its templates parse.
+/// An agent that can be compiled: it is complete and its templates parse.
 pub struct Plan<'r> {
     /// The merged profile.
     pub profile: ResolvedProfile<'r>,
@@ -31,12 +31,12 @@ pub struct Plan<'r> {
     pub api: ClientApi,
     /// The wire format.
     pub wire: WireFormat,
-    /// The conversations it is for.
+    /// The kind of conversation that the agent serves.
     pub kind: TaskKind,
     pub(super) endpoint: Spanned<&'r str>,
     default_model: Option<&'r str>,
     pub(super) prompt: Option<TemplateId>,
-    /// The template of the text that enters the conversation when surroundings change.
+    /// The template for the text that a change of surroundings adds to the conversation.
     pub(crate) surroundings: Option<TemplateId>,
     pub(super) body: Vec<(Arc<str>, Part)>,
     pub(super) with_tools: bool,
@@ -44,12 +44,12 @@ pub struct Plan<'r> {
     pub(super) known_prompts: KnownPrompts,
 }
 
-/// The part of a member that a place is asked for.
+/// The part of a member whose place is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyOrValue {
-    /// Its key.
+    /// The key.
     Key,
-    /// Its value.
+    /// The value.
     Value,
 }
 
@@ -57,18 +57,18 @@ pub enum KeyOrValue {
 pub(super) enum Part {
     /// A value without templates.
     Constant(Value),
-    /// The same, as a member of the body.
+    /// A value without templates, as a member of the body.
     Member(Arc<Shared>),
-    /// A template string; the span is its literal.
+    /// A template string, with the place of its literal.
     Template(TemplateId, Span),
-    /// An array with templates in it.
+    /// An array that contains templates.
     Array(Vec<Part>),
-    /// A table with templates in it.
+    /// A table that contains templates.
     Table(Vec<(Arc<str>, Part)>),
 }
 
 impl Part {
-    /// Adds the templates in it.
+    /// Adds the templates in this part to a list.
     pub(super) fn add_templates(&self, templates: &mut Vec<TemplateId>) {
         match self {
             Part::Constant(_) | Part::Member(_) => {}
@@ -99,8 +99,8 @@ impl Part {
 }
 
 impl<'r> Plan<'r> {
-    /// Checks a resolved profile and compiles the templates that it brings. `false` if anything is
-    /// wrong.
+    /// Checks a resolved profile and compiles its templates. Returns `false` if there is an error
+    /// that prevents a body.
     pub fn prepare(
         repo: &Repo,
         engine: &mut Engine,
@@ -133,7 +133,7 @@ impl<'r> Plan<'r> {
             });
         }
         usable &= check_settings(repo, profile, engine.suggestions(), findings);
-        // With these there is a body anyway.
+        // These errors do not prevent a body.
         let leave_a_body = [
             &render_rules::IMPOSSIBLE_MEMBER,
             &render_rules::UNESCAPED,
@@ -145,7 +145,7 @@ impl<'r> Plan<'r> {
             })
     }
 
-    /// The plan of a profile that [`Plan::prepare`] accepted; `None` for any other.
+    /// Returns the plan of a profile that [`Plan::prepare`] accepted; `None` for any other profile.
     pub fn new(
         repo: &'r Repo,
         engine: &Engine,
@@ -201,27 +201,27 @@ impl<'r> Plan<'r> {
         })
     }
 
-    /// Returns how many values of a body no template renders.
+    /// Returns the number of values in a body that no template renders.
     pub(crate) fn static_values(&self) -> usize {
         self.body.iter().map(|(_, part)| part.static_values()).sum()
     }
 
-    /// The agent's name.
+    /// Returns the agent's name.
     pub fn name(&self) -> &'r Arc<str> {
         self.profile.name()
     }
 
-    /// The endpoint as the profile says it.
+    /// Returns the endpoint as written in the profile.
     pub fn endpoint(&self) -> &'r str {
         self.endpoint.value
     }
 
-    /// The profile's default model.
+    /// Returns the profile's default model.
     pub fn default_model(&self) -> Option<&'r str> {
         self.default_model
     }
 
-    /// The model of a request: the client's, else the profile's, else the placeholder.
+    /// Returns the model of a request: the client's, the profile's, or the placeholder.
     pub fn model<'m>(&self, client: Option<&'m str>) -> &'m str
     where
         'r: 'm,
@@ -234,7 +234,7 @@ impl<'r> Plan<'r> {
         self.wire.has_model_in_body() || self.endpoint.value.contains(MODEL_PLACEHOLDER)
     }
 
-    /// The request without its body.
+    /// Returns the request without its body.
     pub fn request_line(&self, client_model: Option<&str>) -> RequestLine {
         request_line(
             self.instance,
@@ -245,25 +245,25 @@ impl<'r> Plan<'r> {
         )
     }
 
-    /// The profile's own headers, with names in lower case.
+    /// Returns the profile's own headers, with names in lower case.
     fn headers(&self) -> impl Iterator<Item = (&'r str, &'r str)> {
         self.profile
             .headers()
             .map(|(name, value)| (name, value.value))
     }
 
-    /// The version and the beta features of the API that requests ask for.
+    /// Returns the API version and the beta features that requests ask for.
     pub fn api_headers(&self) -> ApiHeaders {
         self.api.api_headers(self.instance, self.headers())
     }
 
-    /// Returns where a setting is written.
+    /// Returns the place of a setting.
     pub(super) fn setting(&self, key: &str) -> Option<Span> {
         self.profile.merged.get(key).map(Merged::span)
     }
 
-    /// Returns where a value of `[body]`, or its key, is written; `splices` tell which templates of
-    /// lists gave an element.
+    /// Returns the place of a value of `[body]`, or of its key; `splices` identify the templates of
+    /// lists that produced an element.
     pub(super) fn literal(
         &self,
         pointer: &Pointer,
@@ -279,8 +279,8 @@ impl<'r> Plan<'r> {
         )
     }
 
-    /// Returns where `unset` removed a member of `[body]`, or what holds it, if that is why it is
-    /// not there.
+    /// Returns the place where `unset` removed a member of `[body]` or its parent table; `None` if
+    /// that is not why the member is missing.
     pub(crate) fn unset_at(&self, pointer: &Pointer) -> Option<Span> {
         let mut table = self.profile.body()?;
         for name in pointer.tokens() {
@@ -292,8 +292,8 @@ impl<'r> Plan<'r> {
         None
     }
 
-    /// The entry of `unset` that drops a member of `[body]`; `None` for what is in a list, which no
-    /// entry names.
+    /// Returns the entry of `unset` that drops a member of `[body]`; `None` for a value in a list,
+    /// which no entry can name.
     pub(crate) fn unset_entry(&self, pointer: &Pointer) -> Option<String> {
         let mut table = Some(self.profile.body()?);
         let mut path = Vec::new();
@@ -310,8 +310,8 @@ impl<'r> Plan<'r> {
         (!path.is_empty()).then(|| format!("{quote}{path}{quote}"))
     }
 
-    /// Returns where a value of `[body]` is written, and what earlier levels of the chain said of
-    /// it, the nearest first.
+    /// Returns the place of a value of `[body]`, and the places in earlier levels of the chain that
+    /// it overrides, the nearest first.
     pub(super) fn levels(&self, pointer: &Pointer, splices: &SpliceIndex<'_>) -> (Span, Vec<Span>) {
         self.find(pointer, splices).map_or_else(
             || (self.whole(), Vec::new()),
@@ -334,7 +334,7 @@ impl<'r> Plan<'r> {
             .map(|profile| profile.layer)
     }
 
-    /// The body as a whole.
+    /// Returns the place of the whole body.
     fn whole(&self) -> Span {
         self.profile
             .merged
@@ -347,13 +347,13 @@ impl<'r> Plan<'r> {
 struct Literal {
     key: Option<Span>,
     value: Span,
-    /// The place of the nearest level.
+    /// The place in the nearest level.
     nearest: Span,
     overrode: Vec<Span>,
 }
 
-/// The deepest member on the way to a pointer. A table that a child opens again is where it begins,
-/// as far up as files are of the same layer.
+/// Finds the deepest member on the way to a pointer. The place of a table that a child profile
+/// reopens is its first opening among files of the same layer.
 fn literal_in(
     table: &MergedTable<'_>,
     tokens: &[String],
@@ -520,8 +520,8 @@ impl Part {
         }
     }
 
-    /// Makes a constant one value of all bodies; those of all agents that take it over, if it is
-    /// not of this agent's own profile.
+    /// Turns a constant into a shared value: shared by all bodies, and with a memory also by all
+    /// agents that inherit it.
     fn share(&mut self, memory: Option<&Memory>) {
         if let Part::Constant(value) = self {
             let value = value.take();
@@ -540,8 +540,8 @@ impl Part {
     }
 }
 
-/// Findings about the settings of one agent; inherited mistakes are reported where they were made.
-/// `false` if the agent cannot be used, also if somebody else reports why.
+/// Reports mistakes in the settings of one agent; inherited mistakes are reported where they were
+/// made. Returns `false` if the agent cannot be used, even if the reason is reported elsewhere.
 fn check_settings(
     repo: &Repo,
     profile: &ResolvedProfile<'_>,
@@ -588,8 +588,8 @@ fn check_settings(
     true
 }
 
-/// Returns the level of the chain that a place is in. Where an instance is named again below an
-/// endpoint, the instance is what does not fit.
+/// Returns the level of the chain that contains a place. If a lower level than the endpoint's names
+/// an instance, that instance is at fault.
 fn level(span: Span, profile: &ResolvedProfile<'_>) -> Option<usize> {
     profile
         .chain
@@ -597,8 +597,8 @@ fn level(span: Span, profile: &ResolvedProfile<'_>) -> Option<usize> {
         .position(|level| level.file == span.file)
 }
 
-/// The finding of an endpoint that begins with what the URL of the instance ends with; with the
-/// place that names the instance.
+/// Returns the finding for an endpoint that repeats the end of the instance's URL, with the place
+/// that names the instance.
 fn doubled_path(instance: &Instance, named: Span, endpoint: &Spanned<&str>) -> Option<Diagnostic> {
     let path = UrlParts::of(&instance.url.value).path();
     let last = path
@@ -627,8 +627,8 @@ fn doubled_path(instance: &Instance, named: Span, endpoint: &Spanned<&str>) -> O
     )))
 }
 
-/// The finding of an endpoint that no server of the client API answers. A gateway may have paths of
-/// its own: there only a slip counts.
+/// Returns the finding for an endpoint that no server of the client API answers. A gateway may have
+/// paths of its own, so only a likely misspelling counts there.
 fn unserved(instance: &Instance, api: ClientApi, endpoint: &Spanned<&str>) -> Option<Diagnostic> {
     let known = api.endpoints();
     let path = endpoint

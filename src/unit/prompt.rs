@@ -1,4 +1,4 @@
-//! The system prompt of a request, and what stands for all of them.
+//! The system prompt of a request, and the placeholder that stands for any prompt.
 
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::ops::{Deref, Range};
@@ -12,8 +12,8 @@ use crate::memory::{Identity, Question};
 use crate::render::{Rendered, TemplateId};
 use crate::repo::LayerKind;
 
-/// The whole system prompt of a request. What is made of it is made once: it is part of the key of
-/// everything that reads it.
+/// The whole system prompt of a request. Its hash and escaped form are computed once, since it is
+/// part of the key of every answer that depends on it.
 #[derive(Debug, Clone)]
 pub struct SystemPrompt(Arc<Known>);
 
@@ -36,17 +36,17 @@ impl SystemPrompt {
         }))
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0.text
     }
 
-    /// About how many bytes it holds, with its form in JSON.
+    /// Returns the approximate size in bytes, including the JSON form.
     pub(super) fn weight(&self) -> usize {
         HOLDER + 2 * self.len()
     }
 
-    /// The text as it is in a JSON string.
+    /// Returns the text as it appears in a JSON string.
     pub(super) fn escaped(&self) -> &str {
         self.0.escaped.get_or_init(|| {
             let json =
@@ -79,11 +79,11 @@ impl Hash for SystemPrompt {
     }
 }
 
-/// The system prompt of a request, and what it costs; `None` if it is blank.
+/// The system prompt of a request with its cost; `None` if it is blank.
 pub(crate) type Prompt = Costed<Result<Option<SystemPrompt>, Box<Diagnostic>>>;
 
-/// Asks for the system prompt of a conversation: by the agent's own part, and the layer whose files
-/// that sees.
+/// The question for the system prompt of a conversation, with the agent's own part and the layer
+/// whose files that part can include.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct PromptOf(
     pub(super) Identity,
@@ -105,7 +105,7 @@ impl Question for PromptOf {
     }
 }
 
-/// The prompts of one agent, of which most are equal.
+/// The prompts of one agent, most of which are equal.
 #[derive(Default)]
 pub(super) struct KnownPrompts {
     /// The agent's own part, if it is the same in every context.
@@ -113,11 +113,11 @@ pub(super) struct KnownPrompts {
     whole: Mutex<Option<SystemPrompt>>,
 }
 
-/// A prompt that says the same in every context in which it may take so many steps.
+/// A prompt that is the same in every context, given enough steps to render it.
 struct Constant {
     text: String,
     cost: u64,
-    /// The units of work among these that its steps cost.
+    /// The part of the cost that its steps account for.
     steps: u64,
 }
 
@@ -125,8 +125,8 @@ struct Constant {
 type OwnPart = Costed<Result<String, Box<Diagnostic>>>;
 
 impl KnownPrompts {
-    /// The agent's own part, rendered once if it is constant: `render` says whether it is. `most`
-    /// is what its steps may cost.
+    /// Returns the agent's own part, rendered once if `render` reports that it is constant. `most`
+    /// limits the cost of its steps.
     pub(super) fn own(&self, most: u64, render: impl FnOnce() -> (Rendered, bool)) -> OwnPart {
         if let Some(known) = self.constant.get().filter(|known| known.steps < most) {
             return Costed {
@@ -145,7 +145,7 @@ impl KnownPrompts {
         Costed { result: text, cost }
     }
 
-    /// A whole prompt: the one before, if it is the same.
+    /// Returns a whole prompt, reusing the previous one if it is the same.
     pub(super) fn whole(&self, text: String) -> SystemPrompt {
         let mut known = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
         match known.take().filter(|known| known.as_str() == text) {
@@ -155,28 +155,28 @@ impl KnownPrompts {
     }
 }
 
-/// A text that stands for any system prompt while a template is rendered for all of them.
+/// A text that stands for any system prompt while a shared template is rendered.
 pub(super) struct Placeholder {
     prompt: SystemPrompt,
     mark: String,
-    /// Made once: most texts in which it is looked for are short.
+    /// Created once, since most texts that it searches are short.
     finder: memmem::Finder<'static>,
     escaped_finder: memmem::Finder<'static>,
 }
 
-/// How often the mark is in the placeholder: about as long as a usual prompt.
+/// The number of marks in the placeholder, which makes it about as long as a typical prompt.
 const MARKS: usize = 16;
-/// At both ends of the placeholder: what JSON has to escape, and so what is not escaped as JSON
-/// gives no JSON.
+/// The character at both ends of the placeholder. JSON must escape it, so output that inserts the
+/// prompt unescaped does not parse.
 const EDGE: char = '\u{1}';
 
-/// The text that stands for an agent's own system prompt in values that several bodies share.
+/// Returns the text that stands for an agent's own system prompt in shared values.
 pub(crate) fn stand_in() -> &'static str {
     placeholder().as_str()
 }
 
-/// The placeholder. Nobody who writes a repository can know it, and nothing that is made with it
-/// holds it in the end.
+/// Returns the placeholder. No author of a repository can know it, and no finished body contains
+/// it.
 pub(super) fn placeholder() -> &'static Placeholder {
     static PLACEHOLDER: OnceLock<Placeholder> = OnceLock::new();
     PLACEHOLDER.get_or_init(|| {
@@ -194,25 +194,25 @@ pub(super) fn placeholder() -> &'static Placeholder {
 }
 
 impl Placeholder {
-    /// The part that is written as it is, however it is escaped.
+    /// Returns the part that looks the same in every escaped form.
     fn core(&self) -> &[u8] {
         self.prompt[EDGE.len_utf8()..self.prompt.len() - EDGE.len_utf8()].as_bytes()
     }
 
-    /// Returns where it starts in a text, however it is escaped.
+    /// Returns the offsets of the placeholder in a text, in any escaped form.
     pub(super) fn found_in(&self, text: &str) -> Vec<usize> {
         memmem::find_iter(text.as_bytes(), self.core()).collect()
     }
 
-    /// Returns `true` if a range of a text, of which it was `found` at some places, holds a part of
-    /// it.
+    /// Returns `true` if a range of a text overlaps the placeholder, given the offsets at which it
+    /// was `found`.
     pub(super) fn is_in(&self, range: &Range<usize>, found: &[usize]) -> bool {
         found
             .iter()
             .any(|&at| at < range.end && at + self.core().len() > range.start)
     }
 
-    /// Returns what is before, between and after it in a text; `None` if it is not there.
+    /// Splits a text at the placeholder; `None` if it does not occur.
     pub(super) fn split<'t>(&self, text: &'t str) -> Option<Vec<&'t str>> {
         let mut from = 0;
         let mut pieces: Vec<&str> = Vec::new();
@@ -226,12 +226,12 @@ impl Placeholder {
         })
     }
 
-    /// Returns where it starts in a text in which it is escaped as JSON.
+    /// Returns the offsets of the placeholder in a text in which it is escaped as JSON.
     pub(super) fn found_escaped(&self, text: &str) -> Vec<usize> {
         self.escaped_finder.find_iter(text.as_bytes()).collect()
     }
 
-    /// Returns what is repeated in it: any longer part of it holds this.
+    /// Returns the repeated mark, which every longer part of the placeholder contains.
     pub(super) fn mark(&self) -> &str {
         &self.mark
     }

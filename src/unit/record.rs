@@ -1,8 +1,9 @@
-//! Finds out who wrote each value of a body: literals of profiles, templates, provider steps.
+//! Finds the writer of each value of a body: a literal of a profile, a template, or a provider
+//! step.
 //!
-//! Input: a body, and everything that it was made from. Assembly and the provider steps leave
-//! behind what they did ([`Splice`](super::Splice), [`Steps`]); what templates wrote is recorded
-//! once per template, when somebody asks for a place in it.
+//! Input: a body, and the inputs that it was built from. Output: the writer of each place in it.
+//! Assembly and the provider steps log their changes ([`Splice`](super::Splice), [`Steps`]); the
+//! output of a template is recorded once, when a place in it is first asked for.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -24,32 +25,32 @@ use crate::render::{By, ComputedFrom, ReadFile, Recording, Renderer, Written};
 use crate::repo::Repo;
 use crate::source::{Sources, Span};
 
-/// The changes of the provider steps to a body.
+/// The changes that the provider steps made to a body.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Steps {
     pub(super) has_model: bool,
-    /// The tools of the request are after so many of the body's own.
+    /// The number of the body's own tools, which precede those of the request.
     pub(super) tools_behind: Option<usize>,
     pub(super) marks: Vec<CacheMark>,
 }
 
-/// A step that is switched on by a setting of the profile.
+/// A step that a setting of the profile enables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProviderStep {
-    /// The model's name, put in front.
+    /// Adds the model's name as the first member.
     Model,
-    /// The same, as the caller names it.
+    /// Adds the model's name that the caller gave.
     GivenModel,
-    /// The tool definitions, put behind.
+    /// Appends the tool definitions.
     Tools,
-    /// Breakpoints of the prompt cache.
+    /// Adds the prompt-cache breakpoints.
     Cache,
-    /// How long what the breakpoints end is kept.
+    /// Sets how long the cached prefixes are kept.
     CacheTtl,
 }
 
 impl ProviderStep {
-    /// The key of the profile that switches it on.
+    /// Returns the key of the profile that enables the step.
     pub fn setting(self) -> &'static str {
         match self {
             ProviderStep::Model | ProviderStep::GivenModel => "model",
@@ -60,21 +61,21 @@ impl ProviderStep {
     }
 }
 
-/// Who wrote a value.
+/// The author of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Author {
-    /// A literal of a profile; what earlier levels of the chain said, the nearest first.
+    /// A literal of a profile, with the literals that it overrides, the nearest first.
     Literal {
         /// The literal.
         span: Span,
-        /// The places that it replaced.
+        /// The literals that it overrides.
         overrode: Vec<Span>,
     },
     /// A template.
     Template {
         /// The template's literal.
         literal: Span,
-        /// Run by run.
+        /// The runs of its output, with their sources.
         written: Vec<Written>,
     },
     /// A provider step.
@@ -83,38 +84,38 @@ pub enum Author {
         step: ProviderStep,
         /// The setting, if the profile has it.
         setting: Option<Span>,
-        /// The setting that says where the step writes.
+        /// The setting that determines where the step writes.
         placed_by: Option<Span>,
-        /// The value of the conversation that it wrote, as a place in the context.
+        /// The conversation value that it wrote, as a pointer into the context.
         source: Option<Pointer>,
     },
 }
 
-/// Where something is written, for a finding.
+/// The place where something is written, for a finding.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Provenance {
     pub(crate) span: Span,
-    /// The steps that led there, the innermost first.
+    /// The steps that led to it, the innermost first.
     pub(crate) steps: Vec<(Span, &'static str)>,
     /// The rendered text around it.
     pub(crate) excerpt: Option<Excerpt>,
-    /// The value of the conversation that was written.
+    /// The conversation value that was written.
     pub(crate) data: Option<Arc<Pointer>>,
-    /// Of an object or a list that a tag wrote, the first value of the conversation in it.
+    /// The first conversation value in an object or list that a tag wrote.
     pub(crate) holds: Option<Arc<Pointer>>,
-    /// The first values of the conversation in a text that was joined of several, if it does not
-    /// begin with one.
+    /// The first conversation values in a text joined from several parts that begins with template
+    /// text.
     pub(crate) parts: Vec<Arc<Pointer>>,
-    /// The value of the conversation that a tag wrote as a part of a larger one, and whether its
-    /// key is the place.
+    /// The conversation value that a tag wrote as a part of a larger one, and whether the place is
+    /// its key or its value.
     pub(crate) member: Option<(Arc<Pointer>, KeyOrValue)>,
-    /// The same of literals in templates, which are elsewhere than the tag that wrote them.
+    /// The first literals in the joined text that are elsewhere than the tag that wrote them.
     pub(crate) literals: Vec<Span>,
-    /// `true` if that value is the place: no template says anything of it.
+    /// `true` if the place itself is in the conversation: no template determines the value.
     pub(crate) is_in_data: bool,
-    /// The value that a computed text was made of first.
+    /// The first value that a computed text was derived from.
     pub(crate) made_of: Option<ComputedFrom>,
-    /// The file of a prompt that was written, and where in it.
+    /// The prompt file that was written, and the range in it.
     pub(crate) file: Option<(Arc<ReadFile>, Range<usize>)>,
 }
 
@@ -135,7 +136,7 @@ impl Provenance {
         }
     }
 
-    /// Returns `true` if the system prompt wrote it.
+    /// Returns `true` if the text comes from the system prompt.
     fn is_prompt(&self) -> bool {
         self.data
             .as_ref()
@@ -143,7 +144,7 @@ impl Provenance {
     }
 }
 
-/// Who wrote the values of one body.
+/// Finds the authors of the values of one body.
 pub(crate) struct Record<'a> {
     plan: &'a Plan<'a>,
     sources: &'a Sources,
@@ -153,19 +154,19 @@ pub(crate) struct Record<'a> {
     splices: SpliceIndex<'a>,
     prompt: OnceCell<Option<Arc<Recording>>>,
     recorded: Vec<Recorded>,
-    /// The same with the placeholder instead of the system prompt.
+    /// The records with the placeholder in place of the system prompt.
     hollow: Vec<Recorded>,
-    /// Of values that one tag wrote, by what followed it and where they begin, which value of the
-    /// conversation each is: thousands of places may be in one.
+    /// The conversation values that a single tag wrote, by recording and start offset; cached
+    /// because one value may contain thousands of places.
     taken_over: RefCell<HashMap<(Identity, usize), Option<TakenOver>>>,
 }
 
-/// A value of the conversation that a tag wrote as it is.
+/// A conversation value that a tag wrote unchanged.
 #[derive(Clone)]
 struct TakenOver {
-    /// Where it is in what the template wrote.
+    /// The place in the template's output.
     at: Pointer,
-    /// Where it is in the conversation.
+    /// The place in the conversation.
     path: Pointer,
 }
 
@@ -173,9 +174,9 @@ struct TakenOver {
 #[derive(Default)]
 struct Recorded {
     text: OnceCell<Option<Text>>,
-    /// Who wrote it, except for what is in the system prompt.
+    /// The writers of the output, apart from the system prompt in it.
     apart: OnceCell<Recording>,
-    /// Who wrote all of it.
+    /// The writers of the whole output.
     whole: OnceCell<Recording>,
 }
 
@@ -185,8 +186,8 @@ struct Text {
     tree: Tree,
 }
 
-/// Asks what wrote a place in what a template gave, if that can be said for all agents: a
-/// mistake in a shared template is found in the bodies of all of them.
+/// The question for the writer of a place in a template's output, where the answer is the same for
+/// all agents: a mistake in a shared template appears in the bodies of all of them.
 #[derive(PartialEq, Eq, Hash)]
 struct PlaceOf {
     fragment: FragmentOf,
@@ -211,9 +212,9 @@ impl Question for PlaceOf {
 /// The owner of the value at a pointer.
 enum Owner<'b> {
     Step(ProviderStep, Option<Pointer>),
-    /// The number of the splice, and the place in what it wrote.
+    /// The index of the splice, and the place in its output.
     Splice(usize, &'b Splice, Pointer),
-    /// A value of the profile, at this pointer before the provider steps.
+    /// A value of the profile, with its pointer before the provider steps.
     Literal(Pointer),
 }
 
@@ -242,12 +243,12 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// The body.
+    /// Returns the body.
     pub(crate) fn body(&self) -> &'a Body {
         self.body
     }
 
-    /// The units of work that naming who wrote places costs, for each template that is asked.
+    /// Returns the cost in units of finding the writer of a place in its template.
     pub(crate) fn cost(&self, pointer: &Pointer) -> u64 {
         match self.owner(pointer) {
             Owner::Splice(_, splice, _) => splice.cost.saturating_mul(RECORDED),
@@ -255,7 +256,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// The splice that a pointer leads into.
+    /// Returns the index of the splice that contains a pointer.
     pub(crate) fn splice(&self, pointer: &Pointer) -> Option<usize> {
         match self.owner(pointer) {
             Owner::Splice(index, ..) => Some(index),
@@ -263,7 +264,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Returns where the value at a pointer, or its key, is written.
+    /// Returns the place where the value at a pointer, or its key, is written.
     pub(crate) fn place(&self, pointer: &Pointer, target: KeyOrValue) -> Provenance {
         match self.owner(pointer) {
             Owner::Step(step, source) => {
@@ -277,7 +278,7 @@ impl<'a> Record<'a> {
                     ..place
                 }
             }
-            // A key beside a template is in the profile, whatever the template writes.
+            // The key of a template's value is in the profile, whatever the template writes.
             Owner::Splice(_, _, inner) if target == KeyOrValue::Key && inner.parent().is_none() => {
                 Provenance::at(self.plan.literal(pointer, target, &self.splices))
             }
@@ -286,7 +287,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Returns the place that wrote a text, from a byte on.
+    /// Returns the place that wrote the character of a text at a byte offset.
     pub(crate) fn place_in_text(&self, pointer: &Pointer, from: usize) -> Provenance {
         let Owner::Splice(index, splice, inner) = self.owner(pointer) else {
             return self.place(pointer, KeyOrValue::Value);
@@ -306,8 +307,8 @@ impl<'a> Record<'a> {
         found().unwrap_or_else(|| self.place(pointer, KeyOrValue::Value))
     }
 
-    /// As [`Record::place`], but of what a template rendered only the template: for the rest of
-    /// many pointers.
+    /// Returns a place like [`Record::place`], but only the literal for a template's output: for
+    /// use when there are many pointers.
     pub(crate) fn rough_place(&self, pointer: &Pointer, target: KeyOrValue) -> Provenance {
         match self.owner(pointer) {
             Owner::Splice(_, splice, _) => Provenance::at(splice.literal),
@@ -315,7 +316,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Returns who wrote the value at a pointer.
+    /// Returns the author of the value at a pointer.
     pub(crate) fn author(&self, pointer: &Pointer) -> Author {
         match self.owner(pointer) {
             Owner::Step(step, source) => {
@@ -347,7 +348,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Returns where the key of a member is written; `None` if a provider step wrote it.
+    /// Returns the place of a member's key; `None` if a provider step wrote it.
     pub(crate) fn key(&self, pointer: &Pointer) -> Option<Span> {
         match self.owner(pointer) {
             Owner::Step(..) => None,
@@ -362,7 +363,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// The provider steps that added something to the value at a pointer, each with its setting.
+    /// Returns the provider steps that added to the value at a pointer, each with its setting.
     pub(crate) fn added(&self, pointer: &Pointer) -> Vec<(ProviderStep, Option<Span>)> {
         let steps = self.body.steps();
         let model = steps
@@ -394,7 +395,7 @@ impl<'a> Record<'a> {
         added
     }
 
-    /// The branches and loops that templates went into.
+    /// Returns the branches and loops that the templates entered.
     pub(crate) fn branches(&self) -> Vec<Span> {
         let recorded = (0..self.recorded.len()).map(|index| self.whole(index));
         let recordings = recorded.chain(self.prompt().map(|prompt| &**prompt));
@@ -403,8 +404,8 @@ impl<'a> Record<'a> {
             .collect()
     }
 
-    /// Returns where templates write what holds values together: brackets, braces and commas, each
-    /// with the list or object that it is of.
+    /// Returns the places where templates write brackets, braces and commas, each with its list or
+    /// object.
     pub(crate) fn structure(&self) -> Vec<(Pointer, Span)> {
         let mut found = Vec::new();
         for (index, splice) in self.body.splices().iter().enumerate() {
@@ -424,8 +425,8 @@ impl<'a> Record<'a> {
         found
     }
 
-    /// Returns where the model of the request is named; `None` if the caller names it, or nobody
-    /// does.
+    /// Returns the place that names the model of the request; `None` if the caller names it, or
+    /// nothing does.
     pub(crate) fn model_named_at(&self, repo: &Repo) -> Option<Span> {
         let is_given = self
             .request
@@ -467,7 +468,8 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// A place in what a template wrote; other agents may have asked already.
+    /// Finds the place in the template's output, reusing the answer if another agent has asked
+    /// before.
     fn remembered(
         &self,
         index: usize,
@@ -509,8 +511,8 @@ impl<'a> Record<'a> {
         known.unwrap_or_else(|| Provenance::at(splice.literal))
     }
 
-    /// A place in what a template wrote for this prompt. Who wrote the prompt is asked only where
-    /// the prompt is.
+    /// Finds the place in the output for this prompt. Records the prompt's own sources only if the
+    /// place is inside the prompt.
     fn own_place(
         &self,
         index: usize,
@@ -529,8 +531,8 @@ impl<'a> Record<'a> {
             .or_else(|| Some(place(self.whole(index))))
     }
 
-    /// A place as it is for any system prompt; `None` if the prompt wrote it, or is shown beside
-    /// it.
+    /// Finds the place in the prompt-independent output; `None` if the prompt wrote it, or would be
+    /// visible in the excerpt.
     fn hollow_place(
         &self,
         index: usize,
@@ -563,13 +565,13 @@ impl<'a> Record<'a> {
     ) -> Provenance {
         let written = |range| self.renderer.written(self.sources, recording, range);
         let whole = written(range.clone());
-        // A text between literal quotes: what is between them counts.
+        // If quotes are literal text, only the text between them counts.
         let runs = if one(&whole) {
             whole
         } else {
             written(inside(text, &range))
         };
-        // What is in a list or an object has places of its own.
+        // The values inside a list or an object have places of their own.
         let is_whole = matches!(text.text.as_bytes().get(range.start), Some(b'[' | b'{'));
         let Some(first) = runs
             .iter()
@@ -629,8 +631,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// A place with the value of the conversation that it belongs to, where it is not a leaf of one
-    /// itself.
+    /// Adds the conversation value that contains a place, unless the place is itself a leaf.
     fn with_member(
         &self,
         place: Provenance,
@@ -647,9 +648,9 @@ impl<'a> Record<'a> {
         Provenance { member, ..place }
     }
 
-    /// The value of the conversation that is at a pointer, if a tag wrote it as a part of a larger
-    /// one: quotes, brackets and keys of such a one are the tag's, and only its leaves say where
-    /// they come from.
+    /// Returns the conversation value at a pointer, if a tag wrote it as a part of a larger one.
+    /// The quotes, brackets and keys of such a value belong to the tag; only its leaves have a
+    /// recorded source.
     fn member(
         &self,
         recorded: (&Text, &Recording),
@@ -687,7 +688,7 @@ impl<'a> Record<'a> {
         Some((Arc::new(path), target))
     }
 
-    /// The value around a pointer that begins at a byte, if all of it was taken over from the
+    /// Finds the value around a pointer that begins at a byte, if a tag took all of it from the
     /// conversation.
     fn find_taken_over(
         &self,
@@ -704,7 +705,7 @@ impl<'a> Record<'a> {
         let runs = self
             .renderer
             .written(self.sources, recording, tree.span.clone());
-        // What a template put together has keys of its own.
+        // A value that a template assembled contains keys of the template.
         let is_taken_over = runs
             .iter()
             .all(|run| matches!(run.by, By::Tag | By::Data { .. }));
@@ -716,7 +717,7 @@ impl<'a> Record<'a> {
         Some(TakenOver { at, path })
     }
 
-    /// Returns what a template wrote.
+    /// Returns the output of a template.
     fn text(&self, index: usize) -> Option<&Text> {
         let (recorded, splice) = (&self.recorded[index], &self.body.splices()[index]);
         let written = || {
@@ -743,7 +744,7 @@ impl<'a> Record<'a> {
         Text::new(json::blank_trailing_commas(text))
     }
 
-    /// Returns who wrote it, except for what is in the system prompt.
+    /// Returns the writers of the output, apart from the system prompt in it.
     fn apart(&self, index: usize) -> &Recording {
         let splice = &self.body.splices()[index];
         self.recorded[index]
@@ -751,7 +752,7 @@ impl<'a> Record<'a> {
             .get_or_init(|| self.follow(splice, self.system_prompt().as_ref(), None))
     }
 
-    /// Returns who wrote all of it, also what is in the system prompt.
+    /// Returns the writers of the whole output, including the system prompt in it.
     fn whole(&self, index: usize) -> &Recording {
         let splice = &self.body.splices()[index];
         let reads_prompt = self.renderer.reads_prompt(splice.template);
@@ -800,7 +801,7 @@ fn empty(body: &Body) -> Vec<Recorded> {
     body.splices().iter().map(|_| Recorded::default()).collect()
 }
 
-/// The value of the conversation that something was made of.
+/// Returns the conversation value that a run is or was derived from.
 fn value_in(run: &Written) -> Option<Arc<Pointer>> {
     data_of(run).or_else(|| match &run.by {
         By::Computed(from) => from.iter().find_map(|from| match from {
@@ -812,7 +813,7 @@ fn value_in(run: &Written) -> Option<Arc<Pointer>> {
 }
 
 impl Plan<'_> {
-    /// The recording of the whole system prompt; `None` if there is none.
+    /// Returns the recording of the whole system prompt; `None` if there is none.
     pub(super) fn recorded_prompt(
         &self,
         renderer: &Renderer<'_>,
@@ -835,7 +836,7 @@ impl Text {
     }
 }
 
-/// The value at a pointer in what a template wrote, or its key.
+/// Returns the range of a value, or of its key, in a template's output.
 fn range_of(text: &Text, inner: &Pointer, target: KeyOrValue) -> Option<Range<usize>> {
     let tree = &text.tree;
     let key = || {
@@ -843,7 +844,7 @@ fn range_of(text: &Text, inner: &Pointer, target: KeyOrValue) -> Option<Range<us
             .key_span(&inner.tokens().last()?)
     };
     let key = (target == KeyOrValue::Key).then(key).flatten();
-    // What is missing is nowhere: then it is what lacks it.
+    // For a missing value, the place is the nearest ancestor that exists.
     let ancestors = || {
         std::iter::successors(inner.parent(), Pointer::parent).filter(|at| at.parent().is_some())
     };
@@ -854,15 +855,15 @@ fn range_of(text: &Text, inner: &Pointer, target: KeyOrValue) -> Option<Range<us
     key.or_else(|| Some(nearest()?.span.clone()))
 }
 
-/// The number of values in a joined text that are named.
+/// The maximum number of values in a joined text that a finding names.
 const MOST_PARTS: usize = 3;
 
-/// Returns `true` if a run is a literal that is elsewhere than at the tag that wrote it.
+/// Returns `true` if a run is a literal outside the tag that wrote it.
 fn is_from_elsewhere(run: &Written) -> bool {
     run.by == By::Template && run.tag.is_some_and(|tag| !tag.contains(run.span))
 }
 
-/// The value of the conversation that a run is.
+/// Returns the conversation value that a run consists of.
 fn data_of(run: &Written) -> Option<Arc<Pointer>> {
     match &run.by {
         By::Data { path, .. } => Some(Arc::clone(path)),
@@ -870,10 +871,10 @@ fn data_of(run: &Written) -> Option<Arc<Pointer>> {
     }
 }
 
-/// The cost of a recording, compared with a plain render.
+/// The cost of a recording, as a multiple of a plain render.
 const RECORDED: u64 = 4;
 
-/// The parts of a range that are not white space.
+/// Returns the parts of a range that are not white space.
 fn signs(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
     text[range]
         .split_ascii_whitespace()
@@ -885,7 +886,7 @@ fn start(word: &str, text: &str) -> usize {
     word.as_ptr() as usize - text.as_ptr() as usize
 }
 
-/// A text without its quotes; any other value as it is.
+/// Returns the range of a text without its quotes; any other value unchanged.
 fn inside(text: &Text, range: &Range<usize>) -> Range<usize> {
     let is_text = text.text.as_bytes().get(range.start) == Some(&b'"');
     match is_text && range.len() > 2 {

@@ -1,4 +1,4 @@
-//! The rules of making a body.
+//! The rules for building a body.
 
 crate::diag::rules! {
     SYNTAX = Error "json/syntax", "a template does not render to valid JSON",

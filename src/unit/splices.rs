@@ -1,5 +1,4 @@
-//! The splices of a body by where they are, so that a place is found without going through all of
-//! them.
+//! The splices of a body, indexed by place, so that a lookup does not go through all of them.
 
 use std::cell::RefCell;
 use std::collections::hash_map::Entry;
@@ -17,7 +16,7 @@ pub(super) struct SpliceIndex<'b> {
     splices: &'b [Splice],
     by_pointer: HashMap<&'b str, usize>,
     literals: HashSet<Span>,
-    /// By the list of a profile: which of its elements are in the body.
+    /// The indices of the elements that are in the body, by list of the profile.
     elements: RefCell<HashMap<Span, Vec<usize>>>,
 }
 
@@ -36,7 +35,7 @@ impl<'b> SpliceIndex<'b> {
         }
     }
 
-    /// The splice that a pointer leads into: its number, and the place in what it wrote.
+    /// Finds the splice that contains a pointer, with its index and the place in its output.
     pub(super) fn around(&self, pointer: &Pointer) -> Option<(usize, &'b Splice, Pointer)> {
         let mut around = Some(pointer.as_str());
         while let Some(at) = around {
@@ -49,8 +48,8 @@ impl<'b> SpliceIndex<'b> {
         None
     }
 
-    /// The element of a profile's list that gave an element of the body: templates that wrote
-    /// nothing gave none.
+    /// Returns the element of a profile's list that produced an element of the body. Templates with
+    /// no output produced none.
     pub(super) fn element<'n>(
         &self,
         file: FileId,

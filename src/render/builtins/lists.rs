@@ -1,4 +1,4 @@
-//! Filters and functions of lists and objects. An element that is kept keeps its origin.
+//! Filters and functions for lists and objects. Kept elements keep their origin.
 
 use std::collections::HashSet;
 
@@ -136,7 +136,7 @@ pub(super) fn join(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     Ok(Tracked::text(joined))
 }
 
-/// Returns a member by its path: names, and numbers for elements, with dots between.
+/// Returns a member by its path: names, and indices of elements, separated by dots.
 fn member(value: &Tracked, path: &str) -> Result<Tracked, Error> {
     account::charge(account::VISIT + path.len() as u64)?;
     let mut found = value.clone();
@@ -180,7 +180,7 @@ pub(super) fn map(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let name = name
         .as_str()
         .ok_or_else(|| invalid("`map` takes the name of a filter"))?;
-    // Calls within calls: each would add to the depth of the stack.
+    // Nested calls would each add to the depth of the stack.
     if matches!(
         name,
         "map" | "select" | "reject" | "selectattr" | "rejectattr"
@@ -230,7 +230,7 @@ pub(super) fn rejectattr(native: &mut Native<'_, '_>) -> Result<Tracked, Error> 
     filtered(native, Some(&path), 2, false)
 }
 
-/// Returns the path of the part that is tested.
+/// Returns the path of the part to test.
 fn attribute(native: &Native<'_, '_>) -> Result<String, Error> {
     let (_, arguments): (&Value, Rest<Value>) = from_args(&native.arguments.values)?;
     let path = arguments
@@ -241,8 +241,8 @@ fn attribute(native: &Native<'_, '_>) -> Result<String, Error> {
         .ok_or_else(|| invalid("the attribute's name must be a text"))
 }
 
-/// Keeps the elements whose part passes a test, or does not; without a test, whose part is true.
-/// `first` is the argument that names the test.
+/// Keeps the elements whose part passes a test, or fails it; without a test, the part must be true.
+/// `first` is the index of the argument that names the test.
 fn filtered(
     native: &mut Native<'_, '_>,
     path: Option<&str>,
@@ -276,7 +276,7 @@ fn filtered(
     Ok(Tracked::list(kept))
 }
 
-/// The key by which lists are sorted.
+/// The key for sorting lists.
 #[derive(Debug, Clone, PartialEq)]
 enum Key {
     Integer(i128),
@@ -357,7 +357,7 @@ pub(super) fn max(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     Ok(sorted(native)?.pop().unwrap_or(Tracked::plain(())))
 }
 
-/// Returns the elements of a list in order.
+/// Returns the elements of a list, sorted.
 fn sorted(native: &Native<'_, '_>) -> Result<Vec<Tracked>, Error> {
     let (_, options): (&Value, Kwargs) = from_args(&native.arguments.values)?;
     let attribute: Option<&str> = options.get("attribute")?;
@@ -371,7 +371,7 @@ fn sorted(native: &Native<'_, '_>) -> Result<Vec<Tracked>, Error> {
         let part = attribute.map_or_else(|| Ok(element.clone()), |path| member(&element, path))?;
         keyed.push((Key::of(&part.value, with_case)?, element));
     }
-    // Integers and floats together are compared as floats: one order for all.
+    // Integers mixed with floats are compared as floats, to have one order for all.
     if keyed.iter().any(|(key, _)| matches!(key, Key::Float(_))) {
         keyed.iter_mut().for_each(|(key, _)| key.make_float());
     }
@@ -435,7 +435,7 @@ pub(super) fn dict(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     })
 }
 
-/// Returns the members of an object that is made of another one and of named arguments, with their
+/// Returns the members of an object built from another object and named arguments, with their
 /// origins.
 fn members(native: &Native<'_, '_>) -> Result<(Members, Vec<Origin>), Error> {
     let (value, named): (Option<&Value>, Kwargs) = from_args(&native.arguments.values)?;

@@ -1,4 +1,4 @@
-//! Tests.
+//! The tests of templates.
 
 use minijinja::value::{ValueKind, from_args};
 use minijinja::{Error, Value};
@@ -9,7 +9,7 @@ use super::super::values;
 use super::invalid;
 use super::texts::{Text, text_of};
 
-/// Asks a question about one value.
+/// Applies a predicate to the single argument.
 fn asked(native: &Native<'_, '_>, question: impl Fn(&Value) -> bool) -> Result<bool, Error> {
     let (value,): (&Value,) = from_args(&native.arguments.values)?;
     Ok(question(value))
@@ -98,7 +98,7 @@ pub(super) fn divisibleby(native: &mut Native<'_, '_>) -> Result<bool, Error> {
     remainder(value, by).map(|rest| rest == Some(0))
 }
 
-/// The remainder of a division, from 0 on; `None` for what is not an integer.
+/// Returns the non-negative remainder of a division; `None` for a value that is not an integer.
 fn remainder(value: &Value, by: i128) -> Result<Option<i128>, Error> {
     match i128::try_from(value.clone()) {
         _ if by == 0 => Err(invalid("cannot divide by 0")),

@@ -1,4 +1,4 @@
-//! Filters of texts and numbers.
+//! Filters for texts and numbers.
 
 use minijinja::value::{Kwargs, Rest, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, Value, filters};
@@ -9,7 +9,7 @@ use super::super::rope::{Cutter, Told, Writer};
 use super::super::{account, values};
 use super::invalid;
 
-/// A text as an argument.
+/// A text argument.
 pub(super) struct Text(pub(super) std::sync::Arc<str>);
 
 impl<'a> minijinja::value::ArgType<'a> for Text {
@@ -18,7 +18,7 @@ impl<'a> minijinja::value::ArgType<'a> for Text {
     fn from_value(value: Option<&'a Value>) -> Result<Text, Error> {
         let value = value.ok_or_else(|| Error::from(ErrorKind::MissingArgument))?;
         match value.kind() {
-            // Whoever takes a text may read all of it.
+            // A function with a text argument may read all of it.
             ValueKind::String => {
                 account::read(value.as_bytes().map_or(0, <[u8]>::len))?;
                 Ok(Text(value.to_str().unwrap_or_else(|| "".into())))
@@ -29,11 +29,11 @@ impl<'a> minijinja::value::ArgType<'a> for Text {
     }
 }
 
-/// Returns a value as text, as the engine writes it.
+/// Returns a value as text, in the engine's notation.
 ///
 /// # Errors
 ///
-/// If it is undefined, or too large.
+/// Returns an error if the value is undefined or too large.
 pub(in super::super) fn text_of(value: &Value) -> Result<String, Error> {
     if value.is_undefined() {
         return Err(undefined());
@@ -43,7 +43,7 @@ pub(in super::super) fn text_of(value: &Value) -> Result<String, Error> {
     Ok(value.to_string())
 }
 
-/// Changes the case of letters: where nothing else changes, each byte keeps its writer.
+/// Changes the case of letters; if nothing else changes, each byte keeps its writer.
 fn mapped(native: &Native<'_, '_>, change: impl Fn(&str) -> String) -> Result<Tracked, Error> {
     let (text,): (Text,) = from_args(&native.arguments.values)?;
     account::make(4 * text.0.len())?;
@@ -189,7 +189,7 @@ pub(super) fn lines(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     listed(native, &text.0, text.0.lines())
 }
 
-/// The first words of a text, and the rest as the last one.
+/// Returns the first words of a text, with the rest of the text as the last one.
 fn words(text: &str, limit: usize) -> impl Iterator<Item = &str> {
     let (mut rest, mut left) = (text.trim_start(), limit);
     std::iter::from_fn(move || {
@@ -208,7 +208,7 @@ fn words(text: &str, limit: usize) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Parts of a text as a list, in the order in which they are in it.
+/// Returns parts of a text, given in order, as a list.
 fn listed<'t>(
     native: &Native<'_, '_>,
     text: &'t str,
@@ -223,8 +223,8 @@ fn listed<'t>(
             elements.push(Tracked::plain(part));
             continue;
         }
-        // Each is a part of what is left: the next place where it is is where it was taken from, or
-        // says the same.
+        // Each part belongs to the remaining text: its next occurrence is its origin, or has the
+        // same text.
         let start = from + text[from..].find(part).unwrap_or_default();
         from = start + part.len();
         let mut element = Told::new(true);
@@ -240,7 +240,7 @@ pub(super) fn string(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     Ok(Tracked::text(native.told(0, &text)))
 }
 
-/// Returns whether `default` keeps its value: it is there, and true where that is asked for.
+/// Returns `true` if `default` keeps its value: the value is defined, and true if that is required.
 pub(in super::super) fn keeps_value(arguments: &[Value]) -> bool {
     let asks_for_true = arguments.get(2).is_some_and(Value::is_true);
     arguments
@@ -248,7 +248,7 @@ pub(in super::super) fn keeps_value(arguments: &[Value]) -> bool {
         .is_some_and(|value| !value.is_undefined() && (value.is_true() || !asks_for_true))
 }
 
-/// Gives another value instead of one that is missing.
+/// Replaces a missing value with another one.
 pub(super) fn default(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (value, others): (&Value, Rest<Value>) = from_args(&native.arguments.values)?;
     let given = filters::default(native.state, value, Rest(others.0.clone()))?;

@@ -1,5 +1,5 @@
-//! Notes the names that a render asks for and does not set itself, and those that it sets: what it
-//! writes depends on the first alone.
+//! Notes the names that a render sets, and those that it looks up without having set them: its
+//! output depends only on the latter.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::watch::Watch;
 #[derive(Debug, Default)]
 pub(in super::super) struct Asked {
     pub(in super::super) names: Vec<Arc<str>>,
-    /// Those that are set where it ends.
+    /// The names that are set at its end.
     pub(in super::super) set: Vec<Arc<str>>,
 }
 

@@ -1,4 +1,4 @@
-//! Calls: of functions, macros, methods and loops.
+//! Calls of functions, macros, methods and loops.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use super::variables::ClosureId;
 use super::watch::Watch;
 use super::{Eval, Scope, Step, operators};
 
-/// The levels of nesting that a macro counts for.
+/// The nesting levels that a macro counts as.
 const MACRO_DEPTH: usize = 4;
 
-/// A macro that was declared.
+/// A declared macro.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Declared<'e> {
     node: &'e Macro,
@@ -27,7 +27,7 @@ pub(super) struct Declared<'e> {
     enclosed: Option<ClosureId>,
 }
 
-/// The arguments of a call by name, as they are collected.
+/// The named arguments of a call, as they are collected.
 #[derive(Debug, Default)]
 struct Named {
     names: Vec<Box<str>>,
@@ -70,8 +70,8 @@ impl<'e, W: Watch> Eval<'e, W> {
         Tracked::plain(Value::from_object(MacroRef::new(number, node)))
     }
 
-    /// Calls something; `caller` is the body of a `{% call %}` block, `site` the place that a macro
-    /// is said to be called from.
+    /// Calls a value. `caller` is the body of a `{% call %}` block; `site` is the place reported
+    /// for the call of a macro.
     pub(super) fn call(
         &mut self,
         call: &'e Call,
@@ -128,7 +128,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         Ok(self.captured(text))
     }
 
-    /// Calls a member of an object. Loops have two methods, which no template may ask for; other
+    /// Calls a method of an object. Loops have two methods, which templates must not use; other
     /// objects have none.
     fn call_method(
         &mut self,
@@ -190,7 +190,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         }
     }
 
-    /// Calls a function, a filter or a test of ours.
+    /// Calls one of our own functions, filters or tests.
     pub(super) fn native<R>(
         &mut self,
         arguments: Arguments,
@@ -210,7 +210,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         result.map_err(|error| Failure::of_call(at, error, name, &native.arguments))
     }
 
-    /// Tells the watch that arguments are looked at, unless they are only handed on.
+    /// Notifies the watch that arguments are examined, except a first one that is only passed on.
     pub(super) fn look_at(&mut self, arguments: &Arguments, passes_on: bool) {
         let skipped = usize::from(passes_on);
         for (value, origin) in arguments
@@ -253,7 +253,7 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 }
 
-/// Macros.
+/// Calls of macros.
 impl<'e, W: Watch> Eval<'e, W> {
     fn call_macro(
         &mut self,
@@ -343,7 +343,7 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 }
 
-/// Returns the values of a macro's parameters, and its caller if it asks for that.
+/// Returns the values of a macro's parameters, and its caller if it uses one.
 fn bind(node: &Macro, arguments: &Arguments) -> Result<(Vec<Tracked>, Option<Tracked>), Error> {
     let named = arguments.values.last().filter(|last| last.is_kwargs());
     let count = arguments.values.len() - usize::from(named.is_some());
@@ -403,9 +403,9 @@ fn member(named: &Value, origin: Option<&Origin>, name: &str) -> Option<Tracked>
     Some(Tracked { value, origin })
 }
 
-/// Arguments.
+/// Evaluation of arguments.
 impl<'e, W: Watch> Eval<'e, W> {
-    /// Adds the arguments of a call to those that are there.
+    /// Appends the arguments of a call.
     pub(super) fn arguments(
         &mut self,
         given: &'e [Argument],
@@ -438,8 +438,8 @@ impl<'e, W: Watch> Eval<'e, W> {
         Ok(arguments)
     }
 
-    /// Adds arguments of which some are lists or objects of arguments: all are evaluated before the
-    /// first is taken apart.
+    /// Adds arguments that include spread lists or objects: all are evaluated before the first is
+    /// spread.
     fn spread_arguments(
         &mut self,
         given: &'e [Argument],
@@ -455,8 +455,7 @@ impl<'e, W: Watch> Eval<'e, W> {
             evaluated.push((argument, self.value(argument.expression())?));
         }
         let has_names = caller.is_some() || given.iter().any(Argument::is_named);
-        // Only now does the caller enclose variables, and other macros that are declared here see
-        // them.
+        // The caller captures variables only now, and other macros declared here see them too.
         let named = named(&evaluated, caller.map(|caller| self.declare(caller)))?;
         for (argument, value) in evaluated {
             match argument {
@@ -472,7 +471,7 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 }
 
-/// Collects the arguments with names.
+/// Collects the named arguments.
 fn named(evaluated: &[(&Argument, Tracked)], caller: Option<Tracked>) -> Outcome<Named> {
     let mut named = Named::default();
     for (argument, value) in evaluated {
@@ -504,7 +503,7 @@ fn spread_list(list: &Tracked, at: Place, arguments: &mut Arguments) -> Outcome<
     Ok(())
 }
 
-/// Adds the members of an object to arguments with names.
+/// Adds the members of an object to the named arguments.
 fn spread_map(map: &Tracked, at: Place, named: &mut Named) -> Outcome<()> {
     operators::whole(&map.value, 1).map_err(|error| Failure::at(at, error))?;
     if map.is_missing() {
@@ -522,7 +521,7 @@ fn spread_map(map: &Tracked, at: Place, named: &mut Named) -> Outcome<()> {
         return Err(Failure::at(at, error));
     };
     for (index, (key, value)) in pairs.enumerate() {
-        // No parameter has a name that is not text: the engine ignores such a key.
+        // No parameter has a name that is not text, so the engine ignores such a key.
         let Some(name) = key.as_str() else { continue };
         named.add(
             name,

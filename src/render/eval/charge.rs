@@ -1,4 +1,4 @@
-//! Counts the steps of a render, and ends it when it has taken as many as it may.
+//! Counts the steps of a render, and stops it at the limit.
 
 use minijinja::{Error, ErrorKind};
 
@@ -12,12 +12,12 @@ pub(in super::super) struct Steps {
 }
 
 impl Steps {
-    /// Returns a count that may reach `most`.
+    /// Returns a counter with the limit `most`.
     pub(in super::super) fn at_most(most: u64) -> Steps {
         Steps { taken: 0, most }
     }
 
-    /// Returns how many were taken.
+    /// Returns the number of steps taken.
     pub(in super::super) fn taken(&self) -> u64 {
         self.taken
     }

@@ -1,8 +1,7 @@
-//! The variables that a macro takes from where it is declared.
+//! The variables that a macro captures where it is declared.
 //!
-//! The engine works them out by a walk of its own, which it does not give out. This one follows it
-//! step by step, except for slices: what the engine does not see is looked up among the data when
-//! the macro runs.
+//! The engine determines them with a private tree walk. This one replicates it step by step, except
+//! for slices: a variable that the engine overlooks is looked up in the data when the macro runs.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +9,7 @@ use minijinja::machinery::ast::{Call, Expr, Macro, Stmt};
 
 use super::super::parts;
 
-/// Returns the names of the variables, and whether the macro asks for its caller.
+/// Returns the names of the variables; also `true` if the macro uses its caller.
 pub(super) fn of(declared: &Macro<'_>) -> (Vec<Box<str>>, bool) {
     let mut walk = Walk {
         free: BTreeSet::new(),
@@ -23,7 +22,7 @@ pub(super) fn of(declared: &Macro<'_>) -> (Vec<Box<str>>, bool) {
 
 struct Walk<'t> {
     free: BTreeSet<&'t str>,
-    /// The names that are assigned, scope by scope.
+    /// The assigned names, by scope.
     assigned: Vec<BTreeSet<&'t str>>,
 }
 
@@ -134,8 +133,8 @@ impl<'t> Walk<'t> {
         parts::visit_arguments(&call.args, |argument| self.expression(argument));
     }
 
-    /// Of a slice, the engine looks at the bounds alone: there, a macro does not see the variable
-    /// that it takes a part of.
+    /// Visits an expression. In a slice, the engine visits only the bounds: a macro does not
+    /// capture the sliced variable there.
     fn expression(&mut self, expression: &Expr<'t>) {
         let Expr::Var(name) = expression else {
             return parts::visit(expression, |part| self.expression(part));

@@ -1,5 +1,5 @@
-//! What a template can decide: its conditions, loops and defaults, each with two outcomes, and what
-//! data would bring each about.
+//! The decisions of a template: its conditions, loops and defaults, each with two outcomes and the
+//! data required for them.
 
 use super::tree::{
     Argument, Call, Callee, Emit, Expr, ExprKind, For, Macro, Place, Stmt, StmtKind, Target,
@@ -8,34 +8,34 @@ use super::tree::{
 use crate::conversation::{MISSING_IF_EMPTY, NEVER_EMPTY};
 use minijinja::machinery::ast::{BinOpKind, CompareOpKind};
 
-/// The messages: no API takes a request without any.
+/// The messages; no API accepts a request without any.
 const MESSAGES: &str = "ctx.history";
 
-/// The filters, and the function of inja, that give another value where one is missing.
+/// The filters, and the function of inja, that replace a missing value.
 pub(super) const IS_DEFAULT: [&str; 2] = ["default", "d"];
 
-/// A place where a template goes one of two ways.
+/// A place where a template takes one of two paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(in super::super) struct Decision {
     pub(in super::super) kind: DecisionKind,
-    /// The condition, what a loop goes over, the filter, or the parameter.
+    /// The condition, the value that a loop iterates over, the filter, or the parameter.
     pub(in super::super) at: Place,
 }
 
 /// The kinds of decisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum DecisionKind {
-    /// `{% if %}` and `{% elif %}`: holds or not.
+    /// `{% if %}` and `{% elif %}`: the condition holds or not.
     If,
-    /// `{% for %}`: goes over something or nothing.
+    /// `{% for %}`: the loop has elements or not.
     Loop,
-    /// `{% for … if … %}`: takes an element or not.
+    /// `{% for … if … %}`: an element passes or not.
     LoopFilter,
     /// `a if b else c`.
     Choice,
-    /// `value | default(other)`: the value is there or not.
+    /// `value | default(other)`: the value is present or not.
     Default,
-    /// A parameter of a macro that has a default: it is given or not.
+    /// A parameter of a macro with a default: it is given or not.
     Parameter,
 }
 
@@ -46,27 +46,27 @@ impl DecisionKind {
     }
 }
 
-/// What a template can do: the ground that a render covers a part of.
+/// The statements and decisions of a template, of which a render covers a part.
 pub(in super::super) struct Ground<'t> {
-    /// Its statements, blank text left out.
+    /// Its statements, except blank text.
     pub(in super::super) statements: Vec<Place>,
     pub(in super::super) decisions: Vec<Decided>,
-    /// The tags of its macros, each with the statements of its body.
+    /// The tags of its macros, with the statements in their bodies.
     pub(in super::super) macros: Vec<MacroGround>,
-    /// Returns what is written at a place.
+    /// Returns the text at a place.
     text: &'t dyn Fn(Place) -> String,
-    /// What the conditions around say of values: whether they are filled.
+    /// The facts about values that follow from the surrounding conditions.
     facts: Vec<Fact>,
 }
 
-/// Whether a value is filled, by the expression that gives it.
+/// The fact that the value of an expression is filled or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Fact {
     of: String,
     is_filled: bool,
 }
 
-/// A macro, and the statements of its own.
+/// A macro with its own statements.
 #[derive(Debug)]
 pub(in super::super) struct MacroGround {
     pub(in super::super) name: Box<str>,
@@ -74,36 +74,36 @@ pub(in super::super) struct MacroGround {
     pub(in super::super) body: Vec<Place>,
 }
 
-/// A decision, and what brings its outcomes about.
+/// A decision with the data required for its outcomes.
 #[derive(Debug)]
 pub(in super::super) struct Decided {
     pub(in super::super) decision: Decision,
     pub(in super::super) holds_if: Need,
-    /// `None` if it always holds: a condition around it says so.
+    /// `None` if it always holds because of a surrounding condition.
     pub(in super::super) fails_if: Option<Need>,
-    /// The statements that run where it holds, and where it fails: from the first to the last.
+    /// The range of statements that run if it holds, and if it fails.
     pub(in super::super) parts: [Option<Place>; 2],
 }
 
-/// What data would have to be.
+/// A requirement on the data.
 #[derive(Debug, Clone)]
 pub(in super::super) enum Need {
     /// An expression is true, or false.
     True(Place, bool),
-    /// A value is there and not empty; or it is empty, zero or missing.
+    /// A value is present and not empty; or it is empty, zero or missing.
     Filled(Place, bool),
-    /// A value is there, or missing.
+    /// A value is present, or missing.
     There(Place, bool),
-    /// A value equals a literal, or another value than this.
+    /// A value equals a literal or another value, or differs from it.
     Equal(Place, Place, bool),
-    /// All of these.
+    /// All of these requirements.
     All(Vec<Need>),
-    /// One of these.
+    /// One of these requirements.
     Any(Vec<Need>),
 }
 
 impl Template {
-    /// Returns all that the template can do; `text` returns what is written at a place.
+    /// Returns all statements and decisions of the template; `text` returns the text at a place.
     pub(in super::super) fn ground<'t>(&self, text: &'t dyn Fn(Place) -> String) -> Ground<'t> {
         let mut ground = Ground {
             statements: Vec::new(),
@@ -208,7 +208,7 @@ impl Ground<'_> {
         }
     }
 
-    /// Adds statements, and returns the place from the first of them to the end of the last.
+    /// Adds statements, and returns their range.
     fn part(&mut self, add: impl FnOnce(&mut Self)) -> Option<Place> {
         let before = self.statements.len();
         add(self);
@@ -218,7 +218,7 @@ impl Ground<'_> {
         Some(Place::new(first.template, &(first.range().start..end)))
     }
 
-    /// Adds statements that run where a condition has come true.
+    /// Adds statements that run if a condition holds.
     fn body_where(&mut self, need: &Need, statements: &[Stmt]) {
         let around = self.facts.len();
         self.learn(need);
@@ -226,7 +226,7 @@ impl Ground<'_> {
         self.facts.truncate(around);
     }
 
-    /// Notes what a condition says of values.
+    /// Notes the facts that follow from a condition.
     fn learn(&mut self, need: &Need) {
         match need {
             Need::Filled(at, is_filled) => self.facts.push(Fact {
@@ -247,15 +247,15 @@ impl Ground<'_> {
         }
     }
 
-    /// Returns `false` if what a loop goes over is never empty. Of the messages an `{% else %}`
-    /// says that its author thinks of none.
+    /// Returns `false` if a loop always has elements. For the messages, an `{% else %}` means that
+    /// the author expects an empty list.
     fn can_go_over_nothing(&self, it: &For) -> bool {
         let expects_messages = it.otherwise.is_empty() && (self.text)(it.iter.at) == MESSAGES;
         !expects_messages && !self.is_always_filled(it.iter.at)
     }
 
-    /// Returns whether a value is never empty where it is asked for: a condition around says so, or
-    /// the conversation's form.
+    /// Returns `true` if a value is never empty where it is read, because of a surrounding
+    /// condition or the form of conversations.
     fn is_always_filled(&self, at: Place) -> bool {
         let of = (self.text)(at);
         last_word_is_in(&of, &NEVER_EMPTY)
@@ -403,7 +403,7 @@ impl Ground<'_> {
 }
 
 impl Need {
-    /// Returns what makes a condition true, or false.
+    /// Returns the data required to make a condition true, or false.
     fn of(test: &Expr, wanted: bool) -> Need {
         match &test.kind {
             ExprKind::Not(inner) => Need::of(inner, !wanted),
@@ -436,7 +436,7 @@ impl Need {
         }
     }
 
-    /// Puts it into words; `text` returns what stands at a place.
+    /// Describes the requirement in words; `text` returns the text at a place.
     pub(in super::super) fn told(&self, text: &dyn Fn(Place) -> String) -> String {
         match self {
             Need::True(at, true) => format!("`{}` is true", text(*at)),
@@ -453,7 +453,7 @@ impl Need {
     }
 }
 
-/// Returns whether a path of members, `result.images`, ends in one of these.
+/// Returns `true` if a path of members, such as `result.images`, ends with one of these.
 fn last_word_is_in(path: &str, members: &[&str]) -> bool {
     path.rsplit_once('.')
         .is_some_and(|(_, last)| members.contains(&last))

@@ -1,4 +1,4 @@
-//! The values of expressions.
+//! Evaluates expressions.
 
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         let Some(text) = text else {
             return Tracked::plain(value.clone());
         };
-        // Without escapes it is between the quotes as it is.
+        // Without escapes, the text is exactly the part between the quotes.
         let exact = if at.len() == text.len() + 2 {
             at.inside()
         } else {
@@ -112,7 +112,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         }
     }
 
-    /// Tells the watch that a variable is asked for.
+    /// Notifies the watch that a variable is looked up.
     pub(super) fn note_name(&mut self, name: &str) {
         let variables = &self.variables;
         self.watch
@@ -132,7 +132,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         }
     }
 
-    /// Returns a member of an object; `optional` if the object may be missing.
+    /// Returns a member of an object; with `optional`, the object may be missing.
     fn member(&mut self, base: Tracked, name: &str, optional: bool, at: Place) -> Outcome<Tracked> {
         if let Some(namespace) = base.value.downcast_object_ref::<Namespace>() {
             return Ok(namespace.get(name).unwrap_or_else(|| missing(at)));
@@ -228,7 +228,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         Ok(element)
     }
 
-    /// `left or right`, or `left and right`.
+    /// Evaluates `left or right`, or `left and right`.
     fn either(&mut self, left: &'e Expr, right: &'e Expr, wanted: bool) -> Outcome<Tracked> {
         let value = self.value(left)?;
         match operators::is_true(&value, left.at)? == wanted {
@@ -237,7 +237,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         }
     }
 
-    /// Evaluates a condition, and returns whether it holds.
+    /// Evaluates a condition, and returns `true` if it holds.
     pub(super) fn holds(&mut self, kind: DecisionKind, test: &'e Expr) -> Outcome<bool> {
         let value = self.value(test)?;
         let holds = operators::is_true(&value, test.at)?;
@@ -276,13 +276,13 @@ impl<'e, W: Watch> Eval<'e, W> {
         })
     }
 
-    /// Tells the watch whether a value stays, or its default comes instead.
+    /// Notifies the watch whether a value is kept or replaced by its default.
     pub(super) fn decide_default(&mut self, arguments: &Arguments, at: Place) {
         let is_kept = texts::keeps_value(&arguments.values);
         self.watch.decided(DecisionKind::Default.at(at), is_kept);
     }
 
-    /// Sends a captured text through the filters of its block.
+    /// Applies the filters of its block to a captured text.
     pub(super) fn filtered(&mut self, filters: &'e Expr, text: Tracked) -> Outcome<Tracked> {
         let ExprKind::Filter(it) = &filters.kind else {
             return Ok(text);
@@ -326,13 +326,13 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 }
 
-/// Returns a value that is not there, by the expression that asks for it.
+/// Returns a missing value with the expression that read it.
 fn missing(at: Place) -> Tracked {
     Tracked::missing(Absent::value(at))
 }
 
-/// Returns an undefined value that was looked up: one that counts as nothing still does in a list
-/// or an object.
+/// Returns an undefined value that was looked up. One that counts as nothing keeps that property
+/// inside a list or an object.
 fn missing_or_nothing(origin: &Origin, at: Place) -> Tracked {
     match origin {
         Origin::Nothing => Tracked::nothing(),
@@ -340,7 +340,7 @@ fn missing_or_nothing(origin: &Origin, at: Place) -> Tracked {
     }
 }
 
-/// Returns the index that a key stands for in a list, from its end if it is negative.
+/// Returns the index for a key of a list, counted from its end if it is negative.
 fn index(key: &Value, list: &Value) -> Option<usize> {
     match key.as_usize() {
         Some(index) => Some(index),

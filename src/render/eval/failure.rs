@@ -1,4 +1,4 @@
-//! The failure of a render, and where.
+//! The failure of a render, with its place.
 
 use std::ops::{Deref, DerefMut};
 
@@ -12,7 +12,7 @@ use super::value::{Absent, Arguments, Tracked};
 /// The result of a part of a render.
 pub(super) type Outcome<T> = Result<T, Failure>;
 
-/// A render that failed; as large as a pointer, so that an [`Outcome`] stays small.
+/// A failed render; the size of a pointer, so that an [`Outcome`] stays small.
 #[derive(Debug)]
 pub(in super::super) struct Failure(Box<Failed>);
 
@@ -23,14 +23,13 @@ pub(in super::super) struct Failed {
     pub(in super::super) error: Error,
     /// The expression or the tag.
     pub(in super::super) at: Place,
-    /// The thing that is missing, if that is the error.
+    /// The missing value, if that is the error.
     pub(in super::super) missing: Option<Absent>,
     /// The object that lacks it, if it is a member.
     pub(in super::super) object: Option<Value>,
-    /// The name that is called, of a function that is not there or gets other arguments than it
-    /// takes.
+    /// The called name, if the function does not exist or got the wrong arguments.
     pub(in super::super) called: Option<Box<str>>,
-    /// How the render got there: the innermost step first.
+    /// The steps that led to the failure, the innermost first.
     pub(in super::super) steps: Vec<Step>,
 }
 
@@ -61,7 +60,7 @@ impl Failure {
         }))
     }
 
-    /// Returns a failure about a value: it may be that the value is undefined.
+    /// Returns a failure about a value, which may be that the value is undefined.
     pub(super) fn of(at: Place, error: Error, value: &Tracked) -> Failure {
         let missing = if value.value.is_undefined() {
             value.origin.missing().or(Some(Absent::value(at)))
@@ -79,19 +78,19 @@ impl Failure {
         Failure::at(at, error).lacking(missing).calling(name)
     }
 
-    /// Returns the failure with what is not there.
+    /// Adds the missing value to the failure.
     pub(super) fn lacking(mut self, missing: Option<Absent>) -> Failure {
         self.missing = missing;
         self
     }
 
-    /// Returns the failure with the name that is called.
+    /// Adds the called name to the failure.
     pub(super) fn calling(mut self, name: &str) -> Failure {
         self.called = Some(name.into());
         self
     }
 
-    /// Returns the failure with a step more that led to it.
+    /// Adds a step that led to the failure.
     pub(super) fn through(mut self, step: Step) -> Failure {
         self.steps.push(step);
         self
@@ -106,17 +105,17 @@ fn has_undefined(values: &[Value]) -> bool {
     values.iter().any(Value::is_undefined)
 }
 
-/// The error for a value that is undefined and may not be used.
+/// Returns the failure for an undefined value that must not be used.
 pub(super) fn undefined(at: Place, value: &Tracked) -> Failure {
     Failure::of(at, Error::from(ErrorKind::UndefinedError), value)
 }
 
-/// The error for an operation that is not possible.
+/// Returns the error for an invalid operation.
 pub(super) fn invalid(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
     Error::new(ErrorKind::InvalidOperation, message)
 }
 
-/// The error for more output than there may be.
+/// Returns the error for output above the limit.
 pub(super) fn too_large() -> Error {
     Error::new(ErrorKind::WriteFailure, TOO_LARGE)
 }

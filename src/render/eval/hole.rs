@@ -1,12 +1,13 @@
-//! Says whether a template does more with the system prompt than to hand it on: a placeholder
-//! stands for the prompt, and whoever looks at it makes a hole that is not one.
+//! Detects whether a template examines the system prompt instead of just passing it on. A
+//! placeholder represents the prompt; if it is examined, the output depends on it and has no clean
+//! hole.
 
 use minijinja::Value;
 
 use super::value::Tracked;
 use super::watch::Watch;
 
-/// Watches for looks at a text.
+/// A watch that detects the examination of a text.
 #[derive(Debug)]
 pub(in super::super) struct Hole<'h> {
     placeholder: &'h str,
@@ -14,7 +15,7 @@ pub(in super::super) struct Hole<'h> {
 }
 
 impl<'h> Hole<'h> {
-    /// Returns a watch for looks at values that hold a text.
+    /// Returns a watch for values that contain a text.
     pub(in super::super) fn new(placeholder: &'h str) -> Hole<'h> {
         Hole {
             placeholder,
@@ -22,7 +23,7 @@ impl<'h> Hole<'h> {
         }
     }
 
-    /// Returns whether something looked at it.
+    /// Returns `true` if such a value was examined.
     pub(in super::super) fn was_looked_at(&self) -> bool {
         self.was_looked_at
     }
@@ -36,12 +37,12 @@ impl Watch for Hole<'_> {
     }
 }
 
-/// Returns `true` if a value, or something in it, is a text with another one in it.
+/// Returns `true` if a value, or a value inside it, is a text that contains another one.
 fn holds(value: &Value, text: &str, depth: usize) -> bool {
     if let Some(found) = value.as_str() {
         return found.contains(text);
     }
-    // Deeper than data may nest.
+    // The value nests deeper than data may.
     if depth > crate::json::MAX_DEPTH {
         return true;
     }

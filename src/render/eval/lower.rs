@@ -1,5 +1,5 @@
-//! Makes a [`Template`] of a text: parses it with the engine's parser, and notes where everything
-//! is.
+//! Converts a text to a [`Template`]: parses it with the engine's parser, and records the place of
+//! every node.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,15 +21,15 @@ use super::tree::{
 };
 use crate::repo::Dialect;
 
-/// The function that gives another value where one is missing, however much of the path to it is.
+/// The function that replaces a missing value, whichever part of its path is missing.
 const DEFAULT: &str = "default";
 
-/// Parses a template and makes a tree of it. `pairs` are the ranges of what loops by key and value
-/// go over.
+/// Parses a template and converts its tree. `pairs` are the ranges of the values that loops by key
+/// and value iterate over.
 ///
 /// # Errors
 ///
-/// If the text does not parse.
+/// Returns an error if the text does not parse.
 pub(in super::super) fn lower(
     text: &str,
     dialect: Dialect,
@@ -73,7 +73,7 @@ struct Lowering<'t> {
     parentheses: Parentheses,
     pairs: &'t [Range<usize>],
     blocks: HashMap<String, Block>,
-    /// The names of the blocks, as they are.
+    /// The names of the blocks, in their order.
     order: Vec<String>,
 }
 
@@ -81,13 +81,13 @@ fn range(span: Span) -> Range<usize> {
     span.start_offset as usize..span.end_offset as usize
 }
 
-/// Statements.
+/// Conversion of statements.
 impl Lowering<'_> {
     fn place(&self, range: &Range<usize>) -> Place {
         Place::new(self.number, range)
     }
 
-    /// The tag that a statement begins with.
+    /// Returns the tag at the start of a statement.
     fn tag(&self, span: Span) -> Place {
         let range = range(span);
         self.place(self.tags.around(range.start).unwrap_or(&range))
@@ -172,7 +172,7 @@ impl Lowering<'_> {
         Stmt { at, kind }
     }
 
-    /// Literal text is in its span, except for the white space that was trimmed from it.
+    /// Returns the place of literal text, which is its span without the trimmed white space.
     fn raw(&self, raw: &str, span: Span) -> Place {
         let within = range(span);
         let start = within.start + self.text[within].find(raw).unwrap_or_default();
@@ -266,7 +266,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The last block of a name is the one that counts, wherever the name is written.
+    /// Converts a block. The last block with a name applies, wherever the name occurs.
     fn block(&mut self, it: &ast::Block<'_>) -> StmtKind {
         let body = self.statements(&it.body);
         let block = Block {
@@ -282,7 +282,7 @@ impl Lowering<'_> {
 
     fn import(&mut self, it: &ast::Import<'_>) -> StmtKind {
         let from = self.expr(&it.expr);
-        // Anything but a name is refused before.
+        // Anything but a name was rejected earlier.
         let name = match &it.name {
             Ast::Var(name) => name.id.into(),
             _ => Box::default(),
@@ -351,7 +351,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Expressions.
+/// Conversion of expressions.
 impl Lowering<'_> {
     fn boxed(&mut self, expression: &Ast<'_>) -> Box<Expr> {
         Box::new(self.expr(expression))
@@ -364,8 +364,7 @@ impl Lowering<'_> {
             .collect()
     }
 
-    /// The range from the left operand of an operator to its end, parentheses around the operand
-    /// included.
+    /// Returns the range from the left operand of an operator, with its parentheses, to an end.
     fn range_from(&self, left: &Expr, end: usize) -> Range<usize> {
         self.parentheses.operand(&left.at.range(), Side::Left).start..end
     }
@@ -468,8 +467,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// A variable; one with the name that `${PROJECT_DIR}` or the like was rewritten to stands for
-    /// the whole of that.
+    /// Converts a variable. A name that replaced `${PROJECT_DIR}` or a similar variable represents
+    /// the whole original text.
     fn variable(&self, name: &str, own: &Range<usize>) -> Expr {
         let is_folder = PROMPT_VARIABLES
             .iter()
@@ -485,7 +484,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// `not x` and `-x`; `x not in y` and `x is not y` are the same to the engine.
+    /// Converts `not x` and `-x`; the engine parses `x not in y` and `x is not y` the same way.
     fn unary(&mut self, it: &ast::UnaryOp<'_>, own: &Range<usize>) -> Expr {
         let inner = self.boxed(&it.expr);
         let whole = self.parentheses.operand(&inner.at.range(), Side::Right);
@@ -607,7 +606,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Each part of a path may be missing: then it has no members either.
+/// Makes each part of a path optional: a missing part has no members.
 fn make_optional(path: &mut Expr) {
     match &mut path.kind {
         ExprKind::Member { base, optional, .. } | ExprKind::Item { base, optional, .. } => {
@@ -618,7 +617,7 @@ fn make_optional(path: &mut Expr) {
     }
 }
 
-/// The engine takes names of filters and tests with blanks in them.
+/// Removes the blanks that the engine permits in the names of filters and tests.
 fn without_blanks(name: &str) -> String {
     name.chars().filter(|c| !c.is_ascii_whitespace()).collect()
 }

@@ -1,4 +1,4 @@
-//! The objects that templates hold beside data: functions, macros, loops, namespaces and modules.
+//! The objects of templates other than data: functions, macros, loops, namespaces and modules.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,10 +12,10 @@ use super::super::builtins::Apply;
 use super::super::values::Members;
 use super::value::{Native, Origin, Tracked};
 
-/// The code of a function of ours.
+/// The implementation of one of our functions.
 type Does = dyn for<'n, 'e> Fn(&mut Native<'n, 'e>) -> Result<Tracked, Error> + Send + Sync;
 
-/// A function of ours.
+/// One of our functions.
 pub(in super::super) struct Function {
     pub(super) name: &'static str,
     pub(super) call: Box<Does>,
@@ -27,7 +27,7 @@ impl Function {
         Function::with(name, apply)
     }
 
-    /// Returns a function that holds something as a value.
+    /// Returns a function with captured state as a value.
     pub(in super::super) fn with(
         name: &'static str,
         call: impl for<'n, 'e> Fn(&mut Native<'n, 'e>) -> Result<Tracked, Error> + Send + Sync + 'static,
@@ -51,7 +51,7 @@ impl Object for Function {
     }
 }
 
-/// A macro, by its number in the render that declared it.
+/// A reference to a macro, by its number in the render that declared it.
 #[derive(Debug)]
 pub(super) struct MacroRef {
     pub(super) number: usize,
@@ -102,10 +102,10 @@ impl Object for MacroRef {
     }
 }
 
-/// `loop`: where a loop is.
+/// `loop`, the position of a loop.
 #[derive(Debug)]
 pub(super) struct Loop {
-    /// Which loop of the render it is.
+    /// The number of the loop in the render.
     pub(super) number: usize,
     elements: Vec<Value>,
     index: AtomicUsize,
@@ -114,7 +114,7 @@ pub(super) struct Loop {
     pub(super) recursive: bool,
 }
 
-/// The index of a loop that has not begun.
+/// The index of a loop that has not started.
 const NOT_BEGUN: usize = usize::MAX;
 
 impl Loop {
@@ -128,12 +128,12 @@ impl Loop {
         }
     }
 
-    /// Goes to an element, or after the last one.
+    /// Moves to an element, or past the last one.
     pub(super) fn go_to(&self, index: usize) {
         self.index.store(index, Ordering::Relaxed);
     }
 
-    /// Returns how deep it nests in itself.
+    /// Returns the recursion depth.
     pub(super) fn depth(&self) -> usize {
         self.depth
     }
@@ -200,10 +200,10 @@ impl Object for Loop {
     }
 }
 
-/// The message about a loop that is called from elsewhere.
+/// The message for a loop that is called from outside.
 pub(super) const NOT_CALLABLE: &str = "a loop can be called only inside itself, by `loop(…)` or by a name that `{% set name = loop %}` gives it";
 
-/// A namespace: the only object whose members templates assign.
+/// A namespace, the only object whose members templates can assign.
 #[derive(Debug, Default)]
 pub(in super::super) struct Namespace(Mutex<BTreeMap<Arc<str>, Tracked>>);
 

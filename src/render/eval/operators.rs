@@ -1,7 +1,7 @@
-//! Operators: what the engine keeps private of them, and what they charge.
+//! Operators: the parts that the engine keeps private, and their cost.
 //!
-//! Arithmetic is the engine's own: a tree of two literals and the operator is evaluated by it. What
-//! it says of a failure is worded here.
+//! Arithmetic is the engine's own: it evaluates a tree of two literals and the operator. Error
+//! messages are written here.
 
 use minijinja::machinery::Span;
 use minijinja::machinery::ast::{self, BinOpKind, CompareOpKind, Spanned};
@@ -18,22 +18,22 @@ use super::value::{Tracked, elements};
 use super::watch::Watch;
 use super::{Eval, MAX_TEXT};
 
-/// The longest list that adding or repeating may make.
+/// The maximum length of a list created by addition or repetition.
 const MAX_ELEMENTS: usize = 1_000_000;
-/// Texts up to this size are small, in bytes: comparing with them is a matter of one step.
+/// The size up to which a text is small, in bytes: comparing it is covered by the cost of a step.
 const SMALL_TEXT: usize = 1_024;
 
 /// The two operands of an operator.
 type Operands<'e> = (&'e Expr, &'e Expr);
 
-/// Charges for a value of which all may be read, as often as it is read.
+/// Charges for a value that may be read completely, once for each reading.
 ///
 /// # Errors
 ///
-/// If that is too much work, or the value nests too deeply.
+/// Returns an error if this exceeds the limit, or if the value nests too deeply.
 pub(super) fn whole(value: &Value, times: u64) -> Result<(), Error> {
     match value.as_object() {
-        // A list or an object as text is much longer than its parts.
+        // The text of a list or an object is much longer than its parts.
         Some(_) => {
             let units = values::weigh(value)?;
             account::charge(units.saturating_mul(4 * times - 1))
@@ -55,11 +55,11 @@ fn is_small(value: &Value) -> bool {
             .is_none_or(|bytes| bytes.len() <= SMALL_TEXT)
 }
 
-/// Charges for a value that is not small.
+/// Charges for a value unless it is small.
 ///
 /// # Errors
 ///
-/// If that is too much work.
+/// Returns an error if this exceeds the limit.
 pub(super) fn charge_large(value: &Value) -> Result<(), Error> {
     if is_small(value) {
         Ok(())
@@ -68,7 +68,7 @@ pub(super) fn charge_large(value: &Value) -> Result<(), Error> {
     }
 }
 
-/// Charges for a comparison: nothing if one side is small.
+/// Charges for a comparison, unless one side is small.
 fn charge_both(left: &Value, right: &Value) -> Result<(), Error> {
     if is_small(left) || is_small(right) {
         return Ok(());
@@ -77,7 +77,7 @@ fn charge_both(left: &Value, right: &Value) -> Result<(), Error> {
     whole(right, 1)
 }
 
-/// Charges for looking for one value in another.
+/// Charges for searching one value in another.
 fn charge_search(needle: &Value, hay: &Value) -> Result<(), Error> {
     if hay.as_str().is_some() && !is_small(needle) {
         whole(needle, 1)?;
@@ -140,9 +140,9 @@ fn of_operands(at: Place, error: Error, left: &Tracked, right: &Tracked) -> Fail
     Failure::of(at, error, culprit)
 }
 
-/// Calculates with numbers, and repeats texts and lists.
+/// Computes with numbers, and repeats texts and lists.
 fn calculated(op: BinOpKind, left: &Tracked, right: &Tracked) -> Result<Value, Error> {
-    // The engine would repeat a tuple before anybody could ask how long it gets.
+    // The engine would repeat a tuple before its length could be checked.
     let (left, right) = match op {
         BinOpKind::Mul => (untupled(&left.value), untupled(&right.value)),
         _ => (left.value.clone(), right.value.clone()),
@@ -193,7 +193,7 @@ fn literal(value: &Value) -> ast::Expr<'_> {
     ))
 }
 
-/// Says why the engine could not.
+/// Explains why the engine could not evaluate an operator.
 fn impossible(op: BinOpKind, left: &Value, right: &Value) -> Error {
     let sign = match op {
         BinOpKind::Add => "+",
@@ -233,7 +233,7 @@ fn is_repeatable(value: &Value) -> bool {
     )
 }
 
-/// Says why a text or a list could not be repeated.
+/// Explains why a text or a list could not be repeated.
 fn not_repeatable(left: &Value, right: &Value) -> Error {
     let is_text = left.as_str().is_some() || right.as_str().is_some();
     let times = if is_repeatable(left) && (left.as_str().is_some() || !is_text) {
@@ -249,7 +249,7 @@ fn not_repeatable(left: &Value, right: &Value) -> Error {
     }
 }
 
-/// `-value`.
+/// Evaluates `-value`.
 pub(super) fn negated(value: &Tracked, at: Place) -> Outcome<Tracked> {
     let literal = ast::Expr::Const(Spanned::new(
         ast::Const {
@@ -273,7 +273,7 @@ fn error(value: &Tracked) -> Error {
     }
 }
 
-/// `left ~ right`.
+/// Evaluates `left ~ right`.
 fn joined<W: Watch>(
     eval: &mut Eval<'_, W>,
     left: &Tracked,
@@ -300,7 +300,7 @@ fn joined<W: Watch>(
 }
 
 impl<W: Watch> Eval<'_, W> {
-    /// Puts a value's text after another text.
+    /// Appends a value's text to another text.
     fn push(&self, made: &mut Told, value: &Tracked, text: &str) {
         match W::FOLLOWS {
             true => made.push(&super::told_as(value, text, true, self.watch.frame())),
@@ -309,7 +309,7 @@ impl<W: Watch> Eval<'_, W> {
     }
 }
 
-/// `left + right`.
+/// Evaluates `left + right`.
 fn sum<W: Watch>(
     eval: &mut Eval<'_, W>,
     left: &Tracked,
@@ -344,7 +344,7 @@ fn is_list(value: &Tracked) -> bool {
     matches!(value.value.kind(), ValueKind::Seq | ValueKind::Iterable)
 }
 
-/// Adds two lists.
+/// Concatenates two lists.
 fn added(left: &Tracked, right: &Tracked) -> Result<Tracked, Error> {
     let len = left.value.len().unwrap_or(0) + right.value.len().unwrap_or(0);
     if len > MAX_ELEMENTS {
@@ -426,8 +426,8 @@ fn compared<W: Watch>(
     })
 }
 
-/// A text that is there is not empty, and no number: whether it equals such a value says nothing of
-/// the text.
+/// Notifies the watch of compared values. An existing text is neither empty nor a number, so
+/// comparing it for equality with such a value reveals nothing about it.
 fn note_looks<W: Watch>(eval: &mut Eval<'_, W>, op: CompareOpKind, operands: [&Tracked; 2]) {
     let is_equality = matches!(op, CompareOpKind::Eq | CompareOpKind::Ne);
     if is_equality && operands.iter().any(|operand| says_nothing(&operand.value)) {
@@ -442,7 +442,7 @@ fn says_nothing(value: &Value) -> bool {
     value.as_object().is_none() && value.as_str().is_none_or(str::is_empty)
 }
 
-/// Evaluates `base[start:stop:step]`, as Python has it.
+/// Evaluates `base[start:stop:step]` with Python's semantics.
 pub(super) fn slice<'e, W: Watch>(
     eval: &mut Eval<'e, W>,
     it: &'e Slice,
@@ -475,7 +475,7 @@ pub(super) fn slice<'e, W: Watch>(
         .map_err(|error| Failure::of(at, error, &base))
 }
 
-/// Which elements of a list a slice has; the step is not 0.
+/// The elements of a list that a slice selects; the step is not 0.
 struct Picked {
     start: Option<i64>,
     stop: Option<i64>,
@@ -528,7 +528,7 @@ fn bound(value: &Value) -> Result<Option<i64>, Error> {
 }
 
 impl Picked {
-    /// The indices in a list of so many elements.
+    /// Returns the selected indices of a list with `len` elements.
     fn of(&self, len: usize) -> impl Iterator<Item = usize> + use<> {
         let Picked { start, stop, step } = *self;
         let count = i64::try_from(len).unwrap_or(i64::MAX);
@@ -553,12 +553,12 @@ impl Picked {
     }
 }
 
-/// Evaluates what a variable or a namespace keeps: what could make values deeper and deeper is
-/// looked at.
+/// Evaluates the value for a variable or a namespace, and checks values that could become ever
+/// deeper.
 ///
-/// A variable may keep data as they are; what is looked at are lists and objects that the template
-/// makes. A namespace outlives loops, and could come to hold itself: there everything is looked at
-/// but what it holds already.
+/// A variable may keep data unchecked; only lists and objects that the template creates are
+/// checked. A namespace outlives loops and could come to contain itself, so everything is checked
+/// there, except its present content.
 pub(super) fn kept<'e, W: Watch>(
     eval: &mut Eval<'e, W>,
     expression: &'e Expr,
@@ -588,7 +588,7 @@ pub(super) fn kept<'e, W: Watch>(
     }
 }
 
-/// Returns `true` if an expression may give a list or an object that the template makes of others.
+/// Returns `true` if an expression may create a list or an object from other values.
 fn makes(expression: &Expr) -> bool {
     match &expression.kind {
         ExprKind::List(items) | ExprKind::Tuple(items) => items.iter().any(|item| !is_flat(item)),
@@ -609,7 +609,7 @@ fn makes(expression: &Expr) -> bool {
     }
 }
 
-/// Returns `true` if an expression gives a text or a number.
+/// Returns `true` if an expression yields a text or a number.
 fn is_flat(expression: &Expr) -> bool {
     matches!(
         expression.kind,
@@ -622,7 +622,7 @@ fn is_flat(expression: &Expr) -> bool {
     )
 }
 
-/// Returns `true` if an expression reads what the target holds already.
+/// Returns `true` if an expression reads the present value of the target.
 fn is_same(expression: &Expr, target: &Target) -> bool {
     let (
         ExprKind::Member { base, name, .. },
@@ -641,7 +641,7 @@ fn is_same(expression: &Expr, target: &Target) -> bool {
     name == assigned && read == written
 }
 
-/// Returns whether a value counts as true.
+/// Returns `true` if a value counts as true.
 pub(super) fn is_true(value: &Tracked, at: Place) -> Outcome<bool> {
     match value.is_missing() {
         true => Err(undefined(at, value)),

@@ -1,4 +1,4 @@
-//! Counts the statements that ran, and the outcomes of decisions.
+//! Counts the executed statements, and the outcomes of decisions.
 
 use foldhash::HashMap;
 
@@ -6,34 +6,34 @@ use super::decisions::Decision;
 use super::tree::Place;
 use super::watch::Watch;
 
-/// How often statements ran, and decisions came to their outcomes.
+/// Counts of executed statements, and of the outcomes of decisions.
 #[derive(Debug, Default)]
 pub(in super::super) struct Ran {
     statements: HashMap<Place, u64>,
     decisions: HashMap<Decision, Outcomes>,
 }
 
-/// How often a decision came to each of its outcomes.
+/// The number of times that a decision had each outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Outcomes {
-    /// The condition held, the loop had elements, the value was there.
+    /// The condition held, the loop had elements, or the value was present.
     pub(crate) held: u64,
     /// The opposite.
     pub(crate) failed: u64,
 }
 
 impl Ran {
-    /// Returns how often a statement ran.
+    /// Returns the number of times that a statement ran.
     pub(in super::super) fn count(&self, statement: Place) -> u64 {
         self.statements.get(&statement).copied().unwrap_or_default()
     }
 
-    /// Returns how often a decision came to each outcome.
+    /// Returns the number of times that a decision had each outcome.
     pub(in super::super) fn outcomes(&self, decision: Decision) -> Outcomes {
         self.decisions.get(&decision).copied().unwrap_or_default()
     }
 
-    /// Adds what ran elsewhere.
+    /// Adds the counts of other renders.
     pub(in super::super) fn add(&mut self, other: Ran) {
         for (at, count) in other.statements {
             *self.statements.entry(at).or_default() += count;

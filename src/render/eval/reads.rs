@@ -1,4 +1,5 @@
-//! Notes which values of the data a template takes out of objects and lists, and where.
+//! Notes the values that a template reads from the data's objects and lists, with the places of the
+//! reads.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use super::value::{Origin, Tracked};
 use super::watch::Watch;
 use crate::json::Pointer;
 
-/// The most reads that are noted.
+/// The maximum number of reads to note.
 const MAX_READS: usize = 1 << 18;
 
 /// The values that were read, in order.

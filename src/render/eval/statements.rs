@@ -1,4 +1,4 @@
-//! The effects of statements.
+//! Executes statements.
 
 use std::sync::Arc;
 
@@ -17,21 +17,22 @@ use super::variables::Running;
 use super::watch::Watch;
 use super::{Blocks, Eval, Scope, Step, operators};
 
-/// Literal text that is longer is charged for; what is not is paid by its step.
+/// The length above which literal text is charged for; shorter text is covered by the cost of its
+/// step.
 const SHORT_TEXT: usize = 64;
-/// The levels of nesting that an include counts for.
+/// The nesting levels that an include counts as.
 const INCLUDE_DEPTH: usize = 10;
 
-/// The way in which another template comes in.
+/// The entry into another template.
 #[derive(Debug, Clone, Copy)]
 struct Entrance {
     step: Step,
-    /// The tag without its braces, where failures say that they came through.
+    /// The tag without its braces, which is the place of the step in failures.
     inner: Place,
 }
 
 impl<'e, W: Watch> Eval<'e, W> {
-    /// Evaluates a template, and those that it extends.
+    /// Evaluates a template with the templates that it extends.
     pub(super) fn template(&mut self, template: &'e Template) -> Outcome<()> {
         let around = (
             std::mem::replace(&mut self.template, template),
@@ -121,7 +122,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         self.write(&told, at)
     }
 
-    /// Writes a text of which nobody asks who wrote it.
+    /// Writes a text whose writers are not tracked.
     fn write_text(&mut self, text: &str, at: Place) -> Outcome<()> {
         let is_output = self.out.len() == 1;
         if let Some(super::Sink::Text(out)) = self.out.last_mut() {
@@ -152,7 +153,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         }
     }
 
-    /// Writes a value: `at` is the expression, `tag` what is said to have written it.
+    /// Writes a value: `at` is the expression, and `tag` is recorded as its writer.
     pub(super) fn emit(&mut self, value: &Tracked, at: Place, tag: Place) -> Outcome<()> {
         if !W::FOLLOWS
             && let Some(text) = value.value.as_str()
@@ -226,7 +227,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         self.emit(&value, filter.at, at)
     }
 
-    /// Says of a captured text that its block's tag wrote what no tag wrote before.
+    /// Records the block's tag as the writer of captured text that no tag wrote.
     fn claimed(&mut self, value: Tracked, tag: Place) -> Tracked {
         let Origin::Text(told) = &value.origin else {
             return value;
@@ -267,7 +268,7 @@ impl<'e, W: Watch> Eval<'e, W> {
 
 /// Loops.
 impl<'e, W: Watch> Eval<'e, W> {
-    /// Returns what a loop goes over.
+    /// Returns the value that a loop iterates over.
     fn iterated(&mut self, it: &'e For) -> Outcome<Tracked> {
         let over = self.value(&it.iter)?;
         let over = match it.by_pairs {
@@ -323,7 +324,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         Ok(())
     }
 
-    /// Runs a loop's body for each element; returns whether there was one.
+    /// Runs a loop's body for each element; returns `true` if there was one.
     fn for_each(&mut self, it: &'e For, over: &Tracked, at: Place) -> Outcome<bool> {
         let elements = elements::<W>(over, it.iter.at)?;
         let count = elements.len();
@@ -364,7 +365,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         Ok(count > 0)
     }
 
-    /// Runs a loop again, over something else, from within.
+    /// Runs a loop recursively over another value.
     pub(super) fn recurse(
         &mut self,
         running: &Running<'e>,
@@ -447,8 +448,8 @@ impl<'e, W: Watch> Eval<'e, W> {
         Ok(())
     }
 
-    /// Evaluates what a variable or a namespace keeps: what could make values deeper and deeper is
-    /// looked at.
+    /// Evaluates the value for a variable or a namespace, and checks values that could become ever
+    /// deeper.
     pub(super) fn kept(
         &mut self,
         expression: &'e Expr,
@@ -461,7 +462,7 @@ impl<'e, W: Watch> Eval<'e, W> {
 
 /// Blocks, includes and imports.
 impl<'e, W: Watch> Eval<'e, W> {
-    /// Runs a block where it is, unless another template writes it.
+    /// Runs a block in place, unless another template writes it.
     fn block_here(&mut self, name: &'e str, at: Place) -> Outcome<()> {
         match self.parent.is_none() && !self.is_discarding() {
             true => self.run_block(name, at),
@@ -500,7 +501,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         result
     }
 
-    /// Runs the block that the running one overrides.
+    /// Runs the block that the running block overrides.
     pub(super) fn super_block(&mut self, at: Place) -> Outcome<()> {
         let Some(name) = self.block else {
             return Err(Failure::at(at, invalid("cannot super outside of block")));
@@ -587,7 +588,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         self.variables.is_outermost() && self.blocks.is_empty() && self.parent.is_none()
     }
 
-    /// Runs the first template that there is of those that a value names.
+    /// Runs the first existing template of those that a value names.
     fn included(
         &mut self,
         named: &Tracked,
@@ -716,7 +717,7 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 }
 
-/// Returns the elements that a loop goes over.
+/// Returns the elements that a loop iterates over.
 fn elements<W: Watch>(over: &Tracked, at: Place) -> Outcome<Vec<Tracked>> {
     if over.is_missing() {
         return Err(undefined(at, over));

@@ -1,4 +1,4 @@
-//! The places of tags and parentheses, which the engine's tree does not hold.
+//! The places of tags and parentheses, which the engine's tree does not contain.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -11,22 +11,22 @@ use crate::repo::Dialect;
 /// The tags of a template.
 #[derive(Debug, Default)]
 pub(super) struct Tags {
-    /// The range of each, braces included, by where its keyword begins.
+    /// The range of each tag, braces included, by the offset of its keyword.
     ranges: BTreeMap<usize, Range<usize>>,
-    /// The `else` of each `if` and `for`, by where that one's keyword begins.
+    /// The `else` tag of each `if` and `for`, by the offset of the latter's keyword.
     elses: HashMap<usize, Range<usize>>,
-    /// Where the keyword of each `elif` begins.
+    /// The offset of the keyword of each `elif`.
     elifs: HashSet<usize>,
 }
 
-/// A tag while its tokens go by.
+/// A tag that is being read.
 struct OpenTag {
     start: usize,
     keyword: Option<(String, usize)>,
 }
 
 impl Tags {
-    /// Finds the tags of a text that parses.
+    /// Finds the tags of a text that is known to parse.
     pub(super) fn of(text: &str, dialect: Dialect) -> Tags {
         let mut tags = Tags::default();
         let (mut open, mut around) = (None, Vec::new());
@@ -58,7 +58,7 @@ impl Tags {
         tags
     }
 
-    /// Adds a tag; `around` are the keywords of the `if` and `for` that are open.
+    /// Adds a tag; `around` contains the offsets of the keywords of open `if` and `for` tags.
     fn add(&mut self, keyword: &str, at: usize, tag: Range<usize>, around: &mut Vec<usize>) {
         match keyword {
             "if" | "for" => around.push(at),
@@ -74,30 +74,30 @@ impl Tags {
         self.ranges.insert(at, tag);
     }
 
-    /// Returns the tag whose keyword begins at an offset, or the last one before it.
+    /// Returns the tag whose keyword is at an offset, or the last one before it.
     pub(super) fn around(&self, at: usize) -> Option<&Range<usize>> {
         self.ranges.range(..=at).next_back().map(|(_, tag)| tag)
     }
 
-    /// Returns the `else` tag of the `if` or `for` whose keyword begins at an offset.
+    /// Returns the `else` tag of the `if` or `for` whose keyword is at an offset.
     pub(super) fn else_of(&self, at: usize) -> Option<Range<usize>> {
         self.elses.get(&at).cloned()
     }
 
-    /// Returns whether the keyword at an offset is an `elif`.
+    /// Returns `true` if the keyword at an offset is an `elif`.
     pub(super) fn is_elif(&self, at: usize) -> bool {
         self.elifs.contains(&at)
     }
 }
 
-/// Which side of its operator an operand is on.
+/// The side of an operator that an operand is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Left,
     Right,
 }
 
-/// The parentheses of a template's expressions, and what is between them.
+/// The parentheses of a template's expressions, and the tokens between them.
 #[derive(Debug)]
 pub(super) struct Parentheses(Vec<(Sign, Range<usize>)>);
 
@@ -109,7 +109,7 @@ enum Sign {
 }
 
 impl Parentheses {
-    /// Finds the parentheses of a text that parses.
+    /// Finds the parentheses of a text that is known to parse.
     pub(super) fn of(text: &str, dialect: Dialect) -> Parentheses {
         let tokens = machinery::tokenize(text, false, syntax(dialect)).map_while(Result::ok);
         let signs = tokens.map(|(token, span)| {

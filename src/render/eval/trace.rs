@@ -1,5 +1,5 @@
-//! Follows who writes each byte: the scopes that the render is in, the branches that it takes, and
-//! which tag wrote what.
+//! Tracks who writes each byte: the current scopes of the render, the branches that it takes, and
+//! the tag that writes each text.
 
 use std::collections::BTreeSet;
 
@@ -12,17 +12,17 @@ use super::{Scope, Step};
 #[derive(Debug, Clone)]
 pub(in super::super) struct Frame {
     pub(in super::super) parent: Option<FrameId>,
-    /// The step that begins it; none for the template itself.
+    /// The step that begins it; `None` for the template itself.
     pub(in super::super) step: Option<Step>,
-    /// Of what a `set` block captured, the tag that wrote it first.
+    /// For a `set` block, the tag that first wrote the captured text.
     pub(in super::super) written_by: Option<Place>,
 }
 
-/// The record of who wrote which text.
+/// The record of the writers of text.
 #[derive(Debug)]
 pub(in super::super) struct Trace {
     pub(in super::super) frames: Vec<Frame>,
-    /// The frame that the render is in.
+    /// The current frame of the render.
     pub(in super::super) frame: FrameId,
     pub(in super::super) branches: BTreeSet<Place>,
     emissions: u32,
@@ -45,7 +45,7 @@ impl Default for Trace {
 }
 
 impl Trace {
-    /// Takes what no tag wrote yet for a tag's, here.
+    /// Records a tag and the current frame as the writer of text that no tag wrote.
     fn claim(&mut self, text: &mut Told, tag: Place) {
         self.emissions += 1;
         for run in text
@@ -57,7 +57,7 @@ impl Trace {
         }
     }
 
-    /// Notes that a tag writes what was captured before.
+    /// Records that a tag writes text that was captured before.
     fn note_captures(&mut self, text: &Told, tag: Place) {
         let here = self.frame;
         for runs in text

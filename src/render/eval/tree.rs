@@ -1,6 +1,7 @@
-//! A template as it is evaluated: the engine's syntax tree with places in the author's text, owned.
+//! The tree of a template for evaluation: the engine's syntax tree, owned, with places in the
+//! author's text.
 //!
-//! Nodes say where they are, so that whatever happens at one of them can be reported there.
+//! Nodes contain their places, so that any event can be reported there.
 
 use std::ops::Range;
 
@@ -33,13 +34,13 @@ impl Place {
         self.start as usize..self.end as usize
     }
 
-    /// Returns the part of the place that `range` counts from its start.
+    /// Returns the part of the place at `range`, relative to its start.
     pub(in super::super) fn part(self, range: &Range<usize>) -> Place {
         let start = self.start as usize;
         Place::new(self.template, &(start + range.start..start + range.end))
     }
 
-    /// Returns the place without a byte at each end: a literal without its quotes.
+    /// Returns the place without its first and last byte: a literal without its quotes.
     pub(in super::super) fn inside(self) -> Place {
         Place {
             start: self.start + 1,
@@ -48,7 +49,7 @@ impl Place {
         }
     }
 
-    /// Returns whether another place lies within this one.
+    /// Returns `true` if another place is within this one.
     pub(in super::super) fn contains(self, other: Place) -> bool {
         self.template == other.template && self.start <= other.start && other.end <= self.end
     }
@@ -69,7 +70,7 @@ pub(in super::super) struct Template {
     /// Its number in its engine.
     pub(in super::super) number: u32,
     pub(super) body: Vec<Stmt>,
-    /// Its blocks, wherever they are.
+    /// Its blocks, at any nesting level.
     pub(super) blocks: Vec<Block>,
 }
 
@@ -84,7 +85,7 @@ pub(super) struct Block {
 /// A statement.
 #[derive(Debug)]
 pub(super) struct Stmt {
-    /// The tag, with its braces; literal text as it is.
+    /// The tag, with its braces; for literal text, the text itself.
     pub(super) at: Place,
     pub(super) kind: StmtKind,
 }
@@ -105,7 +106,7 @@ pub(super) enum StmtKind {
     },
     AutoEscape(Expr, Vec<Stmt>),
     FilterBlock(Expr, Vec<Stmt>),
-    /// A block that is written here, by its name.
+    /// A block at this place, by its name.
     Block(Box<str>),
     Import {
         from: Expr,
@@ -132,7 +133,7 @@ pub(super) enum Emit {
     Value(Expr),
     /// `{{ super() }}`.
     Super,
-    /// `{{ loop(…) }}`: the loop around runs again, over this.
+    /// `{{ loop(…) }}`: runs the enclosing loop again, over this value.
     Loop(Expr),
     /// `{{ self.name() }}`.
     Block(Box<str>),
@@ -158,7 +159,7 @@ pub(super) enum Target {
 }
 
 impl Target {
-    /// Returns whether a member of a namespace is assigned.
+    /// Returns `true` if it assigns a member of a namespace.
     pub(super) fn is_in_namespace(&self) -> bool {
         match self {
             Target::Name(_) => false,
@@ -173,7 +174,7 @@ impl Target {
 pub(super) struct For {
     pub(super) target: Target,
     pub(super) iter: Expr,
-    /// `true` if it goes over an object by key and value, as inja does.
+    /// `true` if it iterates over an object by key and value, as in inja.
     pub(super) by_pairs: bool,
     pub(super) filter: Option<Expr>,
     pub(super) recursive: bool,
@@ -188,9 +189,9 @@ pub(super) struct For {
 pub(super) struct If {
     pub(super) test: Expr,
     pub(super) body: Vec<Stmt>,
-    /// The statements that follow `{% else %}`, or the one `{% elif %}`.
+    /// The statements after `{% else %}`, or the next `{% elif %}`.
     pub(super) otherwise: Vec<Stmt>,
-    /// The `{% else %}` tag, if that is what follows.
+    /// The `{% else %}` tag, if there is one.
     pub(super) else_at: Option<Place>,
 }
 
@@ -200,9 +201,9 @@ pub(super) struct Macro {
     pub(super) name: Box<str>,
     pub(super) parameters: Vec<Parameter>,
     pub(super) body: Vec<Stmt>,
-    /// The variables that it takes from where it is declared.
+    /// The variables that it captures where it is declared.
     pub(super) enclosed: Vec<Box<str>>,
-    /// `true` if it asks for its `caller`.
+    /// `true` if it uses its `caller`.
     pub(super) wants_caller: bool,
     /// The tag that begins it.
     pub(super) at: Place,
@@ -220,7 +221,7 @@ pub(super) struct Parameter {
 /// An expression.
 #[derive(Debug)]
 pub(super) struct Expr {
-    /// Without parentheses around it.
+    /// The place without surrounding parentheses.
     pub(super) at: Place,
     pub(super) kind: ExprKind,
 }
@@ -230,7 +231,7 @@ pub(super) struct Expr {
 pub(super) enum ExprKind {
     Const(Value),
     Var(Box<str>),
-    /// `${PROJECT_DIR}` and its like in a prompt's own text.
+    /// `${PROJECT_DIR}` or a similar variable in a prompt's own text.
     Folder(Box<str>),
     Member {
         base: Box<Expr>,
@@ -281,7 +282,7 @@ pub(super) struct Filtered {
     /// The filter with its arguments, without its input.
     pub(super) own: Place,
     pub(super) filter: Filter,
-    /// None for the first filter of a block, which gets the block's text.
+    /// `None` for the first filter of a block, whose input is the block's text.
     pub(super) input: Option<Expr>,
     pub(super) arguments: Vec<Argument>,
 }
@@ -302,11 +303,11 @@ pub(super) struct Call {
     pub(super) arguments: Vec<Argument>,
 }
 
-/// The callee of a call.
+/// The target of a call.
 #[derive(Debug)]
 pub(super) enum Callee {
     Name(Box<str>),
-    /// A method, and where its name and its arguments are.
+    /// A method, with the place of its name and arguments.
     Method(Expr, Box<str>, Place),
     Value(Expr),
     Block(Box<str>),
@@ -322,12 +323,12 @@ pub(super) enum Argument {
 }
 
 impl Argument {
-    /// Returns whether it is given by name.
+    /// Returns `true` if it is passed by name.
     pub(super) fn is_named(&self) -> bool {
         matches!(self, Argument::Named(..) | Argument::SpreadNamed(_))
     }
 
-    /// Returns the expression that gives it.
+    /// Returns its expression.
     pub(super) fn expression(&self) -> &Expr {
         let (Argument::Value(it)
         | Argument::Named(_, it)

@@ -1,4 +1,4 @@
-//! Values on their way through a template, each with where it came from.
+//! The values in a template, each with its origin.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -17,47 +17,46 @@ pub(in super::super) struct Tracked {
     pub(in super::super) origin: Origin,
 }
 
-/// Where a value came from.
+/// The origin of a value.
 #[derive(Debug, Clone, Default)]
 pub(in super::super) enum Origin {
-    /// Nothing is known, or nobody follows.
+    /// The origin is unknown or not tracked.
     #[default]
     Unknown,
-    /// An undefined value: what should have given it.
+    /// An undefined value, with the expression that should have provided it.
     Missing(Absent),
     /// The undefined value of an inline `if` without `else`, which counts as nothing.
     Nothing,
-    /// A value of the data, as it is.
+    /// A value of the data, unchanged.
     Data(Arc<Pointer>),
     /// A text, byte by byte.
     Text(Arc<Told>),
-    /// Of a list: its elements.
+    /// The origins of a list's elements.
     List(Arc<[Origin]>),
-    /// Of an object: its members, in its order.
+    /// The origins of an object's members, in its order.
     Map(Arc<[Origin]>),
 }
 
-/// Something that a template asks for and that is not there.
+/// A missing value that a template reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct Absent {
     pub(in super::super) at: Place,
     pub(in super::super) kind: AbsentKind,
 }
 
-/// Kinds of things that are not there.
+/// Kinds of missing values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum AbsentKind {
-    /// A variable, a member or an element: the place is the expression that asks for it.
+    /// A variable, a member or an element; the place is the expression that reads it.
     Value,
-    /// A parameter that a call gives no value: the place is its name in the declaration.
+    /// A parameter without a value in the call; the place is its name in the declaration.
     Parameter,
-    /// A name that the template does not have from which it is imported: the place is the name in
-    /// the tag.
+    /// A name that the imported template does not have; the place is the name in the tag.
     Import,
 }
 
 impl Absent {
-    /// Returns what is missing where an expression asks for it.
+    /// Returns the missing value of an expression.
     pub(super) fn value(at: Place) -> Absent {
         Absent {
             at,
@@ -75,7 +74,7 @@ impl Tracked {
         }
     }
 
-    /// Returns a value of which nothing is known.
+    /// Returns a value with unknown origin.
     pub(in super::super) fn plain(value: impl Into<Value>) -> Tracked {
         Tracked {
             value: value.into(),
@@ -83,7 +82,8 @@ impl Tracked {
         }
     }
 
-    /// Returns the undefined value that counts as nothing, as filters of the engine know it.
+    /// Returns the undefined value that counts as nothing, in the form that the engine's filters
+    /// recognise.
     pub(super) fn nothing() -> Tracked {
         static NOTHING: OnceLock<Value> = OnceLock::new();
         let value = NOTHING
@@ -95,7 +95,7 @@ impl Tracked {
         }
     }
 
-    /// Returns a text with its writers, if they are followed.
+    /// Returns a text with its writers, if they are tracked.
     pub(in super::super) fn text(told: Told) -> Tracked {
         let value = Value::from(told.text.as_str());
         super::super::account::follow(told.runs.len());
@@ -127,19 +127,19 @@ impl Tracked {
         }
     }
 
-    /// Returns whether it is the undefined value that counts as nothing.
+    /// Returns `true` for the undefined value that counts as nothing.
     pub(in super::super) fn is_nothing(&self) -> bool {
         matches!(self.origin, Origin::Nothing) && self.value.is_undefined()
     }
 
-    /// Returns whether it is undefined and may not be used.
+    /// Returns `true` if it is undefined and must not be used.
     pub(in super::super) fn is_missing(&self) -> bool {
         self.value.is_undefined() && !matches!(self.origin, Origin::Nothing)
     }
 }
 
-/// Returns the value of an inline `if` without `else`, which only an expression of the engine gives
-/// out.
+/// Returns the value of an inline `if` without `else`, which only an expression of the engine can
+/// produce.
 fn made_by_engine() -> Result<Value, Error> {
     Environment::empty()
         .compile_expression("none if false")?
@@ -156,7 +156,7 @@ impl Origin {
         }
     }
 
-    /// Returns the origin of a member of an object, `index` being its place in the object's order.
+    /// Returns the origin of a member of an object; `index` is its position in the object's order.
     pub(in super::super) fn member(
         &self,
         name: &str,
@@ -172,7 +172,7 @@ impl Origin {
         }
     }
 
-    /// Returns the expression that gave an undefined value, in the value or in what it holds.
+    /// Returns the expression of an undefined value: this one, or one inside it.
     pub(in super::super) fn missing(&self) -> Option<Absent> {
         match self {
             Origin::Missing(absent) => Some(*absent),
@@ -181,7 +181,7 @@ impl Origin {
         }
     }
 
-    /// Returns what a text was made of that was computed from this.
+    /// Returns the inputs of a text that was computed from this value.
     pub(in super::super) fn inputs(&self) -> Vec<Input> {
         match self {
             Origin::Data(path) => vec![Input::Data(Arc::clone(path))],
@@ -191,7 +191,7 @@ impl Origin {
     }
 }
 
-/// The arguments of a call: values and their origins, side by side.
+/// The arguments of a call, as parallel lists of values and origins.
 #[derive(Debug, Default)]
 pub(in super::super) struct Arguments {
     pub(in super::super) values: Vec<Value>,
@@ -199,13 +199,13 @@ pub(in super::super) struct Arguments {
 }
 
 impl Arguments {
-    /// Adds one.
+    /// Adds an argument.
     pub(in super::super) fn push(&mut self, argument: Tracked) {
         self.values.push(argument.value);
         self.origins.push(argument.origin);
     }
 
-    /// Returns the argument at an index; nothing of which anything is known if there is none.
+    /// Returns the argument at an index; if there is none, an undefined value with unknown origin.
     pub(in super::super) fn get(&self, index: usize) -> Tracked {
         let value = self.values.get(index).cloned().unwrap_or_default();
         Tracked {
@@ -214,7 +214,7 @@ impl Arguments {
         }
     }
 
-    /// Returns what a text was made of that was computed from all of them.
+    /// Returns the inputs of a text that was computed from all arguments.
     pub(in super::super) fn inputs(&self) -> Arc<[Input]> {
         self.origins
             .iter()
@@ -223,7 +223,7 @@ impl Arguments {
             .collect()
     }
 
-    /// Returns the expression that gave an undefined argument, or a part of one.
+    /// Returns the expression of an undefined argument, or of an undefined part of one.
     pub(in super::super) fn missing(&self) -> Option<Absent> {
         self.origins.iter().find_map(Origin::missing)
     }
@@ -231,29 +231,30 @@ impl Arguments {
 
 /// Looks up variables of a template.
 pub(in super::super) trait Names {
-    /// Returns the value of a variable, if there is one of that name.
+    /// Returns the value of the variable with a name, if it exists.
     fn lookup(&self, name: &str) -> Option<Value>;
 
-    /// Returns the value of a variable, if a template has set one of that name.
+    /// Returns the value of the variable with a name, if a template has set it.
     fn lookup_set(&self, _name: &str) -> Option<Value> {
         None
     }
 }
 
-/// A call of a filter, a test or a function of ours.
+/// A call of one of our filters, tests or functions.
 pub(in super::super) struct Native<'n, 'e> {
     pub(in super::super) arguments: Arguments,
-    /// `true` if writers are followed.
+    /// `true` if writers are tracked.
     pub(in super::super) follows: bool,
-    /// Where the render is.
+    /// The current frame of the render.
     pub(in super::super) frame: FrameId,
-    /// The state that the engine's own filters ask for.
+    /// The state for the engine's own filters.
     pub(in super::super) state: &'n mut State<'e, 'e>,
     pub(in super::super) names: &'n dyn Names,
 }
 
 impl<'e> Native<'_, 'e> {
-    /// Returns a value that was computed from the arguments: a text is known to be made of them.
+    /// Returns a value that was computed from the arguments; for a text, they are recorded as its
+    /// inputs.
     pub(in super::super) fn computed(&self, value: Value) -> Tracked {
         match value.as_str() {
             Some(text) if self.follows => {
@@ -273,7 +274,7 @@ impl<'e> Native<'_, 'e> {
         }
     }
 
-    /// Returns an argument as a text with its writers: that of a value that is not text is
+    /// Returns an argument as a text with its writers; the text of any other value counts as
     /// computed.
     pub(in super::super) fn told(&self, index: usize, text: &str) -> Told {
         told_as(&self.arguments.get(index), text, self.follows, self.frame)
@@ -284,7 +285,7 @@ impl<'e> Native<'_, 'e> {
         told_as(value, text, self.follows, self.frame)
     }
 
-    /// Returns a part of the text that is the first argument.
+    /// Returns a part of the first argument's text.
     pub(in super::super) fn part(&self, text: &str, range: Range<usize>) -> Tracked {
         match self.follows {
             true => Tracked::text(self.told(0, text).part(range)),
@@ -292,7 +293,7 @@ impl<'e> Native<'_, 'e> {
         }
     }
 
-    /// Returns a call with other arguments from here.
+    /// Returns a call with other arguments, made from this one.
     pub(in super::super) fn within(&mut self, arguments: Arguments) -> Native<'_, 'e> {
         let Native {
             follows,
@@ -309,11 +310,11 @@ impl<'e> Native<'_, 'e> {
         }
     }
 
-    /// Returns the elements of an argument that is a list, each with its origin.
+    /// Returns the elements of a list argument, each with its origin.
     ///
     /// # Errors
     ///
-    /// If it has no elements, or too many.
+    /// Returns an error if it has no elements, or too many.
     pub(in super::super) fn elements(&self, index: usize) -> Result<Vec<Tracked>, Error> {
         elements(&self.arguments.get(index))
     }
@@ -323,7 +324,7 @@ impl<'e> Native<'_, 'e> {
 ///
 /// # Errors
 ///
-/// If the value has none of them, or too many.
+/// Returns an error if the value has none of them, or too many.
 pub(in super::super) fn elements(list: &Tracked) -> Result<Vec<Tracked>, Error> {
     let values = super::super::values::elements(&list.value)?;
     let has_places = matches!(list.value.kind(), ValueKind::Seq | ValueKind::Iterable);

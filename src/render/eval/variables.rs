@@ -1,4 +1,4 @@
-//! The variables that a template sees: scope within scope, as the engine nests them.
+//! The variables that a template can see, in nested scopes like the engine's.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use super::tree::For;
 use super::value::{Names, Origin, Tracked};
 use crate::render::RECURSION_LIMIT;
 
-/// The number of what macros of one scope enclose.
+/// The number of the variables that a scope's macros capture.
 pub(super) type ClosureId = usize;
 
-/// A loop that runs.
+/// A running loop.
 #[derive(Debug, Clone)]
 pub(super) struct Running<'e> {
     pub(super) object: Arc<Loop>,
-    /// The loop; none where it only looks for the elements that pass a condition.
+    /// The loop; `None` while it only filters elements by a condition.
     pub(super) node: Option<&'e For>,
-    /// The number of the template, and the block, that it is in.
+    /// The number of the template that contains it, and the block.
     pub(super) home: (u32, Option<&'e str>),
 }
 
@@ -29,9 +29,9 @@ pub(super) struct Running<'e> {
 pub(super) struct Scope<'e> {
     locals: Vec<(&'e str, Tracked)>,
     running: Option<Running<'e>>,
-    /// The variables that macros declared here enclose: they see what is assigned later too.
+    /// The variables that macros declared here capture, including later assignments.
     closure: Option<ClosureId>,
-    /// The variables that the macro that runs here encloses.
+    /// The variables that the macro running here captured.
     enclosed: Option<ClosureId>,
 }
 
@@ -41,9 +41,9 @@ pub(super) struct Variables<'e> {
     globals: &'e BTreeMap<&'static str, Value>,
     /// The data of the template.
     data: Vec<(Arc<str>, Tracked)>,
-    /// The scopes that are open, the innermost last.
+    /// The open scopes, the innermost last.
     scopes: Vec<Scope<'e>>,
-    /// How deep the render was before the first of them.
+    /// The depth of the render outside the first scope.
     outside: usize,
     closures: Vec<Vec<(&'e str, Tracked)>>,
 }
@@ -59,7 +59,7 @@ impl<'e> Variables<'e> {
         }
     }
 
-    /// Gives the template a variable.
+    /// Adds a variable to the template's data.
     pub(super) fn give(&mut self, name: Arc<str>, value: Tracked) {
         self.data.push((name, value));
     }
@@ -72,7 +72,7 @@ impl<'e> Variables<'e> {
             .or_else(|| self.globals.get(name).cloned().map(Tracked::plain))
     }
 
-    /// Returns the value of a variable that templates set.
+    /// Returns the value of a variable that a template has set.
     pub(super) fn set_value(&self, name: &str) -> Option<Tracked> {
         for scope in self.scopes.iter().rev() {
             if let Some(value) = find(&scope.locals, name) {
@@ -122,7 +122,7 @@ impl<'e> Variables<'e> {
     ///
     /// # Errors
     ///
-    /// If scopes nest too deeply.
+    /// Returns an error if scopes nest too deeply.
     pub(super) fn open(&mut self) -> Result<(), Error> {
         self.scopes.push(Scope::default());
         self.check_depth().inspect_err(|_| drop(self.scopes.pop()))
@@ -132,7 +132,7 @@ impl<'e> Variables<'e> {
     ///
     /// # Errors
     ///
-    /// If scopes nest too deeply.
+    /// Returns an error if scopes nest too deeply.
     pub(super) fn open_loop(&mut self, running: Running<'e>) -> Result<(), Error> {
         self.open()?;
         if let Some(scope) = self.scopes.last_mut() {
@@ -154,7 +154,7 @@ impl<'e> Variables<'e> {
         self.scopes.len()
     }
 
-    /// Forgets what the body of a loop assigned.
+    /// Removes the variables that the body of a loop assigned.
     pub(super) fn clear(&mut self) {
         if let Some(scope) = self.scopes.last_mut() {
             scope.locals.clear();
@@ -169,7 +169,7 @@ impl<'e> Variables<'e> {
             .find_map(|scope| scope.running.as_ref())
     }
 
-    /// Takes variables for the macros that the innermost scope declares.
+    /// Captures variables for the macros that the innermost scope declares.
     pub(super) fn enclose(&mut self, names: &'e [Box<str>]) -> Option<ClosureId> {
         let known = self.scopes.last().and_then(|scope| scope.closure);
         if names.is_empty() {
@@ -191,8 +191,8 @@ impl<'e> Variables<'e> {
         Some(id)
     }
 
-    /// Takes away what macros of the innermost scope enclose; [`Variables::give_closure`] puts it
-    /// back.
+    /// Takes the captured variables of the innermost scope; [`Variables::give_closure`] restores
+    /// them.
     pub(super) fn take_closure(&mut self) -> Option<ClosureId> {
         self.scopes
             .last_mut()
@@ -205,11 +205,11 @@ impl<'e> Variables<'e> {
         }
     }
 
-    /// Goes deeper without a scope.
+    /// Increases the depth without opening a scope.
     ///
     /// # Errors
     ///
-    /// If that is too deep.
+    /// Returns an error if that is too deep.
     pub(super) fn deepen(&mut self, by: usize) -> Result<(), Error> {
         self.outside += by;
         self.check_depth().inspect_err(|_| self.outside -= by)
@@ -219,11 +219,11 @@ impl<'e> Variables<'e> {
         self.outside -= by;
     }
 
-    /// Leaves all scopes for those of a macro. [`Variables::leave_macro`] brings them back.
+    /// Leaves all scopes for those of a macro. [`Variables::leave_macro`] restores them.
     ///
     /// # Errors
     ///
-    /// If that is too deep.
+    /// Returns an error if that is too deep.
     pub(super) fn enter_macro(
         &mut self,
         enclosed: Option<ClosureId>,
@@ -252,7 +252,7 @@ impl<'e> Variables<'e> {
         (self.scopes, self.outside) = (before.scopes, before.outside);
     }
 
-    /// Returns the variables of the innermost scope that others may import, by name.
+    /// Returns the variables of the innermost scope that can be imported, by name.
     pub(super) fn exported(&self) -> Vec<(&'e str, Tracked)> {
         let locals = self
             .scopes
@@ -309,7 +309,7 @@ fn put<'e>(variables: &mut Vec<(&'e str, Tracked)>, name: &'e str, value: Tracke
 }
 
 impl Origin {
-    /// Returns whether it is the data as a whole.
+    /// Returns `true` if it is the whole data.
     pub(super) fn is_root(&self) -> bool {
         matches!(self, Origin::Data(path) if path.as_str().is_empty())
     }

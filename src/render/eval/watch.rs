@@ -1,8 +1,7 @@
 //! Observers of the evaluation of a template.
 //!
-//! A watch is a type with a method for each thing that it wants to know. To write a new one,
-//! implement [`Watch`] for a type of yours and give it to [`run`](super::run); two are watched
-//! together as a pair:
+//! A watch is a type with a method for each event that it observes. To write one, implement
+//! [`Watch`] for your type and pass it to [`run`](super::run); a pair combines two watches:
 //!
 //! ```text
 //! /// Counts the branches that a render took.
@@ -26,76 +25,76 @@ use super::decisions::Decision;
 use super::tree::Place;
 use super::value::Tracked;
 
-/// Is told what happens.
+/// Observes the evaluation of a template.
 pub(in super::super) trait Watch {
-    /// `true` if it asks who wrote each byte: else origins of texts are not kept.
+    /// `true` if it needs the writer of each byte; otherwise the origins of texts are not kept.
     const FOLLOWS: bool;
 
-    /// A statement or an expression is about to be evaluated.
+    /// Called before a statement or an expression is evaluated.
     ///
     /// # Errors
     ///
-    /// To end the render there.
+    /// Returns an error to stop the render there.
     fn step(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Steps were taken by another render for this one.
+    /// Called when another render took steps on behalf of this one.
     ///
     /// # Errors
     ///
-    /// To end the render there.
+    /// Returns an error to stop the render there.
     fn steps(&mut self, _count: u64) -> Result<(), Error> {
         Ok(())
     }
 
-    /// A statement begins; the place is its tag, or its text.
+    /// Called when a statement begins; the place is its tag, or its text.
     fn ran(&mut self, _at: Place) {}
 
-    /// A decision came to one of its two outcomes.
+    /// Called when a decision has one of its two outcomes.
     fn decided(&mut self, _decision: Decision, _holds: bool) {}
 
-    /// The body of a branch or a loop is gone into; the place is its tag.
+    /// Called when the evaluator enters the body of a branch or loop, whose tag is at this place.
     fn branched(&mut self, _at: Place) {}
 
-    /// A scope begins: an include, a macro, a capture.
+    /// Called when a scope begins: an include, a macro, a capture.
     fn entered(&mut self, _step: Step) {}
 
-    /// The scope that began last ends.
+    /// Called when the current scope ends.
     fn left(&mut self) {}
 
-    /// Returns the scope that the render is in.
+    /// Returns the current scope of the render.
     fn frame(&self) -> FrameId {
         0
     }
 
-    /// A text is about to be written, by a tag or as literal text.
+    /// Called before a text is written, by a tag or as literal text.
     fn writes(&mut self, _text: &mut Told, _tag: Place) {}
 
-    /// A text was captured by a block whose tag is given.
+    /// Called when a block with the given tag has captured a text.
     fn captured(&mut self, _text: &mut Told, _tag: Place) {}
 
-    /// A variable is asked for by its name; the question is whether the template, or something that
-    /// it includes, has set it.
+    /// Called when a variable is looked up by name; `is_set` returns `true` if the template, or one
+    /// that it includes, has set it.
     fn asked(&mut self, _name: &str, _is_set: &dyn Fn() -> bool) {}
 
-    /// The render ends: these names are set.
+    /// Called at the end of the render, with the names that are set.
     fn ended(&mut self, _set: &mut dyn Iterator<Item = &str>) {}
 
-    /// A value was taken out of an object or a list. It is reported where origins are followed.
+    /// Called when a value is read from an object or a list, if origins are tracked.
     fn read(&mut self, _value: &Tracked, _at: Place) {}
 
-    /// A value is looked at in another way than by handing it on, writing it, or asking whether it
-    /// is there.
+    /// Called when a value is examined in any way other than passing it on, writing it, or testing
+    /// that it exists.
     fn looked_at(&mut self, _value: &Tracked) {}
 }
 
-/// Watches nothing.
+/// Observes nothing.
 impl Watch for () {
     const FOLLOWS: bool = false;
 }
 
-/// Two watches together; scopes are those of the second.
+/// Combines two watches; the second one provides the scopes.
 impl<A: Watch, B: Watch> Watch for (A, B) {
     const FOLLOWS: bool = A::FOLLOWS || B::FOLLOWS;
 

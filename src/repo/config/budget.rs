@@ -1,4 +1,4 @@
-//! `[[budget]]`: how much bodies may take.
+//! `[[budget]]`: limits on the size of bodies.
 
 use super::super::{Glob, Known, Reader, rules};
 use super::glob;
@@ -16,23 +16,23 @@ pub const BUDGET_KEYS: [&str; 6] = [
     "cached_share",
 ];
 
-/// A `[[budget]]` entry: how much bodies may take.
+/// A `[[budget]]` entry: limits on the size of bodies.
 #[derive(Debug, Clone)]
 pub struct Budget {
-    /// Where the entry is.
+    /// The place of the entry.
     pub span: Span,
-    /// Only bodies of agents that match this.
+    /// Limits the entry to bodies of agents that match this.
     pub agent: Option<Glob>,
-    /// Only bodies of contexts that match this.
+    /// Limits the entry to bodies in contexts that match this.
     pub context: Option<Glob>,
-    /// The most tokens of a body.
+    /// The maximum number of tokens in a body.
     pub tokens: Option<Spanned<u64>>,
-    /// The most bytes of a body, as it goes over the wire.
+    /// The maximum size of a body in bytes, as it goes over the wire.
     pub bytes: Option<Spanned<u64>>,
-    /// The most tools of a body.
+    /// The maximum number of tools in a body.
     pub tools: Option<Spanned<u64>>,
-    /// The least share of a body that is read from the cache when the conversation goes on, from 0
-    /// to 1.
+    /// The minimum share of a body, from 0 to 1, that is read from the cache when the conversation
+    /// continues.
     pub cached_share: Option<Spanned<f64>>,
 }
 
@@ -75,7 +75,7 @@ impl Budget {
         })
     }
 
-    /// Returns `true` if it is for the body of an agent in a context.
+    /// Returns `true` if the budget applies to an agent's body in a context.
     pub fn is_for(&self, agent: &str, context: &str) -> bool {
         self.agent.as_ref().is_none_or(|glob| glob.is_match(agent))
             && self
@@ -85,7 +85,7 @@ impl Budget {
     }
 }
 
-/// A count that is not negative.
+/// Reads a count, which must not be negative.
 fn limit(reader: &mut Reader<'_, '_>, key: &str) -> Option<Spanned<u64>> {
     let number = reader.integer(key)?;
     let value = u64::try_from(number.value).ok();
@@ -99,7 +99,7 @@ fn limit(reader: &mut Reader<'_, '_>, key: &str) -> Option<Spanned<u64>> {
     })
 }
 
-/// A share from 0 to 1.
+/// Reads a share from 0 to 1.
 fn share(reader: &mut Reader<'_, '_>, key: &str) -> Option<Spanned<f64>> {
     let node = reader.get(key)?;
     let span = reader.span(node);

@@ -1,6 +1,6 @@
-//! Names of models, as gateways, clouds and dates spell them, made equal.
+//! Normalises names of models, which gateways, clouds and dated releases spell differently.
 
-/// A model's name, as patterns of families see it.
+/// A model's name in the form that patterns of families are matched with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelName {
     whole: String,
@@ -8,44 +8,44 @@ pub struct ModelName {
 }
 
 impl ModelName {
-    /// The name in any spelling.
+    /// Parses a name in any spelling.
     pub fn new(name: &str) -> ModelName {
         let whole = spelt(name);
         let normal = without_dates(&whole).len();
         ModelName { whole, normal }
     }
 
-    /// The name as [`normal_name`] gives it.
+    /// Returns the name in the form of [`normal_name`].
     pub fn normal(&self) -> &str {
         &self.whole[..self.normal]
     }
 
-    /// The same with its date, if it has one.
+    /// Returns the name with its date; `None` if it has no date.
     pub fn dated(&self) -> Option<&str> {
         (self.normal < self.whole.len()).then_some(self.whole.as_str())
     }
 }
 
-/// A model's name without what tells nothing of the model: gateways' prefixes, regions, dates,
-/// `latest`, tags. In lower case, with `-` for every dot:
-/// `us.anthropic.claude-opus-4-5-20251101-v1:0` and `anthropic/claude-opus-4.5` are one.
+/// Returns a model's name without the parts that do not identify the model: gateway prefixes,
+/// regions, dates, `latest`, tags. The result is in lower case, with `-` for every dot:
+/// `us.anthropic.claude-opus-4-5-20251101-v1:0` and `anthropic/claude-opus-4.5` give the same name.
 pub fn normal_name(name: &str) -> String {
     ModelName::new(name).normal().to_owned()
 }
 
-/// The name in one spelling, with its date.
+/// Returns the name in a uniform spelling, with its date.
 fn spelt(name: &str) -> String {
     let name = name.trim().to_lowercase();
     let name = name.rsplit('/').next().unwrap_or_default();
     let name = name.split(':').next().unwrap_or_default();
-    // Google names dates after an `@`.
+    // Google puts dates after an `@`.
     let name = match name.split_once('@') {
         Some((name, date)) if is_number(date) => format!("{name}-{date}"),
         _ => name.split('@').next().unwrap_or_default().to_owned(),
     };
     let name = name.as_str();
     let plain = without_vendor(name);
-    // Bedrock counts its own versions of a model.
+    // Bedrock adds its own version number to a model's name.
     let plain = if plain.len() < name.len() {
         without_version(plain)
     } else {
@@ -54,12 +54,12 @@ fn spelt(name: &str) -> String {
     plain.replace(['.', '_'], "-")
 }
 
-/// A pattern in the spelling of [`normal_name`].
+/// Returns a pattern in the spelling of [`normal_name`].
 pub(super) fn normal_pattern(pattern: &str) -> String {
     pattern.to_lowercase().replace('.', "-")
 }
 
-/// Without regions and makers in front: `us.anthropic.`.
+/// Removes regions and vendors at the start: `us.anthropic.`.
 fn without_vendor(name: &str) -> &str {
     match name.split_once('.') {
         Some((first, rest))
@@ -71,7 +71,7 @@ fn without_vendor(name: &str) -> &str {
     }
 }
 
-/// Without `-v1` at the end.
+/// Removes `-v1` at the end.
 fn without_version(name: &str) -> &str {
     match name.rsplit_once("-v") {
         Some((rest, digits)) if is_number(digits) => rest,
@@ -79,8 +79,8 @@ fn without_version(name: &str) -> &str {
     }
 }
 
-/// Without dates, numbers of builds and `latest` at the end: `-2025-09-29`, `-20250929`,
-/// `-09-2025`, `-0528`, `-001`.
+/// Removes dates, build numbers and `latest` at the end: `-2025-09-29`, `-20250929`, `-09-2025`,
+/// `-0528`, `-001`.
 fn without_dates(name: &str) -> &str {
     let Some((rest, last)) = name.rsplit_once('-') else {
         return name;
@@ -97,7 +97,7 @@ fn without_dates(name: &str) -> &str {
     }
 }
 
-/// Without the month before a year: `-09` of `-09-2025`.
+/// Removes the month before a year: `-09` of `-09-2025`.
 fn without_short(name: &str, is_year: bool) -> &str {
     match name.rsplit_once('-') {
         Some((rest, month)) if is_year && month.len() == 2 && is_number(month) => rest,
@@ -105,7 +105,7 @@ fn without_short(name: &str, is_year: bool) -> &str {
     }
 }
 
-/// Without `-2025-09-29` at the end, if it ends so.
+/// Removes a date such as `-2025-09-29` from the end; `None` if there is none.
 fn without_full_date(name: &str) -> Option<&str> {
     let mut parts = name.rsplitn(4, '-');
     let (day, month, year) = (parts.next()?, parts.next()?, parts.next()?);

@@ -1,10 +1,10 @@
-//! Members of bodies, by their JSON pointers.
+//! Members of bodies, identified by JSON pointers.
 
 use serde_json::Value;
 
 use crate::json::Pointer;
 
-/// A member of bodies.
+/// A member, or a set of members, of bodies.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemberPath {
     /// Its JSON pointer.
@@ -12,11 +12,11 @@ pub struct MemberPath {
     steps: Box<[Step]>,
 }
 
-/// The name of a member, and its other spelling.
+/// The name of a member, with its other spelling.
 #[derive(Debug, Clone, PartialEq)]
 struct Step {
     name: Box<str>,
-    /// `snake_case` for `camelCase`: proto3 JSON, as Gemini reads it, knows both.
+    /// The `snake_case` form of a `camelCase` name: proto3 JSON, which Gemini reads, accepts both.
     snake: Option<Box<str>>,
 }
 
@@ -33,14 +33,14 @@ impl MemberPath {
         }
     }
 
-    /// Returns `true` if it is a member of the body, or a part of it.
+    /// Returns `true` if it is this member of the body, or a part of it.
     pub fn is_below(&self, member: &str) -> bool {
         self.steps
             .first()
             .is_none_or(|step| &*step.name == member || step.snake.as_deref() == Some(member))
     }
 
-    /// Returns `true` if a place of a body is one of these members.
+    /// Returns `true` if a pointer leads to one of these members.
     pub fn is_at(&self, place: &Pointer) -> bool {
         let mut tokens = place.tokens();
         self.steps.iter().all(|step| {
@@ -51,8 +51,8 @@ impl MemberPath {
         }) && tokens.next().is_none()
     }
 
-    /// The values there; `null` counts as none. `member` gives the members of the body by name, and
-    /// `both` says whether names have two spellings.
+    /// Returns the values at these members, except `null`. `member` returns a member of the body by
+    /// name, and `both` is `true` if names have two spellings.
     pub fn find<'b>(
         &self,
         both: bool,
@@ -67,7 +67,7 @@ impl MemberPath {
         found
     }
 
-    /// The name as people say it: `reasoning.effort`.
+    /// Returns the name in dotted form: `reasoning.effort`.
     pub fn name(&self) -> String {
         let names: Vec<&str> = self
             .steps
@@ -79,8 +79,8 @@ impl MemberPath {
     }
 }
 
-/// Adds the values after some steps, of which `*` stands for each element of a list. A value that
-/// is not a list counts as its only element, as servers that read protocol buffers have it.
+/// Adds the values that the steps lead to, where `*` stands for each element of a list. A value
+/// that is not a list counts as its only element, as in servers that read protocol buffers.
 fn find_in<'b>(steps: &[Step], both: bool, value: &'b Value, found: &mut Vec<&'b Value>) {
     match (steps, value) {
         ([], Value::Null) => {}

@@ -1,4 +1,4 @@
-//! The price of a model's tokens, where that is known.
+//! The price of a model's tokens, if known.
 
 use super::{Known, Origin, Reader, rules};
 use crate::conversation::Usage;
@@ -21,36 +21,36 @@ pub(super) const PRICE: Known = Known::flat("a [family.price] table", &PRICE_KEY
 /// Prices in US dollars per million tokens.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Price {
-    /// Of input that no cache knows.
+    /// The price of input that is not cached.
     pub input: f64,
-    /// Of output, reasoning included.
+    /// The price of output, including reasoning.
     pub output: f64,
-    /// Of input from a cache.
+    /// The price of input that is read from a cache.
     pub cache_read: Option<f64>,
-    /// Of input that is written to a cache, for as long as the server's default.
+    /// The price of input that is written to a cache for the server's default lifetime.
     pub cache_write: Option<f64>,
-    /// Of input that is written to a cache for an hour.
+    /// The price of input that is written to a cache for an hour.
     pub cache_write_hour: Option<f64>,
-    /// The longest input for which this is so, in tokens; `None` if it always is.
+    /// The longest input that these prices apply to, in tokens; `None` if there is no limit.
     pub most_input: Option<u64>,
-    /// Where it was found; what is empty is as in the family.
+    /// The source of the prices; empty parts are taken from the family.
     pub origin: Origin,
 }
 
-/// For how long a request asks a cache to keep its input.
+/// The cache lifetime that a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
-    /// For as long as the server's default.
+    /// The server's default.
     Default,
-    /// For an hour.
+    /// One hour.
     Hour,
-    /// For different times, or for one that has no price.
+    /// Several lifetimes, or one without a price.
     Mixed,
 }
 
 impl Price {
-    /// Returns what an answer cost, in US dollars; `None` if a price that is needed for that is not
-    /// known. Each token counts once.
+    /// Returns the cost of an answer in US dollars; `None` if a required price is unknown. Each
+    /// token counts once.
     pub fn cost(&self, usage: &Usage, kept: Kept) -> Option<f64> {
         if self.most_input.is_some_and(|most| usage.input > most) {
             return None;
@@ -78,12 +78,12 @@ impl Price {
         let cost = needed
             .map(|(tokens, price)| Some(tokens as f64 * price?))
             .sum::<Option<f64>>()?;
-        // Per million, to the thousandth of a millionth: what is after that comes from binary
-        // fractions.
+        // The sum is per million. Rounding to a thousandth of a millionth removes the error of
+        // binary fractions.
         Some((cost * 1e3).round() / 1e9)
     }
 
-    /// The price that a table says; `None` if it has a finding.
+    /// Reads the price from its table; `None` if it has a finding.
     pub(super) fn read(reader: &mut Reader<'_, '_>) -> Option<Price> {
         let table = reader.table("price")?;
         let mut reader = reader.inner(table.value);
@@ -107,7 +107,7 @@ impl Price {
 }
 
 impl Reader<'_, '_> {
-    /// A price; `None` if it is not one, `Some(None)` if it is absent.
+    /// Reads a price; `None` if it has a finding, `Some(None)` if it is absent.
     #[expect(
         clippy::option_option,
         reason = "wrong, absent and there are three things"
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn each_token_counts_once() {
-        // 1000 * 5 + 100 * 25 + 7000 * 0.5 + 2000 * 6.25, in millionths.
+        // 1000 * 5 + 100 * 25 + 7000 * 0.5 + 2000 * 6.25 millionths.
         assert_eq!(PRICE.cost(&USAGE, Kept::Default), Some(0.0235));
         assert_eq!(PRICE.cost(&USAGE, Kept::Hour), Some(0.031));
         assert_eq!(

@@ -1,39 +1,39 @@
-//! A property of a model: yes or no, for all models of a family.
+//! A yes-or-no property of all models in a family.
 
-/// Something that models of one wire format differ in.
+/// A respect in which models of one wire format differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Property {
     /// The last turn may be the assistant's.
     Prefill,
     /// Messages within the conversation may have the role `system`.
     SystemMessages,
-    /// A message of the user may follow the results of tools at once.
+    /// A user message may directly follow tool results.
     UserAfterResults,
-    /// A message with results of tools may hold something after them.
+    /// A message with tool results may contain other content after them.
     MixedResults,
-    /// Ids of calls must be nine letters or digits.
+    /// Call ids must be nine letters or digits.
     ShortCallIds,
     /// Calls in the current turn must carry their signatures.
     SignedCalls,
-    /// A choice among functions may be beside built-in tools alone.
+    /// A choice among functions is allowed even if all tools are built-in.
     BuiltinChoice,
-    /// It thinks unless it is told not to.
+    /// The model thinks unless the request disables thinking.
     ThinksByDefault,
     /// `tool_choice` may ask for a call while the model thinks.
     ForcedCalls,
-    /// Blocks of thinking are bound to what is before them.
+    /// Thinking blocks are bound to the messages before them.
     BoundThinking,
-    /// It takes images.
+    /// The model accepts images.
     Images,
-    /// It takes audio.
+    /// The model accepts audio.
     Audio,
-    /// Images and documents may come by their address on the web.
+    /// Images and documents may be given by URL.
     MediaUrls,
-    /// Results of tools may hold images.
+    /// Tool results may contain images.
     ResultImages,
-    /// Texts of the user may carry citations.
+    /// User text may carry citations.
     UserCitations,
-    /// `true` if the longest answer that is asked for counts towards the context window too.
+    /// The requested maximum length of the answer counts towards the context window.
     AnswerCounts,
 }
 
@@ -58,7 +58,7 @@ impl Property {
         Property::AnswerCounts,
     ];
 
-    /// Its key in `model-families.toml`.
+    /// Returns the key in `model-families.toml`.
     pub const fn key(self) -> &'static str {
         match self {
             Property::Prefill => "prefill",
@@ -80,7 +80,7 @@ impl Property {
         }
     }
 
-    /// Returns what it says of a model, if it is so and if it is not.
+    /// Returns the description of a model with the property, or without it.
     pub(super) fn told(self, is: bool) -> &'static str {
         let (yes, no) = match self {
             Property::Prefill => (

@@ -1,11 +1,11 @@
-//! Facts in words.
+//! Describes facts in words.
 
 use serde_json::Value;
 
 use super::{Condition, Demand, Fact, Family, MemberPath, Price, State};
 
 impl Family {
-    /// Returns what it says of histories and caches, a line each.
+    /// Returns the facts about histories and caches, one per line.
     pub fn flags(&self) -> Vec<String> {
         let beta = self
             .without_beta
@@ -40,7 +40,7 @@ impl Family {
 }
 
 impl Price {
-    /// The prices, on one line.
+    /// Returns the prices on one line.
     fn told(&self) -> String {
         let more = [
             (self.cache_read, "input from a cache"),
@@ -66,8 +66,8 @@ impl Price {
 }
 
 impl Fact {
-    /// Returns what is asked, as what follows the name of a model:
-    /// `refuses temperature, unless reasoning_effort is "none"`.
+    /// Returns the demand as the end of a sentence that begins with a model's name: `refuses
+    /// temperature, unless reasoning_effort is "none"`.
     pub fn told(&self) -> String {
         let names: Vec<String> = self.at.iter().map(named).collect();
         let names = listed(&names, "and");
@@ -81,8 +81,7 @@ impl Fact {
         format!("{demand}{}", self.conditions())
     }
 
-    /// Returns the conditions in words, with a comma before each kind:
-    /// `, while … and …, unless … or …`.
+    /// Returns the conditions in words, each kind after a comma: `, while … and …, unless … or …`.
     pub fn conditions(&self) -> String {
         format!(
             "{}{}",
@@ -102,7 +101,7 @@ fn told(word: &str, conditions: &[Condition], join: &str) -> String {
 }
 
 impl Demand {
-    /// Returns how many single values are taken: the fewer, the stricter it is.
+    /// Returns the number of single values that are accepted; fewer means stricter.
     pub fn choices(&self) -> usize {
         match self {
             Demand::Value { one_of, .. } => one_of.len(),
@@ -110,7 +109,7 @@ impl Demand {
         }
     }
 
-    /// Returns which values are taken, in words.
+    /// Returns the accepted values in words.
     pub fn taken(&self) -> String {
         let Demand::Value {
             one_of,
@@ -132,8 +131,8 @@ impl Demand {
 }
 
 impl Demand {
-    /// Returns which values are refused, in words; empty if all are, or if only those are known
-    /// that are taken.
+    /// Returns the rejected values in words; empty if all are rejected, or if only the accepted
+    /// ones are known.
     pub fn refused(&self) -> String {
         match self {
             Demand::Absent { values, .. } => {
@@ -171,7 +170,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// `a, b and c`.
+/// Joins parts as `a, b and c`.
 fn listed(parts: &[String], last: &str) -> String {
     match parts {
         [] => String::new(),

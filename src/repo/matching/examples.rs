@@ -1,22 +1,23 @@
-//! Names that globs accept, made from the globs themselves.
+//! Generates names that globs accept.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// The most names that are made from one glob.
+/// The maximum number of names generated from one glob.
 const MOST: usize = 8;
-/// The character that an example has where a pattern takes any.
+/// The character that stands for any character in an example.
 const ANY: char = 'x';
 
-/// Some names that a glob may accept: one for each alternative in braces, up to a few. Whoever uses
-/// one asks the glob about it: a class such as `[!a-z]` can exclude what was chosen.
+/// Returns some names that a glob may accept: one for each alternative in braces, up to a limit.
+/// The caller must test each name with the glob, since a class such as `[!a-z]` can exclude the
+/// chosen character.
 pub(crate) fn examples(glob: &str) -> Vec<String> {
     let mut names = alternatives(&mut glob.chars().peekable(), 0);
     names.dedup();
     names
 }
 
-/// The names that the rest of an alternative stands for, up to the `,` or `}` that ends it.
+/// Returns the names for the rest of an alternative, up to the `,` or `}` that ends it.
 fn alternatives(rest: &mut Peekable<Chars<'_>>, depth: usize) -> Vec<String> {
     let mut names = vec![String::new()];
     while let Some(&next) = rest.peek() {
@@ -37,7 +38,7 @@ fn alternatives(rest: &mut Peekable<Chars<'_>>, depth: usize) -> Vec<String> {
     names
 }
 
-/// Returns what is between braces, the opening one read.
+/// Returns the names for a group in braces, after its opening brace.
 fn braces(rest: &mut Peekable<Chars<'_>>, depth: usize) -> Vec<String> {
     let mut names = alternatives(rest, depth);
     while rest.next_if_eq(&',').is_some() {
@@ -48,7 +49,7 @@ fn braces(rest: &mut Peekable<Chars<'_>>, depth: usize) -> Vec<String> {
     names
 }
 
-/// Returns what one or more stars stand for, the first one read: `**/` may stand for no folder.
+/// Returns an example for one or more stars, after the first one: `**/` may match no folder.
 fn stars(rest: &mut Peekable<Chars<'_>>) -> String {
     let mut stars = 1;
     while rest.next_if_eq(&'*').is_some() {
@@ -61,12 +62,12 @@ fn stars(rest: &mut Peekable<Chars<'_>>) -> String {
     }
 }
 
-/// A character of a class, its bracket read: its first one, or [`ANY`] if the class names what it
-/// does not accept.
+/// Returns a character of a class, after its bracket: the first one, or [`ANY`] if the class is
+/// negated.
 fn class(rest: &mut Peekable<Chars<'_>>) -> char {
     let is_negated = rest.next_if(|it| matches!(it, '!' | '^')).is_some();
     let first = rest.next().unwrap_or(ANY);
-    // A `]` that comes first is one of the class.
+    // A `]` in the first position is a member of the class.
     rest.find(|it| *it == ']');
     if is_negated { ANY } else { first }
 }

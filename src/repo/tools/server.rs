@@ -1,4 +1,4 @@
-//! `[[server]]` of `tools.toml`: an MCP server, by the program that it is or by its URL.
+//! `[[server]]` of `tools.toml`: an MCP server, defined by its program or its URL.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,37 +25,37 @@ pub const SERVER_KEYS: [&str; 11] = [
     "max_output_bytes",
 ];
 
-/// The keys that say nothing of a server with a URL.
+/// The keys that do not apply to a server with a URL.
 const OF_PROGRAMS: [&str; 2] = ["working_directory", "env"];
 
-/// The keys that say nothing of a server that is a program.
+/// The keys that do not apply to a server that is a program.
 const OF_URLS: [&str; 3] = ["headers", "api_key_ref", "api_key_header"];
 
-/// The longest name of a server, in bytes: half of what the name of a tool may have, which begins
-/// with it.
+/// The maximum length of a server's name, in bytes: half that of a tool's name, which begins with
+/// it.
 pub const MAX_SERVER_NAME: usize = 32;
 
-/// An MCP server, as `tools.toml` says it.
+/// An MCP server, as defined in `tools.toml`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerSpec {
     /// The prefix of the names of its tools.
     pub name: Spanned<Arc<str>>,
-    /// How it is reached.
+    /// The connection to the server.
     pub connection: ServerConnection,
-    /// The tools that a model may call, as the server names them; `None` for all.
+    /// The tools that a model may call, by the server's names for them; `None` for all.
     pub tools: Option<Vec<Spanned<Arc<str>>>>,
-    /// How long its start, and each call, may take.
+    /// The time limit for the start, and for each call.
     pub time_limit: Duration,
-    /// The number of bytes of text that one call may give.
+    /// The maximum size of the text from one call, in bytes.
     pub output_limit: usize,
 }
 
-/// How an MCP server is reached.
+/// The connection to an MCP server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServerConnection {
-    /// It is a program that reads standard input and writes standard output.
+    /// A program that reads standard input and writes standard output.
     Program(ProgramSpec),
-    /// It is at a URL ("streamable HTTP").
+    /// A URL ("streamable HTTP").
     Http(HttpSpec),
 }
 
@@ -64,29 +64,29 @@ pub enum ServerConnection {
 pub struct HttpSpec {
     /// The whole URL.
     pub url: Spanned<Arc<str>>,
-    /// Headers of every request, in the author's order; none of them a key.
+    /// The headers of every request, in the author's order; none of them carries a key.
     pub headers: Vec<(Arc<str>, Arc<str>)>,
-    /// Where the key is found, and the header that it is in.
+    /// The reference to the key, and its header.
     pub key: Option<KeyHeader>,
 }
 
 /// A key of an MCP server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyHeader {
-    /// Where it is found.
+    /// The reference to the key.
     pub reference: Spanned<SecretRef>,
-    /// The header whose whole value it is; `None` for `Authorization: Bearer …`.
+    /// The header whose entire value is the key; `None` for `Authorization: Bearer …`.
     pub header: Option<Arc<str>>,
 }
 
 impl ServerSpec {
-    /// The finding that its program is not there, or is not one.
+    /// Returns the finding for a server program that is missing or not executable.
     pub fn not_found(&self, program: &ProgramSpec, why: &str) -> Diagnostic {
         program.not_found(&format!("the server `{}`", self.name.value), why)
     }
 }
 
-/// A server and its name; `None` if it has a finding that makes it unusable.
+/// Reads a server and its name; `None` if a finding makes it unusable.
 pub(super) fn read(
     world: &dyn World,
     reader: &mut Reader<'_, '_>,
@@ -117,7 +117,7 @@ fn read_connection(
     reader: &mut Reader<'_, '_>,
     entry: Span,
 ) -> Option<ServerConnection> {
-    // Both are read, whatever else is wrong, so that all mistakes are reported at once.
+    // Both are read in any case, so that all mistakes are reported at once.
     let program = reader
         .has("command")
         .then(|| ProgramSpec::read(world, reader));
@@ -149,7 +149,7 @@ fn read_connection(
     }
 }
 
-/// Returns `true` if none of some keys is there, which mean something only beside another one.
+/// Reports keys that only make sense beside another one; returns `true` if there are none.
 fn only_of(reader: &mut Reader<'_, '_>, keys: &[&str], what: &str, beside: &str) -> bool {
     let strangers: Vec<(&str, Span)> = keys
         .iter()
@@ -192,7 +192,7 @@ fn read_http(reader: &mut Reader<'_, '_>) -> Option<HttpSpec> {
     })
 }
 
-/// The header of the key; `None` if it has a finding, `Some(None)` if it is absent.
+/// Reads the header of the key; `None` if it has a finding, `Some(None)` if it is absent.
 #[expect(
     clippy::option_option,
     reason = "wrong, absent and there are three things"
@@ -226,7 +226,7 @@ fn read_key_header(reader: &mut Reader<'_, '_>) -> Option<Option<Arc<str>>> {
     }
 }
 
-/// Returns `true` if a header is not one of the protocol's own.
+/// Reports a header that the protocol itself uses; returns `true` for any other.
 fn check_header(reader: &mut Reader<'_, '_>, key: &str, name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let is_own = name.starts_with("mcp-") || matches!(&*name, "accept" | "last-event-id");

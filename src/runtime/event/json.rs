@@ -1,4 +1,4 @@
-//! Events as JSON: one line each, for programs.
+//! Converts events to JSON, one line each, for programs.
 
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
@@ -7,8 +7,8 @@ use super::{Event, Outcome, Refusal, ResponseInfo, StopReason, ToolCall};
 use crate::conversation::{Block, Message, Usage};
 use crate::runtime::Error;
 
-/// Serde writes what `to_json` gives. Nothing is read back: events describe messages and images in
-/// short.
+/// Serialises with `to_json`. There is no deserialisation, because events contain messages and
+/// images in a short form.
 macro_rules! as_json {
     ($($type:ty),*) => { $(
         impl Serialize for $type {
@@ -22,7 +22,7 @@ macro_rules! as_json {
 as_json!(Event, Outcome, ToolCall, Error, ResponseInfo);
 
 impl Event {
-    /// The event as an object with its name under `event`; `docs/json.md` lists them.
+    /// Returns the event as an object with its name under `event`; `docs/json.md` lists them.
     pub fn to_json(&self) -> Value {
         match self {
             Event::Message(message) => named("message", message_json(message)),
@@ -93,7 +93,7 @@ impl Event {
 }
 
 impl Outcome {
-    /// `finished` with a stop reason, `failed` with an error, or `cancelled`.
+    /// Returns `finished` with a stop reason, `failed` with an error, or `cancelled`.
     pub fn to_json(&self) -> Value {
         match self {
             Outcome::Finished(stop) => {
@@ -108,8 +108,8 @@ impl Outcome {
 }
 
 impl ToolCall {
-    /// The call; `input` is null if the arguments are malformed, and `malformed` has what they
-    /// were.
+    /// Returns the call; if the arguments are malformed, `input` is null and `malformed` contains
+    /// them.
     pub fn to_json(&self) -> Value {
         match &self.input {
             Ok(input) => json!({"id": &*self.id, "name": &*self.name, "input": input}),
@@ -122,7 +122,7 @@ impl ToolCall {
 }
 
 impl Error {
-    /// Category, message and what else is known.
+    /// Returns the category, the message and the other members.
     pub fn to_json(&self) -> Value {
         let mut members = json!({
             "category": self.category.name(), "message": self.message, "detail": self.detail,
@@ -142,7 +142,7 @@ impl Error {
 }
 
 impl ResponseInfo {
-    /// The ids and the model by name; `null` for what is not known.
+    /// Returns the ids and the model by name; `null` for unknown ones.
     pub fn to_json(&self) -> Value {
         json!({
             "request_id": self.request_id.as_deref(), "response_id": self.response_id.as_deref(),
@@ -152,14 +152,14 @@ impl ResponseInfo {
 }
 
 impl Usage {
-    /// The counts by name.
+    /// Returns the counts by name.
     pub fn to_json(&self) -> Value {
         json!(self)
     }
 }
 
-/// A message in short: its text, the ids of the calls that it answers, and how many other blocks it
-/// has.
+/// Returns a message in short form: its text, the ids of the calls that it answers, and the number
+/// of other blocks.
 fn message_json(message: &Message) -> Value {
     let (mut text, mut results, mut other) = (String::new(), Vec::new(), 0_usize);
     for block in &message.blocks {
@@ -179,8 +179,7 @@ fn stop_json(stop: &StopReason) -> Value {
     }
 }
 
-/// An object with the event's name as its first member.
-/// An object of that name for programs.
+/// Returns an object for programs, with the event's name as its first member.
 pub(crate) fn named(event: &str, members: Value) -> Value {
     let mut named = Value::Object(Map::from_iter([("event".to_owned(), event.into())]));
     merge(&mut named, members);

@@ -1,4 +1,4 @@
-//! Events of an answer without keys, also where a key comes in pieces.
+//! Removes keys from the events of an answer, even if a key arrives in pieces.
 
 use std::sync::Arc;
 
@@ -7,9 +7,8 @@ use indexmap::IndexMap;
 use super::{Flow, Redactor};
 use crate::runtime::Event;
 
-/// Takes keys out of the events of one answer. Text that may be the beginning of a key waits for
-/// what follows, so all that is said counts as one text, whatever other events are between its
-/// pieces.
+/// Removes keys from the events of one answer. Text that may begin a key waits for the next piece,
+/// so all pieces count as one text, regardless of other events between them.
 pub(in crate::runtime) struct Redacting {
     redactor: Redactor,
     text: Flow,
@@ -27,7 +26,7 @@ impl Redacting {
         }
     }
 
-    /// Returns what may be reported now that an event has come.
+    /// Returns the events that can be reported after another event.
     pub(in crate::runtime) fn next(&mut self, event: Event) -> Vec<Event> {
         if self.redactor.is_idle() {
             return vec![event];
@@ -68,7 +67,7 @@ impl Redacting {
         }
     }
 
-    /// Returns what still waited when the answer ended.
+    /// Returns the events that were still waiting at the end of the answer.
     pub(in crate::runtime) fn last(&mut self) -> Vec<Event> {
         let mut events = said(Event::Thinking, self.redactor.last(&mut self.thinking));
         events.extend(said(Event::Text, self.redactor.last(&mut self.text)));
@@ -89,7 +88,7 @@ fn arguments(redactor: &Redactor, id: &str, json: String) -> Event {
     }
 }
 
-/// An event with a piece of text, unless the piece is empty.
+/// Returns an event for a piece of text; none if the piece is empty.
 fn said(event: impl FnOnce(String) -> Event, piece: String) -> Vec<Event> {
     if piece.is_empty() {
         Vec::new()

@@ -1,4 +1,4 @@
-//! The tools of one answer: who may run, in which order they begin, results as they come.
+//! Runs the tools of one answer: admits calls, starts tools in order, and collects their results.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::super::tools::{Tool, ToolContext, ToolOutput, ToolSet};
 use super::super::{Event, ToolCall};
 use super::drive::{RequestTask, Stop, or_default};
 
-/// How long tools may take to go away when they are stopped.
+/// The time for tools to end after they are stopped.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// A tool that may run, and its arguments.
@@ -25,19 +25,19 @@ struct Admitted<'c> {
     input: Value,
 }
 
-/// The tools of an answer that have begun, in the order of their calls, and those that wait.
+/// The tools of an answer that have started, in the order of their calls, and those that wait.
 struct Running<'c> {
     waiting: VecDeque<Admitted<'c>>,
     tasks: JoinSet<ToolOutput>,
     begun: Vec<(Id, &'c ToolCall)>,
-    /// `true` if the one that runs wants to be alone.
+    /// `true` if the running tool must run alone.
     is_alone: bool,
-    /// The most that may run at the same time.
+    /// The maximum number of tools that run at the same time.
     most: usize,
 }
 
 impl<'c> Running<'c> {
-    /// The next one that may begin now: none overtakes another.
+    /// Returns the next tool that may start now; no tool overtakes another.
     fn next(&mut self) -> Option<Admitted<'c>> {
         let may_join = self.waiting.front()?.tool.is_concurrent() && !self.is_alone;
         let has_room = self.tasks.len() < self.most;
@@ -72,8 +72,8 @@ impl<'c> Running<'c> {
 type Outputs = Vec<(Arc<str>, ToolOutput)>;
 
 impl RequestTask<'_> {
-    /// Runs what may run. Hooks are asked about every call before any of them runs. Each result is
-    /// kept as soon as it is there. If the request is cancelled, everything is stopped.
+    /// Runs the tools that may run. Hooks decide on every call before any tool runs. Each result is
+    /// kept as soon as it is available. Cancelling the request stops all tools.
     pub(super) async fn outputs(
         &self,
         tools: &ToolSet,
@@ -101,7 +101,7 @@ impl RequestTask<'_> {
         Ok(outputs)
     }
 
-    /// Runs tools, in the order of their calls as far as they do not run at the same time.
+    /// Runs tools, starting them in the order of their calls.
     async fn run_all(&self, admitted: Vec<Admitted<'_>>) -> Result<Outputs, Stop> {
         let redactor = self.redactor();
         let (progress, mut told) = mpsc::channel(64);
@@ -134,7 +134,7 @@ impl RequestTask<'_> {
         Ok(outputs)
     }
 
-    /// Keeps what a tool said, without keys, and without what would spoil later requests.
+    /// Keeps a tool's output, without keys and without content that would break later requests.
     fn ended(
         &self,
         running: &Running<'_>,
@@ -150,11 +150,11 @@ impl RequestTask<'_> {
         Ok(Some((Arc::clone(&call.id), output)))
     }
 
-    /// Stops the tools. What has ended by then is kept; the others that began get a result that
-    /// says that they were cancelled.
+    /// Stops the tools. Results that are available in time are kept; the other started tools get a
+    /// result that reports the cancellation.
     async fn stop_all(&self, mut running: Running<'_>) -> Result<(), Stop> {
         running.tasks.abort_all();
-        // A tool that does not let itself be stopped is left behind.
+        // A tool that cannot be stopped is abandoned.
         let deadline = Instant::now() + GRACE;
         while let Ok(Some(ended)) = timeout_at(deadline, running.tasks.join_next_with_id()).await {
             if let Some((id, output)) = ended_by_itself(ended) {
@@ -174,8 +174,7 @@ impl RequestTask<'_> {
         Ok(())
     }
 
-    /// Returns the tool and the arguments that it runs with, or the output that the model gets
-    /// instead.
+    /// Returns the tool with its arguments, or the output that the model gets instead.
     async fn admit<'c>(
         &self,
         tools: &ToolSet,
@@ -200,7 +199,7 @@ impl RequestTask<'_> {
                 return Ok(Err(ToolOutput::error(told)));
             }
         };
-        // What cannot run is not asked about.
+        // Hooks are not asked about a call that cannot run.
         if let Some(mistake) = tools.mistake(&call.name, input) {
             return Ok(Err(ToolOutput::error(mistake)));
         }
@@ -229,8 +228,8 @@ impl RequestTask<'_> {
     }
 }
 
-/// The result of a tool that was not stopped from outside. Whether a tool still says that it was,
-/// or is gone before, is chance.
+/// Returns the result of a tool that was not stopped from outside. A stopped tool may or may not
+/// report that before it ends, so neither case counts.
 fn ended_by_itself(ended: Result<(Id, ToolOutput), JoinError>) -> Option<(Id, ToolOutput)> {
     match ended {
         Ok((_, output)) if output.is_cancelled() => None,
@@ -243,15 +242,15 @@ fn ended_by_itself(ended: Result<(Id, ToolOutput), JoinError>) -> Option<(Id, To
 /// The answer to a call that a hook refuses without a reason.
 const REFUSED: &str = "the call was refused: no reason was given";
 
-/// The answer to a call whose tool was stopped because the request was.
+/// The answer to a call whose tool was stopped by a cancelled request.
 const CANCELLED: &str =
     "the request was cancelled while the tool ran: what it did up to then is not known";
 
-/// The answer to a call whose tool was stopped because the time for the request was over.
+/// The answer to a call whose tool was stopped when the request's time expired.
 const LATE: &str =
     "the time for the request was over while the tool ran: what it did up to then is not known";
 
-/// Returns what the model is told of a tool that panicked.
+/// Returns the output that reports a crash to the model.
 fn crash(error: &JoinError) -> ToolOutput {
     ToolOutput::error(if error.is_panic() {
         "the tool crashed"

@@ -1,8 +1,8 @@
-//! A summary in the place of what was said: what it can stand for, how it is made, and what is left
-//! of a request that fails.
+//! Replaces messages with a summary: finds the messages, gets the summary, and cleans up after a
+//! failed request.
 //!
-//! One line of the journal makes the difference: before it the chat is as it was, after it the
-//! summary counts. Nothing else is written, so that a process may be killed anywhere in between.
+//! A single journal line makes the change: before it the chat is unchanged, after it the summary
+//! applies. Nothing else is written, so the process may be killed at any point.
 
 use super::super::compression::{AutoCompression, Compression, shown};
 use super::super::{Category, Error, Event, Outcome, Run, StopReason, TextAnswer};
@@ -12,22 +12,22 @@ use super::state::{Compressible, State};
 use crate::conversation::log::Summary;
 use crate::conversation::{Block, Conversation, Message, Role, Task};
 
-/// The part of the agent's events that the reader of the chat gets.
+/// The agent's events that the reader of the chat receives.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Told {
-    /// All of them: the summary is what was asked for.
+    /// All events: the summary was requested explicitly.
     All,
-    /// Retries and warnings: something else was asked for.
+    /// Only retries and warnings: another request caused the compression.
     Little,
 }
 
 impl State {
-    /// Returns the part of the history that a summary can stand for; `None` if no answer is in it.
+    /// Returns the part of the history that a summary can replace; `None` if it contains no answer.
     pub(super) fn compressible(&self, keep_turns: usize) -> Option<Compressible> {
         let messages = self.cut(keep_turns)?;
         let history = self.history()[..messages].to_vec();
-        // Thinking is bound to the requests of the chat. What came with turns is part of the
-        // history.
+        // Thinking is bound to the requests of the chat. The history already contains the
+        // surroundings and files of each turn.
         let conversation = Conversation {
             task: Task::Chat(history),
             bound_from: messages,
@@ -40,9 +40,9 @@ impl State {
         })
     }
 
-    /// Returns the number of messages that a summary replaces. It parts no call from its result,
-    /// keeps the latest turns that it has to, and what came since the last answer. Of a single long
-    /// turn that still runs, all but its last round can go.
+    /// Returns the number of messages that a summary replaces. It never separates a call from its
+    /// result, and keeps the required latest turns and everything since the last answer. In a
+    /// single long turn that is still running, all rounds but the last can be replaced.
     fn cut(&self, keep_turns: usize) -> Option<usize> {
         let history = self.history();
         let is_open = self.is_open();
@@ -50,7 +50,7 @@ impl State {
         let turns = self.turns(end);
         let by_turn = match keep_turns.max(usize::from(is_open)) {
             0 => end,
-            // With fewer turns than that, all of them stay.
+            // With fewer turns than that, all are kept.
             keep => turns
                 .len()
                 .checked_sub(keep)
@@ -66,8 +66,7 @@ impl State {
             .find(|&cut| says_something(&history[..cut]))
     }
 
-    /// Returns the places where turns of the person begin, with the items that came before the
-    /// message.
+    /// Returns the starts of the user's turns, including the items that precede each message.
     fn turns(&self, end: usize) -> Vec<usize> {
         let history = &self.history()[..end];
         let written = history
@@ -86,14 +85,14 @@ impl State {
         begins.collect()
     }
 
-    /// Returns `true` if a person wrote the message: it brings no results.
+    /// Returns `true` if a user wrote the message: it contains no results.
     fn is_written(&self, message: &Message) -> bool {
         let brings_results = message.blocks.iter().any(|block| self.is_result(block));
         message.role == Role::User && message.item.is_none() && !brings_results
     }
 }
 
-/// Returns `true` if the model answered in some messages: a summary alone is not an answer.
+/// Returns `true` if the messages contain an answer of the model; a summary alone is not an answer.
 fn says_something(history: &[Message]) -> bool {
     let mut answers = history
         .iter()
@@ -102,7 +101,7 @@ fn says_something(history: &[Message]) -> bool {
 }
 
 impl RequestTask<'_> {
-    /// Compresses the chat because somebody asked for it.
+    /// Compresses the chat on request.
     pub(super) async fn compress(&self, compression: &Compression) -> Result<StopReason, Stop> {
         let compressible = self
             .shared
@@ -112,8 +111,8 @@ impl RequestTask<'_> {
         Ok(StopReason::EndTurn)
     }
 
-    /// Compresses the chat if a request is too large, and says whether it did. If that fails the
-    /// request is sent as it is: its server may take it.
+    /// Compresses the chat if a request is too large, and returns `true` if it did. If compression
+    /// fails, the request is sent as it is: its server may accept it.
     pub(super) async fn compress_if_full(&self, tokens: u64) -> Result<bool, Stop> {
         let Some(auto) = self.too_large(tokens) else {
             return Ok(false);
@@ -141,7 +140,7 @@ impl RequestTask<'_> {
         }
     }
 
-    /// Returns the way to compress the chat, if a request with so many tokens is too large.
+    /// Returns the compression settings if a request with this number of tokens is too large.
     fn too_large(&self, tokens: u64) -> Option<AutoCompression> {
         let auto = lock(&self.shared.auto_compression).clone()?;
         let tokens = self.shared.state().calibration().corrected(tokens);
@@ -151,7 +150,7 @@ impl RequestTask<'_> {
         (is_full && !self.has_given_up_compression()).then_some(auto)
     }
 
-    /// Lets the agent write a summary, and replaces what it summarises.
+    /// Lets the agent write a summary, and replaces the summarised messages with it.
     async fn summarise(
         &self,
         compression: &Compression,
@@ -188,7 +187,7 @@ impl RequestTask<'_> {
         Ok(())
     }
 
-    /// Reads what the agent says, and mentions it as much as the reader of the chat wants.
+    /// Reads the agent's events, and passes on those that the reader of the chat receives.
     async fn read(&self, mut run: Run, told: Told) -> TextAnswer {
         let mut text = String::new();
         while let Some(event) = run.next().await {
@@ -210,7 +209,7 @@ impl RequestTask<'_> {
     }
 }
 
-/// The summary that an answer is: whole, and not empty.
+/// Returns the summary in an answer, which must be complete and not empty.
 fn summary_of(answer: &TextAnswer) -> Result<&str, Error> {
     match answer.complete()? {
         text if text.trim().is_empty() => Err(Error::new(
@@ -221,7 +220,7 @@ fn summary_of(answer: &TextAnswer) -> Result<&str, Error> {
     }
 }
 
-/// Returns why a chat is as it was.
+/// Returns the error for a chat that was not compressed.
 fn not_compressed(error: Error) -> Error {
     let message = format!("the conversation was not compressed: {}", error.message);
     Error { message, ..error }

@@ -1,4 +1,4 @@
-//! From a message to an outcome: rounds of asking and of running tools.
+//! Drives a request from a message to its outcome, in rounds of asking the model and running tools.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -23,24 +23,24 @@ use crate::conversation::log::CutOff;
 use crate::conversation::{Block, ProviderBlock, ProviderBlockKinds, Usage};
 use crate::provider::{AnswerForm, WireFormat};
 
-/// The beginning of a request.
+/// The start of a request.
 pub(super) enum Start {
-    /// A message of the user.
+    /// A user message.
     Message(Vec<Block>),
-    /// Go on from what is there.
+    /// The history as it is.
     Proceed,
-    /// Nothing: a summary takes the place of what is there.
+    /// No message: a summary replaces a part of the history.
     Compress(Box<Compression>),
 }
 
-/// How a request is driven.
+/// The rules for driving a request.
 pub(super) struct Policy {
     pub(super) hooks: Arc<dyn Hooks>,
-    /// Who sees messages before they are shown, if anybody.
+    /// The hook that sees messages before they are shown, if any.
     pub(super) messages: Option<Arc<dyn MessageHook>>,
-    /// How often tools may run; 0 for no limit.
+    /// The maximum number of tool rounds; 0 for no limit.
     pub(super) limit: u32,
-    /// `true` if the text of an aborted answer that holds a tool call stays in the history.
+    /// `true` if an aborted answer with a tool call keeps its text in the history.
     pub(super) keep_text_beside_calls: bool,
 }
 
@@ -49,39 +49,39 @@ pub(super) struct RequestTask<'a> {
     pub(super) shared: &'a Shared,
     pub(super) policy: Policy,
     pub(super) emitter: Emitter,
-    /// Cancelled when the request is, and when its time is over.
+    /// Cancelled together with the request, and when its time expires.
     pub(super) cancel: CancellationToken,
     deadline: Option<Deadline>,
-    /// `true` if its time is over, and nobody had cancelled it by then.
+    /// `true` if its time expired before it was cancelled.
     is_late: Arc<AtomicBool>,
     request: RequestId,
-    /// `true` if a round has begun and not ended yet.
+    /// `true` if a round has started and not ended yet.
     in_turn: AtomicBool,
-    /// `true` if anything of its answer is in the history.
+    /// `true` if any part of its answer is in the history.
     has_kept: AtomicBool,
-    /// `true` once compressing the chat failed: it is not tried again.
+    /// `true` once compressing the chat failed; it is not attempted again.
     has_given_up: AtomicBool,
 }
 
-/// A request that was compiled, and what belongs to it.
+/// A compiled request with the data needed to run it.
 struct Ready {
     compiled: Compiled,
-    /// The tools that the model is told of.
+    /// The tools that the model can call.
     tools: ToolSet,
     id_prefix: String,
-    /// The tokens that it takes, as far as that is known.
+    /// The estimated number of tokens.
     tokens: u64,
 }
 
 impl Drop for RequestTask<'_> {
     fn drop(&mut self) {
-        // Also if a hook panicked, or the runtime goes away.
+        // This also runs if a hook panics or the runtime shuts down.
         self.shared.state().end();
         lock(&self.shared.tool_loop).close(self.request);
     }
 }
 
-/// When a request has to have ended.
+/// The time by which a request must end.
 #[derive(Clone, Copy)]
 pub(super) struct Deadline {
     at: Instant,
@@ -90,7 +90,7 @@ pub(super) struct Deadline {
 
 impl Deadline {
     pub(super) fn after(limit: Duration) -> Deadline {
-        // Whoever gives more time than there is gives thirty years.
+        // Limits beyond the range of the clock become thirty years.
         let most = Duration::from_hours(24 * 365 * 30);
         Deadline {
             at: Instant::now() + limit.min(most),
@@ -99,18 +99,18 @@ impl Deadline {
     }
 }
 
-/// Why a request ends before its answer does; the way out of every step.
+/// The reason why a request ends before its answer is complete; the error type of every step.
 pub(super) enum Stop {
     Cancelled,
-    /// It took longer than this.
+    /// The request exceeded this time limit.
     Late(Duration),
     Failed(Error),
-    /// A hook stopped it.
+    /// A hook stopped the request.
     Hook(String),
 }
 
 impl Stop {
-    /// Returns how an answer is marked that ends by it.
+    /// Returns the mark for an answer that is cut off for this reason.
     fn cut_off(&self) -> CutOff {
         match self {
             Stop::Failed(_) => CutOff::Broken,
@@ -120,7 +120,7 @@ impl Stop {
     }
 }
 
-/// Returns what a request fails with that takes too long. The next one has as much time again.
+/// Returns the error of a request that takes too long. A retry gets the full time again.
 fn late(limit: Duration) -> Error {
     Error::new(
         Category::Timeout,
@@ -171,8 +171,8 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Stops the request when its time is over. What it does then is its own business: this never
-    /// ends.
+    /// Stops the request when its time expires. Never completes: the stopped request ends by
+    /// itself.
     fn watch(&self) -> impl Future<Output = Infallible> + use<> {
         let (cancel, is_late, deadline) = (
             self.cancel.clone(),
@@ -189,7 +189,7 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Returns why the request was stopped from outside.
+    /// Returns the reason why the request was stopped from outside.
     pub(super) fn stopped(&self) -> Stop {
         match self.deadline {
             Some(deadline) if self.is_late.load(Ordering::Relaxed) => Stop::Late(deadline.limit),
@@ -213,7 +213,7 @@ impl<'a> RequestTask<'a> {
         };
         self.shared.state().end();
         self.tell_news();
-        // The state of the loop is gone before anybody hears of the end.
+        // The state of the loop is removed before the end is reported.
         lock(&self.shared.tool_loop).close(self.request);
         self.emitter.done(outcome)
     }
@@ -238,8 +238,8 @@ impl<'a> RequestTask<'a> {
         self.tell_news();
         let mut undo = begun?;
         for round in 1.. {
-            // Only what this request itself added can be taken back, and only while nothing came of
-            // it.
+            // Only messages that this request added can be removed, and only before an answer to
+            // them has begun.
             let added = std::mem::take(&mut undo);
             let (asked, tools) = match self.ask(round).await {
                 Err(stop @ (Stop::Failed(_) | Stop::Late(_))) => {
@@ -263,7 +263,8 @@ impl<'a> RequestTask<'a> {
         unreachable!("rounds do not run out")
     }
 
-    /// A turn that paused goes on with the same history; each pause is a round.
+    /// Checks the limit of rounds for a paused turn, which continues with the same history; each
+    /// pause counts as a round.
     fn allow_pause(&self, round: u32) -> Result<(), Error> {
         match self.policy.limit {
             0 => Ok(()),
@@ -275,8 +276,8 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Compiles what is there and exchanges it for an answer. The tools are those that the model
-    /// was told of.
+    /// Compiles the history and exchanges it for an answer. Also returns the tools that the model
+    /// could call.
     async fn ask(&self, round: u32) -> Result<(Exchange, ToolSet), Stop> {
         if let RoundDecision::Stop(reason) = self
             .unless_cancelled(self.policy.hooks.before_turn(round))
@@ -319,8 +320,8 @@ impl<'a> RequestTask<'a> {
         Ok((exchange, tools))
     }
 
-    /// Compiles what is there. System prompt and tools are kept if they are new, and renewed if
-    /// anything else became new to which thinking of the history is bound.
+    /// Compiles the history. Records a new system prompt and new tools; if other text that thinking
+    /// is bound to has changed, renews the session and compiles again.
     async fn compile(&self) -> Result<Ready, Stop> {
         loop {
             let RoundInput {
@@ -366,8 +367,8 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Says what an answer cost, and adds it up. Of one that was cut off, and where the server
-    /// counts none, not all tokens are known.
+    /// Reports the cost of an answer, and adds it to the total. The cost is unknown if the answer
+    /// was cut off or the server does not count tokens.
     fn tell_cost(&self, compiled: &Compiled, exchange: &Exchange) {
         let usage = &exchange.answer.usage;
         let is_whole = matches!(exchange.ended, Ended::Complete(_));
@@ -383,7 +384,7 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Puts what came into the history. `added` messages go if nothing did.
+    /// Adds the answer to the history. If nothing arrived, removes the `added` messages.
     async fn keep_answer(
         &self,
         exchange: Exchange,
@@ -406,7 +407,7 @@ impl<'a> RequestTask<'a> {
         match ended {
             Ended::Complete(stop) => {
                 if stop == StopReason::Refusal {
-                    // What a model was not to say is not done either.
+                    // Tools called in a refused answer are not run either.
                     blocks.retain(|block| !matches!(block, Block::ToolUse { .. }));
                     calls.clear();
                 }
@@ -428,7 +429,7 @@ impl<'a> RequestTask<'a> {
             }
             Ended::Cancelled => {
                 let stop = self.stopped();
-                // The message of a request that was cancelled stays in any case.
+                // The message of a cancelled request is always kept.
                 let added = if matches!(stop, Stop::Cancelled) {
                     0
                 } else {
@@ -447,8 +448,8 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Keeps what is left of an answer that failed, and marks it. Returns `true` if anything is
-    /// left. If no answer had begun, `added` messages are taken back.
+    /// Keeps and marks the usable part of a failed answer; returns `true` if there is any. If no
+    /// answer had begun, removes the `added` messages.
     fn keep_part(
         &self,
         blocks: Vec<Block>,
@@ -462,7 +463,7 @@ impl<'a> RequestTask<'a> {
         let kept = self.kept(blocks, calls_begun, wire);
         let is_part = !kept.is_empty();
         if !has_begun {
-            // If that cannot be written, why the request failed still says more.
+            // If this cannot be written, the request's own error is more informative.
             let _ = self.shared.state().retract(added);
         }
         let is_cut_off = has_begun || matches!(stop, Stop::Cancelled);
@@ -470,7 +471,8 @@ impl<'a> RequestTask<'a> {
         Ok(is_part)
     }
 
-    /// The answer first: what was said must not get lost because of what it cost.
+    /// Writes the answer before its usage, so that a failure to record the usage does not lose the
+    /// answer.
     fn keep(&self, blocks: Vec<Block>, cut_off: Option<CutOff>, usage: Usage) -> Result<(), Error> {
         let mut state = self.shared.state();
         let own: Vec<ProviderBlock> = blocks.iter().filter_map(provider_block).cloned().collect();
@@ -492,15 +494,15 @@ impl<'a> RequestTask<'a> {
         state.count(usage)
     }
 
-    /// Takes back what a request added that failed. If that cannot be written, the request's own
-    /// error still says more.
+    /// Removes the messages that a failed request added. If that cannot be written, the request's
+    /// own error is more informative.
     fn take_back(&self, added: usize, stop: Stop) -> Stop {
         let _ = self.shared.state().retract(added);
         stop
     }
 
-    /// Returns what is left of an answer that was not completed: text, and what tools of the
-    /// provider did; never a call for the host. Under hooks, the text beside a call goes too.
+    /// Returns the usable part of an incomplete answer: text and the work of the provider's tools,
+    /// but no call for the host. With hooks, the text beside a call is dropped too.
     fn kept(&self, mut blocks: Vec<Block>, calls_begun: bool, wire: WireFormat) -> Vec<Block> {
         let own_blocks = wire.own_blocks();
         blocks.retain(|block| !matches!(block, Block::ToolUse { .. }));
@@ -517,7 +519,7 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Shows text that was held back, as hooks want it.
+    /// Shows text that was held back, as the hooks decide.
     async fn show(&self, held: String) -> Result<(), Stop> {
         if held.is_empty() {
             return Ok(());
@@ -535,7 +537,7 @@ impl<'a> RequestTask<'a> {
         Ok(())
     }
 
-    /// Runs the tools of an answer and adds their results.
+    /// Runs the tools of an answer, and adds their results.
     async fn run_tools(&self, tools: &ToolSet, calls: &[ToolCall]) -> Result<(), Stop> {
         let outputs = match self.outputs(tools, calls).await {
             Ok(outputs) => outputs,
@@ -552,13 +554,13 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Says what joined the history beside answers and results.
+    /// Reports additions to the history other than answers and results.
     fn tell_news(&self) {
         let news = self.shared.state().news();
         news.into_iter().for_each(|event| self.emitter.emit(event));
     }
 
-    /// Reports a round that ended without a whole answer, if one has.
+    /// Reports a round that ended without a complete answer, if there is one.
     fn tell_cut_off(&self, stop: &Stop) {
         let reason = stop.cut_off();
         let error = match stop {
@@ -576,7 +578,7 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Answers calls whose tools will not run, if there are any, with why.
+    /// Answers the calls whose tools will not run, if any, with the reason.
     fn give_up_calls(&self, stop: Stop) -> Stop {
         let why = match &stop {
             Stop::Cancelled => "the request was cancelled",
@@ -594,7 +596,7 @@ impl<'a> RequestTask<'a> {
         stop
     }
 
-    /// The ids of calls that have no result yet.
+    /// Returns the ids of the calls without a result.
     pub(super) fn open_calls(&self) -> Vec<Arc<str>> {
         self.shared
             .state()
@@ -604,7 +606,7 @@ impl<'a> RequestTask<'a> {
             .collect()
     }
 
-    /// Keeps the result of a call, and tells it then.
+    /// Records the result of a call, then reports it.
     pub(super) fn finish(
         &self,
         id: &Arc<str>,
@@ -620,12 +622,12 @@ impl<'a> RequestTask<'a> {
         Ok(())
     }
 
-    /// Finds the keys that were sent, which tools may say back.
+    /// Finds the keys that were sent, which tools may repeat.
     pub(super) fn redactor(&self) -> Redactor {
         self.shared.transport.redactor()
     }
 
-    /// Returns how many tools of one answer may run at the same time.
+    /// Returns the maximum number of tools of one answer that run at the same time.
     pub(super) fn tools_at_once(&self) -> usize {
         self.shared.tools_at_once.load(Ordering::Relaxed)
     }
@@ -660,7 +662,7 @@ fn provider_block(block: &Block) -> Option<&ProviderBlock> {
     }
 }
 
-/// Returns why an answer with an end of its own is not complete anyway, if it is not.
+/// Returns the mark for an answer that ended regularly but is incomplete.
 fn cut_off(stop: &StopReason, wire: WireFormat) -> Option<CutOff> {
     match stop {
         StopReason::Refusal => Some(CutOff::Refused),
@@ -671,9 +673,9 @@ fn cut_off(stop: &StopReason, wire: WireFormat) -> Option<CutOff> {
     }
 }
 
-/// Returns `true` if a reason without a name here says that the answer is not complete. Responses
-/// and Gemini have one word for answers that are; other servers have their own words for both:
-/// `vLLM` and `SGLang` say `abort`.
+/// Returns `true` if an unknown stop reason means that the answer is incomplete. Responses and
+/// Gemini report complete answers with one fixed word; other servers have their own words for both
+/// cases: `vLLM` and `SGLang` send `abort`.
 fn is_broken_off(word: &str, wire: WireFormat) -> bool {
     const UNFINISHED: [&str; 8] = [
         "abort",
@@ -696,7 +698,7 @@ fn is_broken_off(word: &str, wire: WireFormat) -> bool {
 /// The error of a request that a hook stops without a reason.
 const STOPPED: &str = "a hook stopped the request: no reason was given";
 
-/// A reason, or what stands for one that says nothing.
+/// Returns a reason, or the default for a blank one.
 pub(super) fn or_default(reason: String, default: &str) -> String {
     if reason.trim().is_empty() {
         default.to_owned()

@@ -1,4 +1,4 @@
-//! The state of a session: every change is a line of its journal first.
+//! The state of a session: every change is first written to its journal.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,81 +18,78 @@ use crate::world::{AccessError, Journal};
 
 /// A session's state.
 pub(super) struct State {
-    /// Tools, layers, and the task of a completion; the history of a chat is not here but in the
-    /// log.
+    /// Tools, layers, and the task of a completion. The history of a chat is in the log instead.
     frame: Conversation,
     log: Log,
     journal: Option<Box<dyn Journal>>,
     tools: ToolSet,
     seed: Usage,
-    /// The cost of answers since this was made, in US dollars; `None` once that is not known of
-    /// one.
+    /// The cost of all answers since this state was created, in US dollars; `None` once a cost is
+    /// unknown.
     cost: Option<f64>,
-    /// `true` if a request is in flight: then items wait, so that they part no call from its
-    /// result.
+    /// `true` if a request is in flight. Items wait meanwhile, so that they do not separate a call
+    /// from its result.
     busy: bool,
     waiting: VecDeque<Item>,
-    /// How long the history was once the host had given its own: nothing was asked since if it
-    /// still is.
+    /// The length of the history after the host's own messages: while the history has this length,
+    /// nothing has been asked.
     given: Option<usize>,
-    /// The messages that joined the history and were not reported yet, beside answers and results.
+    /// The additions to the history that were not reported yet, apart from answers and results.
     news: Vec<Event>,
-    /// Why the last answer ended, if nothing came of it that could be marked.
+    /// The reason why the last answer ended, if there was no part of it to mark.
     unsaid: Option<CutOff>,
-    /// `true` if the history says what the agent says of its surroundings, and holds attached
-    /// files.
+    /// `true` if the history contains the agent's surroundings and the attached files.
     is_told: bool,
     /// The agent's name.
     agent: Arc<str>,
     /// The wire format of its requests.
     wire: WireFormat,
-    /// `true` if the system prompt is rendered again for the next request, and thinking from before
-    /// it left out.
+    /// `true` if the next request renders the system prompt again, and omits earlier thinking.
     renews: bool,
-    /// The summary of the request in flight.
+    /// The digest of the request in flight.
     asked: Option<Sent>,
-    /// The correction of estimates that answers taught.
+    /// The correction of estimates, learned from answers.
     calibration: Calibration,
 }
 
 /// The input of a round.
 pub(super) struct RoundInput {
     pub(super) conversation: Conversation,
-    /// The tools that the model is told of.
+    /// The tools that the model can call.
     pub(super) tools: ToolSet,
-    /// The prefix of ids that the model's answer leaves out.
+    /// The prefix for ids that are missing in the model's answer.
     pub(super) id_prefix: String,
-    /// `true` if its system prompt and tools are not those of the last request: they are kept.
+    /// `true` if the system prompt and tools differ from those of the last request, so that they
+    /// must be recorded.
     pub(super) is_new: bool,
-    /// The summary of the request to which thinking of the history is bound. None is if system
+    /// The digest of the request that thinking in the history is bound to; `None` if the system
     /// prompt and tools are new.
     pub(super) bound_to: Option<Sent>,
 }
 
-/// The beginning of a history that a summary can stand for.
+/// The beginning of a history that a summary can replace.
 pub(super) struct Compressible {
     /// The request for the agent.
     pub(super) conversation: Conversation,
-    /// The number of messages in it.
+    /// The number of messages to replace.
     pub(super) messages: usize,
 }
 
 /// The start of a session with a journal.
 pub enum SessionStart {
-    /// Nothing: its journal is empty, and gets the conversation's history first.
+    /// A new session: its journal is empty, and first gets the conversation's history.
     New(Conversation),
-    /// The content of the journal. The conversation gives tools and layers; its own history comes
-    /// after that of the log.
+    /// The content of a journal. The conversation provides tools and layers; its own history is
+    /// added after that of the log.
     Resumed(Log, Conversation),
 }
 
 impl SessionStart {
-    /// The conversation that a first request would be about, with this message if there is one.
-    /// Nothing is written.
+    /// Returns the conversation of the first request, with a message if given. Nothing is written.
     ///
     /// # Errors
     ///
-    /// There is nothing to ask about.
+    /// Returns an error if there is nothing to ask.
     pub fn preview(
         self,
         agent: &Agent,
@@ -114,8 +111,8 @@ impl SessionStart {
 }
 
 /// Returns the number of messages whose thinking is bound to an unknown system prompt and unknown
-/// tools: older programs wrote no line about them. The provider refuses such thinking after any
-/// other prompt or tools.
+/// tools, which older versions did not record. With any other prompt or tools, the provider rejects
+/// such thinking.
 fn unbound(log: &Log, agent: &Agent) -> usize {
     match log.instructions() {
         None if has_thinking(log.history()) && agent.binds_thinking() => log.history().len(),
@@ -135,7 +132,7 @@ impl State {
         log: Log,
         journal: Option<Box<dyn Journal>>,
     ) -> State {
-        // A host that says nothing of tools and layers wants those that the session had.
+        // Without tools and layers from the host, the session's previous ones are used.
         if let Some(known) = log
             .instructions()
             .filter(|known| known.agent == *agent.name())
@@ -198,18 +195,18 @@ impl State {
             journal,
         );
         state.is_told = state.frame.is_told || state.says_surroundings();
-        // Whose calls are open may bring their results.
+        // A host with open calls may still provide their results.
         if !state.has_open_calls() || !history.is_empty() {
             state.settle(true)?;
         }
         let is_given = !history.is_empty();
-        // The history of a completion is empty. What surrounds a given one came with its first
-        // message of the person.
+        // The history of a completion is empty. The surroundings belong before the first user
+        // message of a given history.
         let first = turn_from(&history, 0);
         let bound_from = std::mem::take(&mut state.frame.bound_from).min(history.len());
         for (at, message) in history.into_iter().enumerate() {
             if at == first && state.history().len() == at && !state.is_told {
-                // What goes wrong is reported when the request is compiled.
+                // The error is reported when the request is compiled.
                 let _ = state.tell_surroundings(agent);
             }
             match known_items.iter().find(|(place, _)| *place == at) {
@@ -217,7 +214,7 @@ impl State {
                 None => state.push(message)?,
             }
             if at + 1 == bound_from {
-                // Items may be before what was given.
+                // Items may precede the given messages.
                 state.frame.bound_from = state.history().len();
             }
         }
@@ -227,9 +224,9 @@ impl State {
         Ok(state)
     }
 
-    /// Closes a turn that ended in its middle, before anything follows it: calls that nobody will
-    /// answer get a result that says so, and the model is told. That the person has no answer yet
-    /// is reported only if `moves_on`: else it comes now.
+    /// Closes an interrupted turn before anything follows it: open calls get a result that reports
+    /// the interruption, and the model is informed. A missing answer alone is reported only if
+    /// `moves_on`; otherwise the next request asks for it.
     fn settle(&mut self, moves_on: bool) -> Result<(), Error> {
         let has_open_calls = self.has_open_calls();
         let has_own_calls = !self.own_calls().is_empty();
@@ -253,7 +250,7 @@ impl State {
         Ok(())
     }
 
-    /// The calls in the provider's own form that wait for a result.
+    /// Returns the calls in the provider's own form that wait for a result.
     pub(super) fn own_calls(&self) -> Vec<ProviderBlock> {
         self.wire
             .own_blocks()
@@ -268,28 +265,28 @@ impl State {
         self.log.is_interrupted() || self.has_open_calls()
     }
 
-    /// Returns `true` if a block is a result, whatever its form.
+    /// Returns `true` if a block is a result in any form.
     pub(super) fn is_result(&self, block: &Block) -> bool {
         matches!(block, Block::ToolResult { .. }) || self.wire.own_blocks().is_result(block)
     }
 
-    /// Learns from an answer what the provider counts for a request.
+    /// Learns from the provider's count of tokens for a request.
     pub(super) fn learn(&mut self, estimated: u64, usage: &Usage) {
         self.calibration.learn(estimated, usage.input);
     }
 
-    /// Returns the correction of estimates that answers taught.
+    /// Returns the correction of estimates, learned from answers.
     pub(super) fn calibration(&self) -> &Calibration {
         &self.calibration
     }
 
-    /// Returns `true` if calls of the last answer have no results, whatever their form.
+    /// Returns `true` if calls of the last answer, in any form, have no results.
     fn has_open_calls(&self) -> bool {
         !self.log.open_calls().is_empty() || !self.own_calls().is_empty()
     }
 
-    /// Answers calls in the provider's own form, which no tool of a session takes, with an error;
-    /// says how many there were.
+    /// Answers calls in the provider's own form, which no tool of a session handles, with an error;
+    /// returns their number.
     pub(super) fn refuse_own_calls(&mut self, why: &str) -> Result<usize, Error> {
         let calls = self.own_calls();
         let errors: Vec<Block> = calls
@@ -312,15 +309,15 @@ impl State {
         Ok(calls.len())
     }
 
-    /// Returns `true` if the history says what the agent says of its surroundings.
+    /// Returns `true` if the history contains the agent's surroundings.
     fn says_surroundings(&self) -> bool {
         self.log
             .items()
             .any(|item| item.as_surroundings().is_some())
     }
 
-    /// Says what the agent says of its surroundings, and shows attached files, as far as the
-    /// history does not.
+    /// Adds the agent's surroundings and attached files to the history, unless it already contains
+    /// them.
     fn tell_surroundings(&mut self, agent: &Agent) -> Result<(), Error> {
         let Some(text) = agent.surroundings(self.frame.omit_system_prompt)? else {
             return Ok(());
@@ -355,7 +352,7 @@ impl State {
         self.frame.kind() == TaskKind::Chat
     }
 
-    /// Returns what the next round is about.
+    /// Returns the input of the next round.
     pub(super) fn to_ask(&self) -> RoundInput {
         let mut conversation = self.frame.clone();
         let (mut is_new, mut bound_to) = (false, None);
@@ -389,8 +386,8 @@ impl State {
         }
     }
 
-    /// Returns what the session said in its last request beside the history, unless the host wants
-    /// something else now.
+    /// Returns the system prompt, tools and layers of the last request, unless the host has changed
+    /// them.
     fn known_instructions(&self) -> Option<&Instructions> {
         self.log
             .instructions()
@@ -401,7 +398,7 @@ impl State {
             })
     }
 
-    /// Keeps a system prompt that was rendered, with the tools and layers of its request.
+    /// Records a rendered system prompt, with the tools and layers of its request.
     pub(super) fn instruct(
         &mut self,
         prompt: Arc<str>,
@@ -426,7 +423,7 @@ impl State {
         Ok(())
     }
 
-    /// A request goes out that says this, in short.
+    /// Notes the digest of a request that is about to be sent.
     pub(super) fn sends(&mut self, sent: Option<Sent>) {
         self.asked = sent;
     }
@@ -436,7 +433,8 @@ impl State {
         self.frame.known_prompt = None;
     }
 
-    /// Begins a request; how many messages it added that go again if nothing comes of it.
+    /// Begins a request; returns the number of messages that it added, which are removed if there
+    /// is no answer.
     pub(super) fn begin(&mut self, agent: &Agent, start: Start) -> Result<usize, Error> {
         self.busy = true;
         let mut before = self.history().len();
@@ -446,14 +444,14 @@ impl State {
         match added {
             Ok(()) => Ok(self.history().len() - before),
             Err(error) => {
-                // The error says more than that this could not be written.
+                // The error is more informative than a failure to write this.
                 let _ = self.retract(self.history().len() - before);
                 Err(error)
             }
         }
     }
 
-    /// Begins to compress the chat: from here on items wait.
+    /// Begins to compress the chat; items wait from now on.
     pub(super) fn begin_compression(&mut self, keep_turns: usize) -> Result<Compressible, Error> {
         let compressible = self.compressible(keep_turns).ok_or_else(|| {
             config("there is nothing to compress")
@@ -463,22 +461,22 @@ impl State {
         Ok(compressible)
     }
 
-    /// Puts a summary into the place of what it stands for.
+    /// Replaces messages with a summary.
     pub(super) fn summarise(&mut self, summary: Summary) -> Result<(), Error> {
         self.record(Entry::Summary(summary))?;
         self.given = None;
-        // Thinking that is left is bound to what the summary stands for.
+        // The remaining thinking is bound to the replaced messages.
         self.frame.bound_from = self.history().len();
         Ok(())
     }
 
-    /// Closes what was open before a request. Results and items of the host stay, whatever comes of
-    /// the request: `before` counts them.
+    /// Closes an interrupted turn before a request. The host's results and items are kept even if
+    /// the request fails: `before` counts them.
     fn settle_before(&mut self, start: &Start, before: &mut usize) -> Result<(), Error> {
         if matches!(start, Start::Message(blocks) if self.has_results(blocks)) {
             return Ok(());
         }
-        // What a host gave is asked about as it is: calls that nobody answered are not part of a
+        // A history from the host is sent unchanged: calls without results are not part of a
         // request.
         if matches!(start, Start::Proceed) && self.is_given() && self.waiting.is_empty() {
             return Ok(());
@@ -493,7 +491,7 @@ impl State {
         Ok(())
     }
 
-    /// Adds what a request begins with.
+    /// Adds the messages that a request begins with.
     fn add(&mut self, agent: &Agent, start: Start) -> Result<(), Error> {
         match start {
             Start::Message(blocks) if !blocks.iter().any(Block::says_something) => {
@@ -519,13 +517,13 @@ impl State {
                 config("there is nothing to answer: the history ends with the model's answer")
                     .detail("send a message, or inject an item"),
             ),
-            // What is compressed begins in a way of its own.
+            // Compression begins separately.
             Start::Proceed | Start::Compress(_) => Ok(()),
         }
     }
 
-    /// Returns `true` if a request begins with what a host has to say to open calls: then nothing
-    /// was interrupted.
+    /// Returns `true` if a request begins with the host's results for open calls: the turn was then
+    /// not interrupted.
     fn has_results(&self, blocks: &[Block]) -> bool {
         let own = self.wire.own_blocks();
         let has_results = blocks
@@ -534,8 +532,8 @@ impl State {
         has_results && self.has_open_calls()
     }
 
-    /// Returns `true` if the last message is an answer that says something. A host may give a
-    /// history that ends with the beginning of one.
+    /// Returns `true` if the last message is a non-empty answer. A history from the host may end
+    /// with the beginning of an answer.
     fn ends_with_an_answer(&self) -> bool {
         let is_answer = self.history().last().is_some_and(|last| {
             last.role == Role::Assistant && last.blocks.iter().any(Block::says_something)
@@ -543,7 +541,7 @@ impl State {
         is_answer && !self.is_given()
     }
 
-    /// Returns `true` if the history ends with what the host gave in the beginning.
+    /// Returns `true` if nothing follows the history that the host provided.
     fn is_given(&self) -> bool {
         self.given == Some(self.history().len())
     }
@@ -553,7 +551,7 @@ impl State {
         self.record(Entry::ToolResult(output.into_block(Arc::clone(id))))
     }
 
-    /// The results of an answer are there: adds those that are missing, and what waited for them.
+    /// Ends a tool round: adds the missing results, and the items that waited.
     pub(super) fn results(&mut self, blocks: Vec<Block>) -> Result<(), Error> {
         let open: Vec<Arc<str>> = self.open_calls().into_iter().map(|(id, _)| id).collect();
         for block in blocks {
@@ -569,7 +567,7 @@ impl State {
         self.admit_waiting()
     }
 
-    /// Calls without results: their ids and the names of their tools.
+    /// Returns the ids of calls without results, with the names of their tools.
     pub(super) fn open_calls(&self) -> Vec<(Arc<str>, Arc<str>)> {
         self.log
             .open_calls()
@@ -588,14 +586,14 @@ impl State {
         }
     }
 
-    /// The request has ended, however it did.
+    /// Ends the request, whatever its outcome.
     pub(super) fn end(&mut self) {
         self.busy = false;
-        // What cannot be written now waits for the next request, which then reports it.
+        // Items that cannot be written wait for the next request, which reports the error.
         let _ = self.admit_between();
     }
 
-    /// Adds an item, or keeps it for the next place where one may be.
+    /// Adds an item, or keeps it until one may be added.
     pub(super) fn inject(&mut self, item: Item) -> Result<(), Error> {
         if !self.is_chat() {
             return Err(no_history());
@@ -604,7 +602,7 @@ impl State {
         self.admit_between()
     }
 
-    /// Adds the items that wait, unless they would part a call from its result.
+    /// Adds the waiting items, unless they would separate a call from its result.
     fn admit_between(&mut self) -> Result<(), Error> {
         if self.busy || !self.log.open_calls().is_empty() {
             Ok(())
@@ -638,7 +636,7 @@ impl State {
         Ok(())
     }
 
-    /// Adds what the model said; nothing if it said nothing, or if there is no history to add to.
+    /// Adds the model's answer, unless it is empty or there is no history.
     pub(super) fn answer(
         &mut self,
         blocks: Vec<Block>,
@@ -661,8 +659,8 @@ impl State {
         })
     }
 
-    /// Records the system prompt and tools of the request that was answered, if thinking is bound
-    /// to them: the thinking of the answer, or that of a history that the host gave.
+    /// Records the digest of the answered request if thinking is bound to it: the thinking of the
+    /// answer, or that of a history from the host.
     fn bind(&mut self, answer: &[Block]) -> Result<(), Error> {
         let Some(asked) = self.asked.take() else {
             return Ok(());
@@ -673,13 +671,12 @@ impl State {
         Ok(())
     }
 
-    /// Returns what joined the history since this was asked last: messages of the person, and
-    /// items.
+    /// Returns the user messages and items added to the history since the last call.
     pub(super) fn news(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.news)
     }
 
-    /// Takes messages back because the host wants so.
+    /// Removes messages at the host's request.
     pub(super) fn take_back(&mut self, messages: usize) -> Result<(), Error> {
         if self.busy {
             return Err(config("a request is in flight: nothing can be taken back"));
@@ -692,7 +689,7 @@ impl State {
         self.retract(messages)
     }
 
-    /// Takes the last messages back.
+    /// Removes the last messages.
     pub(super) fn retract(&mut self, messages: usize) -> Result<(), Error> {
         if messages == 0 || !self.is_chat() {
             return Ok(());
@@ -711,12 +708,12 @@ impl State {
         }
     }
 
-    /// Adds what an answer cost; `None` if that is not known.
+    /// Adds the cost of an answer; `None` if unknown.
     pub(super) fn add_cost(&mut self, cost: Option<f64>) {
         self.cost = self.cost.and_then(|sum| Some(sum + cost?));
     }
 
-    /// Returns what all answers cost, if that is known of each.
+    /// Returns the cost of all answers, if each is known.
     pub(super) fn cost(&self) -> Option<f64> {
         self.cost.map(|sum| (sum * 1e9).round() / 1e9)
     }
@@ -736,7 +733,7 @@ impl State {
 
     pub(super) fn set_layer(&mut self, layer: SystemLayer) {
         let layers = &mut self.frame.system_layers;
-        // One that is set again keeps its place among layers of its priority.
+        // A layer that is set again keeps its position among layers of the same priority.
         let known = layers.iter().position(|known| known.name == layer.name);
         match (known, layer.text.trim().is_empty()) {
             (Some(at), true) => drop(layers.remove(at)),
@@ -755,7 +752,7 @@ fn thinks(blocks: &[Block]) -> bool {
     blocks.iter().any(Block::is_thinking)
 }
 
-/// A conversation without its history, and the history.
+/// Splits a conversation from its history.
 fn part(mut conversation: Conversation) -> (Conversation, Vec<Message>) {
     let history = match &mut conversation.task {
         Task::Chat(history) => std::mem::take(history),
@@ -764,7 +761,7 @@ fn part(mut conversation: Conversation) -> (Conversation, Vec<Message>) {
     (conversation, history)
 }
 
-/// Returns what a call gets that a session was interrupted in.
+/// Returns the result for a call that was interrupted with its session.
 fn interrupted_call(call: &Block) -> Option<Block> {
     match call {
         Block::ToolUse { id, .. } => {
@@ -774,11 +771,11 @@ fn interrupted_call(call: &Block) -> Option<Block> {
     }
 }
 
-/// The answer to a call whose end nobody saw.
+/// The answer to a call whose outcome is unknown.
 const CALL_INTERRUPTED: &str =
     "the turn was interrupted before there was a result: whether the tool ran is not known";
 
-/// The answer to a call in the provider's own form, beside calls that tools answered.
+/// The answer to a call in the provider's own form, when other calls were answered by tools.
 const NO_TOOL_TAKES_IT: &str = "there is no such tool here: the call was not run";
 
 fn unwritable(why: AccessError) -> Error {

@@ -2,7 +2,7 @@
 //!
 //! Events as in the Python SDK 2.12 (`types/raw_message_stream_event.py`,
 //! `types/raw_content_block_delta.py`); a whole answer is `types/message.py`. The terminal event is
-//! `message_stop`; gateways leave it out (esengine/DeepSeek-Reasonix#8756,
+//! `message_stop`, which gateways omit (esengine/DeepSeek-Reasonix#8756,
 //! tombii/better-ccflare#307). Stop reasons (`types/stop_reason.py`):
 //!
 //! | provider | here |
@@ -13,16 +13,15 @@
 //! | `stop_sequence` | stop sequence |
 //! | `refusal` | refusal |
 //! | `pause_turn` | paused: the session asks again |
-//! | others | in their own word |
+//! | others | the provider's own word |
 //!
-//! Usage (`types/usage.py`): `input_tokens` counts neither what was read from a cache nor what was
-//! written to one; the figures of `message_delta` are cumulative and replace those of
-//! `message_start`.
+//! Usage (`types/usage.py`): `input_tokens` excludes the tokens read from and written to a cache;
+//! the figures of `message_delta` are cumulative and replace those of `message_start`.
 //!
-//! Blocks of other types, among them those of tools that the server runs, are kept as the
-//! provider's own: as they came, with the pieces of `input_json_delta` as their `input` and those
-//! of other deltas put together. So is a text with citations. A call that a program of the server
-//! made (`caller`) becomes a call like any other, with a warning.
+//! Blocks of other types, including those of server tools, are kept unchanged as the provider's
+//! own, with the pieces of `input_json_delta` as their `input` and other deltas merged. The same
+//! applies to text with citations. A call made by a program on the server (`caller`) becomes an
+//! ordinary call, with a warning.
 
 use std::collections::HashMap;
 
@@ -154,7 +153,7 @@ static CALLER: Shape = Shape::new(
     ],
 );
 
-/// Pieces of blocks that are not the provider's own; into its own blocks, any piece is put.
+/// Pieces of known blocks; the provider's own blocks accept any piece.
 static DELTA: Shape = Shape::new("delta", &[]).with_kinds(&[
     kind(&["text_delta"], &[shape::text(&["text"])]),
     kind(
@@ -178,10 +177,10 @@ pub(super) struct Anthropic {
     tokens: Tokens,
 }
 
-/// A block on its way.
+/// A block that is being received.
 struct Open {
     place: BlockIndex,
-    /// The arguments of the block's start, which count if no pieces follow.
+    /// The arguments at the block's start, which apply if no pieces follow.
     input: Value,
     /// `true` if the block is the provider's own.
     own: bool,
@@ -211,14 +210,14 @@ impl AnswerParser for Anthropic {
             }
             "message_stop" => self.complete(answer),
             "message" => self.whole(value, answer),
-            // Events of other kinds are told of by the table.
+            // The shape table reports other kinds of events.
             _ => {}
         }
         Ok(())
     }
 
-    /// Some gateways close the stream without `message_stop`. With a reason to stop, and each block
-    /// ended, nothing is missing.
+    /// Completes the answer if a gateway closes the stream without `message_stop`. With a stop
+    /// reason, and all blocks ended, nothing is missing.
     fn end(&mut self, answer: &mut AnswerBuilder) {
         if self.stop.is_some() && self.blocks.is_empty() {
             self.complete(answer);
@@ -258,7 +257,7 @@ impl Anthropic {
                 answer.thinking_at(place, text(block, "thinking"));
                 answer.signature_at(place, text(block, "signature"));
             }
-            // The other kinds hold no words, or are kept whole.
+            // The other kinds contain no text, or are kept whole.
             _ => {}
         }
         let citations = items(block, "citations").to_vec();
@@ -274,7 +273,7 @@ impl Anthropic {
         );
     }
 
-    /// A piece of a block. Pieces of a block that never started are dropped.
+    /// Reads a piece of a block. Pieces of a block that never started are dropped.
     fn delta(&mut self, index: u64, delta: &Value, answer: &mut AnswerBuilder) {
         let Some(Open {
             place,
@@ -302,7 +301,7 @@ impl Anthropic {
             "thinking_delta" => answer.thinking_at(*place, text(delta, "thinking")),
             "signature_delta" => answer.signature_at(*place, text(delta, "signature")),
             "input_json_delta" => answer.arguments(*place, text(delta, "partial_json")),
-            // Pieces of other kinds are told of by the table.
+            // The shape table reports pieces of other kinds.
             _ => {}
         }
     }
@@ -325,7 +324,7 @@ impl Anthropic {
         if is_replaced && !answer.has_arguments(place, &input) {
             answer.not_read(REPLACED);
         }
-        // The API refuses a blank text, also one with citations.
+        // The API rejects blank text, even with citations.
         if !citations.is_empty() && answer.has_words(place) {
             return answer.text_as_own(
                 place,
@@ -389,18 +388,17 @@ impl Anthropic {
     }
 }
 
-/// Returns `true` if a call was not made by the model itself (`anthropic` 2.12,
+/// Returns `true` if a call was made by something other than the model (`anthropic` 2.12,
 /// `types/tool_use_block.py`).
 fn is_of_program(call: &Value) -> bool {
     let caller = text(&call["caller"], "type");
     !caller.is_empty() && caller != "direct"
 }
 
-/// The warning about arguments that came twice.
+/// The warning about duplicate arguments.
 const REPLACED: &str = "the arguments in the start of a block, which other ones follow in pieces";
 
-/// A piece of a block of the provider's own: its texts go on with those of the block, other members
-/// replace them.
+/// Adds a piece to a block of the provider's own: text is appended, other members are replaced.
 fn grow(place: BlockIndex, delta: &Value, answer: &mut AnswerBuilder) {
     let Some(Value::Object(block)) = answer.own_data(place) else {
         return;
@@ -418,7 +416,7 @@ fn grow(place: BlockIndex, delta: &Value, answer: &mut AnswerBuilder) {
     }
 }
 
-/// The end of a block of the provider's own. One whose arguments are not JSON is not whole.
+/// Ends a block of the provider's own. It is incomplete if its arguments are not JSON.
 fn end_own(place: BlockIndex, arguments: &str, answer: &mut AnswerBuilder) {
     let Some(block) = answer.own_data(place) else {
         return;

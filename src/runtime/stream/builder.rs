@@ -1,8 +1,7 @@
-//! Parts of an answer → events, blocks, calls.
+//! Turns parts of an answer into events, blocks and calls.
 //!
-//! Dialects say what came; this decides what it means, once for all of them: which pieces are one
-//! block, which id a call gets, when a call is complete, what its arguments are, and why the model
-//! stopped.
+//! The parsers report what arrived; this module decides its meaning for all formats: which pieces
+//! form a block, the id of a call, when a call is complete, its arguments, and the stop reason.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,10 +15,10 @@ use crate::runtime::{
     Answer, Category, Error, Event, MalformedInput, Refusal, StopReason, ToolCall, Usage, failure,
 };
 
-/// The key under which a history keeps the text of arguments that are not an object.
+/// The key in the history for arguments that are not an object.
 const MALFORMED: &str = "_malformed";
 
-/// An answer that grows.
+/// An answer under construction.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a fact of its own that came at its own time"
@@ -36,13 +35,13 @@ pub(super) struct AnswerBuilder {
     refused: bool,
     /// `true` if a call in the provider's own form waits for the host.
     waits_for_host: bool,
-    /// The warnings that were given.
+    /// The warnings so far.
     warned: Vec<String>,
-    /// The number of parts of the answer that nobody reads, as far as warnings told of them.
+    /// The number of unread parts that were reported.
     not_read: usize,
     /// The members kept beside the message, by name.
     beside: Map<String, Value>,
-    /// `true` if an answer without anything is strange.
+    /// `true` if an empty answer is an error.
     is_chat: bool,
     refusal: Option<Refusal>,
     closed: bool,
@@ -50,7 +49,7 @@ pub(super) struct AnswerBuilder {
     events: Vec<Event>,
 }
 
-/// The place of a block in its answer.
+/// The index of a block in its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BlockIndex(usize);
 
@@ -69,49 +68,48 @@ enum Slot {
     Own(Own),
 }
 
-/// The content of a provider in its own form.
+/// Content in the provider's own form.
 struct Own {
     data: Value,
     text: Option<String>,
     sealed: bool,
 }
 
-/// A call on its way.
+/// A call that is being received.
 #[derive(Default)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a fact of its own that came at its own time"
 )]
 struct Call {
-    /// As the provider gave it, until the call starts; then as the answer has it.
+    /// The provider's id until the call starts, then the id in the answer.
     id: Arc<str>,
     name: String,
     json: String,
-    /// `true` if the arguments came as a value: nothing more will come, also if it is empty.
+    /// `true` if the arguments came as a value and are complete, even if empty.
     given: bool,
-    /// `true` if more of the name may come.
+    /// `true` if more of the name may follow.
     growing: bool,
-    /// `true` if the arguments are `{}` so far, which nobody was told: some servers begin with
-    /// that.
+    /// `true` if the arguments are `{}` so far and were not emitted: some servers begin with that.
     held: bool,
     started: bool,
     cut: bool,
     done: Option<ToolCall>,
 }
 
-/// The longest name of a tool, id of a call, and word of a provider for why it stopped, in bytes.
-/// Providers take names of 64 characters, and their own ids have 40 at most.
+/// The maximum length of a tool's name, a call's id, and a provider's stop reason, in bytes.
+/// Providers accept names of 64 characters, and their own ids have at most 40.
 const LONGEST_NAME: usize = 256;
 
-/// The most unread parts that are listed.
+/// The maximum number of unread parts to report.
 const MOST_NOT_READ: usize = 32;
 
-/// The number of blocks that an answer may have: more than any model gives, and few enough to
+/// The maximum number of blocks in an answer: more than any model produces, and few enough to
 /// search.
 pub(super) const MOST_BLOCKS: usize = 1024;
 
 impl AnswerBuilder {
-    /// An empty answer.
+    /// Returns an empty answer.
     pub(super) fn new(source: Source) -> AnswerBuilder {
         AnswerBuilder {
             origin: source.api.name().into(),
@@ -135,7 +133,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// Moves the events of what came since the last time, and tells the usage if it changed.
+    /// Moves out the events since the last call, and reports the usage if it changed.
     pub(super) fn drain(&mut self, events: &mut Vec<Event>) {
         if self.usage != self.told {
             self.told = self.usage;
@@ -144,7 +142,7 @@ impl AnswerBuilder {
         events.append(&mut self.events);
     }
 
-    /// A piece of text: goes on with the last block if that is text.
+    /// Adds a piece of text, to the last block if that is text.
     pub(super) fn text(&mut self, piece: &str) {
         if piece.is_empty() {
             return;
@@ -156,7 +154,7 @@ impl AnswerBuilder {
         self.text_at(place, piece);
     }
 
-    /// A new block of text.
+    /// Opens a new block of text.
     pub(super) fn open_text(&mut self) -> BlockIndex {
         self.open(Slot::Text {
             text: String::new(),
@@ -164,7 +162,7 @@ impl AnswerBuilder {
         })
     }
 
-    /// A piece of a block's text.
+    /// Adds a piece to a block's text.
     pub(super) fn text_at(&mut self, place: BlockIndex, piece: &str) {
         if piece.is_empty() {
             return;
@@ -180,17 +178,17 @@ impl AnswerBuilder {
         }
     }
 
-    /// Returns `true` if a block is one of text.
+    /// Returns `true` for a block of text.
     pub(super) fn takes_text(&self, place: BlockIndex) -> bool {
         matches!(&self.slots[place.0], Slot::Text { .. })
     }
 
-    /// Returns `true` if a block of text is more than white space.
+    /// Returns `true` if a block of text is not blank.
     pub(super) fn has_words(&self, place: BlockIndex) -> bool {
         matches!(&self.slots[place.0], Slot::Text { text, .. } if !text.trim().is_empty())
     }
 
-    /// Returns `true` if nothing was said in a block of text or of thinking.
+    /// Returns `true` if a block is empty.
     pub(super) fn is_blank(&self, place: BlockIndex) -> bool {
         match &self.slots[place.0] {
             Slot::Text { text, .. } | Slot::Thinking { text, .. } => text.is_empty(),
@@ -205,7 +203,7 @@ impl AnswerBuilder {
         matches!(&self.slots[place.0], Slot::Thinking { signature, .. } if !signature.is_empty())
     }
 
-    /// A piece of reasoning: goes on with the last block if that is reasoning without a signature.
+    /// Adds a piece of reasoning, to the last block if that is reasoning without a signature.
     pub(super) fn thinking(&mut self, piece: &str) {
         if piece.is_empty() {
             return;
@@ -221,7 +219,7 @@ impl AnswerBuilder {
         self.thinking_at(place, piece);
     }
 
-    /// A new block of reasoning.
+    /// Opens a new block of reasoning.
     pub(super) fn open_thinking(&mut self) -> BlockIndex {
         self.open(Slot::Thinking {
             text: String::new(),
@@ -230,7 +228,7 @@ impl AnswerBuilder {
         })
     }
 
-    /// A piece of a block's reasoning.
+    /// Adds a piece to a block's reasoning.
     pub(super) fn thinking_at(&mut self, place: BlockIndex, piece: &str) {
         if piece.is_empty() {
             return;
@@ -246,7 +244,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// A piece of a block's signature.
+    /// Adds a piece to a block's signature.
     pub(super) fn signature_at(&mut self, place: BlockIndex, piece: &str) {
         match &mut self.slots[place.0] {
             Slot::Thinking { signature, .. } => signature.push_str(piece),
@@ -258,7 +256,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// The end of a block: nothing is added to it, and its signature is whole.
+    /// Ends a block: nothing is added to it any more, and its signature is complete.
     pub(super) fn seal(&mut self, place: BlockIndex) {
         match &mut self.slots[place.0] {
             Slot::Text { sealed, .. } | Slot::Thinking { sealed, .. } => *sealed = true,
@@ -267,14 +265,14 @@ impl AnswerBuilder {
         }
     }
 
-    /// The end of the last block.
+    /// Ends the last block.
     pub(super) fn seal_last(&mut self) {
         if !self.slots.is_empty() {
             self.seal(self.last());
         }
     }
 
-    /// Returns `true` if the last block is text or thinking: only then can something go on with it.
+    /// Returns `true` if the last block is text or thinking, which a piece can extend.
     pub(super) fn ends_in_words(&self) -> bool {
         matches!(
             self.slots.last(),
@@ -282,7 +280,7 @@ impl AnswerBuilder {
         )
     }
 
-    /// Something in the provider's own form, which may still grow.
+    /// Opens a block in the provider's own form, which may still grow.
     pub(super) fn open_own(&mut self, data: Value) -> BlockIndex {
         self.open(Slot::Own(Own {
             data,
@@ -291,14 +289,14 @@ impl AnswerBuilder {
         }))
     }
 
-    /// Something in the provider's own form, complete.
+    /// Adds a complete block in the provider's own form.
     pub(super) fn own(&mut self, data: Value) -> BlockIndex {
         let place = self.open_own(data);
         self.seal(place);
         place
     }
 
-    /// Turns a call into something in the provider's own form, which holds its signature itself.
+    /// Turns a call into a block in the provider's own form, which contains its signature.
     pub(super) fn make_own(&mut self, place: BlockIndex, data: Value) {
         self.slots[place.0] = Slot::Own(Own {
             data,
@@ -314,7 +312,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// Returns what is known of something in the provider's own form.
+    /// Returns the data of a block in the provider's own form.
     pub(super) fn own_data(&mut self, place: BlockIndex) -> Option<&mut Value> {
         match &mut self.slots[place.0] {
             Slot::Own(own) => Some(&mut own.data),
@@ -322,7 +320,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// A piece of what something in the provider's own form says in words.
+    /// Adds a piece of the text in a block of the provider's own form.
     pub(super) fn own_words(&mut self, place: BlockIndex, piece: &str) {
         if let Slot::Own(own) = &mut self.slots[place.0]
             && !piece.is_empty()
@@ -332,7 +330,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// Turns a block of text into one in the provider's own form, which says the same.
+    /// Turns a block of text into one in the provider's own form with the same text.
     pub(super) fn text_as_own(&mut self, place: BlockIndex, data: impl FnOnce(&str) -> Value) {
         if let Slot::Text { text, .. } = &mut self.slots[place.0] {
             let text = std::mem::take(text);
@@ -344,8 +342,8 @@ impl AnswerBuilder {
         }
     }
 
-    /// Turns blocks of text into one in the provider's own form, in the place of the first, which
-    /// says the same as all of them.
+    /// Merges blocks of text into one in the provider's own form, in place of the first, with all
+    /// of their text.
     pub(super) fn texts_as_own(&mut self, places: &[BlockIndex], data: Value) {
         let Some((first, others)) = places.split_first() else {
             return;
@@ -357,8 +355,7 @@ impl AnswerBuilder {
         self.text_as_own(*first, |_| data);
     }
 
-    /// Drops something in the provider's own form, unless the answer says something beside it and
-    /// thinking.
+    /// Drops a block in the provider's own form if the answer contains nothing else but thinking.
     pub(super) fn drop_unless_said(&mut self, place: BlockIndex) {
         if !self
             .slots
@@ -383,12 +380,12 @@ impl AnswerBuilder {
         }
     }
 
-    /// A call in the provider's own form waits for the host.
+    /// Notes that a call in the provider's own form waits for the host.
     pub(super) fn waits_for_host(&mut self) {
         self.waits_for_host = true;
     }
 
-    /// Tells, once, of something that is not kept.
+    /// Warns, once, of content that is not kept.
     pub(super) fn warn(&mut self, message: &str) {
         if !self.warned.iter().any(|told| told == message) {
             self.warned.push(message.to_owned());
@@ -396,8 +393,8 @@ impl AnswerBuilder {
         }
     }
 
-    /// Tells, once, of a part of the answer that is not read: a whole phrase, such as "the event
-    /// `x` is unknown".
+    /// Reports, once, a part of the answer that is not read: a whole phrase, such as "the event `x`
+    /// is unknown".
     pub(super) fn not_read(&mut self, what: &str) {
         let message = format!("a part of the answer is not read: {what}");
         if self.warned.contains(&message) || self.not_read > MOST_NOT_READ {
@@ -410,26 +407,25 @@ impl AnswerBuilder {
         }
     }
 
-    /// Keeps something that is not part of the message in a block of its own; the last one of a
-    /// name counts.
+    /// Keeps a value outside the message in a block of its own; the last value of a name is kept.
     pub(super) fn beside(&mut self, name: &str, value: &Value) {
         self.beside.insert(name.to_owned(), value.clone());
     }
 
-    /// The same for what comes in pieces: lists grow.
+    /// Keeps a value like [`AnswerBuilder::beside`], from pieces: lists grow.
     pub(super) fn beside_in_pieces(&mut self, name: &str, value: &Value) {
         put_together(self.beside.entry(name).or_insert(Value::Null), value);
     }
 
-    /// A signature for what comes next: on the reasoning just before, or on reasoning without
-    /// words.
+    /// Adds a signature for the next block: to the reasoning just before, or to new reasoning
+    /// without text.
     pub(super) fn sign_next(&mut self, signature: &str) {
         let place = self.slots.len();
         self.sign_before(place, signature);
     }
 
-    /// Returns the block that the next signature belongs to, which may come later: the reasoning
-    /// just before, or reasoning without words.
+    /// Returns the block for the next signature, which may come later: the reasoning just before,
+    /// or new reasoning without text.
     pub(super) fn place_of_signature(&mut self) -> BlockIndex {
         match self.slots.last() {
             Some(Slot::Thinking { signature, .. }) if signature.is_empty() => self.last(),
@@ -437,8 +433,8 @@ impl AnswerBuilder {
         }
     }
 
-    /// A signature for the text that was just said: the reasoning before it carries it, and the
-    /// text is over.
+    /// Adds a signature for the preceding text, which ends: the reasoning before the text carries
+    /// it.
     pub(super) fn sign_text(&mut self, signature: &str) {
         match self.slots.last_mut() {
             Some(Slot::Text { sealed, .. }) => {
@@ -450,7 +446,8 @@ impl AnswerBuilder {
         }
     }
 
-    /// Only for parsers that keep no [`BlockIndex`]: blocks from `place` on may move.
+    /// Signs the reasoning before `place`. Only for parsers that keep no [`BlockIndex`], since
+    /// later blocks may move.
     fn sign_before(&mut self, place: usize, mark: &str) {
         let before = place
             .checked_sub(1)
@@ -474,7 +471,7 @@ impl AnswerBuilder {
         );
     }
 
-    /// Reasoning that only the provider can read. The same twice in a row is one.
+    /// Adds reasoning that only the provider can read. A repetition of the last one is ignored.
     pub(super) fn redacted(&mut self, data: &str) {
         let repeated = matches!(self.slots.last(), Some(Slot::Redacted(last)) if last == data);
         if !data.is_empty() && !repeated {
@@ -487,7 +484,8 @@ impl AnswerBuilder {
         self.slots[place.0] = Slot::Redacted(data.to_owned());
     }
 
-    /// A new call. It starts when its name is known; an id that is empty or taken is replaced then.
+    /// Opens a new call. It starts when its name is known; an empty or duplicate id is then
+    /// replaced.
     pub(super) fn open_call(&mut self, id: &str, name: &str) -> BlockIndex {
         let place = self.open(Slot::Call(Call {
             id: id.into(),
@@ -498,8 +496,8 @@ impl AnswerBuilder {
         place
     }
 
-    /// A new call of a provider whose names may come in pieces: it starts with its arguments, or
-    /// with what comes next.
+    /// Opens a new call of a provider that may send names in pieces: it starts with its arguments,
+    /// or with the next block.
     pub(super) fn open_growing_call(&mut self, id: &str, name: &str) -> BlockIndex {
         self.open(Slot::Call(Call {
             id: id.into(),
@@ -509,7 +507,7 @@ impl AnswerBuilder {
         }))
     }
 
-    /// Adds what came late of a call: its id, its name or a piece of that. A name may be repeated.
+    /// Adds a late id, a late name, or a piece of a name to a call. A name may be repeated.
     pub(super) fn name_call(&mut self, place: BlockIndex, id: &str, name: &str) {
         if let Slot::Call(call) = &mut self.slots[place.0]
             && !call.started
@@ -526,7 +524,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// Nothing more of a call's name comes.
+    /// Marks a call's name as complete.
     fn settle(&mut self, place: BlockIndex) {
         if let Slot::Call(call) = &mut self.slots[place.0]
             && std::mem::take(&mut call.growing)
@@ -535,7 +533,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// A piece of the JSON text of a call's arguments.
+    /// Adds a piece to the JSON text of a call's arguments.
     pub(super) fn arguments(&mut self, place: BlockIndex, piece: &str) {
         let Slot::Call(call) = &mut self.slots[place.0] else {
             if !piece.is_empty() {
@@ -568,7 +566,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// Arguments as some servers send them: text, a value, or nothing.
+    /// Adds arguments in any form that servers send: text, a value, or nothing.
     pub(super) fn arguments_value(&mut self, place: BlockIndex, value: &Value) {
         match value {
             Value::Null => {}
@@ -582,22 +580,22 @@ impl AnswerBuilder {
         }
     }
 
-    /// Returns `true` if a call's arguments are a whole object already.
+    /// Returns `true` if a call's arguments are already a complete object.
     pub(super) fn has_whole_arguments(&self, place: BlockIndex) -> bool {
         matches!(&self.slots[place.0], Slot::Call(call) if call.json.trim_end().ends_with('}') && call.input().is_ok())
     }
 
-    /// Returns `true` if a call's arguments are these.
+    /// Returns `true` if a call has these arguments.
     pub(super) fn has_arguments(&self, place: BlockIndex, arguments: &Value) -> bool {
         matches!(&self.slots[place.0], Slot::Call(call) if call.input().as_ref() == Ok(arguments))
     }
 
-    /// Returns `true` if a call's arguments are `{}` so far, which may not have been all.
+    /// Returns `true` if a call's arguments are `{}` so far, and may not be complete.
     pub(super) fn is_held(&self, place: BlockIndex) -> bool {
         matches!(&self.slots[place.0], Slot::Call(call) if call.held)
     }
 
-    /// Returns `true` if a call has this name and these arguments, a text or a value.
+    /// Returns `true` if a call has this name and these arguments, given as text or as a value.
     pub(super) fn is_call(&self, place: BlockIndex, name: &str, arguments: &Value) -> bool {
         let Slot::Call(call) = &self.slots[place.0] else {
             return false;
@@ -609,27 +607,28 @@ impl AnswerBuilder {
         call.name == name && parsed.is_some_and(|arguments| call.input() == Ok(arguments))
     }
 
-    /// The provider says that a call is complete. One without arguments, or with arguments that are
-    /// no object, may have been cut by the limit of output tokens: the answer's end decides.
+    /// Ends a call that the provider reports as complete. Without arguments, or with arguments that
+    /// are not an object, it may have been cut by the limit of output tokens: the end of the answer
+    /// decides.
     pub(super) fn end_call(&mut self, place: BlockIndex) {
         if self.has_whole_arguments(place) {
             self.complete_call(place);
         }
     }
 
-    /// The provider says that a call is not complete.
+    /// Marks a call that the provider reports as incomplete.
     pub(super) fn cut_call(&mut self, place: BlockIndex) {
         if let Slot::Call(call) = &mut self.slots[place.0] {
             call.cut = true;
         }
     }
 
-    /// Returns what is known of the tokens.
+    /// Returns the token counts.
     pub(super) fn usage(&mut self) -> &mut Usage {
         &mut self.usage
     }
 
-    /// Why the model stopped. With this, the answer is complete.
+    /// Sets the stop reason, which completes the answer.
     pub(super) fn stop(&mut self, stop: StopReason) {
         self.stop = Some(match stop {
             StopReason::Other(word) if !is_name(&word) => StopReason::Other("other".to_owned()),
@@ -637,8 +636,8 @@ impl AnswerBuilder {
         });
     }
 
-    /// Ends an answer for which the server gives no reason to stop: it is complete if it says
-    /// something and none of its calls is cut.
+    /// Ends an answer without a stop reason: it is complete if it has content and none of its calls
+    /// is cut off.
     pub(super) fn stop_without_reason(&mut self) {
         let says_something = self.slots.iter().any(Slot::says_something);
         if self.stop.is_none()
@@ -652,7 +651,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// Returns `false` for a call whose arguments break off.
+    /// Returns `false` for a call whose arguments are cut off.
     fn is_uncut(&self, index: usize) -> bool {
         match &self.slots[index] {
             Slot::Call(call) => {
@@ -662,7 +661,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// Returns `true` if the model came to the end of what it had to say: nothing cut it off.
+    /// Returns `true` if the model finished by itself, without being cut off.
     pub(super) fn stopped_by_itself(&self) -> bool {
         matches!(
             self.stop,
@@ -670,12 +669,12 @@ impl AnswerBuilder {
         )
     }
 
-    /// The answer is a refusal, whatever the reason says.
+    /// Marks the answer as a refusal, whatever the stop reason.
     pub(super) fn refuse(&mut self) {
         self.refused = true;
     }
 
-    /// Notes the provider's words on a refusal; only the first word counts.
+    /// Notes the provider's words on a refusal; the first ones are kept.
     pub(super) fn refused_for(&mut self, category: &str, explanation: &str) {
         let refusal = Refusal {
             category: said(category),
@@ -686,7 +685,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// Puts some blocks in this order, in the places that they have together. Only where no
+    /// Reorders blocks within the positions that they occupy together. Only for use when no
     /// [`BlockIndex`] is used any more.
     pub(super) fn put_in_order(&mut self, order: &[BlockIndex]) {
         let mut places = order.to_vec();
@@ -700,7 +699,7 @@ impl AnswerBuilder {
         self.slots = slots.into_iter().flatten().collect();
     }
 
-    /// Nothing that follows matters.
+    /// Closes the answer: anything that follows is irrelevant.
     pub(super) fn close(&mut self) {
         self.closed = true;
     }
@@ -709,12 +708,12 @@ impl AnswerBuilder {
         self.closed
     }
 
-    /// Returns how many blocks there are.
+    /// Returns the number of blocks.
     pub(super) fn block_count(&self) -> usize {
         self.slots.len()
     }
 
-    /// Ends the answer: completes its calls and says why the model stopped.
+    /// Ends the answer: completes its calls, and returns the stop reason.
     pub(super) fn end(&mut self) -> Result<StopReason, Error> {
         let Some(stop) = self.stop.clone() else {
             let error = match self.closed {
@@ -745,7 +744,7 @@ impl AnswerBuilder {
         Ok(stop)
     }
 
-    /// Returns whether a call may count as complete now that the answer is.
+    /// Returns `true` if a call is complete at the end of the answer.
     fn is_whole_call(&self, index: usize, stop: &StopReason) -> Result<bool, Error> {
         let Slot::Call(call) = &self.slots[index] else {
             return Ok(false);
@@ -770,7 +769,7 @@ impl AnswerBuilder {
         Ok(true)
     }
 
-    /// The reason that the rest of the answer agrees with: servers say `stop` beside calls, and
+    /// Returns the stop reason that matches the content: servers report `stop` with calls, and
     /// `tool_calls` without any.
     fn agreed(&self, stop: StopReason) -> StopReason {
         let calls = self
@@ -786,7 +785,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// The blocks and calls.
+    /// Returns the blocks and calls.
     pub(super) fn into_answer(self) -> Answer {
         let mut answer = Answer {
             usage: self.usage,
@@ -795,7 +794,7 @@ impl AnswerBuilder {
         };
         let last = self.slots.len().saturating_sub(1);
         for (index, slot) in self.slots.into_iter().enumerate() {
-            // What is the provider's own goes back as it is, or not at all.
+            // A block of the provider's own is sent back unchanged or not at all.
             let whole = self.ended || (index < last && !matches!(slot, Slot::Own(_)));
             if let Slot::Call(Call {
                 done: Some(call), ..
@@ -817,13 +816,13 @@ impl AnswerBuilder {
         answer
     }
 
-    /// Returns `true` if there are more blocks than an answer has: nothing of it is worth more
-    /// work.
+    /// Returns `true` if there are more blocks than allowed, so that further work is pointless.
     pub(super) fn is_full(&self) -> bool {
         self.slots.len() > MOST_BLOCKS
     }
 
-    /// A new block; of a full answer the last one, which takes only what is of its kind.
+    /// Opens a new block; a full answer returns its last one, which accepts only pieces of its
+    /// kind.
     fn open(&mut self, slot: Slot) -> BlockIndex {
         if !self.slots.is_empty() {
             self.settle(self.last());
@@ -894,8 +893,7 @@ fn said(text: &str) -> Option<String> {
     Some(failure::snippet(text.as_bytes())).filter(|text| !text.is_empty())
 }
 
-/// Adds a piece to what is known of a value: lists grow, members are put together, anything else is
-/// replaced.
+/// Adds a piece to a value: lists grow, objects are merged, anything else is replaced.
 fn put_together(known: &mut Value, piece: &Value) {
     match (known, piece) {
         (Value::Array(known), Value::Array(more)) => known.extend(more.iter().cloned()),
@@ -908,13 +906,13 @@ fn put_together(known: &mut Value, piece: &Value) {
     }
 }
 
-/// Returns `true` if a word of a server may be a name, an id or a reason: something, short, and on
-/// one line.
+/// Returns `true` if a server's word can be a name, an id or a reason: not empty, short, and on one
+/// line.
 fn is_name(word: &str) -> bool {
     !word.is_empty() && word.len() <= LONGEST_NAME && !word.contains(|c: char| c.is_control())
 }
 
-/// An id that no call of the answer has.
+/// Returns an id that no call of the answer has.
 fn mint(prefix: &str, minted: &mut usize, taken: &HashSet<Arc<str>>) -> Arc<str> {
     loop {
         *minted += 1;
@@ -926,12 +924,13 @@ fn mint(prefix: &str, minted: &mut usize, taken: &HashSet<Arc<str>>) -> Arc<str>
 }
 
 impl Call {
-    /// A call that never became one.
+    /// Returns `true` for a call without name and arguments.
     fn is_nothing(&self) -> bool {
         self.name.is_empty() && self.json.trim().is_empty()
     }
 
-    /// The arguments. No text is no arguments: several servers send `""` for a call without any.
+    /// Returns the arguments. Empty text means no arguments: several servers send `""` for a call
+    /// without any.
     fn input(&self) -> Result<Value, MalformedInput> {
         if self.json.trim().is_empty() {
             return Ok(Value::Object(Map::new()));
@@ -949,8 +948,8 @@ impl Call {
 }
 
 impl Slot {
-    /// Returns `true` if it says something: of an answer of other blocks, no next request holds
-    /// anything.
+    /// Returns `true` if the block has content: an answer without such a block adds nothing to the
+    /// next request.
     fn says_something(&self) -> bool {
         match self {
             Slot::Text { text, .. } => !text.trim().is_empty(),
@@ -959,7 +958,7 @@ impl Slot {
         }
     }
 
-    /// The block, if it holds anything. A signature counts only when it is whole.
+    /// Returns the block, if it is not empty. A signature is kept only if it is complete.
     fn into_block(self, whole: bool, origin: &Arc<str>) -> Option<Block> {
         let (own_origin, origin) = (origin, Some(Arc::clone(origin)));
         match self {

@@ -1,14 +1,13 @@
-//! Chat Completions: OpenAI's, Mistral's, and those of everybody who speaks the same; Mistral's
-//! fill-in-the-middle.
+//! Chat Completions of OpenAI, Mistral and compatible servers, and Mistral's fill-in-the-middle.
 //!
 //! Chunks as in the Python SDKs openai 3.54 (`types/chat/chat_completion_chunk.py`) and mistralai
 //! 3.7 (`completionchunk.py`, `deltamessage.py`); a whole answer has `message` where a chunk has
 //! `delta`. An answer is complete when a chunk had a `finish_reason`; `[DONE]` may follow. Some
-//! servers send `[DONE]` alone (`vllm-mlx` 0.4.0, waybarrios/vllm-mlx#628; `SGLang` 0.4.4,
+//! servers send only `[DONE]` (`vllm-mlx` 0.4.0, waybarrios/vllm-mlx#628; `SGLang` 0.4.4,
 //! sgl-project/sglang#4550; models at Groq, ZaguanLabs/groq-go `docs/INVESTIGATION_SUMMARY.md`):
-//! what was said by then is complete, as it is for OpenAI's SDK, and that no reason came is
-//! reported. Nothing that can be used, or the beginning of a call, is not an answer: LM Studio ends
-//! so when the context is full (vaadin/flow-components#9195). Reasons (openai
+//! the content up to that point is complete, as in OpenAI's SDK, and the missing reason is
+//! reported. If there is nothing usable, or only the beginning of a call, it is not an answer: LM
+//! Studio ends like this when the context is full (vaadin/flow-components#9195). Reasons (openai
 //! `chat_completion_chunk.py`, mistralai `completionresponsestreamchoice.py`,
 //! <https://api-docs.deepseek.com/api/create-chat-completion>,
 //! <https://openrouter.ai/docs/api-reference/overview>):
@@ -20,16 +19,16 @@
 //! | `length`, Mistral's `model_length` | limit of tokens |
 //! | `content_filter` | refusal, as is an answer with `refusal` |
 //! | Mistral's and OpenRouter's `error`, `DeepSeek`'s `insufficient_system_resource` | an error |
-//! | others | in their own word |
+//! | others | the provider's own word |
 //!
-//! Reasoning comes as `reasoning_content` (`DeepSeek`, Qwen, llama.cpp), `reasoning` (OpenRouter,
-//! Ollama, `vLLM`), OpenRouter's `reasoning_details` with signatures, which are also kept as they
-//! came, or Mistral's chunks of type `thinking`. Usage: cached tokens are part of `prompt_tokens`,
-//! reasoning of `completion_tokens`; llama.cpp's `timings` stand in where no usage was asked for.
+//! Reasoning comes as `reasoning_content` (`DeepSeek`, Qwen, llama.cpp), as `reasoning`
+//! (OpenRouter, Ollama, `vLLM`), as OpenRouter's `reasoning_details` with signatures, which are
+//! also kept unchanged, or as Mistral's chunks of type `thinking`. Usage: cached tokens are part of
+//! `prompt_tokens`, reasoning of `completion_tokens`; llama.cpp's `timings` replace the usage if
+//! none was requested.
 //!
-//! Calls of custom tools, spoken answers, images, sources, and members and chunks that are not
-//! known are kept as the provider's own. Choices beyond the first are not kept, and that is
-//! reported.
+//! Calls of custom tools, spoken answers, images, sources, and unknown members and chunks are kept
+//! as the provider's own. Choices beyond the first are not kept, which is reported.
 
 use serde_json::{Map, Value, json};
 
@@ -106,7 +105,7 @@ static CHOICE: Shape = Shape::new(
     ],
 );
 
-/// A message, or a piece of one. What it does not name is kept, each member in a block of its own.
+/// A message, or a piece of one. Members not listed are kept, each in a block of its own.
 static MESSAGE: Shape = Shape::new("choices[].delta", MESSAGE_MEMBERS).keeping_other_members();
 
 const MESSAGE_MEMBERS: &[Member] = &[
@@ -226,18 +225,18 @@ const MODALITIES: &[&str] = &[
 pub(super) struct Chat {
     calls: Vec<Open>,
     detail: Option<Detail>,
-    /// Members of the message that are the provider's own, by name.
+    /// The provider's own members of the message, by name.
     own: Vec<(String, BlockIndex)>,
-    /// `true` if calls come as `function_call`, as they did before there were several in an answer.
+    /// `true` if calls come as `function_call`, the older form for a single call.
     legacy: bool,
     /// Calls of custom tools, by their index.
     customs: Vec<(Option<u64>, BlockIndex)>,
     counted: bool,
-    /// `true` if a message came, not only pieces of one.
+    /// `true` if a whole message came, not only pieces.
     is_whole: bool,
 }
 
-/// A call on its way, as the provider names it.
+/// A call that is being received, identified as the provider does.
 struct Open {
     index: Option<u64>,
     id: String,
@@ -252,8 +251,7 @@ impl Open {
     }
 }
 
-/// The last of `reasoning_details`, and how it was marked: pieces with the same marks go on with
-/// it.
+/// The latest of `reasoning_details`: a piece with the same type and index extends it.
 struct Detail {
     kind: String,
     index: Option<u64>,
@@ -290,7 +288,7 @@ impl AnswerParser for Chat {
         Ok(())
     }
 
-    /// Reasoning alone is not an answer, also in the provider's own form.
+    /// Ends the answer. Reasoning alone is not an answer, even in the provider's own form.
     fn end(&mut self, answer: &mut AnswerBuilder) {
         if let Some((_, place)) = self.own.iter().find(|(name, _)| name == DETAILS) {
             answer.drop_unless_said(*place);
@@ -302,7 +300,7 @@ impl AnswerParser for Chat {
 }
 
 impl Chat {
-    /// A message, or a piece of one.
+    /// Reads a message, or a piece of one.
     fn message(&mut self, message: &Value, whole: bool, answer: &mut AnswerBuilder) {
         self.keep_details(items(message, "reasoning_details"), whole, answer);
         if !self.details(items(message, "reasoning_details"), answer) {
@@ -345,7 +343,7 @@ impl Chat {
         }
     }
 
-    /// Members that are the provider's own. Pieces of a spoken answer go on with each other.
+    /// Keeps the provider's own members. Pieces of a spoken answer are merged.
     fn own_members(&mut self, message: &Value, answer: &mut AnswerBuilder) {
         for (name, value) in message
             .as_object()
@@ -364,7 +362,7 @@ impl Chat {
         }
     }
 
-    /// The place of a member of the provider's own, which begins as this.
+    /// Returns the block of a provider's own member, opened with a start value.
     fn own_place(&mut self, name: &str, start: &Value, answer: &mut AnswerBuilder) -> BlockIndex {
         if let Some((_, place)) = self.own.iter().find(|(known, _)| known == name) {
             return *place;
@@ -374,7 +372,7 @@ impl Chat {
         place
     }
 
-    /// The call of a custom tool that a piece goes on with.
+    /// Finds the call of a custom tool that a piece continues.
     fn known_custom(&self, call: &Value) -> Option<BlockIndex> {
         let index = count(call, "/index")?;
         self.customs
@@ -383,7 +381,7 @@ impl Chat {
             .map(|(_, place)| *place)
     }
 
-    /// A call of a custom tool, or a piece of one: its input is free text.
+    /// Reads a call of a custom tool, or a piece of one, whose input is free text.
     fn custom_call(&mut self, known: Option<BlockIndex>, call: &Value, answer: &mut AnswerBuilder) {
         let place = known.unwrap_or_else(|| {
             let data =
@@ -406,8 +404,8 @@ impl Chat {
         answer.waits_for_host();
     }
 
-    /// Keeps OpenRouter's reasoning as it came, put together: it must go back unmodified and in
-    /// order, with what a history does not know of it.
+    /// Keeps OpenRouter's reasoning unchanged, with its pieces merged: it must be sent back
+    /// unmodified and in order, with details that a history does not represent.
     fn keep_details(&mut self, details: &[Value], whole: bool, answer: &mut AnswerBuilder) {
         if details.is_empty() {
             return;
@@ -428,8 +426,8 @@ impl Chat {
         }
     }
 
-    /// OpenRouter's reasoning (`ReasoningDetailUnion` of its API document): whether it had any
-    /// words, which then are under `reasoning` once more.
+    /// Reads OpenRouter's reasoning (`ReasoningDetailUnion` of its API document); returns `true` if
+    /// it contained text, which is then repeated under `reasoning`.
     fn details(&mut self, details: &[Value], answer: &mut AnswerBuilder) -> bool {
         let mut said = false;
         for detail in details {
@@ -455,9 +453,9 @@ impl Chat {
         said
     }
 
-    /// Returns the block that a detail belongs to, and opens a new one if needed. The index alone
-    /// is not enough: some streams have 0 throughout (OpenRouterTeam/ai-sdk-provider#520). So
-    /// another type begins a new block, and so do words after a signature.
+    /// Returns the block for a detail, and opens one if needed. The index alone is not enough,
+    /// since it is always 0 in some streams (OpenRouterTeam/ai-sdk-provider#520): a different type
+    /// starts a new block, and so does text after a signature.
     fn detail_place(
         &mut self,
         kind: &str,
@@ -481,7 +479,7 @@ impl Chat {
         place
     }
 
-    /// A call, or a piece of one.
+    /// Reads a call, or a piece of one.
     fn call(&mut self, call: &Value, whole: bool, answer: &mut AnswerBuilder) {
         let function = &call["function"];
         let (id, name) = (id_of(call), text(function, "name"));
@@ -514,8 +512,8 @@ impl Chat {
         answer.arguments_value(place, &function["arguments"]);
     }
 
-    /// Returns `true` if a call was there before, with its id, its name and all its arguments: some
-    /// servers end a stream with what they sent.
+    /// Returns `true` if the same call came before, with its id, its name and all its arguments:
+    /// some servers repeat everything at the end of a stream.
     fn is_repeated(&self, call: &Value, answer: &AnswerBuilder) -> bool {
         let (index, id, function) = (count(call, "/index"), id_of(call), &call["function"]);
         !id.is_empty()
@@ -526,9 +524,9 @@ impl Chat {
             })
     }
 
-    /// Returns the position of the call that a piece continues. Calls are told apart by their
-    /// index. Some servers send none, or the same for all: there, a new id begins a new call, and
-    /// so does a new name after complete arguments.
+    /// Returns the position of the call that a piece continues, by its index. Some servers send no
+    /// index, or the same for all calls: there, a new id starts a new call, and so does a new name
+    /// after complete arguments.
     fn known(&self, call: &Value, answer: &AnswerBuilder) -> Option<usize> {
         let (index, id, name) = (
             count(call, "/index"),
@@ -585,7 +583,7 @@ impl Chat {
     }
 }
 
-/// The id of a call. `null` in letters is Mistral's default for none (`toolcall.py`).
+/// Returns the id of a call. The text `null` is Mistral's default for a missing id (`toolcall.py`).
 fn id_of(call: &Value) -> &str {
     match text(call, "id") {
         "null" => "",
@@ -593,7 +591,7 @@ fn id_of(call: &Value) -> &str {
     }
 }
 
-/// A chunk of content: Mistral's text and thinking (`thinkchunk.py`), and the parts that some
+/// Reads a chunk of content: Mistral's text and thinking (`thinkchunk.py`), and the parts that some
 /// compatible servers send.
 fn read_chunk(chunk: &Value, answer: &mut AnswerBuilder) {
     match text(chunk, "type") {
@@ -618,7 +616,7 @@ fn read_chunk(chunk: &Value, answer: &mut AnswerBuilder) {
     }
 }
 
-/// Returns `true` if a member of a message is the provider's own, and says something.
+/// Returns `true` if a member of a message is the provider's own and not empty.
 fn is_own(name: &str, value: &Value) -> bool {
     !is_nothing(value) && !value.is_boolean() && !MESSAGE.names(name)
 }
@@ -626,8 +624,8 @@ fn is_own(name: &str, value: &Value) -> bool {
 /// The member with OpenRouter's reasoning.
 const DETAILS: &str = "reasoning_details";
 
-/// Returns `true` if a piece of reasoning goes on with the one before: see [`Chat::detail_place`].
-/// What is encrypted comes whole, and sometimes twice.
+/// Returns `true` if a piece of reasoning continues the previous one: see [`Chat::detail_place`].
+/// Encrypted reasoning comes whole, and sometimes twice.
 fn goes_on(last: &Value, detail: &Value) -> bool {
     if !is_in_words(detail) {
         return last == detail;
@@ -648,7 +646,7 @@ fn is_in_words(detail: &Value) -> bool {
     matches!(text(detail, "type"), "reasoning.text" | "reasoning.summary")
 }
 
-/// Adds a piece to what there is of a detail: words and signatures grow, other members come once.
+/// Adds a piece to a detail: text and signatures grow, other members come once.
 fn add_detail(last: &mut Value, detail: &Value) {
     let Some(known) = last.as_object_mut().filter(|_| is_in_words(detail)) else {
         return;
@@ -671,13 +669,13 @@ fn add_detail(last: &mut Value, detail: &Value) {
     }
 }
 
-/// Returns `true` if a member of the provider's own comes in pieces, so that only the answer's end
-/// says that it is whole.
+/// Returns `true` if a provider's own member comes in pieces, so that it is complete only at the
+/// end of the answer.
 fn grows(name: &str) -> bool {
     matches!(name, "audio" | DETAILS)
 }
 
-/// Puts a piece to what there is: lists and spoken data grow, other values are replaced.
+/// Adds a piece to a value: lists and spoken data grow, other values are replaced.
 fn merge(into: &mut Value, piece: &Value) {
     match (into, piece) {
         (Value::Array(known), Value::Array(more)) => known.extend(more.iter().cloned()),
@@ -699,7 +697,7 @@ fn merge_members(known: &mut Map<String, Value>, more: &Map<String, Value>) {
     }
 }
 
-/// The categories that Azure's filter stopped (`content_filter_results`).
+/// Returns the categories that Azure's filter blocked (`content_filter_results`).
 fn filtered(results: &Value) -> String {
     let results = results.as_object().into_iter().flatten();
     let filtered = results.filter(|(_, result)| result["filtered"] == Value::Bool(true));

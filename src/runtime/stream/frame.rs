@@ -1,19 +1,19 @@
-//! One frame of an answer, and the limits of what it may hold.
+//! One frame of an answer, and the limits of its content.
 
 use crate::runtime::{Category, Error};
 
 /// The text of one event, one line, or one whole answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Frame {
-    /// The event's name, where the framing knows names.
+    /// The event's name, if the framing has names.
     pub(super) event: Option<String>,
     /// The text; usually one JSON value.
     pub(super) data: String,
-    /// `true` if some of its bytes were not UTF-8, and are replacement characters now.
+    /// `true` if bytes that are not UTF-8 were replaced by replacement characters.
     pub(super) has_replacements: bool,
 }
 
-/// A frame, unless it has no text.
+/// Returns a frame, unless its text is empty.
 pub(super) fn frame(event: Option<String>, data: &[u8]) -> Option<Frame> {
     let has_replacements = std::str::from_utf8(data).is_err();
     let data = String::from_utf8_lossy(data);
@@ -25,7 +25,7 @@ pub(super) fn frame(event: Option<String>, data: &[u8]) -> Option<Frame> {
     })
 }
 
-/// Refuses what has grown over its limit.
+/// Rejects an amount above its limit.
 pub(super) fn within(amount: usize, limit: usize, what: &str, unit: &str) -> Result<(), Error> {
     if amount <= limit {
         return Ok(());

@@ -1,24 +1,24 @@
-//! Bytes → frames: what an answer is cut into before anybody looks at its JSON.
+//! Splits the bytes of an answer into frames, before any JSON is parsed.
 //!
-//! Input: bytes, cut anywhere. Output: [`Frame`]s, the same however the bytes were cut. A server's
-//! `content-type` is believed only as far as the first byte agrees: JSON text is never Server-Sent
-//! Events, and the other way round.
+//! Input: bytes, split anywhere. Output: [`Frame`]s that do not depend on the splits. A server's
+//! `content-type` is overruled if the first byte contradicts it: JSON text is never Server-Sent
+//! Events, and vice versa.
 
 use super::frame::{Frame, frame, within};
 use super::sse::Sse;
 use super::{Framing, Limits};
 use crate::runtime::Error;
 
-/// Cuts an answer into frames.
+/// Splits an answer into frames.
 pub(super) struct Framer {
     kind: Kind,
     limits: Limits,
-    /// The number of bytes that came that are neither comments nor white space.
+    /// The number of bytes so far that are neither comments nor white space.
     content_bytes: usize,
 }
 
 enum Kind {
-    /// Nothing but white space came yet.
+    /// Only white space came so far.
     Undecided(Framing),
     Sse(Sse),
     Lines(Vec<u8>),
@@ -26,7 +26,7 @@ enum Kind {
 }
 
 impl Framer {
-    /// A framer for an answer that says to be framed like this.
+    /// Returns a framer for an answer with this declared framing.
     pub(super) fn new(framing: Framing, limits: Limits) -> Framer {
         Framer {
             kind: Kind::Undecided(framing),
@@ -35,12 +35,13 @@ impl Framer {
         }
     }
 
-    /// Returns how many bytes came that are neither comments nor white space.
+    /// Returns the number of bytes so far that are neither comments nor white space.
     pub(super) fn content_bytes(&self) -> usize {
         self.content_bytes
     }
 
-    /// Takes bytes up to the end of the next line: how many, and the frame that they complete.
+    /// Takes bytes up to the end of the next line; returns their number, and the frame that they
+    /// complete.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(usize, Option<Frame>), Error> {
         let taken = self.take_line(bytes)?;
         let is_comment = matches!(&self.kind, Kind::Sse(sse) if sse.was_comment());
@@ -81,7 +82,7 @@ impl Framer {
         matches!(self.kind, Kind::Whole(_))
     }
 
-    /// Takes the names of fields that came and that the standard does not know.
+    /// Takes the names of received fields that the standard does not define.
     pub(super) fn unknown_fields(&mut self) -> Vec<String> {
         match &mut self.kind {
             Kind::Sse(sse) => sse.unknown_fields(),
@@ -89,7 +90,7 @@ impl Framer {
         }
     }
 
-    /// Returns what is left where the connection ends.
+    /// Returns the remaining frame at the end of the connection.
     pub(super) fn finish(&mut self) -> Option<Frame> {
         match &mut self.kind {
             Kind::Undecided(_) => None,
@@ -109,7 +110,7 @@ impl Kind {
     }
 }
 
-/// White space and the bytes of a byte-order mark: nothing that an answer can begin with.
+/// Returns `true` for white space and the bytes of a byte-order mark, which cannot begin an answer.
 fn is_skipped(byte: u8) -> bool {
     byte.is_ascii_whitespace() || matches!(byte, 0xEF | 0xBB | 0xBF)
 }

@@ -11,22 +11,22 @@
 //! | `MAX_TOKENS`, `CONTINUATION` | limit of tokens |
 //! | `SAFETY`, `RECITATION`, `LANGUAGE`, `BLOCKLIST`, `PROHIBITED_CONTENT`, `SPII`, `IMAGE_…`, `MODEL_ARMOR`, `ESCALATION`, `PUP_LIMITED_DISABLED` | refusal |
 //! | `MALFORMED_FUNCTION_CALL`, `MALFORMED_RESPONSE`, `UNEXPECTED_TOOL_CALL`, `MISSING_THOUGHT_SIGNATURE` | an error |
-//! | others | in their own word |
+//! | others | the provider's own word |
 //!
-//! The errors among them end answers that hold nothing to go on with: as successes they make agents
-//! ask again for ever (Wei-Shaw/sub2api#7098). A prompt that was blocked
-//! (`promptFeedback.blockReason`) has no answer: an error too.
+//! The errors among them end answers without usable content: if they counted as success, agents
+//! would ask again for ever (Wei-Shaw/sub2api#7098). A blocked prompt
+//! (`promptFeedback.blockReason`) has no answer, which is an error too.
 //!
-//! A `thoughtSignature` is on a call or on a text; here it belongs to the thinking block before
-//! that, so that the bundled partials can put it back where it was. Usage: thoughts are not in
+//! A `thoughtSignature` is on a call or on text; here it belongs to the preceding thinking block,
+//! so that the bundled partials can put it back in its place. Usage: thoughts are not in
 //! `candidatesTokenCount`, cached content is in `promptTokenCount`.
 //!
-//! Parts of one chunk are parts of the answer; a text goes on from chunk to chunk. Arguments may
-//! come in pieces (`partialArgs`, by JSON path): a piece has no name, the id of its call or none,
-//! and any of them may carry the call's signature (google/adk-go#442, promptfoo/promptfoo#10172).
-//! Parts of other kinds are kept as the provider's own, as is a signature that follows a call; so
-//! are the sources of a candidate, and a `functionResponse` of the model with its call, which the
-//! server ran itself. Candidates beyond the first are not kept, and that is reported.
+//! Parts of a chunk are parts of the answer; text continues from chunk to chunk. Arguments may come
+//! in pieces (`partialArgs`, by JSON path): a piece has no name, the id of its call or none, and
+//! any of them may carry the call's signature (google/adk-go#442, promptfoo/promptfoo#10172). Parts
+//! of other kinds are kept as the provider's own, as is a signature that follows a call; so are the
+//! sources of a candidate, and a `functionResponse` of the model with its call, which the server
+//! ran itself. Candidates beyond the first are not kept, which is reported.
 
 use serde_json::{Map, Value, json};
 
@@ -73,7 +73,7 @@ static CONTENT: Shape = Shape::new(
     &[apart(&["parts"], &PART), always(&["role"], &["model"])],
 );
 
-/// Parts with a text or a call; others are kept whole.
+/// Parts with text or a call; others are kept whole.
 static PART: Shape = Shape::new("candidates[].content.parts[]", PART_MEMBERS);
 
 const PART_MEMBERS: &[Member] = &[
@@ -147,9 +147,9 @@ const MODALITIES: &[&str] = &[
 
 #[derive(Default)]
 pub(super) struct Gemini {
-    /// Calls whose arguments are still coming.
+    /// Calls whose arguments are incomplete.
     open: Vec<Call>,
-    /// Whole calls.
+    /// Complete calls.
     calls: Vec<Call>,
     /// The members of the candidate beside its content, by name.
     beside: Vec<(&'static str, BlockIndex)>,
@@ -158,14 +158,13 @@ pub(super) struct Gemini {
 /// A call of the answer.
 struct Call {
     place: BlockIndex,
-    /// The call as it came; of one that came in pieces, what they say together.
+    /// The call as received, with its pieces merged.
     part: Value,
-    /// Where its signature goes. Only calls that came in pieces, or with a signature, have a place
-    /// for it.
+    /// The block for its signature. Only calls in pieces or with a signature have one.
     signature: Option<BlockIndex>,
 }
 
-/// Members of a candidate that say where the answer comes from.
+/// Members of a candidate that contain the sources of the answer.
 const SOURCES: [&str; 3] = [
     "groundingMetadata",
     "citationMetadata",
@@ -204,8 +203,8 @@ impl AnswerParser for Gemini {
         Ok(())
     }
 
-    /// Calls whose last piece never came. If the model stopped of its own accord, it has said all
-    /// there is: the last piece of a call is empty, and some servers leave that out.
+    /// Ends calls whose last piece is missing. If the model stopped by itself, they are complete:
+    /// the last piece of a call is empty, and some servers omit it.
     fn end(&mut self, answer: &mut AnswerBuilder) {
         for call in std::mem::take(&mut self.open) {
             if answer.stopped_by_itself() {
@@ -267,8 +266,8 @@ impl Gemini {
         }
     }
 
-    /// The server answers a call itself, which is complete then: the host is not asked for it, and
-    /// it goes back as it came.
+    /// Completes a call that the server answers itself: it is not passed to the host, and is sent
+    /// back unchanged.
     fn was_run(&mut self, response: &Value, answer: &mut AnswerBuilder) {
         if let Some(at) = self
             .open
@@ -288,7 +287,7 @@ impl Gemini {
         }
     }
 
-    /// A call, or a piece of one.
+    /// Reads a call, or a piece of one.
     fn function_call(&mut self, part: &Value, answer: &mut AnswerBuilder) {
         let piece = &part["functionCall"];
         let mut call = match self.goes_on(piece) {
@@ -307,8 +306,8 @@ impl Gemini {
         }
     }
 
-    /// Returns the position of the open call that a piece continues: the one with its id; the last
-    /// one if it has neither id nor name.
+    /// Returns the position of the open call that a piece continues: the one with its id, or the
+    /// last one if the piece has neither id nor name.
     fn goes_on(&self, piece: &Value) -> Option<usize> {
         let (id, is_nameless) = (text(piece, "id"), text(piece, "name").is_empty());
         let same_id = self
@@ -318,7 +317,8 @@ impl Gemini {
         same_id.or_else(|| self.open.len().checked_sub(1).filter(|_| is_nameless))
     }
 
-    /// Another call begins. Those whose pieces no id tells from its own are complete.
+    /// Ends open calls without an id when another call begins, since further pieces could not be
+    /// told apart.
     fn end_nameless(&mut self, answer: &mut AnswerBuilder) {
         for call in std::mem::take(&mut self.open) {
             if text(call.function(), "id").is_empty() {
@@ -329,8 +329,8 @@ impl Gemini {
         }
     }
 
-    /// A call is whole. The answer's end completes it: until then the server may still answer it
-    /// itself.
+    /// Ends the pieces of a call. The end of the answer completes it, because the server may still
+    /// answer it itself.
     fn end_call(&mut self, call: Call, answer: &mut AnswerBuilder) {
         match call
             .function()
@@ -345,7 +345,7 @@ impl Gemini {
         }
     }
 
-    /// Where the answer comes from: the last chunk that says so knows most.
+    /// Keeps the sources of the answer; the last chunk that contains them is the most complete.
     fn sources(&mut self, candidate: &Value, answer: &mut AnswerBuilder) {
         for name in SOURCES {
             let Some(value) = candidate
@@ -371,7 +371,7 @@ impl Gemini {
 }
 
 impl Call {
-    /// A call that begins with a part, of whose arguments nothing is known yet.
+    /// Begins a call with a part, without any arguments yet.
     fn begin(part: &Value, answer: &mut AnswerBuilder) -> Call {
         let mut part = part.clone();
         let will_continue = part["functionCall"]["willContinue"] == Value::Bool(true);
@@ -391,7 +391,7 @@ impl Call {
         }
     }
 
-    /// Adds a piece of the call, also the first.
+    /// Adds a piece of the call, including the first one.
     fn add(&mut self, part: &Value, answer: &mut AnswerBuilder) {
         let piece = &part["functionCall"];
         let function = &mut self.part["functionCall"];
@@ -416,7 +416,7 @@ impl Call {
         &self.part["functionCall"]
     }
 
-    /// Returns `true` if a result is that of this call: it has its name, and its id if it has one.
+    /// Returns `true` if a result belongs to this call: it has its name, and its id if it has one.
     fn is_answered_by(&self, response: &Value) -> bool {
         let call = self.function();
         let is_same_id = text(response, "id").is_empty() || response["id"] == call["id"];
@@ -424,11 +424,11 @@ impl Call {
     }
 }
 
-/// The member of a part that signs it.
+/// The member of a part that contains its signature.
 const SIGNATURE: &str = "thoughtSignature";
 
-/// A piece of arguments (`PartialArg`): a value at a JSON path such as `$.a.b[0]`; texts go on with
-/// those before.
+/// Adds a piece of arguments (`PartialArg`): a value at a JSON path such as `$.a.b[0]`; text is
+/// appended to the previous text.
 fn put(arguments: &mut Value, piece: &Value) {
     let steps = steps(text(piece, "jsonPath"));
     let at = steps.iter().fold(arguments, step_into);
@@ -445,13 +445,13 @@ fn put(arguments: &mut Value, piece: &Value) {
 /// A step of a JSON path.
 #[derive(Debug, PartialEq)]
 enum Step {
-    /// Into a member.
+    /// A step to a member.
     Name(String),
-    /// Into an element of a list.
+    /// A step to an element of a list.
     Index(usize),
 }
 
-/// The steps of a JSON path (RFC 9535) that names one place: `.name`, `['name']`, `["name"]`,
+/// Returns the steps of a JSON path (RFC 9535) to a single place: `.name`, `['name']`, `["name"]`,
 /// `[0]`.
 fn steps(path: &str) -> Vec<Step> {
     let mut steps = Vec::new();
@@ -464,7 +464,7 @@ fn steps(path: &str) -> Vec<Step> {
     steps
 }
 
-/// The first step of a path, if it is one, and what follows it.
+/// Returns the first step of a path, if valid, and the rest.
 fn first_step(path: &str) -> (Option<Step>, &str) {
     let Some(inside) = path.strip_prefix('[') else {
         let path = path.strip_prefix('.').unwrap_or(path);
@@ -491,7 +491,7 @@ fn named(name: &str) -> Option<Step> {
     (!name.is_empty()).then(|| Step::Name(name.to_owned()))
 }
 
-/// A name up to its closing quote, and what follows that. A backslash escapes what comes next.
+/// Returns a name up to its closing quote, and the rest. A backslash escapes the next character.
 fn quoted(text: &str, quote: char) -> (String, &str) {
     let mut name = String::new();
     let mut characters = text.char_indices();
@@ -505,7 +505,7 @@ fn quoted(text: &str, quote: char) -> (String, &str) {
     (name, "")
 }
 
-/// The place that a step leads to; made if there is none.
+/// Returns the place that a step leads to, creating it if necessary.
 fn step_into<'v>(at: &'v mut Value, step: &Step) -> &'v mut Value {
     match step {
         Step::Index(index) if at.is_null() || at.is_array() => {
@@ -527,7 +527,7 @@ fn member<'v>(at: &'v mut Value, name: &str) -> &'v mut Value {
     &mut at[name]
 }
 
-/// How long a list in arguments may become by an index alone.
+/// The maximum length of a list in arguments that an index may create.
 const MOST_ELEMENTS: usize = 10_000;
 
 fn stop_reason(candidate: &Value) -> Result<Option<StopReason>, Error> {
@@ -562,7 +562,7 @@ fn stop_reason(candidate: &Value) -> Result<Option<StopReason>, Error> {
     }))
 }
 
-/// A reason with the categories that a filter stopped (`safetyRatings`), if it names any.
+/// Returns a reason with the categories that a filter blocked (`safetyRatings`), if any.
 fn with_ratings(reason: &str, value: &Value) -> String {
     let blocked = items(value, "safetyRatings")
         .iter()
@@ -575,7 +575,7 @@ fn with_ratings(reason: &str, value: &Value) -> String {
     }
 }
 
-/// A reason with the provider's explanation, if there is one.
+/// Returns a reason with the provider's explanation, if there is one.
 fn with_message(reason: &str, message: &str) -> String {
     let separator = if message.is_empty() { "" } else { ": " };
     failure::snippet(format!("{reason}{separator}{message}").as_bytes())

@@ -1,4 +1,4 @@
-//! llama.cpp's `/infill`, whose answers are those of its `/completion`.
+//! llama.cpp's `/infill`, whose answers have the form of its `/completion`.
 //!
 //! Fields as in llama.cpp's `tools/server/README.md` (`/completion`, result JSON). The terminal
 //! event has `"stop": true`. `stop_type`:
@@ -8,10 +8,10 @@
 //! | `eos`, none | end of turn |
 //! | `limit` | limit of tokens |
 //! | `word` | stop sequence |
-//! | others | in their own word |
+//! | others | the provider's own word |
 //!
-//! Servers before 2025 said the same by `stopped_limit` and `stopped_word`. Usage:
-//! `tokens_evaluated` counts the whole prompt, `timings.cache_n` its part that was cached.
+//! Servers before 2025 used `stopped_limit` and `stopped_word` instead. Usage: `tokens_evaluated`
+//! counts the whole prompt, `timings.cache_n` its cached part.
 
 use serde_json::Value;
 
@@ -70,7 +70,7 @@ pub(super) static TIMINGS: Shape = Shape::new(
     ],
 );
 
-/// The same where the answer itself counts its tokens.
+/// llama.cpp's measurements where the answer itself counts its tokens.
 static OWN_TIMINGS: Shape = Shape::new(
     "timings",
     &[

@@ -1,5 +1,5 @@
-//! JSON as it comes in streams, and the small readers that all parsers share. Absent, null and of
-//! another type are the same here: servers send all three for "nothing".
+//! JSON in streams, and the small readers shared by all parsers. An absent value, null, and a value
+//! of another type are treated alike, since servers send all three for "nothing".
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::text::cut;
 pub(super) enum Element {
     /// A JSON value.
     Value(Value),
-    /// A JSON value in which halves of characters were replaced.
+    /// A JSON value in which lone surrogates were replaced.
     Mended(Value),
-    /// `[DONE]`: the stream is over.
+    /// `[DONE]`, the end of the stream.
     Done,
 }
 
-/// The values of a frame. Several come from servers that forget blank lines between events.
+/// Returns the values of a frame. Servers that omit blank lines between events send several.
 pub(super) fn values(text: &str) -> impl Iterator<Item = Result<Element, serde_json::Error>> {
     let mut rest = text.trim();
     std::iter::from_fn(move || {
@@ -35,7 +35,7 @@ pub(super) fn values(text: &str) -> impl Iterator<Item = Result<Element, serde_j
     })
 }
 
-/// The first value of a text and what follows it; nothing follows what is wrong.
+/// Returns the first value of a text and the rest; the rest is empty after an error.
 fn first(text: &str) -> (Result<Element, serde_json::Error>, &str) {
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     match stream.next() {
@@ -53,8 +53,8 @@ fn first(text: &str) -> (Result<Element, serde_json::Error>, &str) {
     }
 }
 
-/// Where wire formats say which answer this is, and which model gave it: Anthropic's `message`,
-/// Responses' `response`, the chunks of the others, Gemini's own names.
+/// The places of an answer's id and model: Anthropic's `message`, Responses' `response`, the chunks
+/// of the other formats, Gemini's own names.
 const ID_PLACES: [&str; 4] = ["/message/id", "/response/id", "/id", "/responseId"];
 const MODEL_PLACES: [&str; 4] = [
     "/message/model",
@@ -63,7 +63,7 @@ const MODEL_PLACES: [&str; 4] = [
     "/modelVersion",
 ];
 
-/// Notes the id and the model of an answer, as far as a value of it names them. A known one stays.
+/// Notes the id and the model of an answer, as far as a value contains them. Known ones are kept.
 pub(super) fn note_info(info: &mut ResponseInfo, value: &Value) {
     if info.response_id.is_none() {
         info.response_id = first_id(value, ID_PLACES);
@@ -87,9 +87,9 @@ pub(super) fn is_cut(text: &str) -> bool {
     "[DONE]".starts_with(text.trim()) || error.is_some_and(|error| error.is_eof())
 }
 
-/// A text whose lone surrogate escapes are replacement characters; `None` if it has none. Servers
-/// that count UTF-16 units cut characters beyond the basic plane in two, and each half is an escape
-/// that no JSON parser takes.
+/// Returns a text with replacement characters for lone surrogate escapes; `None` if it has none.
+/// Servers that count UTF-16 units split characters beyond the basic plane, and each half becomes
+/// an escape that no JSON parser accepts.
 fn mend(text: &str) -> Option<String> {
     let mut mended = text.to_owned();
     let mut at = 0;
@@ -112,23 +112,23 @@ fn mend(text: &str) -> Option<String> {
     (mended != text).then_some(mended)
 }
 
-/// The UTF-16 unit that an escape at `start` stands for.
+/// Returns the UTF-16 unit of the escape at `start`.
 fn unit(text: &str, start: usize) -> Option<u32> {
     let digits = text.get(start..start + 6)?.strip_prefix("\\u")?;
     u32::from_str_radix(digits, 16).ok()
 }
 
-/// A name of the provider's that is fit to be reported: on one line, and not long.
+/// Returns a provider's name in a form fit for reports: short and on one line.
 pub(super) fn name(name: &str) -> String {
     cut(&failure::snippet(name.as_bytes()), 80).into_owned()
 }
 
-/// A text; empty if there is none.
+/// Returns a text member; empty if there is none.
 pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The items of a list; none if there is no list.
+/// Returns the items of a list; empty if there is no list.
 pub(super) fn items<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value
         .get(key)
@@ -137,7 +137,7 @@ pub(super) fn items<'a>(value: &'a Value, key: &str) -> &'a [Value] {
         .unwrap_or_default()
 }
 
-/// A count, by JSON pointer.
+/// Returns a count by JSON pointer.
 pub(super) fn count(value: &Value, pointer: &str) -> Option<u64> {
     value.pointer(pointer).and_then(Value::as_u64)
 }
@@ -147,7 +147,7 @@ pub(super) fn is_first(choice: &Value) -> bool {
     count(choice, "/index").unwrap_or_default() == 0
 }
 
-/// Sets a count if there is one.
+/// Sets a count, if there is one.
 pub(super) fn set(target: &mut u64, count: Option<u64>) {
     if let Some(count) = count {
         *target = count;

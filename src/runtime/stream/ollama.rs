@@ -7,9 +7,9 @@
 //! | --- | --- |
 //! | `stop`, none | end of turn |
 //! | `length` | limit of tokens |
-//! | `load`, `unload` and others | in their own word |
+//! | `load`, `unload` and others | the provider's own word |
 //!
-//! Usage: `prompt_eval_count` counts the whole prompt, `eval_count` what was generated.
+//! Usage: `prompt_eval_count` counts the whole prompt, `eval_count` the generated tokens.
 
 use serde_json::Value;
 
@@ -108,7 +108,7 @@ impl AnswerParser for Ollama {
     }
 }
 
-/// A call, which always comes whole.
+/// Reads a call, which always comes whole.
 fn call(call: &Value, answer: &mut AnswerBuilder) {
     let function = &call["function"];
     let place = answer.open_call(text(call, "id"), text(function, "name"));

@@ -1,8 +1,8 @@
 //! OpenAI Responses.
 //!
 //! Events as in `ResponseStreamEvent` of OpenAI's API document and the Python SDK openai 3.54
-//! (`types/responses/`); a whole answer is the `response` object that the terminal events carry.
-//! Those are `response.completed`, `response.incomplete`, `response.failed` and `error`. Reasons
+//! (`types/responses/`); a whole answer is the `response` object of the terminal events, which are
+//! `response.completed`, `response.incomplete`, `response.failed` and `error`. Reasons
 //! (`types/responses/response.py`, `status` and `incomplete_details`):
 //!
 //! | provider | here |
@@ -10,22 +10,22 @@
 //! | `completed` | end of turn, or tool use if there are calls; refusal if an item is one |
 //! | `incomplete`, `max_output_tokens` | limit of tokens |
 //! | `incomplete`, `content_filter` | refusal |
-//! | `incomplete`, others | in their own word |
+//! | `incomplete`, others | the provider's own word |
 //! | `failed`, `cancelled` | an error |
 //!
-//! What an item finally is, `response.output_item.done` says: the `encrypted_content` of the event
-//! before may be incomplete (`response_reasoning_item.py`). A reasoning item is thinking whose text
-//! is its summary, or, without a summary, redacted thinking; one without encrypted content is
-//! thinking without a signature. Items are told apart by `output_index`, or where servers leave
-//! that out (llama.cpp) by their id. Usage: cached tokens are part of `input_tokens`, reasoning of
-//! `output_tokens`.
+//! The final form of an item is in `response.output_item.done`: the `encrypted_content` of earlier
+//! events may be incomplete (`response_reasoning_item.py`). A reasoning item becomes thinking with
+//! its summary as text or, without a summary, redacted thinking; without encrypted content, it
+//! becomes thinking without a signature. Items are identified by `output_index`, or by their id
+//! where servers omit the index (llama.cpp). Usage: cached tokens are part of `input_tokens`,
+//! reasoning of `output_tokens`.
 //!
-//! The terminal event says once more what the answer is: items of it that no event brought are
-//! taken from there.
+//! The terminal event repeats the whole answer: items that no other event contained are taken from
+//! there.
 //!
 //! Items of other types are kept as the provider's own, and so are messages with sources or a
-//! `phase`. Ids that tie an item to a reasoning item are left out, since reasoning goes back
-//! without its own (vercel/ai#7099, continuedev/continue#11994).
+//! `phase`. Ids that tie an item to a reasoning item are omitted, since reasoning is sent back
+//! without its own id (vercel/ai#7099, continuedev/continue#11994).
 
 use serde_json::{Map, Value, json};
 
@@ -135,7 +135,7 @@ const DONE: &[&str] = &[
     "response.reasoning_text.done",
 ];
 
-/// The events that tell how far a tool of the server is, or give pieces of its item.
+/// The events that report the progress of a server tool, or contain pieces of its item.
 const PROGRESS: &[&str] = &[
     "response.code_interpreter_call.in_progress",
     "response.code_interpreter_call.interpreting",
@@ -313,7 +313,7 @@ const FUNCTION_CALL: &[Member] = &[
 static PART: Shape = Shape::new("item.content[]", &[]).with_kinds(&[
     kind(&["output_text"], OUTPUT_TEXT),
     kind(&["refusal"], &[shape::text(&["refusal"])]),
-    // Servers report parts of reasoning like of those of a message.
+    // Servers report parts of reasoning like parts of a message.
     kind(
         &["reasoning_text", "summary_text"],
         &[shape::text(&["text"])],
@@ -333,7 +333,7 @@ const PARTS: &str = "\n\n";
 #[derive(Default)]
 pub(super) struct Responses {
     items: Vec<OutputItem>,
-    /// Items of kinds that are kept whole, as long as only their beginning came.
+    /// Announced items of kinds that are kept whole, which have not come yet.
     announced: Vec<Announced>,
 }
 
@@ -344,20 +344,20 @@ struct Announced {
     id: String,
 }
 
-/// An item on its way, as the provider names it.
+/// An item that is being received, identified as the provider does.
 struct OutputItem {
     kind: String,
     index: Option<u64>,
     id: String,
-    /// Its blocks: a message has one for each of its parts.
+    /// Its blocks, one for each part of a message.
     places: Vec<BlockIndex>,
-    /// The part of a message or a summary that was last said.
+    /// The latest part of a message or a summary.
     part: Option<u64>,
     done: bool,
 }
 
 impl OutputItem {
-    /// The block that grows.
+    /// Returns the block that grows.
     fn place(&self) -> BlockIndex {
         *self.places.last().expect("an item has a block")
     }
@@ -397,7 +397,7 @@ impl AnswerParser for Responses {
 }
 
 impl Responses {
-    /// The item of a kind that an event mentions.
+    /// Finds the item of a kind that an event refers to.
     fn known(&self, event: &Value, id: &str, kind: &str) -> Option<usize> {
         let index = count(event, "/output_index");
         let is_unnamed = index.is_none() && id.is_empty();
@@ -416,7 +416,7 @@ impl Responses {
             })
     }
 
-    /// The item of a kind that a piece belongs to; made if the provider never said that it begins.
+    /// Finds the item that a piece belongs to; opens one if the provider did not announce it.
     fn of_piece(
         &mut self,
         event: &Value,
@@ -450,7 +450,7 @@ impl Responses {
         }
     }
 
-    /// Strikes an item that came whole off the announced ones.
+    /// Removes a complete item from the announced ones.
     fn has_come(&mut self, event: &Value, item: &Value) {
         let (index, id) = (count(event, "/output_index"), text(item, "id"));
         let place = self.announced.iter().position(|known| {
@@ -463,7 +463,7 @@ impl Responses {
         place.map(|at| self.announced.remove(at));
     }
 
-    /// Reports items that began and never came.
+    /// Reports items that were announced but never came.
     fn tell_of_missing(&mut self, answer: &mut AnswerBuilder) {
         for Announced { kind, .. } in self.announced.drain(..) {
             let kind = json::name(&kind);
@@ -517,7 +517,7 @@ impl Responses {
         }
     }
 
-    /// All the arguments at once: news only if no pieces came.
+    /// Reads complete arguments, which are new only if no pieces came.
     fn all_arguments(&mut self, event: &Value, arguments: &str, answer: &mut AnswerBuilder) {
         if let Some(at) = self.known(event, text(event, "item_id"), CALL)
             && answer.is_blank(self.items[at].place())
@@ -526,7 +526,7 @@ impl Responses {
         }
     }
 
-    /// An item as it finally is.
+    /// Reads the final form of an item.
     fn done(&mut self, event: &Value, item: &Value, answer: &mut AnswerBuilder) {
         match self
             .known(event, text(item, "id"), text(item, "type"))
@@ -537,7 +537,7 @@ impl Responses {
         }
     }
 
-    /// An item that nothing came of before.
+    /// Reads an item without any earlier events.
     fn whole_item(
         &mut self,
         event: &Value,
@@ -569,8 +569,8 @@ impl Responses {
         }
     }
 
-    /// Compares the items of the terminal event with the answer: items that no event brought are
-    /// new, items that no event ended end. New ones may belong between others.
+    /// Compares the items of the terminal event with the answer: adds items that no event
+    /// contained, possibly between others, and ends items that no event ended.
     fn output(&mut self, output: &[Value], answer: &mut AnswerBuilder) {
         let came = self.items.len();
         let mut order = Vec::new();
@@ -594,7 +594,7 @@ impl Responses {
         }
     }
 
-    /// Takes over what the terminal event says of an item that is kept whole: it is the last word.
+    /// Updates an item that is kept whole with its final form in the terminal event.
     fn take_over(&self, at: usize, item: &Value, answer: &mut AnswerBuilder) {
         let known = &self.items[at];
         let is_kept_whole = !matches!(known.kind.as_str(), "message" | "reasoning" | CALL);
@@ -605,8 +605,8 @@ impl Responses {
         untie(&known.kind, data);
     }
 
-    /// For each item of the terminal event, the one that came before: by its id or index, or else
-    /// the next of its kind.
+    /// Returns the received item for each item of the terminal event: by its id or index, or else
+    /// the next one of its kind.
     fn pairs(&self, output: &[Value]) -> Vec<Option<usize>> {
         let mut free: Vec<usize> = (0..self.items.len()).collect();
         let mut pairs = vec![None; output.len()];
@@ -645,10 +645,10 @@ impl Responses {
     }
 }
 
-/// The type of a call of a function.
+/// The type of a function call.
 const CALL: &str = "function_call";
 
-/// A block for an item, if it is of a kind that is read.
+/// Opens a block for an item of a known kind.
 fn open(item: &Value, answer: &mut AnswerBuilder) -> Option<BlockIndex> {
     Some(match text(item, "type") {
         "message" => answer.open_text(),
@@ -658,8 +658,7 @@ fn open(item: &Value, answer: &mut AnswerBuilder) -> Option<BlockIndex> {
     })
 }
 
-/// Returns `true` if an item that came has the id or the index of one that the terminal event
-/// holds.
+/// Returns `true` if a received item has the id or the index of an item in the terminal event.
 fn is_named_alike(came: &OutputItem, index: usize, item: &Value) -> bool {
     let same_id =
         !came.id.is_empty() && [text(item, "id"), call_id(item)].contains(&came.id.as_str());
@@ -671,7 +670,7 @@ fn is_of_kind(came: &OutputItem, _: usize, item: &Value) -> bool {
     came.kind == text(item, "type")
 }
 
-/// The id that a result must name.
+/// Returns the id that a result must refer to.
 fn call_id(item: &Value) -> &str {
     match text(item, "call_id") {
         "" => text(item, "id"),
@@ -692,14 +691,14 @@ const OF_HOST: [&str; 6] = [
 /// Items whose id ties them to a reasoning item.
 const TIED: [&str; 2] = ["web_search_call", "custom_tool_call"];
 
-/// Leaves out the id that ties an item to a reasoning item.
+/// Removes the id that ties an item to a reasoning item.
 fn untie(kind: &str, item: &mut Value) {
     if let Some(members) = item.as_object_mut().filter(|_| TIED.contains(&kind)) {
         members.shift_remove("id");
     }
 }
 
-/// Takes over what a later account of a value says, and keeps what only the earlier one said.
+/// Updates a value with a later version, and keeps members that only the earlier one has.
 fn add_news(known: &mut Value, later: &Value) {
     match (known, later) {
         (Value::Object(known), Value::Object(later)) => {
@@ -718,7 +717,7 @@ fn add_news(known: &mut Value, later: &Value) {
     }
 }
 
-/// An item in the provider's own form.
+/// Adds an item in the provider's own form.
 fn own_item(item: &Value, answer: &mut AnswerBuilder) -> BlockIndex {
     let (kind, mut data) = (text(item, "type"), item.clone());
     untie(kind, &mut data);
@@ -728,7 +727,7 @@ fn own_item(item: &Value, answer: &mut AnswerBuilder) -> BlockIndex {
     answer.own(data)
 }
 
-/// A message with sources or a phase, as it goes back.
+/// Returns a message with sources or a phase in the form to send back.
 fn own_message(item: &Value) -> Option<Value> {
     let parts = items(item, "content");
     let phase = text(item, "phase");
@@ -760,7 +759,7 @@ fn own_part(part: &Value) -> Value {
     )
 }
 
-/// A message as it finally is. What was said stays; what was not said yet, its parts say.
+/// Ends a message in its final form. Received text is kept; missing text is taken from its parts.
 fn end_message(places: &mut Vec<BlockIndex>, item: &Value, answer: &mut AnswerBuilder) {
     let (own, parts) = (own_message(item), items(item, "content"));
     for part in parts
@@ -788,7 +787,7 @@ fn end_message(places: &mut Vec<BlockIndex>, item: &Value, answer: &mut AnswerBu
     }
 }
 
-/// Returns the texts of a list of parts as one text.
+/// Joins the texts of a list of parts.
 fn joined(item: &Value, key: &str) -> String {
     items(item, key)
         .iter()

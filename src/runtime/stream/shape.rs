@@ -1,16 +1,16 @@
-//! The parts that an answer of a wire format may have, and what becomes of each: nothing is lost
-//! without a word.
+//! The possible parts of an answer in a wire format, and the treatment of each, so that nothing is
+//! dropped silently.
 //!
-//! Input: a table beside each parser, and a JSON value of an answer. Output: a warning for each
-//! part that the table does not name, once per answer, and blocks for what is kept beside the
-//! message. What the parts mean is the parser's business.
+//! Input: a table from each parser, and a JSON value of an answer. Output: a warning for each part
+//! that is not in the table, once per answer, and blocks for values kept beside the message. The
+//! parser interprets the parts.
 
 use serde_json::Value;
 
 use super::builder::AnswerBuilder;
 use super::json;
 
-/// A place of an answer: the members that an object there may have.
+/// A place in an answer, with the members that an object there may have.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     place: &'static str,
@@ -20,51 +20,51 @@ pub(super) struct Shape {
     other_kinds: Others,
 }
 
-/// Members that share a fate.
+/// Members with the same treatment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Member {
     names: &'static [&'static str],
     fate: Fate,
 }
 
-/// Kinds of objects, told apart by their `type`, and the members that only they have.
+/// Kinds of objects, distinguished by `type`, and their specific members.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kind {
     names: &'static [&'static str],
     members: &'static [Member],
 }
 
-/// The fate of a member.
+/// The treatment of a member.
 #[derive(Debug, Clone, Copy)]
 enum Fate {
-    /// It is read if it is a text.
+    /// It is read, and must be text.
     Text,
-    /// It is read if it is a number.
+    /// It is read, and must be a number.
     Number,
-    /// It is read if it is `true` or `false`.
+    /// It is read, and must be `true` or `false`.
     Flag,
-    /// It is read whatever it is, with all that is in it.
+    /// It is read with any content.
     Any,
-    /// It is read: an object, or a list of objects.
+    /// It is read, and must be an object or a list of objects.
     Within(&'static Shape),
-    /// It is read: a text, or a list of parts.
+    /// It is read, and must be text or a list of parts.
     Words(&'static Shape),
-    /// It is read by a parser that looks it over itself.
+    /// It is read by a parser that checks its members itself.
     Apart(&'static Shape),
-    /// It is kept as it came in the block that it belongs to.
+    /// It is kept unchanged in its block.
     Kept,
-    /// It is kept in a block of its own, which does not go back to the provider; the last one
-    /// counts.
+    /// It is kept in a separate block, which is not sent back to the provider; the last value is
+    /// kept.
     Beside,
-    /// The same, for what comes in pieces.
+    /// It comes in pieces, and is kept in a separate block, which is not sent back to the provider.
     BesideInPieces,
-    /// It is ignored on purpose, for this reason.
+    /// It is ignored, for this reason.
     Ignored(&'static str),
-    /// It says nothing, as long as it is one of these texts.
+    /// It carries no information as long as it is one of these texts.
     Always(&'static [&'static str]),
 }
 
-/// The fate of members that a table does not name.
+/// The treatment of members that a table does not list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Others {
     Warned,
@@ -72,7 +72,7 @@ enum Others {
 }
 
 impl Shape {
-    /// A place with these members, and no others.
+    /// Returns a place with exactly these members.
     pub(super) const fn new(place: &'static str, members: &'static [Member]) -> Shape {
         Shape {
             place,
@@ -83,12 +83,12 @@ impl Shape {
         }
     }
 
-    /// With kinds of objects, told apart by `type`.
+    /// Adds kinds of objects, distinguished by `type`.
     pub(super) const fn with_kinds(self, kinds: &'static [Kind]) -> Shape {
         Shape { kinds, ..self }
     }
 
-    /// The parser keeps members of other names; of a flag it keeps nothing.
+    /// Keeps other members, except for flags.
     pub(super) const fn keeping_other_members(self) -> Shape {
         Shape {
             other_members: Others::Kept,
@@ -96,7 +96,7 @@ impl Shape {
         }
     }
 
-    /// The parser keeps objects of other kinds whole.
+    /// Keeps objects of other kinds whole.
     pub(super) const fn keeping_other_kinds(self) -> Shape {
         Shape {
             other_kinds: Others::Kept,
@@ -104,15 +104,15 @@ impl Shape {
         }
     }
 
-    /// Returns whether the table names a member, of whatever kind.
+    /// Returns `true` if the table lists a member for all kinds.
     pub(super) fn names(&self, name: &str) -> bool {
         self.members
             .iter()
             .any(|member| member.names.contains(&name))
     }
 
-    /// Looks over a value at this place. `kind` is the kind of an event; empty where the value's
-    /// own `type` tells.
+    /// Checks a value at this place. `kind` is the kind of an event; if empty, the value's own
+    /// `type` applies.
     pub(super) fn look_over(&self, kind: &str, value: &Value, answer: &mut AnswerBuilder) {
         match value {
             Value::Array(values) => values
@@ -131,7 +131,7 @@ impl Shape {
         }
     }
 
-    /// The members of a value's kind; `None` for a kind that the table does not name.
+    /// Returns the members of a value's kind; `None` for a kind that the table does not list.
     fn members_of_kind(
         &self,
         kind: &str,
@@ -240,7 +240,7 @@ impl Place<'_> {
     }
 }
 
-/// Returns `true` if a value says nothing.
+/// Returns `true` if a value is empty or null.
 pub(super) fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -251,7 +251,7 @@ pub(super) fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// The type of a value, with its article.
+/// Returns the type of a value, with its article.
 fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -263,7 +263,7 @@ fn json_type(value: &Value) -> &'static str {
     }
 }
 
-/// Texts that are read.
+/// Lists text members that are read.
 pub(super) const fn text(names: &'static [&'static str]) -> Member {
     Member {
         names,
@@ -271,7 +271,7 @@ pub(super) const fn text(names: &'static [&'static str]) -> Member {
     }
 }
 
-/// Numbers that are read.
+/// Lists numbers that are read.
 pub(super) const fn number(names: &'static [&'static str]) -> Member {
     Member {
         names,
@@ -279,7 +279,7 @@ pub(super) const fn number(names: &'static [&'static str]) -> Member {
     }
 }
 
-/// Flags that are read.
+/// Lists flags that are read.
 pub(super) const fn flag(names: &'static [&'static str]) -> Member {
     Member {
         names,
@@ -287,7 +287,7 @@ pub(super) const fn flag(names: &'static [&'static str]) -> Member {
     }
 }
 
-/// Values that are read whole.
+/// Lists values that are read whole.
 pub(super) const fn any(names: &'static [&'static str]) -> Member {
     Member {
         names,
@@ -295,7 +295,7 @@ pub(super) const fn any(names: &'static [&'static str]) -> Member {
     }
 }
 
-/// Objects, or lists of them, that are read.
+/// Lists objects, or lists of objects, that are read.
 pub(super) const fn within(names: &'static [&'static str], shape: &'static Shape) -> Member {
     Member {
         names,
@@ -303,7 +303,7 @@ pub(super) const fn within(names: &'static [&'static str], shape: &'static Shape
     }
 }
 
-/// Texts, or lists of parts, that are read.
+/// Lists text, or lists of parts, that are read.
 pub(super) const fn words(names: &'static [&'static str], shape: &'static Shape) -> Member {
     Member {
         names,
@@ -311,7 +311,7 @@ pub(super) const fn words(names: &'static [&'static str], shape: &'static Shape)
     }
 }
 
-/// Objects that a parser looks over itself.
+/// Lists objects that a parser checks itself.
 pub(super) const fn apart(names: &'static [&'static str], shape: &'static Shape) -> Member {
     Member {
         names,
@@ -319,7 +319,7 @@ pub(super) const fn apart(names: &'static [&'static str], shape: &'static Shape)
     }
 }
 
-/// Values that are kept in the block that they belong to.
+/// Lists values that are kept in their block.
 pub(super) const fn kept(names: &'static [&'static str]) -> Member {
     Member {
         names,
@@ -327,7 +327,7 @@ pub(super) const fn kept(names: &'static [&'static str]) -> Member {
     }
 }
 
-/// Values that are kept in a block of their own, which does not go back.
+/// Lists values that are kept in a separate block, which is not sent back.
 pub(super) const fn beside(names: &'static [&'static str]) -> Member {
     Member {
         names,
@@ -335,7 +335,7 @@ pub(super) const fn beside(names: &'static [&'static str]) -> Member {
     }
 }
 
-/// Pieces that are kept, put together, in a block of their own, which does not go back.
+/// Lists values that come in pieces and are merged in a separate block, which is not sent back.
 pub(super) const fn beside_in_pieces(names: &'static [&'static str]) -> Member {
     Member {
         names,
@@ -343,7 +343,7 @@ pub(super) const fn beside_in_pieces(names: &'static [&'static str]) -> Member {
     }
 }
 
-/// Texts that say nothing as long as they are these.
+/// Lists text members that carry no information as long as they have these values.
 pub(super) const fn always(
     names: &'static [&'static str],
     texts: &'static [&'static str],
@@ -354,7 +354,7 @@ pub(super) const fn always(
     }
 }
 
-/// Values that are ignored, for a reason.
+/// Lists values that are ignored, with the reason.
 pub(super) const fn ignored(names: &'static [&'static str], why: &'static str) -> Member {
     Member {
         names,
@@ -362,12 +362,12 @@ pub(super) const fn ignored(names: &'static [&'static str], why: &'static str) -
     }
 }
 
-/// Kinds with members of their own.
+/// Lists kinds with specific members.
 pub(super) const fn kind(names: &'static [&'static str], members: &'static [Member]) -> Kind {
     Kind { names, members }
 }
 
-/// A row of the documentation: what becomes of the members of one place.
+/// A row of the documentation: the treatment of the members at one place.
 #[derive(Debug, Default)]
 struct Row {
     place: String,

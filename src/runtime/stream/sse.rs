@@ -1,47 +1,47 @@
-//! Server-Sent Events: bytes → frames.
+//! Splits Server-Sent Events into frames.
 //!
-//! Own code and no crate: what is needed is a page long, and what matters here is what crates leave
-//! to their users: a bound for every buffer, the event that a server forgot to end, and the places
-//! where real servers leave the standard. The standard is
-//! <https://html.spec.whatwg.org/multipage/server-sent-events.html>; `id` and `retry` are for
-//! reconnecting, which an answer cannot do, so they are ignored.
+//! This is our own code rather than a crate: it is a page long, and crates do not cover what
+//! matters here: a bound for every buffer, the event that a server did not end, and the deviations
+//! of real servers from the standard. The standard is
+//! <https://html.spec.whatwg.org/multipage/server-sent-events.html>; `id` and `retry` serve
+//! reconnection, which an answer does not support, so they are ignored.
 //!
 //! Beyond the standard:
-//! - `error: {…}` is an event named `error` (llama.cpp reported failures so through 2025,
+//! - `error: {…}` is an event named `error` (llama.cpp reported failures like this through 2025,
 //!   ggml-org/llama.cpp#16109).
-//! - A line that begins with `{` or `[` can be no field: it and what follows up to a blank line is
-//!   an event of its own
-//!   (Gemini reports failures in the middle of a stream as bare JSON).
-//! - What comes before the connection ends counts, also without a blank line.
+//! - A line that begins with `{` or `[` cannot be a field: the text from it to the next blank line
+//!   is an event of its own (Gemini reports failures in the middle of a stream as bare JSON).
+//! - Text before the end of the connection counts even without a blank line.
 
 use super::Limits;
 use super::frame::{Frame, frame, within};
 use crate::runtime::Error;
 
-/// The part of an event that has come.
+/// The part of an event received so far.
 #[derive(Default)]
 pub(super) struct Sse {
     line: Vec<u8>,
-    /// `true` if the last line ended with a carriage return, whose line feed may still come.
+    /// `true` if the last line ended with a carriage return, which a line feed may still follow.
     after_return: bool,
     event: Option<String>,
     data: Vec<u8>,
     /// `true` if the lines are bare JSON.
     bare: bool,
-    /// `true` if the line that was last taken, or is being taken, is a comment.
+    /// `true` if the current or latest line is a comment.
     is_comment: bool,
-    /// Fields with a name that the standard does not know, as far as nobody asked for them.
+    /// The names of non-standard fields that were not reported yet.
     unknown_fields: Vec<String>,
 }
 
-/// The number of fields that are remembered until somebody asks for them.
+/// The maximum number of fields to remember.
 const MOST_FIELDS: usize = 8;
 
-/// The longest name of a field that is remembered, in bytes.
+/// The maximum length of a field name to remember, in bytes.
 const LONGEST_FIELD: usize = 80;
 
 impl Sse {
-    /// Takes bytes up to the end of the next line: how many, and the event that they complete.
+    /// Takes bytes up to the end of the next line; returns their number, and the event that they
+    /// complete.
     pub(super) fn take(
         &mut self,
         bytes: &[u8],
@@ -75,12 +75,12 @@ impl Sse {
         Ok((end + 1, frame))
     }
 
-    /// Returns `true` if the bytes that were last taken are of a comment.
+    /// Returns `true` if the latest bytes belong to a comment.
     pub(super) fn was_comment(&self) -> bool {
         self.is_comment
     }
 
-    /// The event that was never ended.
+    /// Returns the event that was never ended.
     pub(super) fn finish(&mut self) -> Option<Frame> {
         let line = std::mem::take(&mut self.line);
         self.take_line(&line).or_else(|| self.dispatch())
@@ -101,7 +101,7 @@ impl Sse {
         None
     }
 
-    /// One field. A comment is a field without a name.
+    /// Reads a field. A comment is a field without a name.
     fn field(&mut self, name: &[u8], value: &[u8]) {
         match name {
             b"data" => self.add(value),
@@ -110,19 +110,19 @@ impl Sse {
                 self.event = Some("error".to_owned());
                 self.add(value);
             }
-            // A comment; the state of a connection that nobody takes up again.
+            // A comment, or reconnection state, which is not used.
             b"" | b"id" | b"retry" => {}
             unknown if self.unknown_fields.len() < MOST_FIELDS => {
                 let name = &unknown[..unknown.len().min(LONGEST_FIELD)];
                 self.unknown_fields
                     .push(String::from_utf8_lossy(name).into_owned());
             }
-            // Told of by those before it.
+            // Enough fields were remembered.
             _ => {}
         }
     }
 
-    /// Takes the names of fields that the standard does not know.
+    /// Takes the names of non-standard fields.
     pub(super) fn unknown_fields(&mut self) -> Vec<String> {
         std::mem::take(&mut self.unknown_fields)
     }
@@ -140,7 +140,7 @@ impl Sse {
     }
 }
 
-/// Returns `true` if a text may be how a stream begins.
+/// Returns `true` if a text may begin a stream.
 pub(super) fn could_begin(text: &[u8]) -> bool {
     let names: [&[u8]; 6] = [b"", b"data", b"event", b"id", b"retry", b"error"];
     let line = text

@@ -1,4 +1,4 @@
-//! Arguments against the JSON Schema of their tool.
+//! Checks arguments against the JSON Schema of their tool.
 
 use std::sync::OnceLock;
 
@@ -9,18 +9,18 @@ use crate::check::schema::Measured;
 use crate::conversation::Tool;
 use crate::text::cut;
 
-/// The number of mistakes that the model is told of at once.
+/// The maximum number of mistakes to report at once.
 const MOST: usize = 5;
 
-/// The number of characters that the words about one of them have.
+/// The maximum number of characters to describe a mistake with.
 const LENGTH: usize = 300;
 
-/// The arguments that one tool takes. Its schema is compiled when the tool is first called.
+/// The checker for the arguments of one tool. Its schema is compiled when the tool is first called.
 #[derive(Default)]
 pub(super) struct Arguments(OnceLock<Option<(Validator, Measured)>>);
 
 impl Arguments {
-    /// Returns what is wrong with the arguments, if anything is.
+    /// Returns the mistakes in the arguments, if any.
     pub(super) fn mistake(&self, tool: &Tool, input: &Value) -> Option<String> {
         let (validator, measured) = self.0.get_or_init(|| compiled(tool)).as_ref()?;
         let problems = Some(input)
@@ -33,9 +33,9 @@ impl Arguments {
     }
 }
 
-/// A schema that cannot be compiled, or whose work could take forever, says nothing about
-/// arguments: the model was told of it anyway, and the tool has to look for itself. Servers of
-/// others have tools too.
+/// Compiles the schema of a tool. A schema that cannot be compiled, or whose validation could take
+/// too long, is not enforced: the model has seen it, and the tool must check for itself. Such a
+/// schema may come from an external server.
 fn compiled(tool: &Tool) -> Option<(Validator, Measured)> {
     let schema = Value::Object(tool.schema.clone());
     let measured = Measured::of(&schema)?;
@@ -51,7 +51,7 @@ fn compiled(tool: &Tool) -> Option<(Validator, Measured)> {
         .ok()
 }
 
-/// A schema, compiled. Nothing is fetched, and patterns take a time that is linear.
+/// Compiles a schema. Nothing is fetched, and patterns take linear time.
 pub(in crate::runtime) fn validator(schema: &Value) -> Result<Validator, ValidationError<'static>> {
     let options = jsonschema::options()
         .offline()
@@ -59,7 +59,7 @@ pub(in crate::runtime) fn validator(schema: &Value) -> Result<Validator, Validat
     options.build(schema)
 }
 
-/// The first mistakes of a value, each with its place; `None` if there are none.
+/// Returns the first mistakes in a value, each with its place; `None` if there are none.
 pub(in crate::runtime) fn mistakes(validator: &Validator, value: &Value) -> Option<String> {
     let mut errors = validator.iter_errors(value);
     let told: Vec<String> = errors
@@ -110,7 +110,7 @@ mod tests {
         let schema =
             json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/0"}}, "$defs": levels});
         assert_eq!(mistake(&schema, &json!({"a": 1})), None);
-        // Twice the work with each level of the value.
+        // The work doubles with each level of the value.
         let both = json!([{"$ref": "#"}, {"$ref": "#"}]);
         let schema = json!({"type": "object", "properties": {"a": {"allOf": both}}});
         let deep = (0..60).fold(json!(1), |inner, _| json!({"a": inner}));

@@ -1,12 +1,12 @@
-//! Tools of MCP servers: a server that is started or called, what it offers, and calls.
+//! Tools of MCP servers: starts or connects to a server, reads its list of tools, and calls them.
 //!
-//! Input: a [`ServerSpec`]. Output: [`Tool`]s under names that every wire format takes. The only
-//! user of `rmcp`. A server may be anybody's: what it says is bounded in size and time, and
-//! whatever it does wrong ends in an error that says so.
+//! Input: a [`ServerSpec`]. Output: [`Tool`]s with names that every wire format accepts. The only
+//! user of `rmcp`. Servers are not trusted: their messages are bounded in size and time, and any
+//! misbehaviour ends in an error that describes it.
 //!
-//! A server offers what it offers when it starts: later changes of its list are ignored, because
-//! the tools of a conversation stay what they were. It may ask for nothing: no samples of the
-//! model, no questions to the person, no files.
+//! The list of tools is read once at the start: later changes are ignored, because the tools of a
+//! conversation stay fixed. The server may not request anything: no sampling from the model, no
+//! questions to the user, no files.
 
 mod lines;
 mod names;
@@ -47,34 +47,34 @@ use crate::runtime::{Category, Error, Transport, failure, transport};
 use call::{Calls, Heard, News};
 use lines::{Lines, Watch};
 
-/// The largest message of a server, in bytes.
+/// The maximum size of a server's message, in bytes.
 const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 
-/// The most tools of one server.
+/// The maximum number of tools of one server.
 const MAX_TOOLS: usize = 1_000;
 
-/// The most pages on which a server may list them.
+/// The maximum number of pages in the list of tools.
 const MAX_PAGES: usize = 100;
 
-/// The most that names, descriptions and schemas of one server's tools may have together, in JSON
-/// bytes.
+/// The maximum total size of the names, descriptions and schemas of one server's tools, in bytes of
+/// JSON.
 const MAX_LIST: usize = 4 * 1024 * 1024;
 
-/// How often a stream that breaks is asked for again.
+/// The number of attempts to reconnect a broken stream.
 const MAX_RECONNECTS: usize = 3;
 
-/// Half the time that a server which refuses the handshake may take to answer without one.
+/// Half the time for a server that rejects the handshake to answer without one.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The most times its time limit that a call may take while the server reports progress.
+/// The maximum duration of a call that reports progress, as a multiple of its time limit.
 const MOST_LIMITS: u32 = 10;
 
-/// How long a server may take to end once it is told to.
+/// The time for a server to end after it is asked to.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 type Service = RunningService<RoleClient, Client>;
 
-/// The name and version of this program for a server.
+/// This program's name and version, for servers.
 struct Client {
     config: ClientConfig,
     calls: Arc<Calls>,
@@ -86,8 +86,8 @@ impl ClientHandler for Client {
     }
 }
 
-/// An MCP server that runs or is connected to. Dropping it ends that, and its tools fail from then
-/// on.
+/// A running or connected MCP server. Dropping it stops or disconnects it, and its tools fail from
+/// then on.
 pub struct McpServer {
     spec: ServerSpec,
     remote: Arc<Remote>,
@@ -97,34 +97,34 @@ pub struct McpServer {
     warnings: Vec<String>,
 }
 
-/// The facts known of a server beside its protocol, for errors.
+/// The facts about a server for errors, apart from its protocol.
 struct Remote {
     name: Arc<str>,
     watch: Arc<Watch>,
     complaint: Complaint,
 }
 
-/// A connection that is, and the end of the program behind it.
+/// An established connection, with the end of the program behind it.
 struct Connected {
     service: Service,
     program: Option<BoxFuture<'static, Option<i32>>>,
 }
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 enum Failed {
-    /// The server refuses the handshake.
+    /// The server rejects the handshake.
     Refused(Error),
     Otherwise(Error),
 }
 
 impl McpServer {
-    /// Starts or connects to a server, and asks what it offers. Its key, if it has one, is read
-    /// from the secrets of `transport`, and taken out of whatever sessions of that transport tell.
-    /// Nobody is asked whether the server may be trusted.
+    /// Starts or connects to a server, and reads its list of tools. Its key, if any, is read from
+    /// the secrets of `transport`, and removed from everything that sessions of that transport
+    /// report. Does not ask whether the server is trusted.
     ///
     /// # Errors
     ///
-    /// Why it cannot be used, with the end of what it wrote to standard error.
+    /// Returns the reason why it cannot be used, with the end of its standard error output.
     pub async fn start(
         spec: &ServerSpec,
         processes: &dyn Processes,
@@ -145,13 +145,13 @@ impl McpServer {
             .map_err(|error| transport.redactor().error(error))
     }
 
-    /// Asks a server what it lists, and ends it: each tool as the server describes it, in the words
-    /// of the protocol, also what no model could be offered. Time and size are bounded as in
-    /// [`McpServer::start`].
+    /// Reads a server's list and stops the server: returns each tool as described by the server, in
+    /// the protocol's terms, even if it cannot be offered to a model. Time and size are bounded as
+    /// in [`McpServer::start`].
     ///
     /// # Errors
     ///
-    /// Why it cannot be used, with the end of what it wrote to standard error.
+    /// Returns the reason why it cannot be used, with the end of its standard error output.
     pub async fn survey(
         spec: &ServerSpec,
         processes: &dyn Processes,
@@ -231,7 +231,7 @@ impl McpServer {
         .await;
         let connected = match first {
             Ok(connected) => connected,
-            // It may know only the newest protocol, which has no handshake.
+            // The server may support only the newest protocol, which has no handshake.
             Err(Failed::Refused(refused)) => {
                 let mode = ClientLifecycleMode::Discover {
                     preferred_versions: vec![ProtocolVersion::LATEST],
@@ -250,14 +250,14 @@ impl McpServer {
         Ok((connected, listed))
     }
 
-    /// Returns what a person should know of it: tools that it does not have, or that cannot be
+    /// Returns warnings for the user: configured tools that do not exist, or that cannot be
     /// offered.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Adds its tools to others, in its order. Their names begin with the server's, and two
-    /// underscores; a name that is taken, or longer than wire formats allow, ends with a digest.
+    /// Adds its tools to a set, in the server's order. Their names begin with the server's name and
+    /// two underscores; a name that is taken, or too long for the wire formats, ends with a digest.
     pub fn add_to(&self, tools: &mut ToolSet) {
         for offer in &self.offers {
             let name = names::unique(&self.spec.name.value, &offer.name, |name| {
@@ -278,7 +278,7 @@ impl McpServer {
         }
     }
 
-    /// Ends it: tells it so, waits a moment, and kills what is left of a program.
+    /// Stops the server: asks it to end, waits a moment, and kills what remains of a program.
     pub async fn close(mut self) {
         let _ = self.service.close_with_timeout(FAREWELL).await;
         if let Some(ended) = self.program.take() {
@@ -350,7 +350,7 @@ async fn connect(
     }
 }
 
-/// Returns what the server is told of this program: that it can do nothing but call tools.
+/// Returns this program's capabilities for the server: it can only call tools.
 fn client() -> Client {
     let own = Implementation::new("reqc", env!("CARGO_PKG_VERSION"));
     let config = ClientConfig::new(ClientCapabilities::default(), own);
@@ -361,7 +361,8 @@ fn client() -> Client {
     }
 }
 
-/// The handshake. In a box: the compiler loses sight of what the future borrows.
+/// Performs the handshake. The future is boxed because the compiler cannot infer its borrows
+/// otherwise.
 fn serve<T>(
     pipes: T,
     mode: ClientLifecycleMode,
@@ -393,7 +394,7 @@ async fn streamable(
     Ok(StreamableHttpClientTransport::with_client(client, config))
 }
 
-/// The headers of a server's requests, with the reference in place of the key.
+/// Returns the headers of a server's requests, with the reference in place of the key.
 pub(in crate::runtime) fn headers(http: &HttpSpec) -> Vec<Header> {
     let key = http.key.as_ref().map(|key| Header {
         name: key.header.as_deref().unwrap_or("authorization").to_owned(),
@@ -412,7 +413,7 @@ pub(in crate::runtime) fn headers(http: &HttpSpec) -> Vec<Header> {
         .collect()
 }
 
-/// All tools that a server offers, from all pages.
+/// Returns all tools of a server, from all pages.
 async fn list(service: &Service) -> Result<Vec<rmcp::model::Tool>, String> {
     let (mut tools, mut cursor, mut size) = (Vec::new(), None, 0);
     for _ in 0..MAX_PAGES {
@@ -441,7 +442,7 @@ async fn list(service: &Service) -> Result<Vec<rmcp::model::Tool>, String> {
     Err(format!("it lists its tools on more than {MAX_PAGES} pages"))
 }
 
-/// Returns the tools of a list that are offered to the model, and warnings about the others.
+/// Returns the tools of a list to offer to the model, and warnings about the others.
 fn choose(spec: &ServerSpec, listed: Vec<rmcp::model::Tool>) -> (Vec<Definition>, Vec<String>) {
     let mut offers = Vec::<Definition>::new();
     let mut remarks = Vec::new();
@@ -487,8 +488,8 @@ fn choose(spec: &ServerSpec, listed: Vec<rmcp::model::Tool>) -> (Vec<Definition>
     (offers, warnings)
 }
 
-/// A tool as the server describes it; `None` if its arguments are not an object. `type` and
-/// `properties` are added where they are left out: providers refuse a schema without them.
+/// Returns the definition of a server's tool; `None` if its arguments are not an object. Adds
+/// missing `type` and `properties`, since providers reject a schema without them.
 fn definition(tool: &rmcp::model::Tool) -> Option<Definition> {
     let mut schema = tool.input_schema.as_ref().clone();
     let kind = schema
@@ -512,8 +513,7 @@ fn definition(tool: &rmcp::model::Tool) -> Option<Definition> {
     })
 }
 
-/// Returns what a server says of a tool, without keys; `None` if nothing can be made of what is
-/// left.
+/// Removes keys from a server's description of a tool; `None` if the result is not a definition.
 fn without_keys(offer: Definition, transport: &Transport) -> Option<Definition> {
     let redactor = transport.redactor();
     if redactor.is_idle() {
@@ -529,7 +529,7 @@ fn without_keys(offer: Definition, transport: &Transport) -> Option<Definition> 
 }
 
 impl Remote {
-    /// The error of a server that cannot be used.
+    /// Returns the error for a server that cannot be used.
     fn unusable(&self, why: &str) -> Error {
         let seen = self
             .watch
@@ -546,7 +546,7 @@ impl Remote {
         }
     }
 
-    /// Returns why the handshake failed; `end` says how a program ended that did.
+    /// Returns the error of a failed handshake; `end` describes how the program ended, if it did.
     fn no_handshake(&self, error: &ClientInitializeError, end: Option<String>) -> Failed {
         let why = match (error, end) {
             (ClientInitializeError::JsonRpcError(refused), _) => {
@@ -564,7 +564,7 @@ impl Remote {
         Failed::Otherwise(self.unusable(&why))
     }
 
-    /// Returns what the model is told of a call that gave no result.
+    /// Returns the output for the model of a call without a result.
     fn failure(&self, error: &ServiceError) -> ToolOutput {
         let why = match error {
             ServiceError::McpError(refused) => {
@@ -582,7 +582,7 @@ impl Remote {
     }
 }
 
-/// Returns what is wrong, for errors that are not the server's own words.
+/// Describes an error that is not in the server's own words.
 fn problem(error: &ServiceError) -> String {
     match error {
         ServiceError::TransportClosed => "the connection is closed".to_owned(),
@@ -592,7 +592,7 @@ fn problem(error: &ServiceError) -> String {
     }
 }
 
-/// The innermost cause, which says most; never a URL.
+/// Returns the innermost cause, which is the most specific; never a URL.
 fn cause(error: &(dyn StdError + 'static)) -> String {
     match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
         Some(StreamableHttpError::Client(error)) => transport::cause(error),
@@ -625,7 +625,7 @@ struct McpTool {
 }
 
 impl McpTool {
-    /// Dropping this tells the server that nobody waits any more.
+    /// Runs a call. Dropping this future tells the server that the call is cancelled.
     async fn run(&self, input: Value, context: &ToolContext) -> ToolOutput {
         let Value::Object(arguments) = input else {
             return ToolOutput::error("the arguments are not a JSON object");
@@ -645,8 +645,8 @@ impl McpTool {
         }
     }
 
-    /// The result, if it comes within the time limit, which begins again whenever the server
-    /// reports how far this call is.
+    /// Returns the result if it comes within the time limit, which restarts whenever the server
+    /// reports progress.
     async fn unless_silent(
         &self,
         request: CallToolRequestParams,

@@ -1,4 +1,4 @@
-//! Tools that are programs: arguments as JSON on standard input, the answer on standard output.
+//! Tools that are programs: arguments as JSON on standard input, the result on standard output.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,25 +12,25 @@ use crate::conversation::Tool as Definition;
 use crate::repo::{ProgramSpec, ToolSpec};
 use crate::world::AccessError;
 
-/// Runs programs. The real one is [`SystemProcesses`](crate::system::SystemProcesses).
+/// Runs programs. [`SystemProcesses`](crate::system::SystemProcesses) runs them on the system.
 pub trait Processes: Send + Sync {
-    /// Returns whether a program is there.
+    /// Checks that a program exists and can be run.
     ///
     /// # Errors
     ///
-    /// A phrase that says why it cannot be run.
+    /// Returns a phrase with the reason why it cannot be run.
     fn find(&self, program: &str) -> Result<(), AccessError>;
 
-    /// Runs a program to its end, or to one of its limits. If the future is dropped, the program
-    /// and what it started are killed.
+    /// Runs a program until it ends or reaches one of its limits. Dropping the future kills the
+    /// program and its child processes.
     fn run<'a>(&'a self, process: Process<'a>) -> BoxFuture<'a, Ended>;
 
-    /// Starts a program that goes on running. What it writes to standard error goes to `complaint`.
-    /// Needed for MCP servers only.
+    /// Starts a program that keeps running. Its standard error output goes to `complaint`. Needed
+    /// only for MCP servers.
     ///
     /// # Errors
     ///
-    /// A phrase that says why it does not start.
+    /// Returns a phrase with the reason why it does not start.
     fn start(
         &self,
         program: &ProgramSpec,
@@ -45,26 +45,26 @@ pub trait Processes: Send + Sync {
     }
 }
 
-/// A program that goes on running.
+/// A program that keeps running.
 pub struct RunningProgram {
-    /// Its standard input. Once it is closed, the program should end.
+    /// Its standard input. The program should end when it is closed.
     pub input: Box<dyn AsyncWrite + Send + Unpin>,
     /// Its standard output.
     pub output: Box<dyn AsyncRead + Send + Unpin>,
-    /// Gives the exit status once the program has ended; `None` if a signal ended it. Dropping it
-    /// kills the program and what it started.
+    /// Returns the exit status once the program has ended; `None` if a signal ended it. Dropping
+    /// the future kills the program and its child processes.
     pub ended: BoxFuture<'static, Option<i32>>,
 }
 
-/// The end of what a running program wrote to standard error so far.
+/// The end of a program's standard error output so far.
 #[derive(Debug, Clone, Default)]
 pub struct Complaint(Arc<Mutex<Vec<u8>>>);
 
 impl Complaint {
-    /// How much of it is kept, in bytes.
+    /// The number of bytes to keep.
     pub const MAX_BYTES: usize = 4 * 1024;
 
-    /// Adds what was written, and keeps the end.
+    /// Adds output, and keeps the end.
     pub fn push(&self, bytes: &[u8]) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.extend_from_slice(bytes);
@@ -72,12 +72,12 @@ impl Complaint {
         kept.drain(..surplus);
     }
 
-    /// Returns what is kept.
+    /// Returns the bytes kept.
     pub fn into_bytes(self) -> Vec<u8> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns what is kept. Bytes that are not UTF-8 become U+FFFD.
+    /// Returns the text kept. Bytes that are not UTF-8 become U+FFFD.
     pub fn text(&self) -> String {
         text(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -92,29 +92,29 @@ pub struct Process<'a> {
     pub input: &'a str,
 }
 
-/// How a program ended.
+/// The end of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// By itself, or by a signal.
+    /// It exited, or a signal ended it.
     Exited {
         /// Its exit status; `None` if a signal ended it.
         code: Option<i32>,
         /// The standard output.
         output: Vec<u8>,
-        /// The end of what it wrote to standard error.
+        /// The end of its standard error output.
         complaint: Vec<u8>,
     },
-    /// It ran for too long and was killed.
+    /// It exceeded the time limit and was killed.
     TimedOut {
-        /// The end of what it wrote to standard error.
+        /// The end of its standard error output.
         complaint: Vec<u8>,
     },
-    /// It wrote too much and was killed.
+    /// It exceeded the output limit and was killed.
     TooMuchOutput {
         /// The standard output, up to the limit.
         output: Vec<u8>,
     },
-    /// It did not start, or its pipes failed; says why.
+    /// It did not start, or its pipes failed, for this reason.
     Failed(String),
 }
 
@@ -126,7 +126,7 @@ pub struct ProcessTool {
 }
 
 impl ProcessTool {
-    /// The tool of an entry of `tools.toml`.
+    /// Returns the tool of an entry in `tools.toml`.
     pub fn new(spec: ToolSpec, processes: Arc<dyn Processes>) -> ProcessTool {
         ProcessTool { spec, processes }
     }
@@ -168,7 +168,7 @@ impl fmt::Debug for ProcessTool {
     }
 }
 
-/// Returns what the model is told.
+/// Returns the output for the model.
 fn answer(ended: Ended, spec: &ToolSpec) -> ToolOutput {
     match ended {
         Ended::Exited {
@@ -216,7 +216,7 @@ fn failure(how: &str, said: &[u8]) -> ToolOutput {
     }
 }
 
-/// Bytes that are not UTF-8 become U+FFFD: a model reads text only.
+/// Converts bytes to text. Bytes that are not UTF-8 become U+FFFD, since models read only text.
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -238,7 +238,7 @@ mod tests {
     use tokio::sync::mpsc;
     use tokio_util::sync::CancellationToken;
 
-    /// Ends as it is reported; `None` never does.
+    /// Ends with the given result; `None` never ends.
     struct Scripted(Option<Ended>);
 
     impl Processes for Scripted {

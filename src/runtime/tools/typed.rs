@@ -1,4 +1,4 @@
-//! Tools whose arguments are a Rust type.
+//! Tools whose arguments have a Rust type.
 
 use std::fmt;
 use std::future::Future;
@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 use super::{BoxFuture, Tool, ToolContext, ToolOutput};
 use crate::conversation::Tool as Definition;
 
-/// A tool whose arguments are a Rust type: its schema is made of the type, and documentation of
-/// fields tells the model what they mean.
+/// A tool whose arguments have a Rust type: the schema is derived from the type, and the
+/// documentation of fields explains them to the model.
 ///
 /// ```
 /// use reqc::runtime::tools::{ToolSet, TypedTool};
@@ -49,9 +49,9 @@ where
     F: Fn(T, ToolContext) -> R + Send + Sync,
     R: Future<Output: Into<ToolOutput>> + Send + 'static,
 {
-    /// A tool that calls `function` with its arguments. These are always an object: `T` is a struct
-    /// or a map, or an enum of such; `()` where there are none. What the function gives is text,
-    /// JSON, a [`ToolOutput`], or a `Result` of one of these, whose error the model is told.
+    /// Returns a tool that calls `function` with its arguments. These are always an object: `T` is
+    /// a struct or a map, or an enum of such; or `()` for no arguments. The function returns text,
+    /// JSON, a [`ToolOutput`], or a `Result` of one of these, whose error the model sees.
     pub fn new(
         name: impl Into<Arc<str>>,
         description: impl Into<Arc<str>>,
@@ -63,7 +63,7 @@ where
             schema = Map::new();
         }
         let kind = schema.entry("type").or_insert_with(|| "object".into());
-        // OpenAI refuses an object without this member.
+        // OpenAI rejects an object without this member.
         if kind == "object" && !schema.contains_key("oneOf") && !schema.contains_key("anyOf") {
             schema
                 .entry("properties")
@@ -83,7 +83,7 @@ where
         }
     }
 
-    /// The same, to run alone: see [`Tool::is_concurrent`].
+    /// Makes the tool run alone: see [`Tool::is_concurrent`].
     #[must_use]
     pub fn not_concurrent(self) -> TypedTool<T, F> {
         TypedTool {
@@ -113,7 +113,7 @@ where
                 let output = (self.function)(input, context);
                 Box::pin(async move { output.await.into() })
             }
-            // Its schema says less than the type: for instance that a number has to be a prime.
+            // The schema may be weaker than the type, for example for a number that must be prime.
             Err(error) => {
                 let told = format!(
                     "the arguments do not fit `{}`: {error}",
@@ -129,8 +129,9 @@ where
     }
 }
 
-/// The JSON Schema of what `T` is read from, as providers take it: without references as far as `T`
-/// is not made of itself, and without formats of numbers, which no JSON Schema defines (`uint32`).
+/// Returns the JSON Schema for deserialising `T`, in the form that providers accept: without
+/// references, unless `T` is recursive, and without number formats, which JSON Schema does not
+/// define (`uint32`).
 pub fn schema_of<T: JsonSchema>() -> Map<String, Value> {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -143,7 +144,7 @@ pub fn schema_of<T: JsonSchema>() -> Map<String, Value> {
         .to_value()
     {
         Value::Object(mut schema) => {
-            // The name of a Rust type tells a model nothing.
+            // The name of a Rust type is meaningless to a model.
             schema.remove("title");
             schema
         }

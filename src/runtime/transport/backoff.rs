@@ -1,4 +1,4 @@
-//! The delays before a request is tried again.
+//! The delays before retries.
 
 use std::time::Duration;
 
@@ -7,23 +7,23 @@ use reqwest::header::HeaderMap;
 
 use crate::world::Clock;
 
-/// When and how often a request that failed before its answer is sent again.
+/// The number and timing of retries for a request that fails before its answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RetryPolicy {
-    /// How often, after the first attempt.
+    /// The number of retries after the first attempt.
     pub retries: usize,
     /// The first delay; each further one doubles, with jitter.
     pub min_delay: Duration,
-    /// The longest delay where the server asks for none.
+    /// The maximum delay, unless the server asks for another.
     pub max_delay: Duration,
-    /// The longest delay that a server may ask for. If it asks for more, the request fails at once,
-    /// and the error says how much.
+    /// The maximum delay that a server may ask for. If it asks for more, the request fails at once,
+    /// and the error contains the delay.
     pub max_retry_after: Duration,
 }
 
 impl Default for RetryPolicy {
-    /// Four retries over at least half a minute at worst; a server may ask for up to two minutes
-    /// each, as OpenAI's SDK allows (`openai` 3.54, `_base_client.py`).
+    /// Returns four retries over at least half a minute in total; a server may ask for up to two
+    /// minutes each, as in OpenAI's SDK (`openai` 3.54, `_base_client.py`).
     fn default() -> RetryPolicy {
         RetryPolicy {
             retries: 4,
@@ -35,7 +35,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// No retries.
+    /// Returns a policy without retries.
     pub fn never() -> RetryPolicy {
         RetryPolicy {
             retries: 0,
@@ -63,8 +63,8 @@ impl Backoff {
         }
     }
 
-    /// Returns the next delay: the server's wish if it has one; a wish for no delay at all is not
-    /// one. `None` after the last attempt, and if the server asks for more than the limit.
+    /// Returns the next delay: the one that the server asks for, unless it is zero, or else our
+    /// own. `None` after the last attempt, and if the server asks for more than the limit.
     pub(crate) fn next(&mut self, retry_after: Option<Duration>) -> Option<Duration> {
         let own = self.delays.next()?;
         let delay = retry_after.filter(|wish| !wish.is_zero()).unwrap_or(own);
@@ -72,10 +72,10 @@ impl Backoff {
     }
 }
 
-/// Returns how long to wait before the next attempt, as the server's headers say: `retry-after-ms`,
-/// which the SDKs of Anthropic and OpenAI read first, or `Retry-After` in both its forms (RFC 9110,
-/// 10.2.3): seconds, also fractions of them, or a date. A date counts from the answer's own `Date`,
-/// or from a clock if there is none.
+/// Returns the delay in the server's headers: `retry-after-ms`, which the SDKs of Anthropic and
+/// OpenAI read first, or `Retry-After` in both forms (RFC 9110, 10.2.3): seconds, including
+/// fractions, or a date. A date is relative to the answer's own `Date`, or to a clock if there is
+/// none.
 pub(crate) fn retry_after(headers: &HeaderMap, clock: Option<&dyn Clock>) -> Option<Duration> {
     let milliseconds =
         text(headers, "retry-after-ms").and_then(|number| number.parse::<f64>().ok());
@@ -89,21 +89,21 @@ pub(crate) fn retry_after(headers: &HeaderMap, clock: Option<&dyn Clock>) -> Opt
     let at = httpdate::parse_http_date(wish).ok()?;
     let answered = text(headers, "date").and_then(|date| httpdate::parse_http_date(date).ok());
     let now = answered.or_else(|| Some(clock?.now()))?;
-    // A date that has passed means now.
+    // A date in the past means no delay.
     Some(at.duration_since(now).unwrap_or_default())
 }
 
-/// Returns the value of a header, without the spaces around it.
+/// Returns the value of a header, without surrounding spaces.
 fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     Some(headers.get(name)?.to_str().ok()?.trim())
 }
 
-/// A delay as Google writes it (`google.protobuf.Duration` in JSON): `34s`, `1.5s`.
+/// Parses a delay in Google's notation (`google.protobuf.Duration` in JSON): `34s`, `1.5s`.
 pub(crate) fn delay(text: &str) -> Option<Duration> {
     seconds(text.trim().strip_suffix('s')?.parse().ok()?)
 }
 
-/// Seconds, unless they are none that can be waited.
+/// Returns a number of seconds as a duration, if it is valid.
 fn seconds(number: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(number).ok()
 }

@@ -1,5 +1,5 @@
-//! The clients of `reqwest`: those that the runtime makes when they are first needed, and one that
-//! a host sets up.
+//! The clients of `reqwest`: those that the runtime creates on first use, and one that a host sets
+//! up.
 
 use std::pin::Pin;
 use std::sync::OnceLock;
@@ -17,7 +17,7 @@ use crate::provider::is_loopback;
 use crate::runtime::tools::BoxFuture;
 use crate::runtime::{Category, Error};
 
-/// The clients of a transport: to this machine and to others, in the clear and by TLS.
+/// The clients of a transport: for this machine and for others, with and without TLS.
 pub(super) struct Clients {
     options: TransportOptions,
     made: [OnceLock<Result<Client, Error>>; 4],
@@ -31,7 +31,7 @@ impl Clients {
         }
     }
 
-    /// The client for a URL.
+    /// Returns the client for a URL.
     pub(super) fn get(&self, url: &http::Uri) -> Result<&Client, HttpError> {
         let (near, tls) = (
             url.host().is_some_and(is_loopback),
@@ -42,8 +42,8 @@ impl Clients {
         made.map_err(|error| HttpError::new(HttpErrorKind::Setup, error.clone()))
     }
 
-    /// No proxy leads to this machine. Without TLS no certificates are looked for: a slim container
-    /// may have none.
+    /// Creates a client. Proxies are not used for this machine. Without TLS, no certificates are
+    /// loaded: a slim container may have none.
     fn make(&self, near: bool, tls: bool) -> Result<Client, Error> {
         let builder = Client::builder()
             .connect_timeout(self.options.connect_timeout)
@@ -67,24 +67,25 @@ impl HttpClient for Clients {
     }
 }
 
-/// A client of `reqwest` that the host sets up: with its own proxies, certificates, timeouts and
-/// pool. It follows no redirects, whatever its builder says, so that no key reaches another host.
+/// A client of `reqwest` that the host sets up, with its own proxies, certificates, timeouts and
+/// pool. It never follows redirects, regardless of its builder, so that no key reaches another
+/// host.
 #[derive(Debug, Clone)]
 pub struct ReqwestClient(Client);
 
 impl ReqwestClient {
-    /// The client of a builder
-    /// ([`reqwest::Client::builder`](crate::runtime::client::reqwest::Client::builder)). Its proxies hold for
-    /// this machine too.
+    /// Builds the client
+    /// ([`reqwest::Client::builder`](crate::runtime::client::reqwest::Client::builder)). Its
+    /// proxies apply to this machine too.
     ///
     /// # Errors
     ///
-    /// It cannot be built.
+    /// Returns an error if it cannot be built.
     pub fn new(builder: ClientBuilder) -> Result<ReqwestClient, Error> {
         build(builder).map(ReqwestClient)
     }
 
-    /// The client itself, for requests of the host that share its connections.
+    /// Returns the client itself, for the host's own requests over its connections.
     pub fn client(&self) -> &Client {
         &self.0
     }
@@ -100,7 +101,7 @@ impl HttpClient for ReqwestClient {
 }
 
 fn build(builder: ClientBuilder) -> Result<Client, Error> {
-    // Another part of the program may have installed a provider: then that one is used.
+    // If another part of the program has installed a provider, that one is used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     builder.redirect(Policy::none()).build().map_err(|error| {
         Error::new(Category::Config, "the HTTP client cannot be set up").detail(cause(&error))
@@ -135,7 +136,7 @@ impl From<reqwest::Error> for HttpError {
     }
 }
 
-/// A body of `reqwest`, with its errors as ours.
+/// A body of `reqwest`, with its errors converted to ours.
 struct Pieces<S>(Pin<Box<S>>);
 
 impl<S: Stream<Item = reqwest::Result<Bytes>>> Stream for Pieces<S> {

@@ -1,4 +1,4 @@
-//! The transport of a request: one trait, so that a host may bring its own client.
+//! The transport of a request as a trait, so that a host may provide its own client.
 
 use std::error::Error;
 use std::fmt;
@@ -11,19 +11,19 @@ use http::{Request, Response};
 
 use crate::runtime::tools::BoxFuture;
 
-/// Sends one request and gives the head of its response, with the body as it comes: status,
-/// headers, a stream of bytes.
+/// Sends one request and returns the head of its response, with the body as a stream: status,
+/// headers and bytes.
 ///
-/// The request is complete: its headers hold the key, marked as
-/// [sensitive](http::HeaderValue::is_sensitive), and nothing else that is secret. Who implements this
+/// The request is complete: its headers contain the key, marked as
+/// [sensitive](http::HeaderValue::is_sensitive), and no other secret. An implementation
 ///
-/// - sends it once: retries, timeouts and the judgement of statuses are the
-///   [`Transport`](super::Transport)'s,
-/// - follows no redirect: the key would go along. A response with a status of 3xx is given back as
-///   it is,
-/// - shows the sensitive header to nobody, and does not keep it.
+/// - sends it once: retries, timeouts and the interpretation of statuses are up to the
+///   [`Transport`](super::Transport),
+/// - follows no redirect, since the key would be sent along: it returns a response with a 3xx
+///   status as it is,
+/// - neither reveals nor stores the sensitive header.
 ///
-/// A future or a body that is dropped closes its connection: that is how requests are cancelled.
+/// Dropping a future or a body closes its connection: this is how requests are cancelled.
 ///
 /// ```
 /// use reqc::runtime::tools::BoxFuture;
@@ -39,25 +39,25 @@ use crate::runtime::tools::BoxFuture;
 /// }
 /// ```
 pub trait HttpClient: Send + Sync {
-    /// Sends a request. Resolves when the head of the response is there.
+    /// Sends a request. Resolves when the head of the response arrives.
     ///
     /// # Errors
     ///
-    /// There is no response. A status that says no is a response.
+    /// Returns an error if there is no response. A response with an error status is a response.
     fn send(&self, request: Request<Bytes>)
     -> BoxFuture<'_, Result<Response<HttpBody>, HttpError>>;
 }
 
-/// The body of a response, as it comes.
+/// The body of a response, as a stream.
 pub struct HttpBody(Pin<Box<dyn Stream<Item = Result<Bytes, HttpError>> + Send>>);
 
 impl HttpBody {
-    /// The body that a stream of pieces is.
+    /// Returns the body for a stream of pieces.
     pub fn new(pieces: impl Stream<Item = Result<Bytes, HttpError>> + Send + 'static) -> HttpBody {
         HttpBody(Box::pin(pieces))
     }
 
-    /// A body whose pieces are known.
+    /// Returns a body of known pieces.
     pub fn of_pieces<I>(pieces: I) -> HttpBody
     where
         I: IntoIterator<Item = Result<Bytes, HttpError>>,
@@ -66,7 +66,7 @@ impl HttpBody {
         HttpBody::new(Pieces(pieces.into_iter()))
     }
 
-    /// The next piece; `None` at the end.
+    /// Returns the next piece; `None` at the end.
     pub(in crate::runtime) async fn piece(&mut self) -> Result<Option<Bytes>, HttpError> {
         std::future::poll_fn(|context| self.0.as_mut().poll_next(context))
             .await
@@ -96,33 +96,33 @@ impl<I: Iterator<Item = Result<Bytes, HttpError>> + Unpin> Stream for Pieces<I> 
     }
 }
 
-/// Why there is no response, or no more of one.
+/// The reason why there is no response, or why it broke off.
 #[derive(Debug)]
 pub struct HttpError {
-    /// The kind of failure: it decides what is tried again.
+    /// The kind of failure, which decides on a retry.
     pub kind: HttpErrorKind,
     cause: Box<dyn Error + Send + Sync>,
 }
 
-/// The subject of an [`HttpError`].
+/// The kind of an [`HttpError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum HttpErrorKind {
-    /// The client itself cannot be used. Not tried again.
+    /// The client itself cannot be used. Not retried.
     Setup,
     /// No connection could be made.
     Connect,
-    /// Making the connection took too long.
+    /// Connecting took too long.
     ConnectTimeout,
-    /// The server was silent for too long. Not tried again: the next silence would last as long.
+    /// The server was silent for too long. Not retried: the next silence would last as long.
     Silence,
     /// The connection broke.
     Broken,
 }
 
 impl HttpError {
-    /// A failure with what caused it: an error, or a phrase. It must not show the request's
-    /// headers.
+    /// Returns a failure with its cause: an error, or a phrase. The cause must not reveal the
+    /// request's headers.
     pub fn new(kind: HttpErrorKind, cause: impl Into<Box<dyn Error + Send + Sync>>) -> HttpError {
         HttpError {
             kind,

@@ -1,10 +1,9 @@
-//! Values that differ in nothing but the system prompt: what is known of one is known of all, as
-//! far as it can be.
+//! Values that differ only in the system prompt: facts about one hold for all, as far as possible.
 //!
-//! A shared template is rendered once with a placeholder that nobody can know, and a body is that
-//! value with a prompt in its holes. It is rendered for each prompt instead if it looks at the
-//! placeholder, if a hole is only a part of a text, if the prompt could exceed a limit, or if
-//! something is wrong beside a hole.
+//! A shared template is rendered once with an unguessable placeholder, and each body puts its
+//! prompt into the holes. A template is rendered separately for each prompt if it examines the
+//! placeholder, if a hole is only a part of a text, if the prompt could exceed a limit, or if there
+//! is a mistake next to a hole.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,17 +12,17 @@ use serde_json::Value;
 use super::super::prompt::{SystemPrompt, placeholder};
 use super::Shared;
 
-/// Where a value has the system prompt of each body.
+/// The places of each body's system prompt in a value.
 #[derive(Debug)]
 pub(super) struct Holes {
-    /// How often the prompt is in it.
+    /// The number of occurrences of the prompt.
     pub(super) count: usize,
-    /// The ranges of the placeholder in the indented text, by their starts.
+    /// The start offsets of the placeholder in the indented text.
     cuts: OnceLock<Vec<usize>>,
 }
 
 impl Holes {
-    /// The holes of a value; `None` if there are none.
+    /// Finds the holes of a value; `None` if there are none.
     pub(super) fn of(value: &Value) -> Option<Holes> {
         let count = count(value);
         (count > 0).then(|| Holes {
@@ -49,12 +48,12 @@ fn count(value: &Value) -> usize {
 pub(in super::super) struct Spliced {
     shared: Arc<Shared>,
     prompt: SystemPrompt,
-    /// The whole value, if somebody asked for it.
+    /// The whole value, created on first use.
     value: OnceLock<Value>,
 }
 
 impl Spliced {
-    /// The prompt of this body.
+    /// Returns the prompt of this body.
     pub(super) fn prompt(&self) -> &SystemPrompt {
         &self.prompt
     }
@@ -67,7 +66,7 @@ impl Spliced {
         }
     }
 
-    /// The same prompt in another value.
+    /// Returns another value with the same prompt.
     pub(super) fn with(&self, shared: Arc<Shared>) -> Spliced {
         Spliced::new(shared, self.prompt.clone())
     }
@@ -81,12 +80,12 @@ impl Spliced {
             .get_or_init(|| filled(&self.shared.value, &self.prompt))
     }
 
-    /// About how many bytes it may hold that no other body does.
+    /// Returns an upper bound of the bytes that only this body holds.
     pub(super) fn weight(&self) -> usize {
         self.shared.weight + self.shared.holes() * self.prompt.len()
     }
 
-    /// The text of the value, indented as a member of a body.
+    /// Returns the text of the value, indented as a member of a body.
     pub(super) fn pretty(&self) -> String {
         let (hollow, prompt, placeholder) = (
             self.shared.pretty(),
@@ -112,7 +111,7 @@ impl Spliced {
     }
 }
 
-/// A value with a text wherever the placeholder is.
+/// Returns a value with the prompt in place of the placeholder.
 fn filled(value: &Value, prompt: &SystemPrompt) -> Value {
     match value {
         Value::String(text) => match placeholder().split(text) {

@@ -1,9 +1,9 @@
-//! One call of a server's tool: what comes until its result is there, and word to the server if
-//! nobody waits for that any more.
+//! Performs one call of a server's tool: reports its progress until the result, and cancels it on
+//! the server when it is dropped.
 //!
-//! A server reports progress under the token of the request. It may mention calls that ended, or
-//! that never were: nobody hears that. `rmcp` hands notifications on in tasks of their own, where a
-//! result overtakes what was reported before it. So they are heard where they come in.
+//! A server reports progress under the token of the request. Progress for calls that have ended or
+//! never existed is ignored. `rmcp` dispatches notifications in separate tasks, so that a result
+//! can overtake earlier progress. They are therefore intercepted where they are received.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use tokio::sync::{Mutex, mpsc};
 use super::result::UNKNOWN_CONTENT;
 use crate::runtime::failure;
 
-/// The most progress messages of one call that wait to be read; more are dropped.
+/// The maximum number of queued progress messages of one call; more are dropped.
 const WAITING: usize = 64;
 
-/// Calls of a server that run, by the token of their progress. A server may write a number as text.
+/// The running calls of a server, by their progress token. A server may write a number as text.
 #[derive(Default)]
 pub(super) struct Calls(Mutex<HashMap<String, mpsc::Sender<ProgressNotificationParam>>>);
 
@@ -35,7 +35,7 @@ impl Calls {
         call: CallToolRequestParams,
     ) -> Result<Call, ServiceError> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(call));
-        // Locked until the token is known here: a server may be faster.
+        // Locked until the token is registered, since a server may respond first.
         let mut running = self.0.lock().await;
         let handle = peer
             .send_cancellable_request(request, PeerRequestOptions::no_options())
@@ -50,20 +50,20 @@ impl Calls {
         })
     }
 
-    /// The server says how far a call is.
+    /// Passes on the progress of a call.
     async fn tell(&self, told: &ProgressNotificationParam) {
         if let Some(teller) = self.0.lock().await.get(&told.progress_token.0.to_string()) {
-            // One that nobody has time to hear says less than the next.
+            // If the queue is full, later progress is more useful.
             let _ = teller.try_send(told.clone());
         }
     }
 }
 
-/// The connection to a server, where progress is heard.
+/// The connection to a server, with progress messages intercepted.
 pub(super) struct Heard<T> {
     connection: T,
     calls: Arc<Calls>,
-    /// The message that came in and was not handed on yet.
+    /// A received message that was not passed on yet.
     message: Option<RxJsonRpcMessage<RoleClient>>,
 }
 
@@ -87,7 +87,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Heard<T> {
         self.connection.send(message)
     }
 
-    /// Nothing is lost if this future is dropped.
+    /// Receives the next message. Dropping this future loses none.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         if self.message.is_none() {
             self.message = self.connection.receive().await;
@@ -105,25 +105,24 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Heard<T> {
     }
 }
 
-/// A call that was sent. Dropping it before its result is there tells the server that nobody waits
-/// any more.
+/// A call that was sent. Dropping it before its result arrives cancels it on the server.
 pub(super) struct Call {
     handle: Option<RequestHandle<RoleClient>>,
     progress: mpsc::Receiver<ProgressNotificationParam>,
-    /// The result, until what was reported before that is heard.
+    /// The result, kept until all earlier progress has been passed on.
     result: Option<Result<CallToolResult, ServiceError>>,
 }
 
-/// The news of a call.
+/// An event of a call.
 pub(super) enum News {
-    /// How far it is, in words.
+    /// Its progress, in words.
     Progress(String),
-    /// It ended.
+    /// Its result.
     Result(Box<Result<CallToolResult, ServiceError>>),
 }
 
 impl Call {
-    /// Returns what comes next of the call. Its result comes once, and last.
+    /// Returns the next event of the call. The result comes once, and last.
     pub(super) async fn next(&mut self) -> News {
         loop {
             let told = match &mut self.handle {
@@ -132,7 +131,7 @@ impl Call {
                         let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
                         self.result = Some(answer.and_then(result));
                         self.handle = None;
-                        // What waits is still heard, and nothing more.
+                        // Queued progress is still passed on, but no more is accepted.
                         self.progress.close();
                         continue;
                     }
@@ -165,7 +164,7 @@ impl Drop for Call {
     }
 }
 
-/// The result of a tool. One that says nothing at all looks like another kind of answer.
+/// Returns the result of a tool. An empty result parses as another kind of response.
 fn result(answer: ServerResult) -> Result<CallToolResult, ServiceError> {
     match answer {
         ServerResult::CallToolResult(result) => Ok(result),
@@ -186,8 +185,8 @@ fn is_nothing(value: &serde_json::Value) -> bool {
         .is_some_and(|members| members.keys().all(|member| member == "_meta"))
 }
 
-/// A result that has content of kinds that are not known beside others: what else the tool said
-/// counts. `None` if nothing is known.
+/// Returns a result whose content includes unknown kinds, keeping the known content. `None` if it
+/// contains no unknown kind.
 fn with_unknown_content(mut result: serde_json::Value) -> Option<CallToolResult> {
     let content = result.get_mut("content")?.as_array_mut()?;
     if content.iter().all(is_unknown) {
@@ -203,7 +202,7 @@ fn is_unknown(block: &serde_json::Value) -> bool {
     serde_json::from_value::<ContentBlock>(block.clone()).is_err()
 }
 
-/// Returns how far a call is: `3/10: reading`.
+/// Describes the progress of a call: `3/10: reading`.
 fn in_words(told: &ProgressNotificationParam) -> String {
     let far = match told.total {
         Some(total) => format!("{}/{total}", told.progress),

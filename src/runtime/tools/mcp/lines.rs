@@ -1,5 +1,5 @@
-//! Standard output of a server: one message a line. What is not one is counted and remembered, for
-//! errors.
+//! The standard output of a server, with one message per line. Other lines are counted and
+//! remembered for errors.
 
 use std::io;
 use std::pin::Pin;
@@ -8,13 +8,13 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// How much a server may write that is not a message, in bytes.
+/// The maximum amount of output that is not messages, in bytes.
 const MAX_NOISE: usize = 1024 * 1024;
 
-/// How much of the first line that is not a message is kept, in bytes.
+/// The number of bytes to keep of the first line that is not a message.
 const SHOWN: usize = 120;
 
-/// The output seen on a server's standard output.
+/// The observations about a server's standard output.
 #[derive(Debug, Default)]
 pub(super) struct Watch(Mutex<Seen>);
 
@@ -22,12 +22,12 @@ pub(super) struct Watch(Mutex<Seen>);
 struct Seen {
     /// The beginning of the first line that is not a message.
     noise: Vec<u8>,
-    /// Why nothing more is read.
+    /// The reason why reading has stopped.
     end: Option<&'static str>,
 }
 
 impl Watch {
-    /// Returns what is wrong with the output, if anything is: a phrase whose subject is the server.
+    /// Returns the problem with the output, if any: a phrase whose subject is the server.
     pub(super) fn problem(&self) -> Option<String> {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let noise = String::from_utf8_lossy(&seen.noise);
@@ -45,22 +45,22 @@ impl Watch {
     }
 }
 
-/// The lines of a server, up to the first that is too long, or until too much is not a message.
+/// The lines of a server, up to the first one that is too long or the limit of other output.
 pub(super) struct Lines<R> {
     inner: R,
     watch: Arc<Watch>,
     longest: usize,
     /// The length of the line so far.
     length: usize,
-    /// `Some(true)` if the line is not a message; `None` before its first sign.
+    /// `Some(true)` if the line is not a message; `None` before its first visible character.
     is_noise: Option<bool>,
-    /// How much was not a message so far.
+    /// The number of bytes so far that are not messages.
     noise: usize,
     has_ended: bool,
 }
 
 impl<R> Lines<R> {
-    /// Lines of at most so many bytes.
+    /// Returns lines of at most `longest` bytes.
     pub(super) fn new(inner: R, longest: usize, watch: Arc<Watch>) -> Lines<R> {
         Lines {
             inner,
@@ -73,14 +73,14 @@ impl<R> Lines<R> {
         }
     }
 
-    /// Returns `true` if what was read may be passed on.
+    /// Returns `true` if the bytes may be passed on.
     fn accepts(&mut self, bytes: &[u8]) -> bool {
         bytes
             .split_inclusive(|byte| *byte == b'\n')
             .all(|piece| self.accepts_piece(piece))
     }
 
-    /// A piece of one line.
+    /// Checks a piece of one line.
     fn accepts_piece(&mut self, piece: &[u8]) -> bool {
         self.length += piece.len();
         let first = piece.iter().find(|byte| !byte.is_ascii_whitespace());
@@ -124,7 +124,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.inner).poll_read(context, buffer))?;
         if !self.accepts(&buffer.filled()[before..]) {
-            // As if the server had closed it.
+            // Ends as if the server had closed its output.
             self.has_ended = true;
             buffer.set_filled(before);
         }

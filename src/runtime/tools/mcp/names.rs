@@ -1,14 +1,14 @@
-//! Names of a server's tools, as models know them.
+//! Names of a server's tools for models.
 
 use crate::repo::{MAX_TOOL_NAME, is_in_names};
 use crate::runtime::trust::digest;
 
-/// How much of a digest makes a name its own, in signs.
+/// The number of digest characters that make a name unique.
 const DIGITS: usize = 8;
 
-/// The name under which a model calls a tool: `SERVER__TOOL`, with `_` for every sign that a wire
-/// format may refuse. One that is longer than wire formats allow, or is taken, ends with a part of
-/// the digest of both names instead.
+/// Returns the name under which a model calls a tool: `SERVER__TOOL`, with `_` for every character
+/// that a wire format may reject. A name that is too long or taken ends with a part of the digest
+/// of both names.
 pub(super) fn unique(server: &str, tool: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let plain: String = format!("{server}__{tool}")
         .chars()

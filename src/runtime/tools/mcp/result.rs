@@ -1,4 +1,4 @@
-//! The result of a call, as the model sees it.
+//! Converts the result of a call for the model.
 
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 
@@ -6,9 +6,9 @@ use super::super::ToolOutput;
 use crate::conversation::Image;
 use crate::runtime::image;
 
-/// Returns what the model is told. Text and images pass; of what else there is, it is told what it
-/// was. Structured content counts only where nothing else says anything: servers say it as text
-/// too.
+/// Returns the output for the model. Text and images are passed on; other content is replaced by a
+/// description. Structured content is used only if there is no other content, since servers repeat
+/// it as text.
 pub(super) fn output(result: CallToolResult, limit: usize) -> ToolOutput {
     let mut parts = Parts::default();
     result
@@ -34,14 +34,14 @@ pub(super) fn output(result: CallToolResult, limit: usize) -> ToolOutput {
     }
 }
 
-/// The text in place of content of a kind that is not known.
+/// The text in place of content of an unknown kind.
 pub(super) const UNKNOWN_CONTENT: &str = "[content of a kind that reqc does not know]";
 
 #[derive(Default)]
 struct Parts {
     texts: Vec<String>,
     images: Vec<Image>,
-    /// The size of all images, in bytes of base64.
+    /// The total size of the images, in bytes of base64.
     size: u64,
 }
 
@@ -98,7 +98,7 @@ impl Parts {
         self.texts.push(UNKNOWN_CONTENT.to_owned());
     }
 
-    /// An image if it is one that providers take, whatever it is called.
+    /// Adds an image of a kind that providers accept, regardless of its declared type.
     fn image(&mut self, what: &str, media_type: &str, data: &str) {
         let has_room = self.size + data.len() as u64 <= image::MAX_BYTES;
         match image::of_base64(data).filter(|_| has_room) {
@@ -110,7 +110,7 @@ impl Parts {
         }
     }
 
-    /// Says what was there, in place of what cannot be shown to a model.
+    /// Adds a description in place of content that models cannot see.
     fn leave_out(&mut self, what: &str, media_type: &str, data: &str) {
         self.texts.push(image::left_out(what, media_type, data));
     }
