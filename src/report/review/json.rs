@@ -1,4 +1,4 @@
-//! For programs; `docs/json.md` describes the document.
+//! JSON for programs; `docs/json.md` describes the document.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ fn names(names: &BTreeSet<Arc<str>>) -> Vec<&str> {
     names.iter().map(AsRef::as_ref).collect()
 }
 
-/// An agent that does not compile, its errors, and the edits that break it.
+/// Returns an agent that does not compile, its errors, and the edits that break it.
 fn broken_value(review: &Review, broken: &BrokenAgent) -> Value {
     let agent = BTreeSet::from([Arc::clone(&broken.agent)]);
     let errors = errors(review, &agent)
