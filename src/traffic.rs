@@ -133,7 +133,8 @@ enum Taken {
 }
 
 impl<'c> Traffic<'c> {
-    /// Begins with no files. `wire` is the format of all bodies, if it is known.
+    /// Returns a reader that has not read any file. `wire` is the format of all bodies, if it is
+    /// known.
     pub fn new(compiler: &'c Compiler, wire: Option<WireFormat>) -> Traffic<'c> {
         Traffic::within(compiler, wire, Limits::default())
     }
