@@ -93,7 +93,7 @@ pub enum TaskKind {
 }
 
 impl TaskKind {
-    /// `chat` or `completion`.
+    /// Returns `chat` or `completion`.
     pub fn name(self) -> &'static str {
         match self {
             TaskKind::Chat => "chat",
@@ -114,7 +114,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The lower-case name.
+    /// Returns the lower-case name.
     pub fn name(self) -> &'static str {
         match self {
             Role::User => "user",
@@ -299,7 +299,7 @@ impl DocumentSource {
         DocumentSource::Text,
     ];
 
-    /// The lower-case name.
+    /// Returns the lower-case name.
     pub fn name(self) -> &'static str {
         match self {
             DocumentSource::Base64 => "base64",
@@ -479,7 +479,7 @@ impl ItemKind {
         ItemKind::Interrupt,
     ];
 
-    /// The `kind` tag.
+    /// Returns the `kind` tag.
     pub fn name(self) -> &'static str {
         match self {
             ItemKind::Notification => "notification",

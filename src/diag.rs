@@ -25,7 +25,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// `error` or `warning`, as machine formats spell it.
+    /// Returns `error` or `warning`, as in formats for programs.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Warning => "warning",
@@ -183,7 +183,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// A finding of `rule` at `span`.
+    /// Makes a finding of `rule` at `span`.
     pub fn new(rule: &'static Rule, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             rule,
@@ -491,7 +491,7 @@ impl Findings {
         self.list.is_empty()
     }
 
-    /// The findings in order of insertion.
+    /// Returns the findings in order of insertion.
     pub fn into_vec(self) -> Vec<Diagnostic> {
         self.list
     }

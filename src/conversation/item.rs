@@ -92,7 +92,7 @@ impl PodEvent {
         PodEvent::Cancelled,
     ];
 
-    /// The lower-case name.
+    /// Returns the lower-case name.
     pub fn name(self) -> &'static str {
         match self {
             PodEvent::Started => "started",
@@ -135,7 +135,7 @@ impl Item {
         }
     }
 
-    /// The kind of the item.
+    /// Returns the kind of the item.
     pub fn kind(&self) -> ItemKind {
         match self {
             Item::Notification { .. } => ItemKind::Notification,
@@ -147,7 +147,7 @@ impl Item {
         }
     }
 
-    /// The exact text that the model sees.
+    /// Returns the exact text that the model sees.
     pub fn text(&self) -> &Arc<str> {
         match self {
             Item::Notification { text, .. }

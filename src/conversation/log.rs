@@ -204,7 +204,7 @@ impl CutOff {
         CutOff::TimedOut,
     ];
 
-    /// The stable name.
+    /// Returns the stable name.
     pub fn name(self) -> &'static str {
         match self {
             CutOff::Cancelled => "cancelled",
@@ -598,7 +598,7 @@ impl Log {
         &self.history
     }
 
-    /// The typed items of the history, in order.
+    /// Returns the typed items of the history, in order.
     pub fn items(&self) -> impl DoubleEndedIterator<Item = &Item> {
         self.items.values()
     }
@@ -631,32 +631,32 @@ impl Log {
             .map(|(_, sent)| sent)
     }
 
-    /// The tokens of all answers.
+    /// Returns the total usage of the session.
     pub fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// The agent's name.
+    /// Returns the agent's name.
     pub fn agent(&self) -> &str {
         &self.header.agent
     }
 
-    /// The first line.
+    /// Returns the first line.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The entries in order.
+    /// Returns the entries in order.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.lines.iter().filter_map(|line| line.entry.as_ref())
     }
 
-    /// The lines as they are in the file, each with its newline, the header first.
+    /// Returns the lines as in the file, each with its newline, beginning with the header.
     pub fn lines(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().map(|line| line.raw.as_str())
     }
 
-    /// The whole file.
+    /// Returns the whole file.
     pub fn to_text(&self) -> String {
         self.lines().collect()
     }

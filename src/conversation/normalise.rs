@@ -148,7 +148,7 @@ pub enum NormalFormChange {
 pub const NO_MESSAGE: &str = "The tool failed without a message.";
 
 impl NormalFormChange {
-    /// The index of the message in the original history.
+    /// Returns the index of the message in the original history.
     pub fn message(&self) -> usize {
         match self {
             NormalFormChange::CallWithoutResult { message, .. }

@@ -70,7 +70,7 @@ impl ClientApi {
         ClientApi::OllamaNative,
     ];
 
-    /// The name that provider instances use.
+    /// Returns the name that provider instances use.
     pub fn name(self) -> &'static str {
         match self {
             ClientApi::Claude => "Claude",

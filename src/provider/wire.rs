@@ -65,7 +65,7 @@ wire_formats! {
 }
 
 impl WireFormat {
-    /// The stable name.
+    /// Returns the stable name.
     pub fn name(self) -> &'static str {
         self.facts().name
     }

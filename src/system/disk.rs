@@ -79,7 +79,7 @@ impl Disk {
         }
     }
 
-    /// The folder's canonical path.
+    /// Returns the folder's canonical path.
     pub fn root(&self) -> &Path {
         &self.root
     }

@@ -32,7 +32,7 @@ const MOST_LINES: usize = 600;
 /// The number of equal lines shown around differing ones.
 const CONTEXT: usize = 3;
 
-/// The review as an HTML document.
+/// Returns the review as an HTML document.
 pub fn review_html(review: &Review, base: Option<&Text>) -> Text {
     let title = html(&summary(review));
     let base = base

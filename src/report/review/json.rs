@@ -14,7 +14,7 @@ use crate::report::lowered;
 use crate::review::{Cause, Class, Edit, EditKind, Listed, Renamed, Review};
 use crate::text::Text;
 
-/// The whole review as one document.
+/// Returns the whole review as one document.
 pub fn review_json(review: &Review, base: Option<&Text>) -> Text {
     let roll = &review.roll;
     let caused = review.causes.iter().flat_map(|cause| {

@@ -91,8 +91,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Records the source-like files in a hidden folder. `.git` is skipped, because nobody keeps
-    /// sources there.
+    /// Records files in a hidden folder whose names are those of source files. `.git` is skipped,
+    /// because nobody keeps sources there.
     fn hidden_folder(&mut self, entry: &DirEntry) -> Result<(), ReadError> {
         if entry.file_name() == ".git" {
             return Ok(());
