@@ -39,8 +39,7 @@ fn from_smallest(circle: &[usize]) -> Vec<usize> {
 /// The number of members up to which a message lists a cycle.
 pub(crate) const SHOWN: usize = 8;
 
-/// Describes a cycle by its names: `a` → `b` → `a`. Of a long cycle, only the first names are
-/// shown.
+/// Describes a cycle by its names: `a` → `b` → `a`. Only the first names of a long cycle are shown.
 pub(crate) fn describe(names: &[&str]) -> String {
     let mut parts: Vec<String> = names.iter().take(SHOWN).map(|name| quoted(name)).collect();
     if names.len() > SHOWN {

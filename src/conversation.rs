@@ -3,8 +3,8 @@
 //!
 //! Input: values read by [`context`](crate::context) or built by a host program. Output: a
 //! [`Conversation`] in normal form and the [`template data`](Conversation::template_data); a
-//! [`Log`](log::Log), which is a history as JSON lines. With serde, messages, blocks and what they
-//! are made of have the form that contexts and logs give them. Knows nothing of templates or wire
+//! [`Log`](log::Log), which is a history as JSON lines. With serde, messages, blocks and their
+//! parts have the form that contexts and logs give them. Knows nothing of templates or wire
 //! formats.
 
 mod arrival;
@@ -451,7 +451,7 @@ pub struct SystemLayer {
 /// The priority of a layer that sets none.
 pub(crate) const DEFAULT_PRIORITY: i64 = 100;
 
-/// The kinds of typed system items: what the host program injects into a history.
+/// The kinds of typed system items, which are messages that the host program adds to a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ItemKind {
     /// Something happened.
@@ -518,7 +518,7 @@ impl Conversation {
         self
     }
 
-    /// Replaces content that its provider no longer knows with text.
+    /// Replaces content that has expired at its provider with text.
     #[cfg(feature = "runtime")]
     #[must_use]
     pub(crate) fn without_expired(mut self, now: u64) -> Conversation {

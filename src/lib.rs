@@ -42,12 +42,12 @@
 //!
 //! | module | for |
 //! | --- | --- |
-//! | [`conversation`] | hosts that build conversations or read what was said |
+//! | [`conversation`] | hosts that build or read conversations |
 //! | [`system`] | hosts whose repositories, sessions and keys are on a real machine |
 //! | [`world`] | hosts that keep files elsewhere, and tests |
 //! | [`diag`], [`source`] | hosts that show findings themselves: rules, places, fixes |
 //! | [`report`], [`text`] | hosts that print findings and changes in the forms of the command line |
-//! | [`tokens`] | hosts that plan what a request costs |
+//! | [`tokens`] | hosts that plan the cost of requests |
 //! | [`export`] | programs that hand requests to others: scripts, HAR, batches |
 //! | [`golden`], [`diff`], [`review`] | CI and reviewers: golden files, changes, and the edits that caused them |
 //! | [`compare`] | programs that move conversations between formats: what one of two bodies lacks |

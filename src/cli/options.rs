@@ -234,7 +234,7 @@ impl Options {
         self.load_some(world, Some(wanted))
     }
 
-    /// Returns what takes part of a repository that was loaded from any world.
+    /// Resolves the selection in a repository loaded from any world.
     pub(super) fn selection_of(&self, compiler: &Compiler) -> Result<Selection, Failure> {
         self.select(compiler)
             .map_err(|error| select_failure(compiler, &error))

@@ -56,7 +56,7 @@ fn roster<'o>(opened: &'o Opened, name: &str) -> Result<&'o Roster, Failure> {
     })
 }
 
-/// Returns the errors because of which rosters of `rosters.toml` are missing. `roster/*` errors are
+/// Returns the errors that explain why rosters of `rosters.toml` are missing. `roster/*` errors are
 /// excluded, because they concern rosters that were read.
 fn unread(opened: &Opened) -> Vec<Diagnostic> {
     let errors =

@@ -73,7 +73,7 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
 
 const HAS_MISTAKES: &str = "nothing was sent: the request has mistakes";
 
-/// Shows the findings because of which nothing is sent.
+/// Shows the findings that prevent sending.
 fn show_unsent(options: &Options, found: &Report, why: &str, terminal: &mut Terminal) {
     match options.format {
         Format::Json | Format::Events => {

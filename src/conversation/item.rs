@@ -1,4 +1,4 @@
-//! Typed system items: what a host program injects into a history.
+//! Typed system items: messages that a host program adds to a history.
 //!
 //! Each has fields for programs and the exact text that the model sees. The host writes the text
 //! once. It is never written again, so a replayed history keeps its words even if a newer host

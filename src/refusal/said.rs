@@ -17,7 +17,7 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Makes an exchange of which only the answer is known.
+    /// Makes an exchange from an answer alone.
     pub fn of_answer(answer: String) -> Exchange {
         Exchange {
             answer,

@@ -1,9 +1,9 @@
 //! Finds the edits that break or fix agents, and proves it by compiling.
 //!
-//! An edit breaks an agent if the older side with only this edit has an error of a rule of which
-//! the newer side also has an error for the agent. If no single edit does, the smallest set of
-//! edits that together do is the cause. Edits that fix agents are found likewise; there, the proof
-//! is that no error is left.
+//! An edit breaks an agent if applying only this edit to the older side causes an error of a rule
+//! for which the agent has an error on the newer side too. If no single edit does, the smallest set
+//! of edits that together do is the cause. Edits that fix agents are found likewise; there, the
+//! proof is that no error is left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -406,7 +406,7 @@ async fn keep_end(
     }
 }
 
-/// The process group of which a child is the leader.
+/// The process group that a child leads.
 struct Group {
     /// `None` after it was killed, because its number may then belong to another group.
     leader: Option<u32>,

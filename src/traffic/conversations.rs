@@ -238,7 +238,7 @@ impl Conversations {
     }
 
     /// Finds the conversation that a request continues: the one with the longest common beginning,
-    /// or else the one with the most common messages.
+    /// or else the one with the most messages in common.
     fn that_goes_on_with(&self, sent: &Sent) -> Option<usize> {
         let links = chain(sent.wire, &sent.pieces);
         for link in links.iter().rev() {

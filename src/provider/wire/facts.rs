@@ -14,7 +14,7 @@ pub(crate) struct Facts {
     pub(crate) paths: &'static [&'static str],
     /// The only server to which the paths apply, if another format has the same paths elsewhere.
     pub(crate) only_at: Option<Server>,
-    /// Members of which every body has at least one.
+    /// Every body has at least one of these members.
     pub(crate) begins_with: &'static [&'static str],
     /// `true` if the body contains the model.
     pub(crate) has_model_in_body: bool,

@@ -445,8 +445,8 @@ fn without_keys(lines: &[String]) -> Vec<String> {
     lines.iter().map(|line| masked(line).into_owned()).collect()
 }
 
-/// Writes a line: changed words in full, and of a long line only enough unchanged text to locate
-/// them.
+/// Writes a line with its changed words in full. Of the unchanged text in a long line, only enough
+/// to locate the changes is shown.
 fn line_text(words: &[Word], style: Style, layout: Layout) -> Text {
     let length: usize = words.iter().map(|word| word.text.chars().count()).sum();
     let is_long = length + 6 > layout.width;

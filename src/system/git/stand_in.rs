@@ -165,8 +165,8 @@ impl StandIn {
         Ok(String::from_utf8_lossy(&base).trim().to_owned())
     }
 
-    /// Returns the mode, object name, and path of each staged file. Of a file in conflict, only the
-    /// first version is returned.
+    /// Returns the mode, object name, and path of each staged file. For a file in conflict, this is
+    /// only the first version.
     pub(super) fn staged(
         &mut self,
         repository: &Repository,
@@ -401,8 +401,8 @@ fn value_of<'c>(configuration: &'c [(String, String)], key: &str) -> Option<&'c 
     Some(value)
 }
 
-/// Returns the settings that `@{upstream}` and `@{push}` need. Of a remote, these are only the refs
-/// that it fetches and pushes; they contain nothing that git could contact or run.
+/// Returns the settings that `@{upstream}` and `@{push}` need. For a remote, these are only the
+/// refs that it fetches and pushes; they contain nothing that git could contact or run.
 fn upstreams(configuration: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
     configuration
         .iter()

@@ -38,7 +38,7 @@ pub(in crate::traffic) enum Agent {
 }
 
 impl Agent {
-    /// Returns the agent that wrote a document, or the file of which it is a line.
+    /// Returns the agent that wrote a document, or the file to which a line belongs.
     pub(in crate::traffic) fn of(document: &Value) -> Option<Agent> {
         let has = |name: &str| document.get(name).is_some();
         if has("uuid") && has("sessionId") && (has("message") || has("parentUuid")) {
