@@ -69,7 +69,8 @@ struct Bound {
     sent: Vec<(usize, Sent)>,
 }
 
-/// What a session sends in every request beside the history, until the host renews it.
+/// The content, apart from the history, that a session repeats in every request until the host
+/// renews it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Instructions {
     /// The agent that they belong to.
@@ -137,7 +138,7 @@ impl Summary {
 pub struct Header {
     /// The agent's name.
     pub agent: Arc<str>,
-    /// When the session began, in the host's words; this crate does not read the clock.
+    /// The start time of the session, in the host's words; this crate does not read the clock.
     pub created: Option<Arc<str>>,
 }
 
