@@ -460,7 +460,7 @@ pub enum ItemKind {
     PodEvent,
     /// A file was attached.
     FileAttachment,
-    /// Something looked up.
+    /// Information that was looked up.
     Knowledge,
     /// A step of a workflow.
     Workflow,

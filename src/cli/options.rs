@@ -225,7 +225,7 @@ impl Options {
         Compiler::load_some(world, Arc::new(Embedded::bundled()), self.load, wanted)
     }
 
-    /// Loads those of the selected agents whose names are wanted.
+    /// Loads the selected agents whose names are wanted.
     pub(super) fn load_wanted(
         &self,
         world: Arc<dyn World>,

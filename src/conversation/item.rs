@@ -41,7 +41,7 @@ pub enum Item {
         /// The file's size in bytes, if known.
         bytes: Option<u64>,
     },
-    /// Something looked up.
+    /// Information that was looked up.
     Knowledge {
         /// The exact text that the model sees.
         text: Arc<str>,
