@@ -1,6 +1,6 @@
-//! What is made when the program is built: validators of the bundled wire schemas.
+//! Generates validators for the bundled wire schemas when the program is built.
 
-// The rules of the library, where only `system` touches the outside, are not for a build script.
+// The library's rule that only `system` touches the outside does not apply to a build script.
 #![allow(clippy::disallowed_methods)]
 
 #[path = "../src/check/schema/extend.rs"]
@@ -14,7 +14,8 @@ mod validators;
 use std::path::PathBuf;
 
 fn main() {
-    // `include_dir` notices only files that it already knows: rebuild when a bundled file comes or goes.
+    // `include_dir` notices only files that it already knows, so rebuild when a bundled file is
+    // added or removed.
     let others = [
         folders::MODEL_FAMILIES,
         "build",

@@ -1,7 +1,9 @@
-//! Takes the bundled wire schemas apart and writes them as Rust: a validator for each member of a body.
+//! Splits the bundled wire schemas into parts and writes them as Rust: a validator for each member
+//! of a body.
 //!
-//! A body is checked member by member, so that a value that many bodies hold is looked at once. What a schema says of
-//! several members at once becomes one more validator. `src/check/schema/bundled.rs` holds the types and includes the result.
+//! A body is checked member by member, so that a value in many bodies is checked only once.
+//! Constraints on several members form one additional validator. `src/check/schema/bundled.rs`
+//! defines the types and includes the result.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -15,7 +17,7 @@ use crate::extend::extend;
 const SCHEMA_ENDING: &str = ".schema.json";
 const EXTENSIONS_ENDING: &str = ".extensions.json";
 
-/// Keywords of a root that are asked member by member, or say nothing of a body.
+/// Keywords of a root schema that are checked member by member, or that do not constrain a body.
 const APART: [&str; 10] = [
     "type",
     "properties",
@@ -28,9 +30,9 @@ const APART: [&str; 10] = [
     "description",
     "$defs",
 ];
-/// Keywords of a root that mention several members at once.
+/// Keywords of a root schema that constrain several members together.
 const TOGETHER: [&str; 2] = ["allOf", "dependentSchemas"];
-/// Keywords that reach members without their names, or leave the place where they are.
+/// Keywords that apply to unnamed members, or that refer to other places.
 const UNBOUNDED: [&str; 8] = [
     "$ref",
     "$dynamicRef",
@@ -41,10 +43,10 @@ const UNBOUNDED: [&str; 8] = [
     "minProperties",
     "maxProperties",
 ];
-/// Keywords that say nothing of a value.
+/// Keywords that do not constrain values.
 const ANNOTATIONS: [&str; 5] = ["title", "description", "$comment", "examples", "format"];
 
-/// The Rust source of all validators of a folder of schemas.
+/// Returns the Rust source of all validators for a folder of schemas.
 pub(crate) fn generate(folder: &Path) -> String {
     let mut source = Source::default();
     let files = fs::read_dir(folder)
@@ -80,7 +82,7 @@ pub(crate) fn generate(folder: &Path) -> String {
     source.finish()
 }
 
-/// A file as a literal, with the line ends that sources have.
+/// Returns a file as a string literal, with normalised line endings.
 fn text(path: &Path) -> String {
     format!(
         "{:?}",
@@ -95,19 +97,19 @@ fn read(path: &Path) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The source as it grows.
+/// The generated source.
 #[derive(Default)]
 struct Source {
-    /// The number of each validator, by the schema that it checks.
+    /// The index of each validator, by its schema.
     validators: BTreeMap<String, usize>,
-    /// The number of each regular expression: compiled once, wherever it is.
+    /// The index of each regular expression, which is compiled only once.
     patterns: BTreeMap<String, usize>,
-    /// The entries of the table.
+    /// The entries of the generated table.
     entries: String,
 }
 
 impl Source {
-    /// Adds a schema; `extension` is the file and the name that it is extended by.
+    /// Adds a schema. `extension` is the file and the name of its extension.
     fn add(&mut self, path: &Path, extension: Option<(&Path, &str)>, schema: &Value) {
         let root = schema.as_object().expect("an object");
         let is_closed = root.get("type") == Some(&"object".into())
@@ -189,7 +191,7 @@ impl Source {
         );
     }
 
-    /// The number of the validator of a part of a schema. Parts that say the same share one.
+    /// Returns the index of the validator for a part of a schema. Equal parts share one.
     fn validator(&mut self, schema: &Value, part: &Value) -> usize {
         let mut alone = part.clone();
         let mut definitions = BTreeMap::new();
@@ -203,7 +205,7 @@ impl Source {
         *self.validators.entry(alone.to_string()).or_insert(next)
     }
 
-    /// Writes each `pattern` as a `format` whose function is the pattern's own validator.
+    /// Replaces each `pattern` with a `format` whose function is the pattern's own validator.
     fn share_patterns(&mut self, schema: &mut Value) {
         for_each_schema(schema, &mut |keywords| {
             if let Some(Value::String(pattern)) = keywords.remove("pattern") {
@@ -251,7 +253,7 @@ fn check(id: usize) -> String {
     format!("Check {{ id: CheckId({id}), accepts: Part{id}::is_valid }}")
 }
 
-/// The definitions that a part of a schema refers to, and those that they refer to.
+/// Collects the definitions to which a part of a schema refers, directly or indirectly.
 fn collect_definitions(schema: &Value, part: &Value, found: &mut BTreeMap<String, Value>) {
     match part {
         Value::Object(members) => {
@@ -276,7 +278,7 @@ fn collect_definitions(schema: &Value, part: &Value, found: &mut BTreeMap<String
     }
 }
 
-/// The attribute that makes a struct a validator.
+/// Returns the attribute that makes a struct a validator.
 fn attribute(schema: &str, options: &str) -> String {
     let methods = "methods = { is_valid = true, validate = false, iter_errors = false }";
     format!(
@@ -284,12 +286,12 @@ fn attribute(schema: &str, options: &str) -> String {
     )
 }
 
-/// The name of the function of a regular expression, and of the format that stands for it.
+/// Returns the name of a regular expression's function, which is also the name of its format.
 fn pattern_name(id: usize) -> String {
     format!("pattern_{id}")
 }
 
-/// Removes what says nothing of a value.
+/// Removes keywords that do not constrain values.
 fn strip_annotations(schema: &mut Value) {
     for_each_schema(schema, &mut |keywords| {
         keywords.retain(|keyword, _| {
@@ -298,7 +300,8 @@ fn strip_annotations(schema: &mut Value) {
     });
 }
 
-/// Changes a schema and every schema in it. Under `properties` and the like, keys are names of members, not keywords.
+/// Changes a schema and every schema in it. The keys under `properties` and similar keywords are
+/// names of members, not keywords.
 fn for_each_schema(schema: &mut Value, change: &mut impl FnMut(&mut Map<String, Value>)) {
     let Value::Object(keywords) = schema else {
         return;
@@ -323,8 +326,8 @@ fn for_each_schema(schema: &mut Value, change: &mut impl FnMut(&mut Map<String, 
     }
 }
 
-/// Every key and every string of a schema: among them the names of all members that it mentions.
-/// `false` if it may mention others, too.
+/// Collects all keys and strings of a schema, which include the names of all members that it
+/// mentions. Returns `false` if it may mention others too.
 fn collect_names(schema: &Value, names: &mut BTreeSet<String>) -> bool {
     match schema {
         Value::String(text) => {
@@ -342,7 +345,8 @@ fn collect_names(schema: &Value, names: &mut BTreeSet<String>) -> bool {
     }
 }
 
-/// The members whose values a schema looks at: of any other it can only say whether it is there.
+/// Returns the members whose values a schema checks. For other members, it can only check their
+/// presence.
 fn names_of_properties(schema: &Value) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for_each_schema(&mut schema.clone(), &mut |keywords| {

@@ -1,12 +1,12 @@
-//! An agent with tools, a hook, a limit of time and a memory: a program of one's own, from a
+//! A complete program: an agent with tools, a hook, a time limit, and a session file, from a
 //! repository to a chat.
 //!
 //! ```sh
 //! cargo run --example agent -- "Claude Chat Tools" chat.jsonl
 //! ```
 //!
-//! Started again with the same file, it goes on. Ctrl-C cancels an answer; a line without text ends
-//! the chat.
+//! Run again with the same file, it continues the chat. Ctrl-C cancels an answer; an empty line
+//! ends the chat.
 
 use std::error::Error;
 use std::io::{BufRead, Write};
@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The session in a file, or a new one.
+/// Opens the session in a file, or begins a new one.
 pub(crate) fn open(
     repository: &OpenedRepository,
     agent: &str,
@@ -71,7 +71,7 @@ async fn divide(input: Division, _: ToolContext) -> Result<String, &'static str>
     }
 }
 
-/// Looks at each call before its tool runs.
+/// Checks each call before its tool runs.
 fn careful(call: &ToolCall) -> ToolDecision {
     let is_large = call
         .input
@@ -84,7 +84,7 @@ fn careful(call: &ToolCall) -> ToolDecision {
     }
 }
 
-/// One question, until it is answered or `stop` is there.
+/// Asks one question, and waits until it is answered or `stop` completes.
 pub(crate) async fn ask(
     session: &Session,
     question: &str,
@@ -100,7 +100,7 @@ pub(crate) async fn ask(
             Event::ToolResult { name, output, .. } => println!("[{name}: {}]", output.content),
             _ => {}
         }
-        // Nothing is lost if the terminal is gone.
+        // If the terminal is gone, nothing is lost.
         let _ = std::io::stdout().flush();
     })
     .await

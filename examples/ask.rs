@@ -1,10 +1,12 @@
-//! One question to an agent of the repository in this folder; without one, to a bundled agent.
+//! Asks an agent of the repository in this folder one question; without a repository, a bundled
+//! agent.
 //!
 //! ```sh
 //! cargo run --example ask -- "Claude Chat" "What is a monad?"
 //! ```
 //!
-//! It follows what the repository says of servers and keys: run it in repositories that you trust.
+//! It uses the servers and keys that the repository names, so run it only in repositories that you
+//! trust.
 
 use std::error::Error;
 

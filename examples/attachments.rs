@@ -1,5 +1,5 @@
-//! A file that a session refers to and does not hold: its bytes come from the folder of the session
-//! with each request.
+//! Sends a file to which the session only refers: its bytes are read from the session's folder for
+//! each request.
 //!
 //! `cargo run --example attachments -- "Claude Chat" tree.png "What is this?"`
 

@@ -1,12 +1,12 @@
-//! A chat in the terminal whose session is kept in a file.
+//! A chat in the terminal, with its session in a file.
 //!
 //! ```sh
 //! llama-server -m model.gguf --port 8080 &
 //! cargo run --example chat -- http://127.0.0.1:8080 chat.jsonl
 //! ```
 //!
-//! Started again with the same file, it goes on. If it was killed in the middle of an answer, the
-//! model is told so.
+//! Run again with the same file, it continues the chat. If it was killed during an answer, the
+//! model is told.
 
 use std::error::Error;
 use std::io::{BufRead, Write};
@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let [url, file] = arguments.as_slice() else {
         return Err("usage: chat URL FILE".into());
     };
-    // A local server wants no key.
+    // A local server needs no key.
     let transport = Transport::new(
         Arc::new(MemorySecrets::default()),
         TransportOptions::default(),
@@ -47,8 +47,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A bundled agent, its provider instance replaced by one of our own. A repository on disk would be
-/// a `system::Disk`.
+/// Returns a bundled agent with its provider instance replaced. For a repository on disk, use a
+/// `system::Disk`.
 fn agent(url: &str) -> Result<Agent, Box<dyn Error>> {
     let instance = format!("name = \"llama.cpp\"\nclient_api = \"llama.cpp\"\nurl = \"{url}\"\n");
     let own = MemoryWorld::from_iter([("providers/local.toml", instance.as_str())]);
@@ -57,7 +57,7 @@ fn agent(url: &str) -> Result<Agent, Box<dyn Error>> {
         ..LoadOptions::default()
     };
     let compiler = Compiler::load(Arc::new(own), Arc::new(Embedded::bundled()), options);
-    // Its prompts mention the current folder.
+    // The agent's prompts mention the current folder.
     let here = Path::new(".").canonicalize()?;
     let environment = project_environment(&here, &here)?;
     Ok(Agent::new(
@@ -72,12 +72,12 @@ async fn show(mut run: Run) {
         match event {
             Event::Text(text) => print!("{text}"),
             Event::Retry { error, .. } => eprintln!("{error}; trying again"),
-            // The message is taken back, so the chat can go on.
+            // The message is removed, so the chat can continue.
             Event::Done(Outcome::Failed(error)) => eprintln!("{error}"),
             Event::Done(_) => println!(),
             _ => {}
         }
-        // Nothing is lost if the terminal is slow, or gone.
+        // If the terminal is slow or gone, nothing is lost.
         let _ = std::io::stdout().flush();
     }
 }

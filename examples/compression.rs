@@ -1,12 +1,12 @@
-//! A long chat in a small window: a summary takes the place of what was said before the window is
-//! full.
+//! A long chat in a small window: before the window is full, a summary replaces the conversation so
+//! far.
 //!
 //! ```sh
 //! cargo run --example compression -- "Claude Chat" chat.jsonl
 //! ```
 //!
-//! Type `/compress` to compress now, `/tokens` to see what the next request takes. An empty line
-//! ends the chat.
+//! Type `/compress` to compress now, or `/tokens` to see the size of the next request. An empty
+//! line ends the chat.
 
 use std::error::Error;
 use std::io::BufRead;
@@ -17,7 +17,7 @@ use reqc::runtime::pool::{PoolOptions, SessionPool};
 use reqc::runtime::{Error as RunError, Event, Session};
 use reqc::system::{OpenedRepository, open_repository};
 
-/// What this program takes for the model's context window: small, so that something happens.
+/// The context window that this program assumes, small enough to show compression.
 const WINDOW: u64 = 16_000;
 
 #[tokio::main]
@@ -51,8 +51,8 @@ pub(crate) struct Chat {
 }
 
 impl Chat {
-    /// Opens the chat of a file. The agent for summaries is that of the roster `chat_compression`,
-    /// or the bundled one for the same provider.
+    /// Opens the chat in a file. The agent for summaries comes from the roster `chat_compression`,
+    /// or is the bundled one for the same provider.
     pub(crate) fn open(
         repository: &OpenedRepository,
         agent: &str,
@@ -71,7 +71,7 @@ impl Chat {
         })
     }
 
-    /// Does what a line says; the text that comes of it.
+    /// Executes a line, and returns the resulting text.
     pub(crate) async fn enter(&self, line: &str) -> Result<String, RunError> {
         match line {
             "/compress" => self.session.compress(&self.compression).text().await,
@@ -80,7 +80,7 @@ impl Chat {
         }
     }
 
-    /// Returns what the next request takes, part by part.
+    /// Returns the size of the next request, part by part.
     fn tokens(&self) -> Result<String, RunError> {
         let estimate = self.session.estimate()?;
         let parts = estimate

@@ -1,12 +1,12 @@
-//! The models that an agent's server offers, and of which nothing is known.
+//! Lists the models that an agent's server offers and about which nothing is known.
 //!
 //! `cargo run --example models -- "Ollama Chat"`
 
 use reqc::runtime::{Agent, Error, Transport};
 use reqc::system::open_repository;
 
-/// The models that no family of `model-families.toml` has: nothing but the rules of their wire
-/// format holds for them.
+/// Returns the models that belong to no family of `model-families.toml`, for which only the rules
+/// of their wire format apply.
 pub(crate) async fn unknown(agent: &Agent, transport: &Transport) -> Result<Vec<String>, Error> {
     let models = agent.installed_models(transport).await?;
     let unknown = models.into_iter().filter(|model| model.families.is_empty());

@@ -1,10 +1,11 @@
-//! Small jobs beside each other: a one-line summary of each file, a few at a time.
+//! Small jobs in parallel: a one-line summary of each file, a few at a time.
 //!
 //! ```sh
 //! cargo run --example pool -- "Claude Chat" src/*.rs
 //! ```
 //!
-//! It follows what the repository says of servers and keys: run it in repositories that you trust.
+//! It uses the servers and keys that the repository names, so run it only in repositories that you
+//! trust.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -35,8 +36,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A line for each file, in their order. However many there are, the pool lets only a few requests
-/// run at a time.
+/// Returns a line for each file, in order. Whatever their number, the pool runs only a few requests
+/// at a time.
 pub(crate) async fn describe_all(
     pool: &SessionPool,
     agent: &Agent,
@@ -57,8 +58,8 @@ pub(crate) async fn describe_all(
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
-/// Returns what a file is about. The session is empty when it is acquired, and goes back to the
-/// pool at the end of this function.
+/// Describes a file. The session is empty when it is acquired, and returns to the pool at the end
+/// of this function.
 async fn describe(
     pool: &SessionPool,
     agent: &Agent,

@@ -1,5 +1,5 @@
-//! Code that an agent rewrites, fit to be put in the place of the old one: no fences, and indented
-//! as it was.
+//! Lets an agent rewrite code, and prepares the result to replace the original: without fences, and
+//! with the original indentation.
 //!
 //! `cargo run --example refactor -- "Claude Chat" "Use a match." < src/main.rs`
 
@@ -7,7 +7,7 @@ use reqc::runtime::Error;
 use reqc::runtime::clean::{AnswerPlace, clean};
 use reqc::system::{OpenedRepository, open_repository};
 
-/// Returns what an agent makes of some code.
+/// Returns code rewritten by an agent.
 pub(crate) async fn refactor(
     repository: &OpenedRepository,
     agent: &str,

@@ -1,5 +1,4 @@
-//! From a file to the agent that is for it: the first agent of a roster whose `match` accepts gets
-//! the work.
+//! Routes a file to an agent: the first agent of a roster whose `match` accepts the file.
 //!
 //! ```sh
 //! llama-server -m model.gguf --port 8080 &
@@ -32,7 +31,7 @@ extends = "Reviewer"
 match.file_patterns = ["*.rs"]
 "#;
 
-/// It has no `match`: it accepts every file.
+/// An agent without `match`, which accepts every file.
 const REVIEWER: &str = r#"
 name = "Reviewer"
 extends = "llama.cpp Chat"
@@ -61,7 +60,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let name = Arc::clone(&compiler.hierarchy().get(id).name.value);
     println!("{name}:");
 
-    // Its prompts mention the current folder.
+    // The agents' prompts mention the current folder.
     let here = Path::new(".").canonicalize()?;
     let environment = project_environment(&here, &here)?;
     let agent = Agent::new(Arc::clone(&compiler), &name, environment)?;

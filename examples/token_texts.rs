@@ -1,8 +1,8 @@
-//! What is counted of bodies, and what is estimated for it, for `scripts/token-error`, which asks
-//! real tokenizers.
+//! Prints the texts of bodies that are counted, and their token estimates, for
+//! `scripts/token-error`, which queries real tokenizers.
 //!
-//! Reads a JSON line for each body, `{"wire", "body"}`, and writes one: `{"wire", "texts",
-//! "estimated"}`, with a total for each vocabulary.
+//! Reads a JSON line for each body, `{"wire", "body"}`, and writes one:
+//! `{"wire", "texts", "estimated"}`, with a total for each vocabulary.
 
 use std::error::Error;
 use std::io::BufRead;

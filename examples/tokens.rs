@@ -1,5 +1,4 @@
-//! What a request of anybody's takes: the tokens of a body, part by part, and what of it is worth
-//! to be shortened.
+//! Shows the tokens of any request body, part by part, and the parts worth shortening.
 //!
 //! ```sh
 //! cargo run --example tokens -- anthropic-messages claude-sonnet-5 < body.json
@@ -21,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The tokens of each kind of part, and the largest part.
+/// Returns the tokens of each kind of part, and the largest part.
 pub(crate) fn report(body: &Value, wire: &str, model: &str) -> Result<String, Box<dyn Error>> {
     let wire = WireFormat::ALL
         .into_iter()

@@ -1,13 +1,13 @@
-//! Tools that are closures, and hooks around them: one call is refused, every event is seen, the
-//! answer is replaced.
+//! Tools as closures, with hooks: one call is refused, every event is observed, and the answer is
+//! replaced.
 //!
 //! ```sh
 //! llama-server -m model.gguf --jinja --port 8080 &
 //! cargo run --example tools -- http://127.0.0.1:8080 "What is 20 + 22? Then remove everything."
 //! ```
 //!
-//! A third argument `required` makes the model call a tool in every round; the limit below ends
-//! that.
+//! A third argument `required` makes the model call a tool in every round; the limit below ends the
+//! loop.
 
 use std::error::Error;
 use std::path::Path;
@@ -23,7 +23,7 @@ use reqc::system::{Embedded, project_environment};
 use reqc::world::MemoryWorld;
 use serde_json::json;
 
-/// How often tools may run before the request fails.
+/// The number of tool rounds after which the request fails.
 const ROUNDS: u32 = 3;
 
 #[tokio::main]
@@ -55,7 +55,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns what the model may call.
+/// Returns the tools for the model.
 fn tools() -> ToolSet {
     let numbers = json!({
         "type": "object",
@@ -67,8 +67,8 @@ fn tools() -> ToolSet {
         Tool::new("add", "Adds two numbers.", numbers),
         |input, context| async move {
             context.progress("adding").await;
-            // What does not fit the schema above went back to the model. Its integers may be larger
-            // than ours.
+            // Calls that do not fit the schema above were returned to the model, but its integers
+            // may be larger than ours.
             match (input["a"].as_i64(), input["b"].as_i64()) {
                 (Some(a), Some(b)) => ToolOutput::text(a.saturating_add(b).to_string()),
                 _ => ToolOutput::error("`a` and `b` are too large"),
@@ -82,7 +82,7 @@ fn tools() -> ToolSet {
     ToolSet::new().with(add).with(remove)
 }
 
-/// Hooks that look before they leap.
+/// Hooks that check every call.
 struct Careful;
 
 impl Hooks for Careful {
@@ -103,15 +103,15 @@ impl Hooks for Careful {
     }
 }
 
-/// The answer is held back until it is complete, so that it can be replaced.
+/// Holds back the answer until it is complete, so that it can be replaced.
 impl MessageHook for Careful {
     fn before_message<'a>(&'a self, text: &'a str) -> BoxFuture<'a, MessageDecision> {
-        // The history keeps what the model said.
+        // The history keeps the model's own words.
         Box::pin(async move { MessageDecision::Replace(text.to_uppercase()) })
     }
 }
 
-/// An agent that tells its model of tools.
+/// Returns an agent that offers its tools to the model.
 fn agent(url: &str, choice: &str) -> Result<Agent, Box<dyn Error>> {
     let instance = format!("name = \"llama.cpp\"\nclient_api = \"llama.cpp\"\nurl = \"{url}\"\n");
     let profile = format!(
@@ -126,7 +126,7 @@ fn agent(url: &str, choice: &str) -> Result<Agent, Box<dyn Error>> {
         Arc::new(Embedded::bundled()),
         LoadOptions::default(),
     );
-    // Its prompts mention the current folder.
+    // The agent's prompts mention the current folder.
     let here = Path::new(".").canonicalize()?;
     let environment = project_environment(&here, &here)?;
     Ok(Agent::new(Arc::new(compiler), "Helper", environment)?)

@@ -1,10 +1,11 @@
-//! Things that each follow at most one other: profiles and provider instances that extend each
-//! other.
+//! Chains in which each element follows at most one other, such as profiles and provider instances
+//! that extend each other.
 
-/// The circles of a set in which each member follows at most one other, by index: each circle once,
-/// from its smallest member on, ordered by that. In time that is linear in the members.
+/// Returns the cycles of a set in which each member follows at most one other, as indices. Each
+/// cycle is returned once and starts with its smallest member; the cycles are ordered by that
+/// member. Takes linear time.
 pub(crate) fn circles(next: &[Option<usize>]) -> Vec<Vec<usize>> {
-    // Which walk met a member first, and as which of its steps.
+    // The walk that met each member first, and the number of the step.
     let mut met: Vec<Option<(usize, usize)>> = vec![None; next.len()];
     let mut circles = Vec::new();
     for start in 0..next.len() {
@@ -35,10 +36,10 @@ fn from_smallest(circle: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-/// The most members of a circle that a message names.
+/// The number of members up to which a message lists a cycle.
 pub(crate) const SHOWN: usize = 8;
 
-/// The names of a circle: `a` → `b` → `a`; of a long one only the first.
+/// Describes a cycle by its names: `a` → `b` → `a`. Only the first names of a long cycle are shown.
 pub(crate) fn describe(names: &[&str]) -> String {
     let mut parts: Vec<String> = names.iter().take(SHOWN).map(|name| quoted(name)).collect();
     if names.len() > SHOWN {

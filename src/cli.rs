@@ -1,7 +1,7 @@
-//! The command line: arguments → options, one thin file per command, exit codes.
+//! The command line: it parses arguments to options, contains one short file per command, and
+//! returns exit codes.
 //!
-//! Everything that is printed goes through `Terminal`; everything that is decided is decided
-//! elsewhere.
+//! Everything is printed through `Terminal`; other modules make all decisions.
 
 mod args;
 mod formats;
@@ -57,16 +57,16 @@ use crate::compile::Report;
 use crate::report::Checkout;
 use crate::world::AccessError;
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// Nothing at or above the threshold.
+    /// No finding reaches the threshold.
     Clean,
-    /// Findings or drift.
+    /// There are findings or drift.
     Findings,
     /// The command could not run, or the request failed.
     Failed,
-    /// The person cancelled it.
+    /// The user cancelled it.
     Cancelled,
 }
 
@@ -76,13 +76,13 @@ impl From<Status> for ExitCode {
             Status::Clean => 0,
             Status::Findings => 1,
             Status::Failed => 2,
-            // As shells report Ctrl-C: 128 and the number of the signal.
+            // The exit code that shells report after Ctrl-C: 128 plus the signal number.
             Status::Cancelled => 130,
         })
     }
 }
 
-/// Why a command could not run: a phrase and, if there is one, the next step.
+/// The reason why a command could not run, as a phrase, and the next step if there is one.
 pub struct Failure {
     message: String,
     help: Option<String>,
@@ -96,7 +96,7 @@ impl Failure {
         }
     }
 
-    /// Returns what an error says.
+    /// Makes a failure with the message of an error.
     fn of(error: impl std::error::Error) -> Failure {
         Failure::new(error.to_string())
     }
@@ -121,7 +121,7 @@ impl From<AccessError> for Failure {
 
 type Outcome = Result<Status, Failure>;
 
-/// Shows a report and says whether it fails the run.
+/// Shows a report. Returns the status of the run.
 fn report(options: &Options, report: &Report, terminal: &mut Terminal) -> Status {
     terminal.report(options.format, report, &Checkout::default());
     if report.fails() {
@@ -131,8 +131,8 @@ fn report(options: &Options, report: &Report, terminal: &mut Terminal) -> Status
     }
 }
 
-/// Shows a report whose paths start from a folder, writes it into the files that were asked for,
-/// and says whether it fails the run, which warnings may do as well.
+/// Shows a report whose paths start from a folder, and writes it to the requested files. Returns
+/// the status of the run; warnings may cause a failure too.
 fn report_from(
     folder: &Path,
     options: &Options,
@@ -149,26 +149,26 @@ fn report_from(
     })
 }
 
-/// Shows findings that are the reason why there is nothing else to show.
+/// Shows findings that explain why there is nothing else to show.
 fn show_findings(options: &Options, report: &Report, terminal: &mut Terminal) -> Status {
     terminal.findings(options.format, report);
     Status::Findings
 }
 
-/// Runs the command that the process was started with.
+/// Runs the command given in the process arguments.
 pub fn main() -> ExitCode {
     #[cfg(feature = "runtime")]
     if let Some(status) = crate::system::supervise() {
         return status;
     }
     Terminal::tell_of_panics();
-    // Some systems give the first thread a stack of 1 MiB: too little for the deepest templates
-    // that are allowed.
+    // Some systems give the main thread a stack of 1 MiB, which is too small for the deepest
+    // allowed templates.
     match std::thread::Builder::new()
         .stack_size(crate::compile::STACK_BYTES)
         .spawn(start)
     {
-        // A panic was printed when it happened.
+        // The panic was printed when it happened.
         Ok(thread) => thread.join().unwrap_or(Status::Failed.into()),
         Err(_) => start(),
     }

@@ -3,8 +3,8 @@
 //!
 //! Input: values read by [`context`](crate::context) or built by a host program. Output: a
 //! [`Conversation`] in normal form and the [`template data`](Conversation::template_data); a
-//! [`Log`](log::Log), which is a history as JSON lines. With serde, messages, blocks and what they
-//! are made of have the form that contexts and logs give them. Knows nothing of templates or wire
+//! [`Log`](log::Log), which is a history as JSON lines. With serde, messages, blocks and their
+//! parts have the form that contexts and logs give them. Knows nothing of templates or wire
 //! formats.
 
 mod arrival;
@@ -40,7 +40,7 @@ use serde_json::{Map, Value};
 pub struct Conversation {
     /// The task of the model.
     pub task: Task,
-    /// The tools that are offered.
+    /// The offered tools.
     pub tools: Vec<Tool>,
     /// Attached files.
     pub files: Vec<AttachedFile>,
@@ -48,19 +48,18 @@ pub struct Conversation {
     pub system_layers: Vec<SystemLayer>,
     /// `true` if the agent's own system prompt is left out.
     pub omit_system_prompt: bool,
-    /// The first message after the last renewal of system prompt and tools; 0 if there was none.
-    /// Thinking in messages before it is left out for APIs that bind thinking to what was before
-    /// it.
+    /// The number of messages before the last renewal of system prompt and tools; 0 if there was
+    /// none. APIs that bind thinking to the messages before it get no thinking from these messages.
     pub bound_from: usize,
-    /// The whole system prompt, if it is known; blank if there is none. Else it is rendered. A
-    /// session keeps the one that it rendered first.
+    /// The whole system prompt, if it is already known (blank means none); otherwise, it is
+    /// rendered. A session keeps the prompt that it rendered first.
     pub known_prompt: Option<Arc<str>>,
-    /// `true` if what came with turns is in the history: what an agent says of its surroundings,
-    /// and attached files. If not, an agent with `surroundings` is told both before the first
-    /// message of the person.
+    /// `true` if the history already contains what arrived with its turns: the agent's surroundings
+    /// and attached files. Otherwise, an agent with `surroundings` gets both before the user's
+    /// first message.
     pub is_told: bool,
-    /// The facts known of typed items of the history beside their text, each with its message's
-    /// place. A session keeps it in its log.
+    /// Facts about typed items of the history beyond their text, each with the index of its
+    /// message. A session keeps them in its log.
     pub known_items: Vec<(usize, Item)>,
 }
 
@@ -84,7 +83,7 @@ impl Default for Task {
     }
 }
 
-/// Which of the two a task is.
+/// The two kinds of task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TaskKind {
     /// A chat.
@@ -94,7 +93,7 @@ pub enum TaskKind {
 }
 
 impl TaskKind {
-    /// `chat` or `completion`.
+    /// Returns `chat` or `completion`.
     pub fn name(self) -> &'static str {
         match self {
             TaskKind::Chat => "chat",
@@ -103,10 +102,10 @@ impl TaskKind {
     }
 }
 
-/// The role of the one who speaks in a message.
+/// The sender of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// The person, and what stands in for them: tool results.
+    /// The user, and whatever is sent for them: tool results.
     User,
     /// The model.
     Assistant,
@@ -115,7 +114,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The lower-case name.
+    /// Returns the lower-case name.
     pub fn name(self) -> &'static str {
         match self {
             Role::User => "user",
@@ -124,7 +123,7 @@ impl Role {
         }
     }
 
-    /// The role with a name.
+    /// Returns the role with this name.
     pub fn from_name(name: &str) -> Option<Role> {
         [Role::User, Role::Assistant, Role::System]
             .into_iter()
@@ -135,7 +134,7 @@ impl Role {
 /// One message of a history.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
-    /// The role of the one who speaks.
+    /// The sender.
     pub role: Role,
     /// The content, in order.
     pub blocks: Vec<Block>,
@@ -144,7 +143,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Returns what the person says.
+    /// Returns a message of the user.
     pub fn user(content: impl Into<Content>) -> Message {
         Message {
             role: Role::User,
@@ -153,7 +152,7 @@ impl Message {
         }
     }
 
-    /// Returns what the model said.
+    /// Returns a message of the model.
     pub fn assistant(content: impl Into<Content>) -> Message {
         Message {
             role: Role::Assistant,
@@ -162,8 +161,8 @@ impl Message {
         }
     }
 
-    /// Returns what it says in words: its texts, and those in a provider's own form, without
-    /// thinking, calls and results.
+    /// Returns the words of the message: its text blocks and the text of provider blocks, without
+    /// thinking, calls, and results.
     pub fn text(&self) -> String {
         self.blocks
             .iter()
@@ -232,7 +231,7 @@ pub enum Block {
         /// The client API that produced it, if known.
         origin: Option<Arc<str>>,
     },
-    /// The model calls a tool.
+    /// A tool call by the model.
     ToolUse {
         /// The call's id.
         id: Arc<str>,
@@ -241,34 +240,34 @@ pub enum Block {
         /// The arguments.
         input: Value,
     },
-    /// A tool's answer.
+    /// The result of a tool call.
     ToolResult {
-        /// The id of the call that it answers.
+        /// The id of the call.
         id: Arc<str>,
-        /// The answer's text.
+        /// The text of the result.
         content: Arc<str>,
         /// `true` if the tool failed.
         is_error: bool,
-        /// Images in the answer.
+        /// Images in the result.
         images: Vec<Image>,
     },
     /// An image.
     Image(Image),
-    /// A document, for instance a PDF.
+    /// A document, for example a PDF.
     Document(Document),
     /// A recording.
     Audio(Audio),
-    /// An image, a document or a recording that the host keeps: its bytes come when a request is
+    /// An image, document, or recording that the host keeps; its bytes are loaded when a request is
     /// made.
     Stored(StoredContent),
-    /// Something that one provider said or did in a form of its own.
+    /// Content in a form that only one provider uses.
     Provider(ProviderBlock),
 }
 
-/// A document that the person gives.
+/// A document from the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// In which form it comes.
+    /// The form in which the data is given.
     pub source: DocumentSource,
     /// The base64 without a `data:` prefix, the URL, the id or the text.
     pub data: Arc<str>,
@@ -278,14 +277,14 @@ pub struct Document {
     pub title: Option<Arc<str>>,
 }
 
-/// In which form a document comes.
+/// The forms in which a document can be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DocumentSource {
     /// Its bytes in base64.
     Base64,
-    /// An address from which the provider gets it.
+    /// A URL from which the provider downloads it.
     Url,
-    /// The id of a file that was uploaded to the provider.
+    /// The id of a file that has been uploaded to the provider.
     File,
     /// Its text.
     Text,
@@ -300,7 +299,7 @@ impl DocumentSource {
         DocumentSource::Text,
     ];
 
-    /// The lower-case name.
+    /// Returns the lower-case name.
     pub fn name(self) -> &'static str {
         match self {
             DocumentSource::Base64 => "base64",
@@ -310,7 +309,7 @@ impl DocumentSource {
         }
     }
 
-    /// The source with a name.
+    /// Returns the source with this name.
     pub fn from_name(name: &str) -> Option<DocumentSource> {
         DocumentSource::ALL
             .into_iter()
@@ -318,51 +317,51 @@ impl DocumentSource {
     }
 }
 
-/// A recording that the person gives.
+/// A recording from the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Audio {
     /// Base64 data without a `data:` prefix.
     pub data: Arc<str>,
-    /// The MIME type, for instance `audio/wav`.
+    /// The MIME type, for example `audio/wav`.
     pub media_type: Arc<str>,
 }
 
-/// A reference to content that the host keeps elsewhere. It holds what is needed to know the same
-/// bytes again.
+/// A reference to content that the host keeps elsewhere, with the facts needed to recognise the
+/// same bytes again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredContent {
-    /// The name by which the host finds it, for instance a path.
+    /// The name under which the host finds it, for example a path.
     pub reference: Arc<str>,
-    /// The MIME type, which says whether it is an image, a recording or a document.
+    /// The MIME type, which tells images, recordings, and documents apart.
     pub media_type: Arc<str>,
-    /// The number of bytes that it has.
+    /// The number of bytes.
     pub bytes: u64,
     /// The SHA-256 of its bytes, in hexadecimal.
     pub sha256: Arc<str>,
 }
 
 /// A piece of an answer that only its provider understands: a tool that the server ran and its
-/// result, citations of a text, a compaction, a call of a custom tool. It goes back unchanged to
-/// where it came from, in its place, and nowhere else.
+/// result, citations of a text, a compaction, a call of a custom tool. It is returned unchanged, at
+/// the same place, to the API that produced it, and is sent to no other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProviderBlock {
     /// The client API that produced it.
     pub origin: Arc<str>,
     /// The block, item, part or members of a message, in the provider's own form.
     pub data: Value,
-    /// The words that stand for it where it does not go, if there are any.
+    /// Text that replaces the block for other APIs, if there is any.
     pub text: Option<Arc<str>>,
 }
 
 impl ProviderBlock {
-    /// Until when the provider knows what it names, in seconds since 1970: a spoken answer goes
-    /// back by its id alone.
+    /// Returns when the content that the block refers to expires at the provider, in seconds since
+    /// 1970. For example, a spoken answer is sent back only as its id.
     #[cfg(feature = "runtime")]
     pub(crate) fn expires_at(&self) -> Option<u64> {
         self.data.pointer("/audio/expires_at")?.as_u64()
     }
 
-    /// Returns what the provider calls it: its `type`, or else the name of its first member.
+    /// Returns the provider's name for the block: its `type`, or else the name of its first member.
     pub fn kind(&self) -> &str {
         kind_of(&self.data)
     }
@@ -402,8 +401,8 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// A tool whose arguments have this JSON Schema, an object. Anything else, for instance `null`,
-    /// stands for a tool without arguments.
+    /// Returns a tool whose arguments have this JSON Schema, which must be an object. Any other
+    /// value, for example `null`, means a tool without arguments.
     ///
     /// ```
     /// use reqc::conversation::Tool;
@@ -429,10 +428,10 @@ impl Tool {
     }
 }
 
-/// A file that the person attached.
+/// A file that the user attached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttachedFile {
-    /// The path as the person knows it.
+    /// The path as the user knows it.
     pub file_path: Arc<str>,
     /// The text.
     pub content: Arc<str>,
@@ -449,10 +448,10 @@ pub struct SystemLayer {
     pub text: Arc<str>,
 }
 
-/// The priority of a layer that does not say one.
+/// The priority of a layer that sets none.
 pub(crate) const DEFAULT_PRIORITY: i64 = 100;
 
-/// The kinds of typed system items: what the host program injects into a history.
+/// The kinds of typed system items, which are messages that the host program adds to a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ItemKind {
     /// Something happened.
@@ -461,7 +460,7 @@ pub enum ItemKind {
     PodEvent,
     /// A file was attached.
     FileAttachment,
-    /// Something looked up.
+    /// Information that was looked up.
     Knowledge,
     /// A step of a workflow.
     Workflow,
@@ -480,7 +479,7 @@ impl ItemKind {
         ItemKind::Interrupt,
     ];
 
-    /// The `kind` tag.
+    /// Returns the `kind` tag.
     pub fn name(self) -> &'static str {
         match self {
             ItemKind::Notification => "notification",
@@ -492,7 +491,7 @@ impl ItemKind {
         }
     }
 
-    /// The kind with a tag.
+    /// Returns the kind with this tag.
     pub fn from_name(name: &str) -> Option<ItemKind> {
         ItemKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
@@ -507,7 +506,8 @@ impl Conversation {
         }
     }
 
-    /// With its history in the normal form that every target wants; a completion stays as it is.
+    /// Returns the conversation with its history in the normal form that every target accepts; a
+    /// completion is unchanged.
     #[must_use]
     pub fn into_normal_form(mut self) -> Conversation {
         if let Task::Chat(history) = &self.task {
@@ -518,7 +518,7 @@ impl Conversation {
         self
     }
 
-    /// With words in the place of what its provider does not know any more.
+    /// Replaces content that has expired at its provider with text.
     #[cfg(feature = "runtime")]
     #[must_use]
     pub(crate) fn without_expired(mut self, now: u64) -> Conversation {
@@ -535,7 +535,7 @@ impl Conversation {
         self
     }
 
-    /// Returns how many content blocks there are: what template limits grow with.
+    /// Returns the number of content blocks, with which template limits grow.
     pub fn block_count(&self) -> usize {
         match &self.task {
             Task::Chat(history) => history.iter().map(|message| message.blocks.len()).sum(),
@@ -543,8 +543,8 @@ impl Conversation {
         }
     }
 
-    /// The whole system prompt: the agent's own and the layers by priority, joined by a blank line,
-    /// blank ones skipped. `None` if nothing is left.
+    /// Returns the whole system prompt: the agent's own prompt and the layers in order of priority,
+    /// joined by a blank line, without blank parts. `None` if nothing is left.
     pub fn system_prompt(&self, own: Option<&str>) -> Option<String> {
         let texts: Vec<&str> = self
             .prompt_parts(own)
@@ -554,8 +554,8 @@ impl Conversation {
         (!texts.is_empty()).then(|| texts.join(PROMPT_SEPARATOR))
     }
 
-    /// The parts of the system prompt in order: the number of the layer, or `None` for the agent's
-    /// own part, and the text.
+    /// Returns the parts of the system prompt in order: the text, and the index of its layer or
+    /// `None` for the agent's own part.
     pub(crate) fn prompt_parts<'t>(
         &'t self,
         own: Option<&'t str>,

@@ -1,8 +1,8 @@
 //! Findings as values.
 //!
-//! A [`Diagnostic`] has a stable code (through its [`Rule`]), one message that reads well on one
-//! line, a primary place in a source file, related places (the `extends` or include chain that led
-//! there) and help that can be acted on. Stages return them; nobody prints here.
+//! A [`Diagnostic`] has a stable code (through its [`Rule`]), a message that fits on one line, a
+//! primary place in a source file, related places (such as the `extends` or include chain that led
+//! there), and help that says what to do. Stages return diagnostics; this module prints nothing.
 
 mod evidence;
 mod fix;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use crate::source::Span;
 
-/// How bad a finding is. The order is from harmless to bad.
+/// The severity of a finding, ordered from harmless to bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Worth a look; does not fail a run.
@@ -25,7 +25,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// `error` or `warning`, as machine formats spell it.
+    /// Returns `error` or `warning`, as in formats for programs.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Warning => "warning",
@@ -40,24 +40,24 @@ impl Severity {
 pub struct Rule {
     /// Stable `family/kebab-case` code.
     pub code: &'static str,
-    /// The severity unless `reqc.toml` or the command line says otherwise.
+    /// The default severity, which `reqc.toml` or the command line can change.
     pub severity: Severity,
-    /// One line: what is wrong.
+    /// One line that states the problem.
     pub summary: &'static str,
     /// The page that `reqc rule CODE` shows: why it matters and what to do, in Markdown.
     pub page: &'static str,
-    /// `true` if a repository may lower or silence it. An error that leaves an agent without a body
-    /// must stay one: else a run would pass that compiled less than it seems. What may be lowered
-    /// are warnings, and findings about the content of bodies that exist.
+    /// `true` if a repository may lower or silence it: warnings, and findings about the content of
+    /// bodies that exist. An error that leaves an agent without a body cannot be lowered, or a run
+    /// would pass although it compiled less than it seems to.
     pub can_be_lowered: bool,
-    /// `true` if it mentions a member's key rather than of its value.
+    /// `true` if it is about a member's key rather than its value.
     pub is_about_key: bool,
-    /// Where its facts about providers were found. Rules about the project's own files have none.
+    /// The sources of its facts about providers. Rules about the project's own files have none.
     pub evidence: &'static [Evidence],
 }
 
 impl Rule {
-    /// A rule about values, which can be lowered if it is a warning.
+    /// Makes a rule about values, which can be lowered if it is a warning.
     pub(crate) const fn new(
         code: &'static str,
         severity: Severity,
@@ -76,7 +76,7 @@ impl Rule {
         }
     }
 
-    /// An error that can be lowered anyway: the body is there.
+    /// Allows an error to be lowered, because the body exists.
     pub(crate) const fn lowerable(self) -> Rule {
         Rule {
             can_be_lowered: true,
@@ -84,7 +84,7 @@ impl Rule {
         }
     }
 
-    /// A rule that rests on evidence.
+    /// Adds evidence to a rule.
     pub(crate) const fn resting_on(self, evidence: &'static [Evidence]) -> Rule {
         Rule { evidence, ..self }
     }
@@ -96,7 +96,7 @@ impl Rule {
         evidence
     }
 
-    /// Returns the page with its section of evidence, in Markdown.
+    /// Returns the page with an evidence section, in Markdown.
     pub fn full_page(&self) -> String {
         let mut page = self.page.to_owned();
         if !self.evidence.is_empty() {
@@ -108,7 +108,7 @@ impl Rule {
         page
     }
 
-    /// A rule that mentions keys.
+    /// Makes the rule one about keys.
     pub(crate) const fn about_key(self) -> Rule {
         Rule {
             is_about_key: true,
@@ -117,9 +117,9 @@ impl Rule {
     }
 }
 
-/// Declares rules as documented statics plus a `RULES` slice of all of them. What is special about
-/// a rule is in brackets after its severity: `Error[lowerable]`, `Error[lowerable, about_key]`; the
-/// evidence after its page: `seen "2026-11" { "ADDRESS": "what it shows", }`.
+/// Declares rules as documented statics, and a `RULES` slice that lists them. Special properties
+/// are in brackets after the severity: `Error[lowerable]`, `Error[lowerable, about_key]`. The
+/// evidence follows the page: `seen "2026-11" { "ADDRESS": "the fact it shows", }`.
 macro_rules! rules {
     ($(
         $name:ident = $severity:ident $([$($special:ident),+])? $code:literal, $summary:literal, $page:literal
@@ -138,7 +138,7 @@ macro_rules! rules {
 }
 pub(crate) use rules;
 
-/// A place that a finding points at, with what to say there.
+/// A place that a finding points at, with a note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Label {
@@ -162,19 +162,19 @@ pub struct Diagnostic {
     pub primary: Label,
     /// The chain that led there, or the other half of a conflict.
     pub related: Vec<Label>,
-    /// The next step.
+    /// The next step, as advice.
     pub help: Option<String>,
-    /// The edit that fixes it, where the stage that found it knows one; see [`Diagnostic::fix`].
+    /// The edit that fixes it, if the stage that found it knows one; see [`Diagnostic::fix`].
     pub(crate) fix: Option<Edit>,
-    /// `true` if what is wrong is elsewhere, where nobody can edit it: no name at its place is
-    /// misspelt.
+    /// `true` if the mistake is in a place that nobody can edit, so no name at the reported place
+    /// is misspelt.
     pub(crate) is_elsewhere: bool,
-    /// The sense in which it differs from another finding of its rule at its place.
+    /// A text that tells it apart from another finding of its rule at the same place.
     pub(crate) sense: Option<String>,
-    /// The worst that any policy makes of it.
+    /// The upper limit for its severity under any policy.
     pub(crate) worst: Severity,
-    /// The thing to fix elsewhere, for all findings of its rule that name the same: a file that is
-    /// missing, for instance.
+    /// The thing to fix elsewhere, such as a missing file. Findings of the same rule with the same
+    /// cause become one.
     pub(crate) cause: Option<String>,
     /// Names of the agents it reaches, sorted; empty for findings about the repository itself.
     pub agents: Vec<Arc<str>>,
@@ -183,7 +183,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// A finding of `rule` at `span`.
+    /// Makes a finding of `rule` at `span`.
     pub fn new(rule: &'static Rule, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             rule,
@@ -205,7 +205,7 @@ impl Diagnostic {
         }
     }
 
-    /// Lowers it to a severity that no policy raises again.
+    /// Limits the severity; no policy raises it above `worst`.
     #[must_use]
     pub(crate) fn at_most(mut self, worst: Severity) -> Diagnostic {
         self.worst = worst;
@@ -213,7 +213,7 @@ impl Diagnostic {
         self
     }
 
-    /// Says something at the primary place.
+    /// Sets the note at the primary place.
     #[must_use]
     pub fn label(mut self, message: impl Into<String>) -> Diagnostic {
         self.primary.message = message.into();
@@ -230,8 +230,8 @@ impl Diagnostic {
         self
     }
 
-    /// Tells it at another place, by which what is wrong comes in; what was at its own place is
-    /// said there, or `what`.
+    /// Moves the finding to the place that brings the mistake in. The original place becomes a
+    /// related one, with its own note or else `what`.
     #[must_use]
     pub(crate) fn told_at(mut self, span: Span, what: &str) -> Diagnostic {
         let mut before = std::mem::replace(
@@ -250,23 +250,23 @@ impl Diagnostic {
         self
     }
 
-    /// Says what tells it apart from another finding of its rule at its place.
+    /// Sets the text that tells it apart from another finding of its rule at the same place.
     #[must_use]
     pub(crate) fn in_sense(mut self, sense: Option<String>) -> Diagnostic {
         self.sense = sense;
         self
     }
 
-    /// Says what is to be fixed elsewhere: findings of its rule with the same cause are one,
-    /// whatever their places.
+    /// Sets the cause, which is to be fixed elsewhere: findings of its rule with the same cause are
+    /// merged, whatever their places.
     #[must_use]
     pub(crate) fn caused_by(mut self, cause: Option<String>) -> Diagnostic {
         self.cause = cause;
         self
     }
 
-    /// Says that the value at its place is to be fixed, whoever uses it: findings of its rule there
-    /// are one, which says what each of them says.
+    /// Makes the value at its place the cause: findings of its rule there are merged into one,
+    /// which lists their messages.
     #[must_use]
     pub(crate) fn once_at_its_place(self) -> Diagnostic {
         let Span { file, start, end } = self.primary.span;
@@ -287,7 +287,7 @@ impl Diagnostic {
         self
     }
 
-    /// Names a further place of its cause.
+    /// Adds a further place of the same cause.
     fn met_at(&mut self, span: Span) {
         let is_known =
             self.primary.span == span || self.related.iter().any(|label| label.span == span);
@@ -304,7 +304,7 @@ impl Diagnostic {
         }
     }
 
-    /// Adds what another finding of its cause says in other words.
+    /// Adds the message of another finding of the same cause, if it differs.
     fn says_too(&mut self, other: &Diagnostic) {
         let said = words(&other.message);
         let known =
@@ -318,8 +318,7 @@ impl Diagnostic {
         }
     }
 
-    /// Takes in a finding that follows from this one: what it says, how bad it is, and whom it
-    /// reaches.
+    /// Merges in a finding that follows from this one: its message, severity, and reach.
     pub(crate) fn takes_in(&mut self, other: &Diagnostic) {
         self.severity = self.severity.max(other.severity);
         if self.related.len() < MOST_RELATED {
@@ -349,18 +348,18 @@ impl Diagnostic {
     }
 }
 
-/// The same at another message of a conversation is nothing new.
+/// Returns the text without digits, so that the same message about another element counts as equal.
 fn words(text: &str) -> String {
     text.chars()
         .filter(|c| !c.is_ascii_digit())
         .collect::<String>()
 }
 
-/// Findings, deduplicated: the same rule at the same place, as bad and in the same sense, is one
-/// finding that reaches more. So are those with the same cause: further places are related ones.
+/// Findings without duplicates. Findings of one rule with the same place, severity, and sense are
+/// merged, and so are findings with the same cause, whose further places become related ones.
 ///
-/// The first finding's words win, so what is reported depends on the order of insertion: insert in
-/// a stable one.
+/// The first finding's wording is kept, so the result depends on the order of insertion, which must
+/// be stable.
 #[derive(Debug, Default)]
 pub struct Findings {
     list: Vec<Diagnostic>,
@@ -372,7 +371,7 @@ pub struct Findings {
 struct Key {
     code: &'static str,
     severity: Severity,
-    /// `None` if the cause counts, wherever it shows.
+    /// The place; `None` if the finding has a cause, which then counts instead.
     place: Option<Span>,
     /// The sense or the cause.
     words: Option<String>,
@@ -381,10 +380,10 @@ struct Key {
 /// The note at a further place of one cause.
 const MET_HERE: &str = "the same here";
 
-/// The most further places of one cause that are named.
+/// The maximum number of further places shown for one cause.
 const MOST_PLACES: usize = 3;
 
-/// The most related places of a finding to which others of its cause add.
+/// The number of related places up to which other findings of the same cause are added.
 const MOST_RELATED: usize = 16;
 
 impl Key {
@@ -400,7 +399,7 @@ impl Key {
     }
 }
 
-/// What makes a finding the same as another one.
+/// The properties by which [`Findings`] recognises a finding.
 #[derive(Clone, Copy)]
 pub(crate) struct FindingAt<'a> {
     pub(crate) rule: &'static Rule,
@@ -411,7 +410,7 @@ pub(crate) struct FindingAt<'a> {
 }
 
 impl Findings {
-    /// Adds a finding, or its reach to the one that is already there.
+    /// Adds a finding, or merges it into an equal one.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         let key = Key::of(&diagnostic);
         match self.seen.get(&key) {
@@ -435,7 +434,8 @@ impl Findings {
         }
     }
 
-    /// Lets a finding that is there reach an agent in a context; `false` if there is none.
+    /// Adds an agent and a context to the reach of a known finding. Returns `false` if the finding
+    /// is not known.
     pub(crate) fn reach(
         &mut self,
         finding: FindingAt<'_>,
@@ -458,14 +458,14 @@ impl Findings {
         true
     }
 
-    /// Adds many.
+    /// Adds several findings.
     pub fn extend(&mut self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
         diagnostics
             .into_iter()
             .for_each(|diagnostic| self.push(diagnostic));
     }
 
-    /// Adds those at whose place their rule has told nothing.
+    /// Adds the findings at whose place their rule has reported nothing yet.
     pub(crate) fn extend_where_nothing_is<'d>(
         &mut self,
         diagnostics: impl Iterator<Item = &'d Diagnostic>,
@@ -491,7 +491,7 @@ impl Findings {
         self.list.is_empty()
     }
 
-    /// The findings in order of insertion.
+    /// Returns the findings in order of insertion.
     pub fn into_vec(self) -> Vec<Diagnostic> {
         self.list
     }
@@ -503,14 +503,14 @@ fn insert_sorted(list: &mut Vec<Arc<str>>, item: &Arc<str>) {
     }
 }
 
-/// How much less alike than the best a further suggestion may be.
+/// The maximum difference in likeness between the best suggestion and a further one.
 const NEARLY_AS_ALIKE: f64 = 0.04;
 
-/// The longest name that is compared with others, in bytes: nobody misspells a longer one.
+/// The length in bytes up to which a name gets suggestions.
 const LONGEST_NAME: usize = 120;
 
-/// The candidates nearest to a misspelt name, best first, at most three; only those that are near
-/// enough to help, and none that is clearly worse than the best. Long names have none.
+/// Returns up to three candidates that resemble a misspelt name, best first, without those that are
+/// clearly worse than the best. Long names get none.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     if name.len() > LONGEST_NAME {
         return Vec::new();
@@ -532,21 +532,20 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .collect()
 }
 
-/// Returns how much alike two names are, from 0 to 1; `None` if one is not worth suggesting for the
-/// other.
+/// Returns the likeness of two names, from 0 to 1, or `None` if the candidate is not worth
+/// suggesting.
 fn likeness(wanted: &str, candidate: &str) -> Option<f64> {
     let score = strsim::jaro_winkler(wanted, candidate);
     let most = 2.min(wanted.len() / 3);
-    // Each step of the distance changes a length by one character at most, which has up to four
-    // bytes.
+    // Each edit changes the length by at most one character, which has up to four bytes.
     let may_be_near = wanted.len().abs_diff(candidate.len()) <= 4 * most;
     let is_like =
         score >= 0.85 || may_be_near && strsim::damerau_levenshtein(wanted, candidate) <= most;
     is_like.then_some(score)
 }
 
-/// Returns `true` if a name is a known one with a slip: in another spelling (`providerInstance`),
-/// or one or two steps away.
+/// Returns `true` if `name` is a misspelling of a known name: a different style
+/// (`providerInstance`), or one or two edits away.
 pub(crate) fn is_misspelling(name: &str, known: &str) -> bool {
     if name.len() > LONGEST_NAME {
         return false;
@@ -561,7 +560,7 @@ fn folded(name: &str) -> String {
     name.to_lowercase().replace(['_', '-', ' ', '.'], "")
 }
 
-/// “did you mean `a` or `b`?”, if anything is near enough.
+/// Returns “did you mean `a` or `b`?”, if a candidate is similar enough.
 pub fn did_you_mean<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -569,11 +568,11 @@ pub fn did_you_mean<'a>(
     one_of(&nearest(name, candidates))
 }
 
-/// Suggestions for many names out of many: only so many comparisons are made in all. The first
-/// names get theirs, in the order in which they are asked for.
+/// Suggestions for many names, with a limit on the total number of comparisons. The names that ask
+/// first are served.
 #[derive(Debug)]
 pub(crate) struct Suggestions {
-    /// Comparisons that may still be made.
+    /// The number of comparisons left.
     left: usize,
 }
 
@@ -584,7 +583,7 @@ impl Default for Suggestions {
 }
 
 impl Suggestions {
-    /// As [`did_you_mean`]; `None` once enough was compared.
+    /// Does the same as [`did_you_mean`], but returns `None` once the limit is reached.
     pub(crate) fn did_you_mean<'a>(
         &mut self,
         name: &str,
@@ -593,12 +592,12 @@ impl Suggestions {
         one_of(&self.nearest(name, candidates))
     }
 
-    /// Returns `true` if enough was compared.
+    /// Returns `true` if the limit is reached.
     pub(crate) fn is_spent(&self) -> bool {
         self.left == 0
     }
 
-    /// As [`nearest`]; nothing once enough was compared.
+    /// Does the same as [`nearest`], but returns nothing once the limit is reached.
     pub(crate) fn nearest<'a>(
         &mut self,
         name: &str,
@@ -621,7 +620,7 @@ impl Suggestions {
     }
 }
 
-/// `1 agent`, `2 agents`, `2 bodies`.
+/// Returns `1 agent`, `2 agents`, or `2 bodies`.
 pub(crate) fn count(number: usize, noun: &str) -> String {
     match (number, noun.strip_suffix('y')) {
         (1, _) => format!("1 {noun}"),
@@ -630,10 +629,10 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
     }
 }
 
-/// The most names that a help text lists.
+/// The maximum number of names in a help text.
 const LISTED: usize = 40;
 
-/// Names in a help text, of many only the first.
+/// Lists names for a help text; of many, only the first.
 pub(crate) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let mut names = names.into_iter();
     let first: Vec<&str> = names.by_ref().take(LISTED).collect();
@@ -643,7 +642,7 @@ pub(crate) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     }
 }
 
-/// “did you mean `a`, `b` or `c`?” of names that are known to be near.
+/// Returns “did you mean `a`, `b` or `c`?” for names that are known to be similar.
 pub(crate) fn one_of(names: &[&str]) -> Option<String> {
     let (last, others) = names.split_last()?;
     let others: Vec<String> = others.iter().map(|name| format!("`{name}`")).collect();

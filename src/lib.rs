@@ -1,54 +1,53 @@
 //! A compiler for LLM agent profiles: declarative TOML in, the exact JSON request bodies that
 //! providers receive out.
 //!
-//! A repository of profiles is read over the bundled files, every agent is rendered against every
-//! synthetic conversation that fits it, and what is wrong is reported at the line that caused it.
-//! The binary `reqc` is a thin command line over this library. `README.md` introduces it;
-//! `ARCHITECTURE.md` draws the map.
+//! Profiles of a repository are read together with the bundled files. Every agent is rendered with
+//! every synthetic conversation that fits it, and each problem is reported at the line that caused
+//! it. The binary `reqc` is a thin command line over this library. `README.md` introduces the
+//! project; `ARCHITECTURE.md` describes its structure.
 //!
 //! # The stages
 //!
-//! Data flows one way; each stage is a module, and each hands a named type to the next.
+//! Data flows one way. Each stage is a module that passes a named type to the next.
 //!
-//! 1. [`world`]: files, seen through one trait; [`system`] has the real ones,
-//!    [`MemoryWorld`](world::MemoryWorld) is
-//!    for tests and hosts.
-//! 2. `repo`: what files there are, in both layers. `toml` parses, [`source`] remembers places.
+//! 1. [`world`]: access to files through one trait. [`system`] implements it for real files;
+//!    [`MemoryWorld`](world::MemoryWorld) is for tests and hosts.
+//! 2. `repo`: the files of both layers. `toml` parses them; [`source`] keeps track of positions.
 //! 3. `profile`: one file → a profile.
 //! 4. `resolve`: `extends` → the hierarchy and, one at a time, merged profiles: each value with its
 //!    origin.
 //! 5. `context`: JSON files → [`Conversation`](conversation::Conversation)s in normal form.
 //! 6. `render`: checks and compiles templates, then gives text.
-//! 7. `unit`: the plan of an agent × a conversation → [`Body`], through `json` and the steps of
+//! 7. `unit`: the plan of an agent and a conversation → [`Body`], through `json` and the steps of
 //!    `provider`.
-//! 8. `check`: bodies against the schemas of their wire formats.
-//!    [`tokens`]: what a body takes.
-//! 9. [`golden`] and [`diff`]: bodies against files, changes as data. [`review`]: which edits of
-//!    sources caused them. [`lint`]: bodies that nobody here compiled.
+//! 8. `check`: bodies against the schemas of their wire formats. [`tokens`]: token estimates for a
+//!    body.
+//! 9. [`golden`] and [`diff`]: comparison with golden files, changes as data. [`review`]: the
+//!    source edits that caused the changes. [`lint`]: bodies that were not compiled by reqc.
 //! 10. [`report`]: findings ([`diag`]) and changes as text.
-//! 11. `runtime` (a default feature): the same bodies, sent; answers as typed events, tools in a
-//!     loop.
+//! 11. `runtime` (a default feature): sends the same bodies; answers arrive as typed events, and
+//!     tools run in a loop.
 //!
-//! # The path, and who needs the rest
+//! # The main modules, and who needs the others
 //!
-//! A host that compiles, sends or judges needs three modules, and what their functions take and
-//! give:
+//! A host that compiles, sends or judges needs three modules, and the types that their functions
+//! use:
 //!
-//! - [`compile`], the front door: [`Compiler::load`](compile::Compiler::load) reads and checks a
-//!   repository, [`Compiler::report`](compile::Compiler::report) makes the bodies in parallel and
-//!   says what was found.
+//! - [`compile`], the entry point: [`Compiler::load`](compile::Compiler::load) reads and checks a
+//!   repository; [`Compiler::report`](compile::Compiler::report) makes the bodies in parallel and
+//!   reports the findings.
 //! - `runtime` sends.
-//! - [`lint`] finds and recognises bodies that nobody here compiled;
+//! - [`lint`] finds and recognises bodies that were not compiled by reqc;
 //!   [`Compiler::lint`](compile::Compiler::lint) judges them.
 //!
 //! | module | for |
 //! | --- | --- |
-//! | [`conversation`] | hosts that build conversations or read what was said |
+//! | [`conversation`] | hosts that build or read conversations |
 //! | [`system`] | hosts whose repositories, sessions and keys are on a real machine |
 //! | [`world`] | hosts that keep files elsewhere, and tests |
 //! | [`diag`], [`source`] | hosts that show findings themselves: rules, places, fixes |
 //! | [`report`], [`text`] | hosts that print findings and changes in the forms of the command line |
-//! | [`tokens`] | hosts that plan what a request costs |
+//! | [`tokens`] | hosts that plan the cost of requests |
 //! | [`export`] | programs that hand requests to others: scripts, HAR, batches |
 //! | [`golden`], [`diff`], [`review`] | CI and reviewers: golden files, changes, and the edits that caused them |
 //! | [`compare`] | programs that move conversations between formats: what one of two bodies lacks |
@@ -56,10 +55,10 @@
 //! | [`tool_list`] | authors of tools: which provider takes them |
 //! | [`traffic`] | programs that read logs of requests |
 //!
-//! Modules of the stages without a link are not for hosts: they are public for tests and benchmarks
-//! alone, and change without notice. The default feature `cli` is the command line; hosts do without
-//! it (`default-features = false`), and without the two reports that draw source lines, `Human` and
-//! `Markdown`.
+//! Modules of the stages without a link are not for hosts: they are public only for tests and
+//! benchmarks, and change without notice. The default feature `cli` contains the command line.
+//! Hosts do not need it (`default-features = false`), unless they want the two reports that draw
+//! source lines, `Human` and `Markdown`.
 //!
 //! # Example
 //!
@@ -155,7 +154,7 @@ pub mod traffic;
 pub mod unit;
 pub mod world;
 
-/// The programs of the documentation are compiled.
+/// Compiles the programs in the documentation.
 #[cfg(all(doctest, feature = "runtime"))]
 #[doc = include_str!("../docs/library.md")]
 struct Documentation;

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-/// Rendering and parsing are mostly small allocations: this allocator makes whole runs about a
-/// fifth faster. Without huge pages (feature `no_thp`): with them, runs are not faster and hold
-/// half as much memory again.
+/// Rendering and parsing mostly make small allocations, and this allocator makes whole runs about a
+/// fifth faster. Huge pages are off (feature `no_thp`): they do not make runs faster, and take half
+/// as much memory again.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

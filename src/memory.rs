@@ -1,12 +1,12 @@
-//! One memory for what several agents ask.
+//! A shared cache for answers that several agents need.
 //!
-//! A `Question` is a value that names everything its answer depends on, so an answer that is
-//! remembered is the one that would be worked out again. Each room declares its questions beside
-//! the code that answers them. All answers share one budget in bytes and one policy: those that
-//! nobody asked for lately make room for new ones (S3-FIFO, by the crate `quick_cache`).
+//! A `Question` is a value that names everything its answer depends on, so a remembered answer
+//! equals a computed one. Each module declares its questions beside the code that answers them. All
+//! answers share one budget in bytes and one eviction policy: answers that have not been used
+//! lately make room for new ones (S3-FIFO, by the crate `quick_cache`).
 //!
-//! The memory does not know what is asked. Nothing that a user sees may depend on whether an answer
-//! was remembered.
+//! The memory does not know the meaning of its questions. Nothing that a user sees may depend on
+//! whether an answer was remembered.
 
 use std::any::{Any, TypeId};
 use std::fmt;
@@ -18,44 +18,44 @@ use foldhash::fast::RandomState;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{Equivalent, OptionsBuilder, Weighter};
 
-/// The bytes that all answers may hold together.
+/// The maximum size of all answers together, in bytes.
 const BUDGET: u64 = 32 * 1024 * 1024;
-/// The bytes of a small answer, with its question.
+/// The size of a small answer with its question, in bytes.
 const SMALL: usize = 256;
 
-/// Something that several agents ask. Equal questions have equal answers.
+/// A question that several agents ask. Equal questions have equal answers.
 ///
-/// An answer that weighs more than a part of the table may hold is worked out each time. What one
-/// agent asks for each of many values, such as the history that all of them are in, belongs to a
-/// thing of its own and is not a question.
+/// An answer that is larger than a part of the table is computed each time. Data that one agent
+/// needs for each of many values, such as their common history, belongs in an object of its own and
+/// is not a question.
 pub(crate) trait Question: Hash + Eq + Send + Sync + 'static {
     /// The answer, cheap to copy.
     type Answer: Clone + Send + Sync + 'static;
 
-    /// Returns about how many bytes question and answer hold.
+    /// Returns the approximate size of question and answer, in bytes.
     fn weight(&self, _answer: &Self::Answer) -> usize {
         SMALL
     }
 }
 
-/// Answers that were worked out before.
+/// Answers that were computed before.
 pub struct Memory {
     answers: Cache<Asked, Answer, Bytes, RandomState>,
     state: RandomState,
 }
 
-/// The size of a memory, and how often it helped.
+/// The size and the hit counts of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// The answers that are held.
+    /// The number of answers held.
     pub answers: usize,
-    /// The bytes that they hold, as far as they are counted.
+    /// The bytes held, as far as they are counted.
     pub bytes: u64,
-    /// The bytes that they may hold.
+    /// The maximum number of bytes.
     pub budget: u64,
-    /// Questions that were answered from memory.
+    /// The number of questions answered from memory.
     pub remembered: u64,
-    /// Questions that had to be worked out.
+    /// The number of questions whose answer was computed.
     pub worked_out: u64,
 }
 
@@ -77,12 +77,12 @@ impl fmt::Display for MemoryUse {
     }
 }
 
-/// Tells a thing apart from all others that this process has made.
+/// An identity that differs from all others made by this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Identity(u64);
 
 impl Identity {
-    /// Returns an identity that nothing else has.
+    /// Returns a new identity.
     pub(crate) fn new() -> Identity {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Identity(NEXT.fetch_add(1, Ordering::Relaxed))
@@ -114,12 +114,12 @@ impl Default for Memory {
     }
 }
 
-/// Parts of the table with a lock each.
+/// The number of parts of the table, each with its own lock.
 const SHARDS: usize = 4;
 
 impl Memory {
-    /// Returns the answer that is remembered, or else the one that `work_out` gives. That runs
-    /// outside all locks: at worst two threads work out the same.
+    /// Returns the remembered answer, or else the one that `work_out` computes. `work_out` runs
+    /// outside all locks; at worst, two threads compute the same answer.
     pub(crate) fn ask<Q: Question>(
         &self,
         question: Q,
@@ -134,7 +134,7 @@ impl Memory {
         answer
     }
 
-    /// Returns the answer that is remembered, if there is one.
+    /// Returns the remembered answer, if there is one.
     pub(crate) fn recall<Q: Question>(&self, question: &Q) -> Option<Q::Answer> {
         self.find(self.hash_of(question), question)
     }
@@ -144,7 +144,7 @@ impl Memory {
         self.note_as(self.hash_of(&question), question, answer);
     }
 
-    /// Returns what the memory holds.
+    /// Returns the size and the hit counts.
     pub(crate) fn usage(&self) -> MemoryUse {
         MemoryUse {
             answers: self.answers.len(),
@@ -193,14 +193,14 @@ impl fmt::Debug for Memory {
     }
 }
 
-/// A question that was asked.
+/// A stored question.
 struct Asked {
     hash: u64,
     question: Box<dyn Any + Send + Sync>,
     is_same: fn(&dyn Any, &dyn Any) -> bool,
 }
 
-/// Returns whether two questions are the same one.
+/// Returns `true` if two questions are equal.
 fn is_same<Q: Question>(one: &dyn Any, other: &dyn Any) -> bool {
     one.downcast_ref::<Q>()
         .is_some_and(|one| other.downcast_ref::<Q>() == Some(one))
@@ -220,7 +220,7 @@ impl Hash for Asked {
     }
 }
 
-/// A question that is looked for.
+/// A question to look up.
 struct Sought<'q, Q> {
     hash: u64,
     question: &'q Q,
@@ -238,7 +238,7 @@ impl<Q: Question> Equivalent<Asked> for Sought<'_, Q> {
     }
 }
 
-/// An answer, of a kind that its question knows.
+/// An answer, whose type its question knows.
 #[derive(Clone)]
 struct Answer {
     value: Arc<dyn Any + Send + Sync>,
@@ -281,7 +281,7 @@ mod tests {
             memory.ask(Square(3), || unreachable!("it is remembered")),
             9
         );
-        // Of another kind.
+        // A question of another type.
         assert_eq!(memory.ask(Large(3), || 27), 27);
         assert_eq!(memory.recall(&Square(4)), None);
     }

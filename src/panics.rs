@@ -1,4 +1,4 @@
-//! Panics of ours, and of libraries, as findings: one agent or one file is lost, not the run.
+//! Panics, in reqc and in libraries, as findings: a panic loses one agent or one file, not the run.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, PanicHookInfo};
@@ -14,7 +14,7 @@ crate::diag::rules! {
          Please report it, with the message and the file that the finding points at.";
 }
 
-/// The message and the place of a panic.
+/// The message and the location of a panic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Panic {
     message: String,
@@ -22,13 +22,13 @@ pub(crate) struct Panic {
 }
 
 impl Panic {
-    /// The finding, at the place in the repository that was worked on.
+    /// Returns the finding, at the place in the repository that was being processed.
     pub(crate) fn finding(&self, what: &str, span: Span) -> Diagnostic {
         let (message, help) = self.told(what);
         Diagnostic::new(&PANIC, span, message).help(help)
     }
 
-    /// The message and the help of the finding.
+    /// Returns the message and the help of the finding.
     pub(crate) fn told(&self, what: &str) -> (String, String) {
         let message = format!("reqc failed on {what}: {}", self.message);
         let help = format!(
@@ -44,9 +44,9 @@ thread_local! {
     static LAST: RefCell<Option<Panic>> = const { RefCell::new(None) };
 }
 
-/// Does some work; a panic in it is reported instead of printed.
+/// Runs some work; a panic in it is returned instead of printed.
 ///
-/// What the work changed may be half done after a panic: nobody may use it but to drop it.
+/// After a panic, data that the work was changing may be inconsistent, so callers may only drop it.
 pub(crate) fn caught<R>(work: impl FnOnce() -> R) -> Result<R, Panic> {
     install_hook();
     let before = IS_CATCHING.replace(true);
@@ -60,7 +60,7 @@ pub(crate) fn caught<R>(work: impl FnOnce() -> R) -> Result<R, Panic> {
     })
 }
 
-/// Outside of [`caught`], panics go on to whoever was told of them before.
+/// Installs a hook that passes panics outside [`caught`] on to the hook before it.
 fn install_hook() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -87,7 +87,7 @@ fn told(info: &PanicHookInfo<'_>) -> Panic {
     Panic { message, place }
 }
 
-/// The end of a path: the rest of it is about the machine that built the program.
+/// Returns the file name of a path; the rest depends on the machine that built the program.
 fn file_name(path: &str) -> &str {
     ["/src/", "\\src\\"]
         .iter()

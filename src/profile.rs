@@ -1,9 +1,8 @@
-//! One profile as its file says it, before `extends`.
+//! One profile as written in its file, before `extends`.
 //!
-//! Input: a parsed TOML table. Output: [`Profile`]: its name, its parent's name, what is not
-//! inherited, and the table itself, checked key by key. What a profile *means* together with its
-//! ancestors is
-//! [`resolve`](crate::resolve)'s business.
+//! Input: a parsed TOML table. Output: a [`Profile`]: its name, its parent's name, the keys that
+//! are not inherited, and the table itself, checked key by key. [`resolve`](crate::resolve)
+//! combines it with its ancestors.
 
 mod rules;
 
@@ -23,10 +22,10 @@ use crate::repo::{
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::{self, Kind, Node, Table};
 
-/// The newest `schema_version` of profiles that this crate knows.
+/// The newest `schema_version` of profiles that this crate supports.
 pub const SCHEMA_VERSION: i64 = 1;
 
-/// Every key of a profile, in the order of the documentation.
+/// The keys of a profile, in the order of the documentation.
 pub const KEYS: [&str; 22] = [
     "schema_version",
     "name",
@@ -52,7 +51,7 @@ pub const KEYS: [&str; 22] = [
     "body",
 ];
 
-/// Every key of `[match]`.
+/// The keys of `[match]`.
 pub const MATCH_KEYS: [&str; 3] = ["file_patterns", "path_patterns", "project_names"];
 
 const PROFILE: Known = Known {
@@ -82,18 +81,17 @@ pub struct Profile {
     pub name: Spanned<Arc<str>>,
     /// The parent's name.
     pub extends: Option<Spanned<Arc<str>>>,
-    /// Where it says that it can only be extended, if it does.
+    /// The place of the key that makes the profile abstract, if there is one.
     pub abstract_at: Option<Span>,
-    /// `true` if listings leave it out.
+    /// `true` if listings omit it.
     pub hidden: bool,
     /// Inherited body fields and headers to remove, as paths.
     pub unset: Vec<Spanned<Vec<String>>>,
-    /// The settings that its descendants inherit: the file without the keys that are this profile's
-    /// own.
+    /// The settings that its descendants inherit: the file without the keys that are not inherited.
     pub settings: Table,
-    /// The number of values that these are, nested ones too.
+    /// The number of values in the settings, nested ones included.
     pub values: usize,
-    /// `true` if a finding says that it cannot be used; its descendants are then skipped.
+    /// `true` if a finding says that it cannot be used; its descendants are skipped.
     pub broken: bool,
 }
 
@@ -131,8 +129,8 @@ pub fn read_all(repo: &Repo) -> (Vec<Profile>, Vec<Diagnostic>) {
 }
 
 impl Profile {
-    /// Checks one file's table. `None` if it has no usable name. `is_field` says what is a field of
-    /// request bodies.
+    /// Checks one file's table. Returns `None` if it has no usable name. `is_field` decides if a
+    /// name is a field of request bodies.
     pub fn read(
         file: FileId,
         layer: LayerKind,
@@ -200,8 +198,8 @@ impl Profile {
         })
     }
 
-    /// Returns what a file that cannot be read as a whole still tells: so much that nobody calls
-    /// its name unknown.
+    /// Returns a broken profile from a file that cannot be parsed completely, so that its name is
+    /// not reported as unknown.
     fn salvage(source: LayerFile, text: &str) -> Option<Profile> {
         let table = toml::parse(text)
             .or_else(|error| toml::salvage(text, &error).ok_or(error))
@@ -224,14 +222,14 @@ impl Profile {
         self.abstract_at.is_some()
     }
 
-    /// The file name of this agent's goldens: ASCII letters and digits lower-cased, every other run
-    /// one `-`.
+    /// Returns the file name of this agent's golden files: ASCII letters and digits in lower case,
+    /// and one `-` for every other run of characters.
     pub fn slug(&self) -> String {
         slug(&self.name.value)
     }
 }
 
-/// The slug of a name.
+/// Returns the slug of a name.
 pub fn slug(name: &str) -> String {
     let mut slug = String::with_capacity(name.len());
     for c in name.chars() {
@@ -244,7 +242,7 @@ pub fn slug(name: &str) -> String {
     slug
 }
 
-/// The segments of a dotted path; a segment with dots of its own is quoted: `a."b.c"`.
+/// Splits a dotted path into segments. A segment that contains dots is quoted: `a."b.c"`.
 fn split_path(path: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut quoted = false;
@@ -288,7 +286,8 @@ fn check_name(
     }
 }
 
-/// The finding of a profile without a name; at the name, if it is below a header.
+/// Returns the finding for a profile without a name; it points at the name if that is below a
+/// header.
 fn without_name(file: FileId, table: &Table) -> Diagnostic {
     match below_header(table, "name") {
         Some((header, span)) => misplaced_below(Span::new(file, span), "name", header),
@@ -301,7 +300,8 @@ fn without_name(file: FileId, table: &Table) -> Diagnostic {
     }
 }
 
-/// A key of profiles that is in one of the tables: the table's name, and the place of the key.
+/// Finds a key of profiles that is in one of the tables: the table's name, and the place of the
+/// key.
 pub(crate) fn below_header<'t>(table: &'t Table, wanted: &str) -> Option<(&'t str, Range<usize>)> {
     table
         .entries
@@ -312,7 +312,7 @@ pub(crate) fn below_header<'t>(table: &'t Table, wanted: &str) -> Option<(&'t st
         })
 }
 
-/// The finding of a key of profiles that is in one of the tables.
+/// Returns the finding for a key of profiles that is in one of the tables.
 pub(crate) fn misplaced_below(place: Span, key: &str, header: &str) -> Diagnostic {
     let message = format!("`{key}` is in the wrong table: it is below `[{header}]`");
     let help =
@@ -320,7 +320,7 @@ pub(crate) fn misplaced_below(place: Span, key: &str, header: &str) -> Diagnosti
     Diagnostic::new(&repo_rules::MISPLACED_KEY, place, message).help(help)
 }
 
-/// Returns what to do with a field of request bodies that is above `[body]`.
+/// Returns advice for a field of request bodies that is above `[body]`.
 fn below_body(field: &str) -> String {
     let help = "it is a field of the request body: move it below `[body]`";
     match field {
@@ -331,7 +331,7 @@ fn below_body(field: &str) -> String {
     }
 }
 
-/// Types of the keys that are only read once the profile is resolved.
+/// Checks the types of the keys that are only read once the profile is resolved.
 fn check_settings(reader: &mut Reader<'_, '_>) {
     for key in ["description", "system_prompt", "surroundings"] {
         reader.string(key);
@@ -423,14 +423,13 @@ fn check_endpoint(reader: &mut Reader<'_, '_>, endpoint: &Spanned<Arc<str>>) {
     reader.report(finding.label(problem.why).maybe_help(problem.help));
 }
 
-/// Returns `true` if an endpoint must not be shown, not even as what was inherited.
+/// Returns `true` if an endpoint must never be shown, not even as an inherited value.
 fn holds_secret(endpoint: &Node) -> bool {
     matches!(&endpoint.kind, Kind::String(text) if address::endpoint(text).is_err_and(|problem| problem.holds_secret))
 }
 
-/// Leaves those of the profile's headers that can be sent, by their names in lower case: then the
-/// case of a name does not count when profiles are merged, and no key is shown as what was
-/// inherited.
+/// Keeps only headers that can be sent, with their names in lower case. Merging profiles then
+/// ignores the case of names, and no key is shown as an inherited value.
 fn keep_headers(table: &mut Table, sendable: &[(Arc<str>, Arc<str>)]) {
     let Some((_, node)) = table
         .entries
@@ -466,7 +465,7 @@ fn check_glob(reader: &mut Reader<'_, '_>, key: &str, pattern: &Spanned<Arc<str>
     }
 }
 
-/// A place for a breakpoint of the prompt cache.
+/// A place for a prompt-cache breakpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Breakpoint {
     /// The last system block.
@@ -481,7 +480,7 @@ impl Breakpoint {
     /// All of them, the most useful first.
     pub const ALL: [Breakpoint; 3] = [Breakpoint::System, Breakpoint::Tools, Breakpoint::History];
 
-    /// The name in `cache_breakpoints`.
+    /// Returns the name in `cache_breakpoints`.
     pub const fn name(self) -> &'static str {
         match self {
             Breakpoint::System => "system",
@@ -490,7 +489,7 @@ impl Breakpoint {
         }
     }
 
-    /// The breakpoint with a name.
+    /// Returns the breakpoint with this name.
     pub fn from_name(name: &str) -> Option<Breakpoint> {
         Breakpoint::ALL
             .into_iter()
@@ -498,7 +497,7 @@ impl Breakpoint {
     }
 }
 
-/// The older format's keys and what replaces them.
+/// The keys of the older format, and their replacements.
 const OLD_KEYS: [(&str, &str); 5] = [
     (
         "role",

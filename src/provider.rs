@@ -1,8 +1,8 @@
-//! Client APIs and wire formats: what providers ask for, and the steps from a rendered body to a
-//! request.
+//! Client APIs and wire formats: the requirements of providers, and the steps from a rendered body
+//! to a request.
 //!
-//! Input: a rendered body and what the profile and the request say. Output: the final body and the
-//! [`RequestLine`]. Pure functions; nothing here renders or sends.
+//! Input: a rendered body, and the settings of the profile and the request. Output: the final body
+//! and the [`RequestLine`]. All functions are pure; none renders or sends.
 
 mod api;
 #[cfg(feature = "runtime")]

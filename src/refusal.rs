@@ -1,9 +1,9 @@
-//! The refusal dictionary: sentences that providers answer with when they refuse a request.
+//! The refusal dictionary: sentences with which providers refuse requests.
 //!
-//! Input: the text of an answer, in whatever it is wrapped: JSON, a log line, a message of an SDK.
-//! Output: [`Explanation`]s, each with the [`Refusal`] that the sentence is, what fills its holes,
-//! and the path that it names. The sentences are data: `refusals/`, one file per provider. Knows
-//! nothing of rules beyond their codes, and judges no body.
+//! Input: the text of an answer, in any wrapping: JSON, a log line, an SDK's message. Output:
+//! [`Explanation`]s, each with the matching [`Refusal`], the values of its holes, and the path that
+//! it names. The sentences are data: `refusals/` contains one file per provider. Knows nothing of
+//! rules beyond their codes, and judges no body.
 
 mod pattern;
 mod data;
@@ -23,14 +23,14 @@ use serde_json::Value;
 
 use crate::json::Pointer;
 
-/// Every sentence that is known.
+/// All known sentences.
 #[derive(Debug)]
 pub struct Dictionary {
     providers: Vec<Provider>,
-    /// Finds the longest words of every sentence in one pass: only sentences whose words are there
-    /// are looked at closer.
+    /// Finds the longest words of every sentence in one pass. Only sentences whose longest words
+    /// occur are examined further.
     words: AhoCorasick,
-    /// For each of these words the pattern that they are of.
+    /// The pattern of each of these words.
     places: Vec<Place>,
 }
 
@@ -39,7 +39,7 @@ pub struct Dictionary {
 struct Place {
     provider: usize,
     refusal: usize,
-    /// Which of its shorter forms it is; `None` for the whole sentence.
+    /// The index of a shorter form; `None` for the whole sentence.
     shorter: Option<usize>,
 }
 
@@ -49,20 +49,20 @@ static BUNDLED: LazyLock<Dictionary> = LazyLock::new(|| Dictionary::new(data::bu
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// The provider whose sentence it is.
+    /// The provider that uses the sentence.
     pub provider: &'static Provider,
-    /// The sentence.
+    /// The matching sentence.
     pub refusal: &'static Refusal,
-    /// The sentence as it is in the text, on one line.
+    /// The sentence as it appears in the text, on one line.
     pub said: String,
-    /// The content of its holes: names and values.
+    /// The names and values in its holes.
     pub holes: Vec<(String, String)>,
-    /// The path into the body that it names: `messages.3.content.0`.
+    /// The path into the body that it names, for example `messages.3.content.0`.
     pub path: Option<String>,
-    /// `true` if the text only comes near to the sentence: it is cut short, or the provider changed
+    /// `true` if the text only resembles the sentence: it is cut short, or the provider changed
     /// some words.
     pub is_near: bool,
-    /// Other providers that answer the same.
+    /// Other providers that use the same sentence.
     pub also: Vec<&'static Provider>,
 }
 
@@ -82,17 +82,17 @@ impl Dictionary {
         }
     }
 
-    /// Returns the dictionary that the program comes with.
+    /// Returns the dictionary that is bundled with the program.
     pub fn bundled() -> &'static Dictionary {
         &BUNDLED
     }
 
-    /// Returns the providers, in order of their files' names.
+    /// Returns the providers, ordered by the names of their files.
     pub fn providers(&self) -> &[Provider] {
         &self.providers
     }
 
-    /// Returns the sentences that a rule finds before a provider does.
+    /// Returns the sentences of refusals that a rule predicts.
     pub fn of_rule<'d>(
         &'d self,
         code: &'d str,
@@ -104,7 +104,7 @@ impl Dictionary {
         pairs.filter(move |(_, refusal)| refusal.reason == Reason::Rule(code.to_owned()))
     }
 
-    /// Finds the sentences of a text: those that say most first, and none within another.
+    /// Finds the known sentences in a text: the longest first, and none inside another.
     ///
     /// ```
     /// use reqc::refusal::{Dictionary, Reason};
@@ -129,7 +129,7 @@ impl Dictionary {
         for general in GENERAL {
             if explained.is_empty() {
                 explained = self.explain_all(&candidates, &hints, Some(general));
-                // A code says more than words that are around any answer.
+                // A code is more specific than words that occur around any answer.
                 explained.sort_by_key(|it| it.refusal.sentence.starts_with("Provider"));
                 explained.truncate(1);
             }
@@ -143,7 +143,7 @@ impl Dictionary {
         explained
     }
 
-    /// Finds the sentences of some texts: those of providers, or those of a general file.
+    /// Finds the sentences in several texts: those of providers, or those of a general file.
     fn explain_all(
         &'static self,
         candidates: &[String],
@@ -170,8 +170,8 @@ impl Dictionary {
         explained
     }
 
-    /// Finds the sentence that a text has the beginning of, if every sentence that begins so means
-    /// the same.
+    /// Finds the sentence whose beginning a text contains, if all sentences with that beginning
+    /// have the same reason.
     fn cut(&'static self, candidates: &[String], hints: &[Hint]) -> Option<Explanation> {
         let whole = candidates.last().map_or("", String::as_str);
         let texts: Vec<(Plain, bool)> = candidates
@@ -208,7 +208,7 @@ impl Dictionary {
             .map(|(_, _, explanation)| explanation)
     }
 
-    /// Returns what an HTTP status says, if it says something by itself.
+    /// Returns the entry for an HTTP status, if there is one.
     fn of_status(&'static self, status: u16) -> Option<Explanation> {
         let sentence = format!("HTTP {status}");
         let general = self
@@ -225,7 +225,7 @@ impl Dictionary {
         Some(Explanation::of(provider, refusal, sentence, false))
     }
 
-    /// Finds the sentence that a text comes nearest to, if it comes near.
+    /// Finds the sentence most similar to a text, if it is similar enough.
     fn nearest(&'static self, text: &str, hints: &[Hint]) -> Option<Explanation> {
         let mut best: Option<(usize, Explanation)> = None;
         for candidate in said::candidates(text) {
@@ -248,8 +248,7 @@ impl Dictionary {
         best.map(|(_, explanation)| explanation)
     }
 
-    /// Finds the sentences of one candidate; the hints are those of the text that it was found in,
-    /// by provider.
+    /// Finds the sentences in one candidate. `hints` are those of the whole text, by provider.
     fn explain_one(
         &'static self,
         plain: &Plain,
@@ -268,8 +267,8 @@ impl Dictionary {
                 continue;
             }
             let pattern = pattern_at(&self.providers, place);
-            // A shortened sentence counts only if it ends there: other words may not stand in for
-            // what was left out.
+            // A shortened sentence counts only if it ends there: other words must not take the
+            // place of the omitted ones.
             let found = pattern.find(plain);
             let found = found.filter(|found| {
                 place.shorter.is_none() || pattern::is_over(plain, found.range.end)
@@ -317,8 +316,8 @@ fn pattern_at(providers: &[Provider], place: Place) -> &Pattern {
         .map_or(&refusal.pattern, |at| &refusal.shorter[at])
 }
 
-/// Returns every pattern that is looked for: the sentences, and those of their shorter forms that
-/// mean one thing only.
+/// Returns all patterns to search for: the sentences, and their shorter forms that have only one
+/// meaning.
 fn places(providers: &[Provider]) -> Vec<Place> {
     let mut places = Vec::new();
     for (provider, known) in providers.iter().enumerate() {
@@ -347,32 +346,32 @@ fn places(providers: &[Provider]) -> Vec<Place> {
     places
 }
 
-/// The longest text in which a changed sentence is looked for, in bytes: each sentence is held
-/// against each of its lines.
+/// The length in bytes up to which a text is searched for changed sentences: each sentence is
+/// compared with each line.
 const LONGEST_NEAR: usize = 16_000;
 
-/// The most sentences of a text that are reported.
+/// The maximum number of sentences reported for one text.
 const MOST_EXPLAINED: usize = 50;
 
-/// How much of a sentence a text must have to come near to it, in hundredths.
+/// The share of a sentence that a similar text must contain, in percent.
 const NEAR: usize = 65;
 
-/// A sentence that fits a text.
+/// A sentence that matches a text.
 struct Hit {
     provider: &'static Provider,
     refusal: &'static Refusal,
-    /// Its number of letters.
+    /// The number of its letters.
     letters: usize,
-    /// `false` for one of its shorter forms.
+    /// `false` for a shorter form.
     is_whole: bool,
     found: Found,
     hint: Hint,
 }
 
 impl Hit {
-    /// Returns what decides among sentences that fit equally well: whether the text names the
-    /// provider, what the sentence says, and how much is known of the provider, as the one that is
-    /// met most.
+    /// Returns the rank among sentences that match: by the hint that the text gives of the
+    /// provider, the length of the match, and the number of sentences known of the provider, as a
+    /// measure of how common it is.
     fn rank(&self) -> (Hint, usize, bool, usize, usize) {
         let (width, known) = (self.found.range.len(), self.provider.refusals.len());
         (self.hint, self.letters, self.is_whole, width, known)
@@ -422,7 +421,7 @@ impl Explanation {
         }
     }
 
-    /// Returns the place in a body that the sentence names: by its path, else by an id or a name
+    /// Returns the place in a body that the sentence names: by its path, or else by an id or name
     /// that it quotes.
     pub fn place(&self, body: &Value) -> Option<Pointer> {
         let by_path = self

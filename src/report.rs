@@ -1,8 +1,8 @@
 //! Findings and changes as text, one file per format.
 //!
-//! Input: a [`Report`], or groups of changes. Output: [`Text`] that ends with a new line. Nothing
-//! is decided or printed here, and the same report gives the same text on every machine: width and
-//! colour are the caller's. A new format is a file here, with a type that implements [`Format`].
+//! Input: a [`Report`], or groups of changes. Output: a [`Text`] that ends with a newline. This
+//! module decides and prints nothing, and its output does not depend on the machine: the caller
+//! sets width and colours. Each format has its own file, with a type that implements [`Format`].
 
 mod bound;
 mod diff;
@@ -61,21 +61,21 @@ use crate::diag::{Diagnostic, Rule, count};
 use crate::source::Sources;
 use crate::text::{Text, text};
 
-/// A way to show what a run found.
+/// A format for the results of a run.
 pub trait Format {
-    /// A whole report: its findings, then the figures. `rules` are all that there are.
+    /// Writes a whole report: the findings, then the figures. `rules` are all existing rules.
     fn report(&self, report: &Report, rules: &[&'static Rule]) -> Text;
 
-    /// The same where nothing was counted: the findings are why there is nothing else to show.
+    /// Writes only the findings, for a run that counted nothing because of them.
     fn findings(&self, report: &Report, rules: &[&'static Rule]) -> Text;
 }
 
-/// How text for people is laid out.
+/// The layout of text for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// Columns to wrap at; at least 40 are used. Source lines are not wrapped.
+    /// The number of columns to wrap at, at least 40. Source lines are not wrapped.
     pub width: usize,
-    /// `true` if to use colours.
+    /// `true` to use colours.
     pub colour: bool,
 }
 
@@ -88,13 +88,13 @@ impl Default for Layout {
     }
 }
 
-/// The last lines of a report.
+/// Returns the last lines of a report.
 fn figures(summary: &Summary) -> Text {
     let lowered = lowered::counted(&summary.lowered).unwrap_or_default();
     text!("{}\n{}", summary.to_string(), lowered)
 }
 
-/// `1,234,567`.
+/// Formats a number as `1,234,567`.
 fn thousands(number: usize) -> String {
     let digits = number.to_string();
     digits
@@ -107,23 +107,23 @@ fn thousands(number: usize) -> String {
         .collect()
 }
 
-/// The most characters of a message, a help text or a label that are shown to people; programs get
-/// all of it.
+/// The maximum length in characters of a message, a help text, or a label for people; programs get
+/// the full text.
 const LONGEST: usize = 1000;
-/// The most characters of a name or a path that a list shows.
+/// The maximum length in characters of a name or path in a list.
 const LONGEST_NAME: usize = 100;
 
-/// The most characters of a comment, as GitHub counts them: one may have 65,536, and what wraps a
-/// report needs some.
+/// The maximum length of a comment, in characters as GitHub counts them. GitHub accepts 65,536;
+/// text around the report needs some.
 const MOST_OF_COMMENT: usize = 60_000;
 
-/// Characters as GitHub counts them: units of UTF-16.
+/// Counts characters as GitHub does, in UTF-16 units.
 fn units(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
-/// Returns what a finding says to programs that show a text: the message, the help, and how many
-/// agents it reaches, a line each.
+/// Returns a finding as text for programs: the message, the help, and the number of agents that it
+/// reaches, on a line each.
 fn told(finding: &Diagnostic) -> Text {
     let help = finding
         .help
@@ -137,17 +137,17 @@ fn told(finding: &Diagnostic) -> Text {
         .collect()
 }
 
-/// A message on one line.
+/// Returns a message on one line.
 fn one_line(message: &str) -> Text {
     Text::line(message.trim_end()).cut(LONGEST)
 }
 
-/// Returns `true` if a finding is about a folder: there are no lines to show.
+/// Returns `true` if a finding points at a folder, so that there are no lines to show.
 fn is_of_folder(finding: &Diagnostic, sources: &Sources) -> bool {
     sources.get(finding.primary.span.file).path().ends_with('/') && finding.related.is_empty()
 }
 
-/// A name among others.
+/// Returns a name for a list, shortened if it is long.
 fn name(name: &str) -> Text {
     Text::line(name).cut(LONGEST_NAME)
 }
@@ -175,13 +175,14 @@ mod tests {
         report
     }
 
-    /// The place of `what` in a file.
+    /// Returns the place of `what` in a file.
     pub(super) fn find(sources: &Sources, file: FileId, what: &str) -> Span {
         let start = sources.get(file).text().find(what).expect("it is there");
         Span::new(file, start..start + what.len())
     }
 
-    /// A misspelt field in a partial that an agent includes, reaching 14 agents.
+    /// Returns a finding about a misspelt field in a partial that an agent includes; it reaches 14
+    /// agents.
     pub(super) fn example() -> (Sources, Diagnostic) {
         let mut sources = Sources::default();
         let agent = source(

@@ -1,9 +1,9 @@
-//! The effect of a change of sources on bodies, by cause.
+//! The effect of source changes on bodies, by cause.
 //!
-//! Input: the files of an older and a newer side, compiled. Output: a [`Review`]: which edits of
-//! sources changed which bodies, and how. What is said to be a cause is proven: the edit alone,
-//! applied to the older side, makes that change. Printing is
-//! [`report`](crate::report)'s business, and where sides come from is the caller's.
+//! Input: the files of an older and a newer side, and a compiler for each. Output: a [`Review`]:
+//! the edits of sources, and the changes of bodies that each causes. Every reported cause is
+//! proven: the edit alone, applied to the older side, makes that change. [`report`](crate::report)
+//! prints reviews; the caller decides where the sides come from.
 
 mod features;
 mod growth;
@@ -39,14 +39,14 @@ use proof::{Claims, Cluster, Proof};
 use reach::Reach;
 use upgrade::Parted;
 
-/// A repository at one time.
+/// A repository at one point in time.
 pub struct Side {
     files: MemoryWorld,
     compiler: Arc<Compiler>,
 }
 
 impl Side {
-    /// The files of a world, and the compiler that read them.
+    /// Makes a side from the files of a world and the compiler that read them.
     pub fn new(world: &dyn World, compiler: Arc<Compiler>) -> Side {
         Side {
             files: edit::files_of(world),
@@ -55,87 +55,87 @@ impl Side {
     }
 }
 
-/// The two sides of a review, and how compilers are made.
+/// The settings of a review, and a way to make compilers.
 pub struct Reviewing<'r> {
-    /// The agents and contexts, of the newer side.
+    /// The agents and contexts to compare, of the newer side.
     pub selection: &'r Selection,
     /// The policy for findings.
     pub policy: &'r PolicyOptions,
-    /// `true` if bodies of all contexts are compared, `false` if only those that golden files are
-    /// kept for.
+    /// `true` to compare the bodies of all contexts, `false` to compare only those that have golden
+    /// files.
     pub all_contexts: bool,
-    /// Makes compilers of files that neither side has.
+    /// Makes a compiler for a mixture of both sides' files.
     pub load: Load<'r>,
 }
 
-/// The effect of a change.
+/// The effect of a source change.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Review {
     /// The findings on the newer side.
     pub report: Report,
-    /// The causes: those that break agents first, then those that change most.
+    /// The causes: first those that break agents, then the most severe and largest.
     pub causes: Vec<Cause>,
-    /// Agents with errors on the newer side, by name.
+    /// The agents with errors on the newer side, by name.
     pub broken: Vec<BrokenAgent>,
-    /// Agents with errors on the older side alone.
+    /// The agents with errors on the older side only.
     pub mended: BTreeSet<Arc<str>>,
-    /// Changes of bodies that no edit is known for, with the line that wrote what is new.
+    /// Changes of bodies without a known cause, with the line that wrote the new value.
     pub unexplained: Vec<CausedGroup>,
-    /// Agents and contexts that came, went or got another name.
+    /// The agents and contexts that were added, removed, or renamed.
     pub roll: Roll,
-    /// Files that go to another agent of a roster.
+    /// The files that a roster now routes to a different agent.
     pub rerouted: Vec<Rerouted>,
     /// Edits that change no body.
     pub silent: Vec<Edit>,
-    /// The checks that the newer side lowers and the older did not.
+    /// The checks that only the newer side lowers.
     pub lowered: Vec<Lowered>,
     /// Every file that differs.
     pub changes: Vec<ChangedFile>,
-    /// `true` if the older side's sources are known: if not, there are no causes.
+    /// `true` if the sources of the older side are known. Without them, there are no causes.
     pub has_sources: bool,
-    /// The number of tokens that bodies take more or less; `None` if none does.
+    /// The change in the number of tokens of bodies; `None` if there is none.
     pub growth: Option<Growth>,
 }
 
-/// Edits, and what they do to bodies.
+/// Edits and their effect on bodies.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Cause {
-    /// The edits. If they are of several files or keys, only together they do what they do.
+    /// The edits. If they concern several files or keys, only all of them together have this
+    /// effect.
     pub edits: Vec<Edit>,
-    /// The bodies, as the older side has them and as these edits alone make them.
+    /// The bodies on the older side, and as these edits alone change them.
     pub changes: Vec<ChangedFile>,
-    /// The changes in them.
+    /// The changes in these bodies.
     pub groups: Vec<Group>,
-    /// How much of a cached prefix is lost, by body.
+    /// The lost part of the cached prefix, by body.
     pub prefix: Vec<(BodyId, PrefixLoss)>,
-    /// The agents that these edits break: without them they compile.
+    /// The agents that these edits break: without the edits they compile.
     pub broken: BTreeSet<Arc<str>>,
-    /// The agents that compile with these edits, and had errors before.
+    /// The agents that had errors before and compile with these edits.
     pub mended: BTreeSet<Arc<str>>,
 }
 
-/// The kind of change that a cause is, from harmless to grave. A gate can fail on one and those
-/// above it.
+/// The severity of a cause, from harmless to severe. A gate can fail on a class and all above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// No body changes.
     Silent,
-    /// Texts only.
+    /// Only texts change.
     Text,
-    /// Other values, and members that are new.
+    /// Other values change, or members are added.
     Value,
-    /// Members that are gone.
+    /// Members are removed.
     Removed,
-    /// The request line or the provider.
+    /// The request line or the provider changes.
     Request,
     /// An agent no longer compiles.
     Broken,
 }
 
 impl Class {
-    /// All classes, the most harmless first.
+    /// All classes, from harmless to severe.
     pub const ALL: [Class; 6] = [
         Class::Silent,
         Class::Text,
@@ -145,7 +145,7 @@ impl Class {
         Class::Broken,
     ];
 
-    /// The word for it in options and reports.
+    /// Returns the word for it in options and reports.
     pub fn name(self) -> &'static str {
         match self {
             Class::Silent => "silent",
@@ -157,7 +157,7 @@ impl Class {
         }
     }
 
-    /// That of one change.
+    /// Returns the class of a group of changes.
     pub fn of_group(group: &Group) -> Class {
         match &group.change.kind {
             _ if group.is_request => Class::Request,
@@ -170,7 +170,7 @@ impl Class {
 }
 
 impl Cause {
-    /// Returns what edits change, and what else is known of that.
+    /// Makes a cause of edits and the bodies that they change, and computes its other fields.
     fn of(edits: Vec<Edit>, changes: Vec<ChangedFile>) -> Cause {
         let mut groups = crate::diff::alike(&changes);
         crate::diff::mark_moved(&mut groups);
@@ -188,7 +188,7 @@ impl Cause {
         }
     }
 
-    /// The gravest kind of its changes.
+    /// Returns the class of its most severe change.
     pub fn class(&self) -> Class {
         let broken = (!self.broken.is_empty()).then_some(Class::Broken);
         let mended = (!self.mended.is_empty()).then_some(Class::Value);
@@ -206,7 +206,7 @@ impl Cause {
         self.mended.extend(mended);
     }
 
-    /// The agents that it changes.
+    /// Returns the agents whose bodies or request lines it changes.
     pub fn agents(&self) -> BTreeSet<&Arc<str>> {
         self.changes
             .iter()
@@ -214,7 +214,7 @@ impl Cause {
             .collect()
     }
 
-    /// Returns how many bodies it changes; request lines are none.
+    /// Returns the number of bodies that it changes, not counting request lines.
     pub fn bodies(&self) -> usize {
         self.changes
             .iter()
@@ -224,15 +224,15 @@ impl Cause {
 }
 
 impl Review {
-    /// Returns `true` if nothing differs on the wire, no file goes elsewhere, and nothing is let
-    /// through that was not.
+    /// Returns `true` if nothing changes on the wire or in the agents that compile, no file is
+    /// routed differently, and no check is lowered.
     pub fn is_empty(&self) -> bool {
         let has_same_agents = self.newly_broken().next().is_none() && self.mended.is_empty();
         let has_same_bodies = self.changes.is_empty() && self.roll.is_empty();
         has_same_agents && has_same_bodies && self.lowered.is_empty() && self.rerouted.is_empty()
     }
 
-    /// The agents that do not compile, and did before or are new.
+    /// Returns the agents that do not compile although they compiled before, or that are new.
     pub fn newly_broken(&self) -> impl Iterator<Item = &Arc<str>> {
         self.broken
             .iter()
@@ -240,7 +240,7 @@ impl Review {
             .map(|it| &it.agent)
     }
 
-    /// The agents that compiled, and no longer do.
+    /// Returns the agents that compiled before and no longer do.
     pub fn no_longer_compiled(&self) -> impl Iterator<Item = &Arc<str>> {
         self.broken
             .iter()
@@ -248,7 +248,7 @@ impl Review {
             .map(|it| &it.agent)
     }
 
-    /// The agents that are new, and do not compile.
+    /// Returns the new agents that do not compile.
     pub fn new_and_broken(&self) -> impl Iterator<Item = &Arc<str>> {
         self.broken
             .iter()
@@ -256,7 +256,7 @@ impl Review {
             .map(|it| &it.agent)
     }
 
-    /// The agents that compile on neither side, so that nothing is known of their bodies.
+    /// Returns the agents that compile on neither side, so that their bodies cannot be compared.
     pub fn uncompared(&self) -> impl Iterator<Item = &Arc<str>> {
         self.broken
             .iter()
@@ -264,18 +264,18 @@ impl Review {
             .map(|it| &it.agent)
     }
 
-    /// The agents that no longer compile, and no edit is known to break.
+    /// Returns the newly broken agents that no known edit breaks.
     pub fn broken_by_nothing_known(&self) -> impl Iterator<Item = &Arc<str>> {
         let is_told = |name: &Arc<str>| self.causes.iter().any(|cause| cause.broken.contains(name));
         self.newly_broken().filter(move |name| !is_told(name))
     }
 
-    /// Edits that change no body, and do something anyway, or may.
+    /// Returns the edits that change no body but may have other effects.
     pub fn beside(&self) -> impl Iterator<Item = &Edit> {
         self.silent.iter().filter(|edit| edit.acts())
     }
 
-    /// The agents with bodies or request lines that differ.
+    /// Returns the agents whose bodies or request lines differ.
     pub fn agents(&self) -> BTreeSet<&Arc<str>> {
         self.changes
             .iter()
@@ -283,7 +283,7 @@ impl Review {
             .collect()
     }
 
-    /// Returns how many bodies differ; request lines are none.
+    /// Returns the number of bodies that differ, not counting request lines.
     pub fn bodies(&self) -> usize {
         self.changes
             .iter()
@@ -291,7 +291,7 @@ impl Review {
             .count()
     }
 
-    /// The agents of which a part of a cached prefix is lost.
+    /// Returns the agents that lose part of a cached prefix.
     pub fn agents_losing_prefix(&self) -> BTreeSet<&Arc<str>> {
         self.causes
             .iter()
@@ -300,7 +300,7 @@ impl Review {
             .collect()
     }
 
-    /// The gravest kind of change.
+    /// Returns the class of the most severe change.
     pub fn class(&self) -> Class {
         let unexplained = self.unexplained.iter().map(|it| Class::of_group(&it.group));
         let broken = self.newly_broken().next().map(|_| Class::Broken);
@@ -313,12 +313,12 @@ impl Review {
             .unwrap_or(Class::Silent)
     }
 
-    /// Returns what the newer side does to the bodies of the older one.
+    /// Compares the bodies of both sides and finds the causes of the differences.
     pub fn between(older: &Side, newer: &Side, reviewing: &Reviewing<'_>) -> Review {
         let edits = Edits::between(&older.files, &newer.files);
         let reach = reach::of_edits(&edits, &older.compiler, &newer.compiler);
         let names = OlderNames::of(&edits, &older.compiler, &newer.compiler);
-        // What judges bodies reaches none, and may let all of them pass or fail.
+        // Edits of files that judge bodies reach no body, but may make all bodies pass or fail.
         let judges = edits
             .all
             .iter()
@@ -341,7 +341,7 @@ impl Review {
         };
         let compared = comparing.with_older(&older.compiler, &scope);
         let mut lowered = newly_lowered(&newer.compiler, &older.compiler, reviewing.policy);
-        // What has another name is not gone, and what cannot be read is an error.
+        // Renamed items are not removed, and unreadable items are reported as errors.
         lowered.retain(|it| !names.was(&it.what, it.kind));
         let rerouted = rerouted(&newer.compiler, &older.compiler, &names.agents);
         let explained = Explained {
@@ -370,8 +370,8 @@ impl Review {
         }
     }
 
-    /// Returns what the newer side does to golden files, and why as far as an older side tells it:
-    /// the one that golden files were last written from.
+    /// Compares bodies with golden files. Causes are known as far as there is an older side: the
+    /// one from which the golden files were last written.
     pub fn of_golden(
         golden: AgainstGolden,
         older: Option<&Side>,
@@ -426,8 +426,8 @@ impl Review {
         }
     }
 
-    /// Takes over which agents two sides of sources break and fix, and why: golden files do not
-    /// tell.
+    /// Takes from `between` the broken and fixed agents, and the causes for them, which golden
+    /// files do not show.
     fn takes_verdicts(&mut self, between: Review) {
         for cause in between
             .causes
@@ -440,7 +440,7 @@ impl Review {
         (self.broken, self.mended) = (between.broken, between.mended);
     }
 
-    /// The cause that some edits are; a new one, if they change no body.
+    /// Returns the cause with these edits; a new one if they change no body.
     fn cause_of(&mut self, edits: Vec<Edit>) -> &mut Cause {
         let known = self.causes.iter().position(|cause| cause.edits == edits);
         let at = known.unwrap_or_else(|| {
@@ -450,7 +450,7 @@ impl Review {
         &mut self.causes[at]
     }
 
-    /// The causes that change most come first.
+    /// Sorts the causes, the most severe and largest first.
     fn sort(&mut self) {
         self.causes.sort_by_key(|cause| {
             std::cmp::Reverse((cause.class(), cause.broken.len(), cause.changes.len()))
@@ -467,7 +467,7 @@ fn changed_agents(cause: &Cause) -> Vec<Arc<str>> {
         .collect::<Vec<_>>()
 }
 
-/// The files of an older side with some of the edits that lead to a newer one.
+/// Applies some of the edits that lead to a newer side to the files of an older one.
 pub fn applied(
     older: &MemoryWorld,
     newer: &MemoryWorld,
@@ -477,7 +477,7 @@ pub fn applied(
     edits.applied(older, |edit| chosen(&edits.all[edit]))
 }
 
-/// Two sides, and what differs between their files.
+/// Both sides, and the differences between their files.
 struct Explained<'s> {
     older: &'s Side,
     newer: &'s Side,
@@ -579,7 +579,7 @@ impl Explained<'_> {
         }
     }
 
-    /// The causes of changes, and the edits that change nothing.
+    /// Returns the causes of changes, and the edits that change nothing.
     fn causes(
         &self,
         bodies: &[ChangedFile],
@@ -606,7 +606,7 @@ impl Explained<'_> {
         (causes, silent)
     }
 
-    /// Edits that nothing else tells.
+    /// Returns the silent edits that the roll does not report.
     fn told_alone(&self, silent: BTreeSet<usize>, roll: &Roll) -> Vec<Edit> {
         let paths = roll.paths();
         let silent = silent.into_iter().map(|edit| &self.edits.all[edit]);
@@ -637,7 +637,7 @@ impl Explained<'_> {
     }
 }
 
-/// Returns which edits break agents, and which fix them.
+/// Returns the edits that break agents, and those that fix them.
 fn verdicts(trials: &Trials<'_>, compared: &Compared) -> (Clusters, Clusters) {
     let mut codes = breaks::codes_of(&compared.report, trials.nameless);
     let broken: BTreeSet<&Arc<str>> = compared
@@ -653,7 +653,7 @@ fn verdicts(trials: &Trials<'_>, compared: &Compared) -> (Clusters, Clusters) {
     )
 }
 
-/// The edits of all clusters, by agent.
+/// Returns the edits of all clusters by agent.
 fn by_agent(clusters: &Clusters) -> BTreeMap<Arc<str>, Cluster> {
     let mut edits: BTreeMap<Arc<str>, Cluster> = BTreeMap::new();
     for (cluster, agents) in clusters {
@@ -664,7 +664,7 @@ fn by_agent(clusters: &Clusters) -> BTreeMap<Arc<str>, Cluster> {
     edits
 }
 
-/// The agents that errors of a report reach, where nothing is known of the older side.
+/// Returns the agents that errors of a report reach, for a review without an older side.
 fn broken_by_report(report: &Report) -> Vec<BrokenAgent> {
     let agents = breaks::codes_of(report, &Nameless::new()).into_keys();
     agents.map(BrokenAgent::of_unknown_past).collect()

@@ -1,36 +1,36 @@
-//! Text that looks like a secret: by its name, by its form, or by where it is.
+//! Recognises text that looks like a secret by its name, form, or position.
 //!
-//! One answer for headers, URLs, references and texts. Input: a name or a text. Output: whether, or
-//! where, a secret is there; never the secret. How sure one must be depends on the place: where a
-//! reference belongs, the beginning of a key is enough; in a text, where keys are written about, a
-//! whole one is asked for.
+//! The same functions serve headers, URLs, references, and texts. Input: a name or a text. Output:
+//! `true` for a secret, or its position, but never the secret itself. The required certainty
+//! depends on the context: where a reference is expected, the beginning of a key is enough; in
+//! prose, which may describe keys, a complete key is needed.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// How the keys of one provider look.
+/// The form of one provider's keys.
 struct Form {
     /// The first characters of each key.
     start: &'static str,
-    /// The number of characters that follow at least.
+    /// The minimum number of characters that follow.
     least: usize,
-    /// Which characters follow.
+    /// The characters that may follow.
     alphabet: fn(u8) -> bool,
-    /// `true` if nothing else that a person names begins so.
+    /// `true` if no other name begins like this.
     is_unmistakable: bool,
 }
 
-/// Sources: the providers' pages where they say it, for GitHub
+/// Sources: the providers' pages where available; for GitHub
 /// <https://github.blog/engineering/behind-githubs-new-authentication-token-formats/>, GitLab
 /// <https://docs.gitlab.com/security/tokens/#token-prefixes>, Slack
 /// <https://docs.slack.dev/authentication/tokens>, AWS
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html>, npm
 /// <https://docs.npmjs.com/about-access-tokens>, Hugging Face
-/// <https://huggingface.co/docs/hub/security-tokens>; for the others the rules of
+/// <https://huggingface.co/docs/hub/security-tokens>; for the others, the rules of
 /// <https://github.com/gitleaks/gitleaks/blob/master/config/gitleaks.toml>.
 const FORMS: [Form; 52] = [
-    // OpenAI, Anthropic (`sk-ant-`), OpenRouter (`sk-or-`), DeepSeek and many that speak their
-    // APIs.
+    // OpenAI, Anthropic (`sk-ant-`), OpenRouter (`sk-or-`), DeepSeek, and many providers with
+    // compatible APIs.
     sure("sk-", 8),
     sure("pk-", 8),
     // Stripe, ElevenLabs.
@@ -48,11 +48,11 @@ const FORMS: [Form; 52] = [
     unsure("tgp_v1_", 16, is_word),
     unsure("jina_", 24, is_word),
     unsure("dapi", 32, is_hexadecimal),
-    // Google: keys of the Cloud's APIs, and OAuth tokens.
+    // Google: Cloud API keys, and OAuth tokens.
     sure("AIza", 8),
     unsure("ya29.", 16, is_word),
     unsure("GOCSPX-", 16, is_word),
-    // Amazon: identifiers of access keys, and keys of Bedrock.
+    // Amazon: access key ids, and Bedrock keys.
     unsure("AKIA", 16, is_upper),
     unsure("ASIA", 16, is_upper),
     unsure("ABSK", 32, is_word),
@@ -84,7 +84,7 @@ const FORMS: [Form; 52] = [
     sure("xoxe-", 8),
     sure("xoxe.xox", 8),
     sure("xapp-", 8),
-    // Registries and services that builds talk to.
+    // Registries and services that builds use.
     unsure("npm_", 36, is_word),
     unsure("pypi-", 16, is_word),
     unsure("dop_v1_", 32, is_hexadecimal),
@@ -125,7 +125,8 @@ fn is_hexadecimal(byte: u8) -> bool {
 }
 
 impl Form {
-    /// Returns how many characters of a key follow the start, if a word begins so.
+    /// Returns the number of key characters after the prefix, or `None` if the word has another
+    /// prefix.
     fn length(&self, word: &str) -> Option<usize> {
         let rest = word.as_bytes().strip_prefix(self.start.as_bytes())?;
         Some(
@@ -144,8 +145,8 @@ impl Form {
         self.length(word).is_some_and(|length| length >= self.least)
     }
 
-    /// Returns `true` if a word is a key for certain: long, and with digits, which examples and
-    /// names of things lack.
+    /// Returns `true` if a word is certainly a key: it is long and contains digits, unlike examples
+    /// and names.
     fn is_whole_key(&self, word: &str) -> bool {
         let Some(length) = self.length(word) else {
             return false;
@@ -157,8 +158,7 @@ impl Form {
             && rest.iter().any(u8::is_ascii_alphabetic)
     }
 
-    /// Returns `true` if small letters are before a place of a word, and a random key from there
-    /// on.
+    /// Returns `true` if a random key begins at a place in a word, after lower-case letters.
     fn is_key_behind_letters(&self, at: usize, word: &str) -> bool {
         is_behind_letters(at, word)
             && self.is_whole_key(&word[at..])
@@ -166,8 +166,8 @@ impl Form {
     }
 }
 
-/// Returns `true` if a value is a key, or what a header says before one (`Bearer …`) and the key:
-/// for places where other values are too.
+/// Returns `true` if a value is a key, with or without an authentication scheme (`Bearer …`), for
+/// places where other values are possible.
 pub(crate) fn is_secret_value(value: &str) -> bool {
     let mut words = value.split(|c: char| c.is_whitespace() || ",;\"'".contains(c));
     is_login(value)
@@ -175,8 +175,8 @@ pub(crate) fn is_secret_value(value: &str) -> bool {
         || words.any(|word| is_key(word) || words_of_pair(word).any(is_key))
 }
 
-/// Returns `true` if a part of a path, or of a host, is a key: identifiers of accounts are there
-/// too, which are as long and as mixed.
+/// Returns `true` if a part of a path or host is a key. Account identifiers, which can be equally
+/// long and mixed, also occur there.
 pub(crate) fn is_key_in_path(part: &str) -> bool {
     is_token(part)
         || FORMS
@@ -184,8 +184,8 @@ pub(crate) fn is_key_in_path(part: &str) -> bool {
             .any(|form| form.is_key(part) && part.bytes().any(|byte| byte.is_ascii_digit()))
 }
 
-/// Returns `true` if a text that should be a reference is the key itself, as a whole or in a part:
-/// what begins like a key is one, and so is what no person names anything.
+/// Returns `true` if a text that should be a reference is or contains the key itself: anything that
+/// begins like a key counts, as does anything that nobody would use as a name.
 pub(crate) fn is_key_for_reference(text: &str) -> bool {
     is_login(text)
         || is_private_key(text)
@@ -199,7 +199,7 @@ pub(crate) fn is_key_for_reference(text: &str) -> bool {
             })
 }
 
-/// The places of a text that are keys for certain.
+/// Returns the places in a text that are certainly keys.
 pub(crate) fn keys_in_text(text: &str) -> Vec<Range<usize>> {
     let words = long_words(text.as_bytes()).into_iter();
     words
@@ -208,8 +208,7 @@ pub(crate) fn keys_in_text(text: &str) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Returns a text with `*` for each byte of what looks like a key, and of the login of a URL. Lines
-/// and offsets stay.
+/// Replaces each byte of keys and of URL logins with `*`. Lines and offsets stay the same.
 pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     let mut places = keys_in_text(text);
     places.extend(logins(text));
@@ -224,9 +223,9 @@ pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The part of a word that is a key: from its start, from after an escape of JSON or TOML
-/// (`\nsk-…`), from after a sign (`body.sk-…`, `team_ghp_…`), or from after letters (`usersk-…`) if
-/// it is as random as no name is.
+/// Returns the part of a word that is a key. It may begin at the start of the word, after an escape
+/// of JSON or TOML (`\nsk-…`), after a separator (`body.sk-…`, `team_ghp_…`), or after letters
+/// (`usersk-…`) if it is too random for a name.
 fn key_in_word(text: &str, word: Range<usize>) -> Option<Range<usize>> {
     let bytes = &text.as_bytes()[word.clone()];
     let escape: &[usize] = match (text[..word.start].ends_with('\\'), bytes[0]) {
@@ -248,8 +247,9 @@ fn key_in_word(text: &str, word: Range<usize>) -> Option<Range<usize>> {
         .map(|at| at..word.end)
 }
 
-/// Returns where a key begins after small letters, if what follows its start is as random as no
-/// name is. Encoded data holds the start of a key by chance, so long words have none.
+/// Returns the beginning of a key after lower-case letters, if the text after the key's prefix is
+/// too random for a name. Long words are skipped, since encoded data contains such prefixes by
+/// chance.
 fn key_behind_letters(word: &str) -> Option<usize> {
     if word.len() > LONGEST_GLUED {
         return token_behind_letters(word);
@@ -290,10 +290,10 @@ fn is_behind_letters(at: usize, word: &str) -> bool {
     run.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
-/// The longest word in which a key is looked for after letters, in bytes.
+/// The length in bytes up to which a word is searched for a key after letters.
 const LONGEST_GLUED: usize = 256;
 
-/// The number of parts of one word that are looked at.
+/// The maximum number of parts of a word that are examined.
 const MOST_PARTS: usize = 40;
 
 fn is_whole_key(word: &str) -> bool {
@@ -301,8 +301,7 @@ fn is_whole_key(word: &str) -> bool {
     is_token(word) || FORMS.iter().any(|form| form.is_whole_key(word))
 }
 
-/// The passwords of URLs, with the names before them: `user:password` of
-/// `https://user:password@host`.
+/// Returns the logins in URLs: `user:password` in `https://user:password@host`.
 fn logins(text: &str) -> Vec<Range<usize>> {
     memchr::memmem::find_iter(text.as_bytes(), "://")
         .filter_map(|scheme| {
@@ -317,11 +316,11 @@ fn logins(text: &str) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// The shortest word that can be a key for certain, in bytes.
+/// The minimum length of a word that is certainly a key, in bytes.
 const SHORTEST: usize = 19;
 
-/// The places of words that are long enough. Every byte of a repository is looked at here: bytes,
-/// since signs beyond ASCII are in no key.
+/// Returns the places of words that are long enough. It works on bytes for speed, since every byte
+/// of a repository passes through it and keys contain only ASCII.
 fn long_words(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut places = Vec::new();
     let mut start = 0;
@@ -336,10 +335,10 @@ fn long_words(bytes: &[u8]) -> Vec<Range<usize>> {
     places
 }
 
-/// Returns where a text that cannot be read holds what looks like a key, or the login of a URL, in
-/// quotes or not: whatever is wrong around it, it must not be shown.
+/// Returns the places in a text that must be hidden because they look like keys or URL logins, for
+/// texts that cannot be parsed. Quotes do not matter.
 pub(crate) fn places_to_hide(text: &str) -> Vec<Range<usize>> {
-    // A long word with dots is more likely a host.
+    // A long word with dots is probably a host.
     text.split(|c: char| c.is_whitespace() || "\"'=,[]{}#".contains(c))
         .filter_map(|word| {
             let login = word
@@ -348,7 +347,7 @@ pub(crate) fn places_to_hide(text: &str) -> Vec<Range<usize>> {
             Some(word)
                 .filter(|word| begins_key(word) || is_random(word, 16, 2) && !word.contains('.'))
                 .or(login)
-                // The parts of a URL.
+                // Search the parts of a URL.
                 .or_else(|| {
                     word.split([':', '/', '?', '&', ';'])
                         .find(|part| begins_key(part))
@@ -363,8 +362,8 @@ fn begins_key(part: &str) -> bool {
     FORMS.iter().any(|form| form.begins(part)) || is_token(part)
 }
 
-/// Returns `true` if a header, a parameter or a field of this name carries a secret, however it is
-/// spelled: `PRIVATE-TOKEN`, `x_goog_api_key`, `clientSecret`.
+/// Returns `true` if a header, parameter, or field of this name contains a secret, in any spelling:
+/// `PRIVATE-TOKEN`, `x_goog_api_key`, `clientSecret`.
 pub(crate) fn is_secret_name(name: &str) -> bool {
     let words = words_of(name);
     let is_about = words
@@ -399,7 +398,7 @@ const SECRETS: [&str; 22] = [
     "authkey",
 ];
 
-/// The endings of such words where several are written as one: `openaiapikey`, `accesstoken`.
+/// Endings of such words if several words are written as one: `openaiapikey`, `accesstoken`.
 const ENDINGS: [&str; 13] = [
     "apikey",
     "accesskey",
@@ -416,8 +415,8 @@ const ENDINGS: [&str; 13] = [
     "authorization",
 ];
 
-/// Words that make something about a secret of what would be one: its kind, its number, where it
-/// comes from.
+/// Words that turn the name of a secret into that of a property of the secret: its type, its
+/// number, or its source.
 const ABOUT: [&str; 23] = [
     "type",
     "kind",
@@ -444,8 +443,7 @@ const ABOUT: [&str; 23] = [
     "required",
 ];
 
-/// The words before `token` where a token is a piece of text, and before `key` where it is a key of
-/// a table.
+/// Words before `token` that make it a piece of text, and before `key` that make it a table key.
 const HARMLESS_TOKENS: [&str; 8] = ["max", "min", "stop", "end", "start", "eos", "bos", "pad"];
 const HARMLESS_KEYS: [&str; 13] = [
     "idempotency",
@@ -469,7 +467,8 @@ fn is_secret_word(words: &[String], at: usize) -> bool {
         .map_or("", |before| words[before].as_str());
     match words[at].as_str() {
         "token" => !HARMLESS_TOKENS.contains(&before),
-        // A key unlocks, opens or names an entry: the word before tells, or that it is the last.
+        // A key can unlock, open, or identify an entry: the preceding word decides, or else its
+        // position at the end.
         "key" => {
             let is_credential = [
                 "api",
@@ -488,7 +487,7 @@ fn is_secret_word(words: &[String], at: usize) -> bool {
     }
 }
 
-/// The words of a name in lower case: split where signs are and where a capital follows a small
+/// Splits a name into words in lower case, at separators and where a capital follows a lower-case
 /// letter.
 fn words_of(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
@@ -506,7 +505,7 @@ fn words_of(name: &str) -> Vec<String> {
     words
 }
 
-/// `name=value` in a value: both sides.
+/// Splits `name=value` in a value into both sides.
 fn words_of_pair(word: &str) -> impl Iterator<Item = &str> {
     word.split(['=', ':', '&'])
         .filter(move |part| part.len() < word.len())
@@ -516,7 +515,8 @@ fn is_key(word: &str) -> bool {
     is_token(word) || is_random(word, 24, 6) || FORMS.iter().any(|form| form.is_key(word))
 }
 
-/// A JSON Web Token: two JSON parts in base64url, and a signature (RFC 7519; `eyJ` is `{"`).
+/// Returns `true` for a JSON Web Token: two JSON parts in base64url, and a signature (RFC 7519;
+/// `eyJ` is `{"`).
 fn is_token(word: &str) -> bool {
     let mut parts = word.split('.');
     is_json(parts.next()) && is_json(parts.next()) && parts.next().is_some()
@@ -526,9 +526,8 @@ fn is_json(part: Option<&str>) -> bool {
     part.is_some_and(|part| part.starts_with("eyJ") && part.len() >= 8)
 }
 
-/// Returns `true` if letters and digits follow each other without a sign between them, and as they
-/// do in no word: `least` of them, with so many changes between letters, digits and capitals, or 32
-/// hexadecimal digits.
+/// Returns `true` if a text contains at least `least` letters and digits in a row that form no
+/// word: with `changes` changes between letters, digits, and capitals, or 32 hexadecimal digits.
 fn is_random(word: &str, least: usize, changes: usize) -> bool {
     word.split(|c: char| !c.is_ascii_alphanumeric()).any(|run| {
         let turns = run
@@ -557,7 +556,7 @@ fn is_uuid(text: &str) -> bool {
             .all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
-/// A scheme of HTTP authentication, and what follows it (RFC 9110, 11.4).
+/// Returns `true` for an HTTP authentication scheme followed by credentials (RFC 9110, 11.4).
 fn is_login(value: &str) -> bool {
     let mut words = value.split_whitespace();
     let (Some(scheme), Some(login)) = (words.next(), words.next()) else {
@@ -577,12 +576,12 @@ fn is_login(value: &str) -> bool {
     }
 }
 
-/// A private key as text (RFC 7468).
+/// Returns `true` for a private key as text (RFC 7468).
 fn is_private_key(text: &str) -> bool {
     text.contains("-----BEGIN ") && text.contains("PRIVATE KEY")
 }
 
-/// The first lines of private keys that go on, to their end.
+/// Returns the places of private keys, from their first lines to their ends.
 fn private_keys(text: &str) -> Vec<Range<usize>> {
     let mut places = Vec::new();
     for start in memchr::memmem::find_iter(text.as_bytes(), "-----BEGIN ") {
@@ -591,7 +590,7 @@ fn private_keys(text: &str) -> Vec<Range<usize>> {
             .map_or(text.len(), |end| start + end);
         let inner = &text[start..end];
         let is_long = inner.split_whitespace().any(|line| line.len() >= 40);
-        // Escaped line ends keep it one word.
+        // Escaped line breaks keep the key in one word.
         if inner
             .lines()
             .next()
@@ -641,7 +640,7 @@ mod tests {
         assert_eq!(masked(&data), data);
     }
 
-    /// Keys as providers make them, none of them real.
+    /// Returns keys in the form of each provider, none of them real.
     fn keys() -> Vec<String> {
         let body = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6";
         let starts = [

@@ -1,10 +1,10 @@
-//! The real world behind [`world`](crate::world)'s traits: the disk, the files in the binary, git,
-//! the clock.
+//! The implementations of [`world`](crate::world)'s traits: the disk, the files in the binary, git,
+//! and the clock.
 //!
-//! The only module that calls `std::fs`, `std::env`, processes or the clock. Input: a folder, or a
-//! git revision. Output: a [`World`] to read from and an [`Output`](crate::world::Output) to write to. It does not know
-//! what any file means, and every world here lists the same files in the same order: sorted by
-//! path, byte for byte, with `/` between parts.
+//! The only module that calls `std::fs`, `std::env`, processes, or the clock. Input: a folder, or a
+//! git revision. Output: a [`World`] to read from and an [`Output`](crate::world::Output) to write
+//! to. It does not know the meaning of any file. Every world here lists the same files in the same
+//! order: sorted bytewise by path, with `/` between parts.
 
 mod bounded;
 #[cfg(feature = "runtime")]
@@ -59,7 +59,7 @@ use crate::repo::folders;
 use crate::world::ReadError;
 use crate::world::{AccessError, Clock, World};
 
-/// The system's words for an error, without its number.
+/// Returns the system's description of an error, without its number.
 fn words(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error")
@@ -68,7 +68,7 @@ fn words(error: &std::io::Error) -> String {
         .to_owned()
 }
 
-/// A path below a folder, with `/` between its parts.
+/// Returns a path relative to a folder, with `/` between its parts.
 fn relative(folder: &Path, path: &Path) -> String {
     if cfg!(unix)
         && let (Some(folder), Some(path)) = (folder.to_str(), path.to_str())
@@ -89,7 +89,7 @@ fn relative(folder: &Path, path: &Path) -> String {
     parts.join("/")
 }
 
-/// Returns `true` if a file can be run.
+/// Returns `true` if a file is executable.
 #[cfg(unix)]
 fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
@@ -102,8 +102,8 @@ fn is_program(path: &Path) -> bool {
     path.is_file()
 }
 
-/// The programs of a name, with one of these endings, in the folders of `PATH`. A relative folder
-/// means the one that the person is in, which may be a stranger's: it is left out.
+/// Returns the programs with this name and one of these endings in the folders of `PATH`. Relative
+/// folders are skipped: they depend on the current folder, which may contain untrusted files.
 fn in_path(name: &str, endings: &'static [&'static str]) -> impl Iterator<Item = PathBuf> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&folders)
@@ -122,7 +122,7 @@ fn file(folder: &Path, ending: &str, name: &str) -> PathBuf {
     folder.join(format!("{name}{ending}"))
 }
 
-/// This machine's clock.
+/// The system clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -143,11 +143,11 @@ pub(crate) use place::to_read;
 #[cfg(all(feature = "cli", feature = "runtime"))]
 pub(crate) use place::to_write;
 
-/// The bytes of a regular file anywhere on the disk, for what the command line names.
+/// Returns the bytes of a regular file anywhere on the disk, for files named on the command line.
 ///
 /// # Errors
 ///
-/// A phrase that continues the sentence after the file's name.
+/// Returns a phrase that follows the file's name in a sentence.
 #[cfg(feature = "runtime")]
 pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, AccessError> {
     bounded::read(path, limit).map_err(|why| match why {
@@ -156,14 +156,14 @@ pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, AccessError
     })
 }
 
-/// The root of the agent repository around the folder that somebody is in: the folder itself if it
-/// looks like one, else the nearest folder above that does. The search ends at the first folder
-/// that holds a `reqc.toml` or a `.git`: what lies above belongs to somebody else. Where nothing
-/// above is marked, and where the folder was `named`, the folder is the root.
+/// Finds the root of the agent repository around a folder: the folder itself if it looks like a
+/// root, or else the nearest such folder above it. The search ends at the first folder that
+/// contains a `reqc.toml` or a `.git`, because anything above it belongs to another project. If no
+/// folder above is marked, or if the folder was `named`, the folder is the root.
 ///
 /// # Errors
 ///
-/// A phrase, if the folder does not exist or is not one.
+/// Returns a phrase if the folder does not exist or is not a folder.
 pub fn find_root(folder: &Path, named: bool) -> Result<PathBuf, AccessError> {
     let disk = Disk::open(folder)?;
     let start = disk.root().to_path_buf();
@@ -175,7 +175,7 @@ pub fn find_root(folder: &Path, named: bool) -> Result<PathBuf, AccessError> {
         return Ok(start);
     };
     let mut roots_above = start.ancestors().take(end + 1).skip(1).filter(is_root);
-    // Somebody who is in `agents/` means the repository, although the folder holds profiles.
+    // In `agents/`, the user means the repository, although that folder contains profiles.
     if let Some(root) = roots_above
         .clone()
         .find(|folder| start.strip_prefix(folder).is_ok_and(is_part))
@@ -192,13 +192,13 @@ fn is_root(folder: &&Path) -> bool {
     is_marked(folder) || folder.join(folders::AGENTS).is_dir()
 }
 
-/// Returns `true` if a folder says itself that it is a root.
+/// Returns `true` if a folder is marked as a root.
 fn is_marked(folder: &Path) -> bool {
     std::fs::symlink_metadata(folder.join("reqc.toml")).is_ok()
 }
 
-/// Returns `true` if a path relative to a root lies in one of the folders that a repository has by
-/// convention.
+/// Returns `true` if a path relative to a root is in one of the conventional folders of a
+/// repository.
 fn is_part(rest: &Path) -> bool {
     let first = rest
         .components()
@@ -207,10 +207,10 @@ fn is_part(rest: &Path) -> bool {
     first.is_some_and(|first| first == golden::FOLDER || folders::ALL.contains(&first.as_str()))
 }
 
-/// Returns `true` if a folder may be a flat repository: it holds a profile, a TOML file with a
-/// top-level `name`.
+/// Returns `true` if a folder may be a flat repository: it contains a profile, that is, a TOML file
+/// with a top-level `name`.
 fn has_profiles(disk: &Disk) -> bool {
-    // One that cannot be listed is not left for what lies above it.
+    // A folder that cannot be listed counts as one, so that no folder above it is used instead.
     let Ok(entries) = World::list(disk, "") else {
         return true;
     };
@@ -228,5 +228,5 @@ fn is_flat_profile(disk: &Disk, path: &str) -> bool {
         .any(|line| line.trim_start().starts_with("name"))
 }
 
-/// A larger file is not looked into to guess whether it is a profile.
+/// The size in bytes up to which a file is read to check if it is a profile.
 const MAX_PROBE_BYTES: u64 = 1 << 20;

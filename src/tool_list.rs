@@ -1,11 +1,11 @@
-//! Tool lists from any source, judged for each provider before any request is made.
+//! Tool lists from any source, checked for each provider before any request is made.
 //!
-//! Input: a JSON document with tools ([`ToolList::of`]), or what an MCP server lists. Output: a
-//! [`Matrix`] of tools and providers: taken, weakened silently, doubted or refused, with the rule
-//! that says so and its evidence. Each cell is the judgement of the smallest request with that
-//! tool, by the same schemas and rules as all bodies ([`Judge::problems`]): the two cannot
-//! disagree. [`lowered`] writes the nearest tools that are taken. Knows neither files nor how
-//! anything is shown.
+//! Input: a JSON document with tools ([`ToolList::of`]), or the list of an MCP server. Output: a
+//! [`Matrix`] of tools and providers. Each tool is taken, silently weakened, doubtful, or refused,
+//! with the rule that found this and the rule's evidence. Each cell results from checking the
+//! smallest request with that tool by the schemas and rules for all bodies ([`Judge::problems`]),
+//! so the two cannot disagree. [`lowered`] writes the most similar tools that are taken. This
+//! module knows neither files nor the display of results.
 
 mod read;
 mod target;
@@ -26,32 +26,32 @@ use lower::{Loss, Speech, lower};
 pub use read::ToolList;
 pub use target::{Form, ToolTarget};
 
-/// A tool as somebody lists it.
+/// A tool in a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListedTool {
     /// Its name.
     pub name: String,
     /// The description.
     pub description: String,
-    /// The schema of its arguments, whatever is there.
+    /// The schema of its arguments, in any form.
     pub schema: Value,
 }
 
-/// The status of a tool at a provider, the gravest last.
+/// The status of a tool at a provider, from harmless to severe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// No rule speaks against it.
+    /// No rule objects to it.
     Taken,
-    /// The provider ignores a part of the schema, and says nothing.
+    /// The provider ignores part of the schema without notice.
     Weakened,
-    /// Reports disagree whether it is taken.
+    /// Sources disagree on whether it is taken.
     Doubtful,
-    /// It is refused, and with it the whole request.
+    /// It is refused, and so is the whole request.
     Refused,
 }
 
 impl Status {
-    /// Every status.
+    /// All statuses.
     pub const ALL: [Status; 4] = [
         Status::Taken,
         Status::Weakened,
@@ -59,7 +59,7 @@ impl Status {
         Status::Refused,
     ];
 
-    /// The word for it.
+    /// Returns the word for it.
     pub fn name(self) -> &'static str {
         match self {
             Status::Taken => "taken",
@@ -70,50 +70,50 @@ impl Status {
     }
 }
 
-/// Why a tool, or a list of them, is not simply taken.
+/// The reason why a tool or a list is not simply taken.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Objection {
     /// The rule that finds it.
     pub rule: &'static Rule,
-    /// The status of the tool because of it.
+    /// The resulting status of the tool.
     pub status: Status,
-    /// Where in the declaration of the tool, in the provider's form; in the request if it is about
-    /// the list.
+    /// The place in the tool's declaration in the provider's form, or in the request if the
+    /// objection is to the list.
     pub pointer: String,
-    /// The mistake in words.
+    /// The problem in words.
     pub message: String,
     /// The next step.
     pub help: Option<String>,
 }
 
-/// A tool at a provider.
+/// The result for a tool at a provider.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Verdict {
     /// The status of the tool.
     pub status: Status,
-    /// Why.
+    /// The reasons for the status.
     pub objections: Vec<Objection>,
-    /// The parts that the provider ignores silently.
+    /// The parts of the schema that the provider silently ignores.
     pub dropped: Vec<Loss>,
-    /// The tokens that its declaration takes.
+    /// The number of tokens in its declaration.
     pub tokens: u64,
 }
 
-/// All tools at one provider.
+/// The results for all tools at one provider.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Column {
     /// The provider.
     pub target: ToolTarget,
-    /// Each tool, in the order of the list.
+    /// The result for each tool, in the order of the list.
     pub verdicts: Vec<Verdict>,
     /// The objections to the list as a whole.
     pub of_list: Vec<Objection>,
-    /// The tokens of the whole list.
+    /// The number of tokens in the whole list.
     pub tokens: u64,
-    /// `true` if the provider's own tokenizer counted them; else they are estimated.
+    /// `true` if the provider's own tokenizer counted them; otherwise, they are estimates.
     pub is_tokenized: bool,
 }
 
@@ -129,7 +129,7 @@ impl Column {
                 .any(|verdict| verdict.status == Status::Refused)
     }
 
-    /// Returns how many tools have a status.
+    /// Returns the number of tools with this status.
     pub fn with(&self, status: Status) -> usize {
         self.verdicts
             .iter()
@@ -138,7 +138,7 @@ impl Column {
     }
 }
 
-/// Tools and providers.
+/// The results for all tools at all providers.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Matrix {
@@ -149,7 +149,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Judges tools for some providers.
+    /// Checks tools for some providers.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -175,9 +175,9 @@ impl Matrix {
         Matrix { tools, columns }
     }
 
-    /// Returns `true` if a provider refuses a tool or the list, in the form in which anybody's
-    /// tools can be sent there. What strict modes and Gemini's own kind of schemas refuse need not
-    /// be sent so.
+    /// Returns `true` if a provider refuses a tool or the list in the plain form, which is always
+    /// available. Refusals by strict modes and by Gemini's own schema dialect do not count, because
+    /// those forms need not be used.
     pub fn refuses(&self) -> bool {
         self.columns
             .iter()
@@ -199,7 +199,7 @@ fn column(compiler: &Compiler, tools: &[ListedTool], target: ToolTarget) -> Colu
     let all: Vec<&ListedTool> = tools.iter().collect();
     let body = target.body(&all);
     let problems = problems(compiler, &target, &body);
-    // What is wrong with a tool was told of that tool alone.
+    // Problems of single tools have been reported for those tools.
     let of_list = problems
         .into_iter()
         .filter(|problem| of_tool(&target, problem).is_none());
@@ -241,14 +241,14 @@ fn verdict(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Verdi
     } else {
         Vec::new()
     };
-    // Ollama refuses no schema of an object: what it cannot say is lost.
+    // Ollama refuses no object schema, but drops the parts that it cannot express.
     objections
         .iter_mut()
         .filter(|it| {
             passes_over && it.status == Status::Doubtful && it.rule.code == "protocol/tool-schema"
         })
         .for_each(|objection| objection.status = Status::Weakened);
-    // What is around the first tool is not part of it.
+    // Text around the first tool is not part of the tool.
     let (one, two) = (
         tokens(target, &body).0,
         tokens(target, &target.body(&[tool, tool])).0,
@@ -268,14 +268,14 @@ fn verdict(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Verdi
     verdict
 }
 
-/// Returns what a server that ignores keywords does not hand to the model.
+/// Returns the constraints that a server drops before it shows the tool to the model.
 fn dropped(tool: &ListedTool, target: &ToolTarget) -> Vec<Loss> {
     lower(&tool.schema, &Speech::of(target))
         .map(|lowered| lowered.losses)
         .unwrap_or_default()
 }
 
-/// Returns what is wrong with a tool because of an earlier one of its name.
+/// Returns the objections to a tool that an earlier tool of the same name causes.
 fn beside(
     compiler: &Compiler,
     earlier: &ListedTool,
@@ -304,7 +304,7 @@ fn problems(compiler: &Compiler, target: &ToolTarget, body: &Value) -> Vec<Probl
     Judge::new(compiler).problems(body, target.wire, &to)
 }
 
-/// The tool that a problem is about, and the place in its declaration.
+/// Returns the index of the tool that a problem is about, and the place in its declaration.
 fn of_tool(target: &ToolTarget, problem: &Problem) -> Option<(usize, String)> {
     let list = Pointer::parse(&target.place(0)).parent()?;
     let below = problem.pointer.below(&list)?;
@@ -318,7 +318,7 @@ fn objection(target: &ToolTarget, index: usize, pointer: String, problem: Proble
         Severity::Error => Status::Refused,
         Severity::Warning => Status::Doubtful,
     };
-    // Places of the smallest request are nobody's: what is reported begins with the tool.
+    // Nobody knows the smallest request, so reported places begin at the tool.
     let place = target.place(index);
     let (own, nested) = (format!("`{place}/"), format!("`{place}/function/"));
     let message = problem.message.replace(&nested, "`/").replace(&own, "`/");
@@ -331,13 +331,13 @@ fn objection(target: &ToolTarget, index: usize, pointer: String, problem: Proble
     }
 }
 
-/// The tokens of a body's tools, and whether a tokenizer counted them.
+/// Returns the number of tokens in a body's tools, and `true` if a tokenizer counted them.
 fn tokens(target: &ToolTarget, body: &Value) -> (u64, bool) {
     let estimate = TokenEstimate::of(body, target.wire, target.model);
     (estimate.of_kind(PartKind::Tools), estimate.is_tokenized)
 }
 
-/// The evidence of a rule that mentions a server; all of it if none names one.
+/// Returns the evidence of a rule that mentions a server, or all of it if none does.
 pub fn evidence(rule: &Rule, server: Server) -> Vec<&'static Evidence> {
     let name = match server {
         Server::Anthropic => "Claude",
@@ -355,11 +355,11 @@ pub fn evidence(rule: &Rule, server: Server) -> Vec<&'static Evidence> {
     }
 }
 
-/// Tools in the nearest form that a provider takes.
+/// Tools in the most similar form that a provider takes.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct LoweredList {
-    /// The member `tools` of a request, with the tools that are taken.
+    /// The member `tools` of a request, with all tools that can be taken.
     pub tools: Value,
     /// The result for each tool, in the order of the list.
     pub told: Vec<LoweredTool>,
@@ -373,18 +373,18 @@ pub struct LoweredTool {
     pub name: String,
     /// Its name in the request, if that differs.
     pub renamed: Option<String>,
-    /// The form that it has in the request, if the one that was asked for cannot say enough, and
+    /// The form that it has in the request, if the requested form cannot express its schema, and
     /// the reason.
     pub instead: Option<(ToolTarget, String)>,
-    /// The checks that its schema lost.
+    /// The checks that its schema no longer makes.
     pub losses: Vec<Loss>,
-    /// Why it is left out, if nothing that is taken was found.
+    /// The reason for its omission, if no form of it is taken.
     pub refused: Option<String>,
     /// Its schema in the request.
     pub schema: Value,
 }
 
-/// Lowers tools for a provider. A tool that is taken stays as it is.
+/// Lowers tools for a provider. A tool that is taken stays unchanged.
 pub fn lowered(compiler: &Compiler, tools: &[ListedTool], target: ToolTarget) -> LoweredList {
     let mut names: Vec<String> = Vec::new();
     let (mut declared, mut told) = (Vec::new(), Vec::new());
@@ -463,7 +463,7 @@ fn lowered_tool(
     }
 }
 
-/// Returns `true` if a tool is taken as it is, without any loss.
+/// Returns `true` if a tool is taken unchanged and without loss.
 fn is_plainly_taken(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> bool {
     let found = problems(compiler, target, &target.body(&[tool]));
     found
@@ -471,7 +471,7 @@ fn is_plainly_taken(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget)
         .all(|problem| of_tool(target, problem).is_none())
 }
 
-/// Returns why a tool is refused, if it is.
+/// Returns the reason why a tool is refused; `None` if it is not.
 fn refusal(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Option<String> {
     let found = problems(compiler, target, &target.body(&[tool]));
     let told = found.into_iter().filter_map(|problem| {
@@ -482,7 +482,8 @@ fn refusal(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Optio
     refusals.next().map(|objection| objection.message)
 }
 
-/// A name that the provider takes and no other tool has: with `_` for every sign that it refuses.
+/// Returns a name that the provider takes and that no other tool has. Characters that it refuses
+/// become `_`.
 fn fitting_name(name: &str, target: &ToolTarget, taken: &[String]) -> String {
     let (longest, has_dots) = match target.wire.facts().names {
         NameRule::Any => return unique(name, usize::MAX, taken),

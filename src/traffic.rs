@@ -1,11 +1,11 @@
-//! Logs of requests as conversations, each told as one story: where its prefix stopped being
-//! append-only and what that cost, which thinking was lost, which message made all later requests
-//! refused, and how it grew.
+//! Request logs as conversations, each described by a story: where its prefix stopped being
+//! append-only and what that cost, which thinking was lost, which message caused all later requests
+//! to be refused, and how it grew.
 //!
-//! Input: any files, as `lint` reads them, and agents' own session files. Output: [`Stories`].
-//! Requests are grouped by what they say. Of each conversation fingerprints and sizes of the last
-//! request's pieces are kept, and texts as far as a budget goes: a file may be larger than what is
-//! held. How a story is shown is not known here.
+//! Input: any files that `lint` reads, and agents' own session files. Output: [`Stories`]. Requests
+//! are grouped by their content. For each conversation, fingerprints and sizes of the last
+//! request's pieces are kept, and also texts within a budget, so a file may be larger than the
+//! memory used. This module does not know how stories are displayed.
 
 mod read;
 mod piece;
@@ -49,26 +49,26 @@ use piece::{Piece, chained, of_name, of_setting};
 use sent::{Flaw, Sent};
 use sizer::Sizer;
 
-/// Stands among the settings for a body that asks to keep all of it, without a breakpoint at a
-/// block.
+/// The name among the settings for a body that asks the server to cache it as a whole, without a
+/// breakpoint in a block.
 const WHOLE: &str = "cache_control";
 
-/// The most transcripts that may go on.
+/// The maximum number of open transcripts.
 const MOST_TRANSCRIPTS: usize = 64;
 
-/// The facts known of a model where a request goes.
+/// The facts known about the model of a request at its server.
 #[derive(Debug, Clone, Default)]
 struct Known {
     model: ModelKnowledge,
     /// The context window, in tokens.
     window: Option<u64>,
-    /// The shortest prefix that is kept, in tokens.
+    /// The shortest prefix that the server caches, in tokens.
     minimum: Option<u64>,
     binds_thinking: bool,
 }
 
 impl Known {
-    /// Returns what it costs more to read tokens again than from the cache, in US dollars.
+    /// Returns the extra cost in US dollars of reading tokens again rather than from the cache.
     #[expect(
         clippy::cast_precision_loss,
         reason = "nobody counts more tokens than 2^53"
@@ -89,7 +89,7 @@ impl Known {
     }
 }
 
-/// Files of requests, read one after the other.
+/// A reader of files with requests, one after the other.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -124,7 +124,7 @@ pub struct Traffic<'c> {
     stories: Stories,
 }
 
-/// A line or a document, taken apart.
+/// The content of a line or a document.
 enum Taken {
     Requests(Vec<Sent>),
     Transcript(Agent, Value),
@@ -133,7 +133,8 @@ enum Taken {
 }
 
 impl<'c> Traffic<'c> {
-    /// Begins; `wire` is the format of all bodies, if it is known.
+    /// Returns a reader that has not read any file. `wire` is the format of all bodies, if it is
+    /// known.
     pub fn new(compiler: &'c Compiler, wire: Option<WireFormat>) -> Traffic<'c> {
         Traffic::within(compiler, wire, Limits::default())
     }
@@ -156,12 +157,11 @@ impl<'c> Traffic<'c> {
         }
     }
 
-    /// Reads a file; `path` is what it is called. A conversation may go on from one file to the
-    /// next.
+    /// Reads a file; `path` is its displayed name. A conversation may continue in the next file.
     ///
     /// # Errors
     ///
-    /// It cannot be read, or is too large.
+    /// The file cannot be read, or is too large.
     pub fn read(&mut self, path: &str, reader: impl Read) -> Result<(), InputError> {
         let file: Arc<str> = Arc::from(path);
         match Input::open(reader)? {
@@ -172,7 +172,7 @@ impl<'c> Traffic<'c> {
         Ok(())
     }
 
-    /// Ends all conversations.
+    /// Ends all conversations and returns their stories.
     pub fn end(mut self) -> Stories {
         self.end_transcripts(0);
         let (stories, closed_early, untold) = self.conversations.end();
@@ -201,7 +201,7 @@ impl<'c> Traffic<'c> {
         self.take(taken, &place);
     }
 
-    /// Reads lines of text, some of which may hold a request in a form of their own.
+    /// Reads lines of text, some of which may contain a request in a form of their own.
     fn text(&mut self, file: &Arc<str>, text: &str) {
         let mut is_found = false;
         for (at, line) in text
@@ -240,7 +240,7 @@ impl<'c> Traffic<'c> {
             if chunk.is_empty() {
                 break;
             }
-            // A cassette in YAML has lines that begin like documents.
+            // A YAML cassette contains lines that look like the beginning of a document.
             if cassette.is_none()
                 && chunk
                     .iter()
@@ -284,7 +284,7 @@ impl<'c> Traffic<'c> {
         }
     }
 
-    /// Adds what a line or a document holds.
+    /// Adds the content of a line or a document.
     fn take(&mut self, taken: Taken, place: &Place) {
         match taken {
             Taken::Requests(sent) if sent.is_empty() => self.stories.passed_over += 1,
@@ -340,8 +340,7 @@ impl<'c> Traffic<'c> {
         sent.into_iter().for_each(|sent| self.add(sent));
     }
 
-    /// Ends transcripts until so many are left, those first that were not used for the longest
-    /// time.
+    /// Ends the least recently used transcripts until only `left` remain.
     fn end_transcripts(&mut self, left: usize) {
         while self.transcripts.len() > left {
             let oldest = self
@@ -376,7 +375,7 @@ fn number(value: Option<i64>) -> Option<u64> {
     value.and_then(|value| u64::try_from(value).ok())
 }
 
-/// The most models whose knowledge is remembered.
+/// The maximum number of models whose facts are remembered.
 const MOST_MODELS: usize = 1_000;
 
 fn within<T: Send>(pool: Option<&rayon::ThreadPool>, work: impl FnOnce() -> T + Send) -> T {
@@ -386,7 +385,7 @@ fn within<T: Send>(pool: Option<&rayon::ThreadPool>, work: impl FnOnce() -> T + 
     }
 }
 
-/// The work of taking lines apart, on any thread.
+/// The work of splitting lines into pieces, which may run on any thread.
 #[derive(Clone, Copy)]
 struct Work<'w> {
     compiler: &'w Compiler,
@@ -427,7 +426,7 @@ impl Work<'_> {
         )
     }
 
-    /// Cuts a body into pieces, and judges it.
+    /// Splits a body into pieces and checks it.
     fn sent(&self, logged: Logged, place: &Place) -> Option<Sent> {
         let Logged {
             body,
@@ -495,7 +494,7 @@ impl Work<'_> {
         })
     }
 
-    /// Returns what is wrong with the messages of a transcript.
+    /// Returns the errors in the messages of a transcript.
     fn flaws_of(&self, body: &Value, wire: WireFormat) -> Vec<Flaw> {
         self.flaws(body, wire, &LintTarget::default(), &piece::cut(body))
     }
@@ -548,7 +547,7 @@ impl Work<'_> {
     }
 }
 
-/// Returns the settings on which the cache of a server depends.
+/// Returns the settings that affect a server's cache.
 fn settings(body: &Value, wire: WireFormat, server: Server) -> Vec<(&'static str, u64)> {
     let names = cache_settings(wire, server).iter().copied().chain([WHOLE]);
     names

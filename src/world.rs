@@ -1,10 +1,9 @@
-//! The one door to the outside: files of a layer, the place goldens are written to, journals, the
-//! date, the clock.
+//! The only access to the outside: the files of a layer, the output folder for golden files,
+//! journals, the date, and the clock.
 //!
-//! The compiler sees files only through [`World`], so that it runs the same over a directory, over
-//! the bundled files in the binary, over a git revision, and over a [`MemoryWorld`] in tests. The
-//! real implementations live in [`system`](crate::system). Paths are relative to the world's root,
-//! with `/` between parts.
+//! The compiler sees files only through [`World`], so it works alike on a directory, the bundled
+//! files, a git revision, and a [`MemoryWorld`] in tests. [`system`](crate::system) contains the
+//! real implementations. Paths are relative to the world's root, with `/` between parts.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -12,95 +11,95 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-/// The largest file that is read, in bytes. Whatever reads a file asks for its size first.
+/// The maximum size of a file in bytes, which is checked before the file is read.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// The most bytes that the files of one repository may have together.
+/// The maximum total size of a repository's files, in bytes.
 pub const MAX_REPOSITORY_BYTES: u64 = 128 << 20;
 
-/// The largest saved session that is read, in bytes: it may hold many images.
+/// The maximum size of a saved session in bytes; it may contain many images.
 pub const MAX_SESSION_BYTES: u64 = 512 << 20;
 
-/// The most files and folders that one walk looks at.
+/// The maximum number of files and folders that one walk examines.
 pub const MAX_ENTRIES: usize = 200_000;
 
-/// The most links to folders that one walk goes through: each is resolved, and each may double what
-/// is seen.
+/// The maximum number of links to folders that one walk follows: each must be resolved, and each
+/// may double the number of visible files.
 pub(crate) const MAX_LINKED_FOLDERS: usize = 1_000;
 
-/// The number of folders deep that a walk goes.
+/// The maximum depth of a walk.
 pub const MAX_DEPTH: usize = 64;
 
-/// A read-only tree of files. Nothing hidden is in it; see [`is_hidden`].
+/// A read-only tree of files, without hidden ones; see [`is_hidden`].
 pub trait World: Send + Sync {
-    /// The bytes of a regular file that has `limit` bytes at most; its size is known before it is
-    /// read.
+    /// Returns the bytes of a regular file of up to `limit` bytes. The size is checked before the
+    /// file is read.
     ///
     /// # Errors
     ///
-    /// Why there are none.
+    /// Returns the reason why there are none.
     fn read_within(&self, path: &str, limit: u64) -> Result<Vec<u8>, ReadError>;
 
-    /// The bytes of a file.
+    /// Returns the bytes of a file.
     ///
     /// # Errors
     ///
-    /// Why there are none; [`ReadError::TooLarge`] beyond [`MAX_FILE_BYTES`].
+    /// Returns the reason why there are none; [`ReadError::TooLarge`] beyond [`MAX_FILE_BYTES`].
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
         self.read_within(path, MAX_FILE_BYTES)
     }
 
-    /// Everything below a folder that is not itself a folder, plus folders whose name looks like a
-    /// file's (so that a directory called `x.toml` can be reported), and what could not be looked
-    /// into. A missing folder is empty.
+    /// Returns all files below a folder, folders whose names look like those of files (so that a
+    /// directory called `x.toml` can be reported), and folders that cannot be read. A missing
+    /// folder is empty.
     fn walk(&self, folder: &str) -> Walk;
 
-    /// Returns what is directly in the folder, sorted by path. A missing folder is empty.
+    /// Returns the entries of a folder, sorted by path. A missing folder is empty.
     ///
     /// # Errors
     ///
-    /// Why it cannot be listed.
+    /// Returns the reason why it cannot be listed.
     fn list(&self, folder: &str) -> Result<Vec<Entry>, ReadError>;
 
-    /// The same, and how many entries were looked at for it: hidden ones too, and what is further
-    /// below.
+    /// Returns the entries of a folder like [`World::list`], and the number of entries examined for
+    /// it, including hidden and nested ones.
     ///
     /// # Errors
     ///
-    /// As [`World::list`].
+    /// Those of [`World::list`].
     fn list_counted(&self, folder: &str) -> Result<(Vec<Entry>, usize), ReadError> {
         let entries = self.list(folder)?;
         let looked_at = entries.len();
         Ok((entries, looked_at))
     }
 
-    /// Returns what is at a path, links followed.
+    /// Returns the kind of the entry at a path, following links.
     ///
     /// # Errors
     ///
-    /// Why that cannot be known; [`ReadError::Missing`] if nothing does.
+    /// Returns the reason why the kind is unknown; [`ReadError::Missing`] if there is no entry.
     fn kind(&self, path: &str) -> Result<EntryKind, ReadError>;
 
-    /// Today's date as (year, month, day), UTC. Used only to expire `[[allow]]` entries.
+    /// Returns today's date as (year, month, day) in UTC. Used only to expire `[[allow]]` entries.
     fn today(&self) -> Option<(i32, u8, u8)> {
         None
     }
 }
 
-/// A world whose small files are read once, and looked for once if they are missing: for what the
-/// prompts of many agents ask.
+/// A world that reads each small file only once, and looks only once for a missing file: for files
+/// that the prompts of many agents request.
 pub(crate) struct Remembering {
     world: Arc<dyn World>,
     read: Mutex<HashMap<String, Remembered>>,
 }
 
-/// The bytes of a small file, or why there are none.
+/// The bytes of a small file, or the reason why there are none.
 type Remembered = Result<Arc<[u8]>, ReadError>;
 
 impl Remembering {
-    /// The largest file that is kept, in bytes.
+    /// The maximum size of a remembered file, in bytes.
     const MAX_KEPT: usize = 64 * 1024;
-    /// The most files that are kept.
+    /// The maximum number of remembered files.
     const MAX_FILES: usize = 512;
 
     pub(crate) fn new(world: Arc<dyn World>) -> Remembering {
@@ -164,59 +163,59 @@ impl World for Remembering {
     }
 }
 
-/// A place to write to. Separate from [`World`]: most stages can only read.
+/// A place to write to. It is separate from [`World`], because most stages only read.
 pub trait Output: Send + Sync {
-    /// The current bytes of a file; `None` if there is none.
+    /// Returns the current bytes of a file; `None` if there is none.
     ///
     /// # Errors
     ///
-    /// Why not, in a phrase that names the file.
+    /// Returns a phrase that names the file and the reason.
     fn current(&self, path: &str) -> Result<Option<Vec<u8>>, AccessError>;
     /// Replaces a file atomically, creating its folders.
     ///
     /// # Errors
     ///
-    /// Why not, in a phrase that names the file.
+    /// Returns a phrase that names the file and the reason.
     fn replace(&self, path: &str, bytes: &[u8]) -> Result<(), AccessError>;
-    /// Removes a file, and its folder if that leaves it empty.
+    /// Removes a file, and also its folder if that becomes empty.
     ///
     /// # Errors
     ///
-    /// Why not, in a phrase that names the file.
+    /// Returns a phrase that names the file and the reason.
     fn remove(&self, path: &str) -> Result<(), AccessError>;
-    /// Returns what is directly in a folder, by its path, sorted; links are in it as files. A
-    /// missing folder is empty.
+    /// Returns the entries of a folder, sorted by path; links are listed as files. A missing folder
+    /// is empty.
     ///
     /// # Errors
     ///
-    /// Why not, in a phrase that names the folder.
+    /// Returns a phrase that names the folder and the reason.
     fn list(&self, folder: &str) -> Result<Vec<Entry>, AccessError>;
 }
 
 /// The current time.
 pub trait Clock: Send + Sync {
-    /// Now.
+    /// Returns the current time.
     fn now(&self) -> SystemTime;
 }
 
-/// A place that lines are added to, and stay.
+/// A place to which lines are appended permanently.
 pub trait Journal: Send {
-    /// Keeps one complete line, with its newline. Once this returns `Ok`, the line outlives the
-    /// process; after an error the journal holds what it held before, and a part of the line at
-    /// most after the last newline. Such a part, also one that a killed process left, is cut off
-    /// before the next line is added: whoever opens a journal need not do so.
+    /// Stores one complete line, with its newline. Once this returns `Ok`, the line outlives the
+    /// process. After an error, the journal has its previous content, at most followed by part of
+    /// the line after the last newline. Such a part, even if left by a killed process, is cut off
+    /// before the next line is appended, so callers need not do so.
     ///
     /// # Errors
     ///
-    /// Why not, in a phrase that names the journal.
+    /// Returns a phrase that names the journal and the reason.
     fn append(&mut self, line: &str) -> Result<(), AccessError>;
 }
 
-/// Why something outside could not be had or changed: a phrase that says what and why, for people.
+/// The reason why something outside could not be read or changed, as a phrase for people.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AccessError(String);
 
-/// The phrase: a `main` that returns it shows this.
+/// Writes the phrase, so that it is shown if `main` returns the error.
 impl std::fmt::Debug for AccessError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         std::fmt::Display::fmt(self, f)
@@ -255,29 +254,29 @@ impl From<AccessError> for String {
     }
 }
 
-/// One thing that a walk found.
+/// An entry found by a walk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Path relative to the root.
+    /// The path relative to the root.
     pub path: String,
     /// The kind: a file or a folder.
     pub kind: EntryKind,
 }
 
-/// The entries that a walk found.
+/// The results of a walk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Walk {
     /// Files, sorted by path.
     pub entries: Vec<Entry>,
-    /// The paths that could not be looked into, sorted by path: what is in there is not known.
+    /// The folders whose content could not be read, sorted by path.
     pub unread: Vec<Unread>,
-    /// Hidden files that are called like source files, and hidden links to folders, sorted by path.
-    /// They are only named: nothing reads them.
+    /// Hidden files named like source files, and hidden links to folders, sorted by path. They are
+    /// only listed, and never read.
     pub hidden: Vec<String>,
 }
 
 impl Walk {
-    /// A walk that found nothing but that it cannot look into a folder.
+    /// Returns a walk that only reports an unreadable folder.
     pub(crate) fn unread(path: &str, why: ReadError) -> Walk {
         Walk {
             unread: vec![Unread {
@@ -289,16 +288,16 @@ impl Walk {
     }
 }
 
-/// A folder that could not be looked into.
+/// A folder that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unread {
-    /// Path relative to the root.
+    /// The path relative to the root.
     pub path: String,
-    /// Why it could not be looked into.
+    /// The reason.
     pub why: ReadError,
 }
 
-/// The kind of thing at a path.
+/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
     /// A readable file, or a link to one inside the root.
@@ -307,26 +306,26 @@ pub enum EntryKind {
     Folder,
 }
 
-/// Why a file could not be read.
+/// The reason why a file could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// There is nothing at the path.
+    /// There is no file at the path.
     Missing,
-    /// A folder is there.
+    /// The path is a folder.
     Folder,
-    /// The path, links resolved, leaves the root.
+    /// The path leaves the root when links are resolved.
     Outside,
-    /// The path, links resolved, is hidden; see [`is_hidden`].
+    /// The path is hidden when links are resolved; see [`is_hidden`].
     Hidden,
-    /// The file is larger than what may be read.
+    /// The file is larger than allowed.
     TooLarge {
-        /// Its size in bytes.
+        /// The size of the file, in bytes.
         size: u64,
-        /// The largest size that would have been read.
+        /// The maximum size, in bytes.
         limit: u64,
     },
-    /// Anything else, in the system's words.
+    /// Any other error, described by the system.
     Failed(String),
 }
 
@@ -349,7 +348,7 @@ impl std::fmt::Display for ReadError {
     }
 }
 
-/// A world that is a map from paths to bytes.
+/// A world in memory: a map from paths to bytes.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryWorld {
     files: BTreeMap<String, Cow<'static, [u8]>>,
@@ -371,7 +370,7 @@ impl MemoryWorld {
         self.files.insert(path, Cow::Borrowed(bytes));
     }
 
-    /// The paths below a folder; the folder `""` is the root.
+    /// Returns the paths below a folder; the folder `""` is the root.
     fn below(&self, folder: &str) -> impl Iterator<Item = &String> {
         let start = if folder.is_empty() {
             String::new()
@@ -386,8 +385,8 @@ impl MemoryWorld {
             .take_while(move |path| path.starts_with(&start))
     }
 
-    /// Returns what is directly in a folder. What lies below a folder in it is skipped, however
-    /// much it is.
+    /// Returns the entries of a folder. The content of its subfolders is skipped, whatever its
+    /// size.
     fn children(&self, folder: &str, looked_at: &mut usize) -> Result<Vec<Entry>, ReadError> {
         if is_hidden(folder) {
             return Err(ReadError::Hidden);
@@ -412,13 +411,13 @@ impl MemoryWorld {
             } else {
                 EntryKind::Folder
             };
-            // Whatever begins with `child/` comes before `child0`.
+            // All paths that begin with `child/` come before `child0`.
             from = match kind {
                 EntryKind::File => Bound::Excluded(path.clone()),
                 EntryKind::Folder => Bound::Included(format!("{child}0")),
             };
             *looked_at += 1;
-            // Only files are called like keys.
+            // Only files can have the names of keys.
             let is_visible = match kind {
                 EntryKind::File => !is_hidden(path),
                 EntryKind::Folder => !is_hidden(&format!("{child}/")),
@@ -434,7 +433,7 @@ impl MemoryWorld {
         Ok(entries)
     }
 
-    /// All paths and their bytes, sorted by path.
+    /// Returns all paths with their bytes, sorted by path.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.files
             .iter()
@@ -507,7 +506,7 @@ impl World for MemoryWorld {
     }
 }
 
-/// A journal in memory. Clones share their bytes, so that a test can look at what a session wrote.
+/// A journal in memory. Clones share their bytes, so a test can inspect what a session wrote.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryJournal {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -515,7 +514,7 @@ pub struct MemoryJournal {
 }
 
 impl MemoryJournal {
-    /// A journal that holds bytes already.
+    /// Returns a journal with initial content.
     pub fn holding(bytes: impl Into<Vec<u8>>) -> MemoryJournal {
         MemoryJournal {
             bytes: Arc::new(Mutex::new(bytes.into())),
@@ -523,9 +522,8 @@ impl MemoryJournal {
         }
     }
 
-    /// The same journal with room for so many bytes altogether. The line that does not fit is
-    /// written as far as it does, as if the process had been killed in the middle; it and every
-    /// later one fail.
+    /// Limits the total size of the journal. A line that does not fit is written partially, as if
+    /// the process had been killed in the middle. This and all later writes fail.
     #[must_use]
     pub fn with_room(self, bytes: usize) -> MemoryJournal {
         MemoryJournal {
@@ -534,7 +532,7 @@ impl MemoryJournal {
         }
     }
 
-    /// Returns what was written.
+    /// Returns the content.
     pub fn bytes(&self) -> Vec<u8> {
         self.bytes
             .lock()
@@ -565,9 +563,9 @@ impl Journal for MemoryJournal {
     }
 }
 
-/// Returns `true` if nothing may read what lies at a path: a part of it begins with a dot, or its
-/// name is one that private keys have. There lie the tokens of a checkout (`.git/config`), of a
-/// person (`.env`, `.netrc`), and what programs keep for themselves.
+/// Returns `true` if the file at a path must not be read: a part of the path begins with a dot, or
+/// its name is that of a private key. Such files contain the tokens of a checkout (`.git/config`)
+/// or a user (`.env`, `.netrc`), and the private data of programs.
 pub fn is_hidden(path: &str) -> bool {
     (path.starts_with('.') || path.contains("/.")) && has_dot_name(path) || is_key_name(path)
 }
@@ -577,7 +575,7 @@ fn has_dot_name(path: &str) -> bool {
         .any(|part| part.starts_with('.') && part != "." && part != "..")
 }
 
-/// Returns `true` if a path ends as those of source files do, whatever the case.
+/// Returns `true` if a path ends like that of a source file, ignoring case.
 pub(crate) fn names_source(path: &str) -> bool {
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
     ["toml", "jinja", "json"]
@@ -585,8 +583,8 @@ pub(crate) fn names_source(path: &str) -> bool {
         .any(|known| ending.eq_ignore_ascii_case(known))
 }
 
-/// Names of private keys, whatever the case: those of `ssh-keygen`, and the endings of what key
-/// stores are kept in.
+/// Returns `true` for names of private keys, ignoring case: those used by `ssh-keygen`, and the
+/// extensions of key stores.
 fn is_key_name(path: &str) -> bool {
     const NAMES: [&str; 6] = [
         "id_rsa",
@@ -620,8 +618,7 @@ fn is(names: &[&str], name: &str) -> bool {
     names.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// Returns `true` if a file holds nothing but a private key, whatever its name: its first line says
-/// so.
+/// Returns `true` if a file contains only a private key, according to its first line.
 pub(crate) fn is_private_key(bytes: &[u8]) -> bool {
     let text = bytes.trim_ascii_start();
     let line = text
@@ -635,10 +632,10 @@ pub(crate) fn is_private_key(bytes: &[u8]) -> bool {
             && memchr::memmem::find(line, b"PRIVATE KEY").is_some()
 }
 
-/// Returns the reason why some common system cannot have a file or folder of this name; `None` if
-/// all can. On Windows some names are devices, whatever their ending
-/// (<https://learn.microsoft.com/windows/win32/fileio/naming-a-file>), and almost everywhere a name
-/// takes 255 bytes at most.
+/// Returns the reason why a common system cannot have a file or folder with this name; `None` if
+/// all can. On Windows, some names are devices, whatever their extension
+/// (<https://learn.microsoft.com/windows/win32/fileio/naming-a-file>), and almost everywhere, a
+/// name can have at most 255 bytes.
 pub(crate) fn unusable_name(name: &str) -> Option<&'static str> {
     let stem = name
         .split('.')
@@ -657,13 +654,13 @@ pub(crate) fn unusable_name(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns `true` for a device and one digit: `com1`.
+/// Returns `true` for a device name with one digit, such as `com1`.
 fn is_numbered(stem: &str, device: &str) -> bool {
     let number = stem.strip_prefix(device).unwrap_or_default();
     number.len() == 1 && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The path of something in a folder; the folder `""` is the root.
+/// Joins a folder and a path; the folder `""` is the root.
 pub(crate) fn join(folder: &str, path: &str) -> String {
     if folder.is_empty() {
         path.to_owned()
@@ -672,7 +669,7 @@ pub(crate) fn join(folder: &str, path: &str) -> String {
     }
 }
 
-/// Folds `.` and `..` out of a relative path; `None` if it leaves the root or is absolute.
+/// Removes `.` and `..` from a relative path; `None` if it leaves the root or is absolute.
 pub fn normalise_path(path: &str) -> Option<String> {
     if path.starts_with('/') || path.contains('\\') || path.contains('\0') || path.contains(':') {
         return None;

@@ -1,4 +1,4 @@
-"""Anthropic's SDK sends compiled bodies, with a tool in a loop.
+"""Sends compiled bodies with Anthropic's SDK, with a tool in a loop.
 
     pip install anthropic
     ANTHROPIC_API_KEY=… python examples/python/claude.py "What is 6 times 7?"
@@ -19,12 +19,12 @@ TOOL = {
     },
 }
 
-# What a context has names for; every other block goes back as it came.
+# The block types that contexts have names for; every other block is sent back unchanged.
 KNOWN = {"text": ["text"], "thinking": ["thinking", "signature"], "tool_use": ["id", "name", "input"]}
 
 
 def block_of(block):
-    """A block of the answer as one of a context."""
+    """Converts a block of the answer to a block of a context."""
     if block.type in KNOWN:
         return {"type": block.type, **{key: getattr(block, key) for key in KNOWN[block.type]}}
     return {"type": "provider_block", "origin": "Claude", "data": block.to_dict()}

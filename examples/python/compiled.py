@@ -1,4 +1,4 @@
-"""The body that reqc compiles for a conversation."""
+"""Compiles the request body for a conversation with reqc."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ REPOSITORY = Path(__file__).parent.parent
 
 
 def compiled(agent, history, **conversation):
-    """The body of an agent's request, and the headers beside the key; `conversation` is what a context may say more."""
+    """Returns the body of an agent's request, and its headers without the key; `conversation` may have any other members of a context."""
     command = ["reqc", "-C", REPOSITORY, "render", agent, "--context", "-", "--format", "json"]
     context = json.dumps({"history": history, **conversation})
     made = subprocess.run(command, input=context, capture_output=True, text=True, encoding="utf-8")

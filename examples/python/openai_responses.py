@@ -1,4 +1,4 @@
-"""OpenAI's SDK sends a compiled body, and the answer streams in.
+"""Sends a compiled body with OpenAI's SDK, and streams the answer.
 
     pip install openai
     OPENAI_API_KEY=… python examples/python/openai_responses.py "What is a monad?"

@@ -1,4 +1,4 @@
-// Anthropic's SDK sends compiled bodies, with a tool in a loop.
+// Sends compiled bodies with Anthropic's SDK, with a tool in a loop.
 //
 //   cd examples/typescript && npm ci && npx tsc
 //   ANTHROPIC_API_KEY=… node build/claude.js "What is 6 times 7?"
@@ -11,7 +11,7 @@ const tool = {
   schema: { type: "object", properties: { a: { type: "number" }, b: { type: "number" } }, required: ["a", "b"] },
 };
 
-/** A block of the answer as one of a context: what that has no name for goes back as it came. */
+/** Converts a block of the answer to one of a context; blocks that contexts have no name for are sent back unchanged. */
 function blockOf(block: Anthropic.ContentBlock): object {
   switch (block.type) {
     case "text":

@@ -3,10 +3,10 @@ import { fileURLToPath } from "node:url";
 
 const repository = fileURLToPath(new URL("../../", import.meta.url));
 
-/** What a context may say beside its history: tools, attached files, the language. */
+/** The members of a context other than its history: tools, attached files, the language. */
 export type Conversation = { history: object[]; tools?: object[]; files?: object[]; language?: string };
 
-/** The body of an agent's request as its SDK's type, and the headers beside the key. */
+/** Returns the body of an agent's request as its SDK's type, and its headers without the key. */
 export function compiled<Body>(agent: string, conversation: Conversation): { body: Body; headers: Record<string, string> } {
   const options = ["-C", repository, "render", agent, "--context", "-", "--format", "json"];
   const made = spawnSync("reqc", options, { input: JSON.stringify(conversation), encoding: "utf8", maxBuffer: 1 << 30 });

@@ -1,4 +1,4 @@
-// OpenAI's SDK sends a compiled body, and the answer streams in.
+// Sends a compiled body with OpenAI's SDK, and streams the answer.
 //
 //   cd examples/typescript && npm ci && npx tsc
 //   OPENAI_API_KEY=… node build/openai-responses.js "What is a monad?"

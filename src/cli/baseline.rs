@@ -11,7 +11,7 @@ use crate::toml;
 use crate::world::{Output, World};
 
 const FILE: &str = "reqc.toml";
-/// The number of days that entries hold, unless it is said.
+/// The default number of days for which entries are valid.
 const DAYS: u32 = 90;
 
 pub(super) fn run(options: &Options, arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
@@ -54,7 +54,7 @@ fn expires(arguments: &Arguments, today: Date) -> Result<Date, Failure> {
     }
 }
 
-/// Puts the entries after what the file says, which stays as it is.
+/// Appends the entries to the file, whose content is unchanged.
 fn write(opened: &Opened, baseline: &Baseline) -> Result<(), Failure> {
     if baseline.entries == 0 {
         return Ok(());

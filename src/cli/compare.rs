@@ -1,4 +1,4 @@
-//! `reqc compare`: what one of two bodies of a conversation lacks.
+//! `reqc compare`: the content that one of two bodies of a conversation lacks.
 
 use std::path::Path;
 
@@ -109,7 +109,7 @@ fn of_agent(
     })
 }
 
-/// Reads `--allow`: kinds, or kinds with a subject.
+/// Parses `--allow`: kinds, or kinds with a subject.
 fn allowed(names: &[String]) -> Result<Allowed, Failure> {
     Allowed::parse(names).map_err(|unknown| {
         let help = did_you_mean(&unknown, Allowed::kinds())

@@ -1,4 +1,4 @@
-//! `reqc compile`: write golden bodies, or compare them.
+//! `reqc compile`: writes golden bodies or compares with them.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
         reconcile(options, &found, terminal);
         return Ok(status);
     }
-    // A run that made nothing does not know what should be there.
+    // A run that made no bodies does not know which should exist.
     if found.summary.bodies == 0 && status == Status::Findings {
         return Ok(status);
     }
@@ -62,7 +62,8 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
     Ok(status)
 }
 
-/// The last line of a failure: the command after which the same run passes, if there is one.
+/// Writes the last line of a failed run: a command after which the same run passes, if there is
+/// one.
 fn reconcile(options: &Options, found: &Report, terminal: &mut Terminal) {
     let mut errors = found
         .findings
@@ -77,10 +78,10 @@ fn reconcile(options: &Options, found: &Report, terminal: &mut Terminal) {
     }
 }
 
-/// The finding that golden files are out of date.
+/// The code of findings about outdated golden files.
 const DRIFT: &str = "golden/drift";
 
-/// Returns where bodies go.
+/// Returns the folder for bodies.
 fn folder(options: &Options, opened: &Opened, args: &Compile) -> Result<GoldenFolder, Failure> {
     match &args.out {
         None => Ok(golden(opened)),

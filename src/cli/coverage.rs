@@ -1,4 +1,4 @@
-//! `reqc coverage`: what the contexts reach of the templates.
+//! `reqc coverage`: the coverage of templates by contexts.
 
 use serde_json::Value;
 
@@ -52,7 +52,7 @@ fn coverage_as(format: Format, coverage: &Coverage) -> Text {
     }
 }
 
-/// Returns a gap, and a context that reaches it.
+/// Returns a gap, with a context that reaches it.
 fn reaching<'c>(
     compiler: &Compiler,
     coverage: &'c Coverage,
@@ -79,7 +79,7 @@ fn reaching<'c>(
     })
 }
 
-/// Returns whether a gap is at a file, a line or a column.
+/// Returns `true` if a gap is in a file, on a line, or at a column.
 fn is_at(coverage: &Coverage, gap: &Gap, place: &str) -> bool {
     let source = coverage.sources.get(gap.span.file);
     let at = source.position(gap.span.range().start);
@@ -92,7 +92,7 @@ fn is_at(coverage: &Coverage, gap: &Gap, place: &str) -> bool {
     places.contains(&place.trim_start_matches("./").to_owned())
 }
 
-/// Returns the text of a context file that says which gap it is for.
+/// Returns the text of a context file with a comment on the gap that it covers.
 fn context_text(coverage: &Coverage, gap: &Gap, found: &Reaching, name: &str) -> String {
     let needs = gap.needs.as_deref().unwrap_or_default();
     let why = format!("Reaches {}: {needs}.", coverage.sources.describe(gap.span));

@@ -36,7 +36,7 @@ pub(super) fn run(
             .formats
             .write_review(&review, base.as_ref(), terminal)?,
     }
-    // After the agents that break: their names are read first.
+    // This comes after the agents that break, which should be read first.
     if fails
         && !matches!(
             options.format,
@@ -57,17 +57,17 @@ pub(super) fn run(
     )
 }
 
-/// Two sides that are both made from sources.
+/// Two sides compiled from sources.
 struct Sides {
     older: MemoryWorld,
-    /// `None`: the files on disk.
+    /// The newer side; `None` for the files on disk.
     newer: Option<MemoryWorld>,
-    /// The revision of the older side, if that is not what was named.
+    /// The revision of the older side, if it differs from the named one.
     base: Option<Text>,
 }
 
 impl Sides {
-    /// `None` to compare with golden files.
+    /// Returns the sides, or `None` to compare with golden files.
     fn of(
         opened: &Opened,
         args: &Compile,
@@ -88,7 +88,7 @@ impl Sides {
             (None, Some((from, to))) => (from, Some(to), false),
             (None, None) => (revision, None, !args.no_merge_base),
         };
-        // Most often variables that are not set.
+        // The usual cause is an unset variable.
         if rev.is_empty() && to.is_none_or(str::is_empty) {
             return Err(Failure::new(format!("`{revision}` names no git revision")));
         }
@@ -163,7 +163,8 @@ pub(super) fn against_golden(
         terminal.quiet,
     )?;
     let drifts: Vec<ChangedFile> = comparison.drifts().iter().map(ChangedFile::from).collect();
-    // Golden files do not tell what they were made from; the last commit most often does.
+    // Golden files do not record the sources from which they were made; usually, these are the last
+    // commit's.
     let older = match drifts.is_empty() && !found.fails() {
         true => None,
         false => GitRevision::load(&opened.root, "HEAD").ok(),
@@ -204,7 +205,7 @@ fn reviewed(
     })
 }
 
-/// Changes line by line, for those who ask for it.
+/// Writes changes as a line diff, on request.
 fn textual(options: &Options, review: &Review, terminal: &mut Terminal) {
     if options.format != Format::Json {
         terminal.text(&review_broken(review, terminal.layout()));

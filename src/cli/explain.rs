@@ -1,4 +1,4 @@
-//! `reqc explain`: who wrote a value of a body.
+//! `reqc explain`: the source of a value in a body.
 
 use super::args::Format;
 use super::options::{Opened, Options};
@@ -9,7 +9,7 @@ use crate::compile::explain::Explainer;
 use crate::json::Pointer;
 use crate::report;
 
-/// The request of the user.
+/// The subject of the user's request.
 pub(super) struct Wanted<'w> {
     /// A value of the body.
     pub(super) pointer: Option<&'w str>,
@@ -111,7 +111,7 @@ pub(super) fn run(
     Ok(Status::Clean)
 }
 
-/// The body that is asked about.
+/// The body to explain.
 struct Asked<'a> {
     id: ProfileId,
     agent: &'a str,
@@ -119,7 +119,7 @@ struct Asked<'a> {
     model: Option<&'a str>,
 }
 
-/// Says where a piece of a context went.
+/// Reports where a piece of a context is used.
 fn content_fate(
     options: &Options,
     opened: &Opened,

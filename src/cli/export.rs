@@ -1,4 +1,4 @@
-//! `reqc compile --out DIR --layout LAYOUT`, for what other programs take.
+//! `reqc compile --out DIR --layout LAYOUT`: writes requests in the formats of other programs.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ pub(super) fn run(
     let exported = export(layout, &requests, &opened.root);
     let path = options.directory().join(folder);
     let disk = Disk::create(&path, Some(&opened.root))?;
-    // What lies there is somebody's: it may be all that there is of an answer to an earlier batch.
+    // Existing files belong to the user: they may be the only record of an earlier batch.
     for (name, text) in &exported.files {
         if disk
             .current(name)?

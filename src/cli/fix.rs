@@ -1,4 +1,4 @@
-//! `reqc check --fix`: fixes what has one right answer.
+//! `reqc check --fix`: fixes findings with exactly one correct fix.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use crate::diag::count;
 use crate::text::{Text, text};
 use crate::world::{Output, World};
 
-/// Fixes and reports what is left; with `dry_run` shows the edits and reports what is there.
+/// Applies fixes and reports the remaining findings. With `dry_run`, shows the edits and reports
+/// the current findings.
 pub(super) fn run(
     options: &Options,
     dry_run: bool,
@@ -22,7 +23,7 @@ pub(super) fn run(
     let opened = options.open()?;
     opened.selection()?;
     let world = Arc::clone(&opened.disk) as Arc<dyn World>;
-    // The number of agents may change with an edit, so each state is selected from again.
+    // An edit may change the number of agents, so the selection is repeated for each state.
     let mended = mend(&world, |world: Arc<dyn World>| -> Report {
         let compiler = options.load_all(world);
         match options.select(&compiler) {
@@ -45,7 +46,7 @@ pub(super) fn run(
         return report_from(&opened.root, options, &found, deny_warnings, terminal);
     }
     for file in &mended.files {
-        // Somebody may have edited it meanwhile.
+        // The file may have been edited in the meantime.
         if opened.disk.current(&file.path)?.as_deref() != Some(&*file.old) {
             return Err(
                 Failure::new(format!("`{}` has changed meanwhile", file.path))
@@ -66,7 +67,7 @@ pub(super) fn run(
     )
 }
 
-/// The file and its edits, as `diff -u` shows them.
+/// Returns the edits of a file in the format of `diff -u`.
 fn diff(file: &MendedFile) -> Text {
     let [old, new] =
         [&file.old, &file.new].map(|bytes| String::from_utf8_lossy(bytes).into_owned());

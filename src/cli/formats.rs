@@ -1,4 +1,4 @@
-//! `--format`: what goes to standard output, and which reports go to files.
+//! `--format`: the format of standard output, and the reports in files.
 
 use std::path::{Path, PathBuf};
 
@@ -11,20 +11,20 @@ use crate::system;
 use crate::text::Text;
 use crate::traffic::Stories;
 
-/// The formats of a run.
+/// The output formats of a run.
 #[derive(Debug, Clone)]
 pub(super) struct Formats {
     /// The format of standard output.
     pub(super) shown: Format,
-    /// `true` if annotations follow there.
+    /// `true` if annotations follow on standard output.
     annotated: bool,
     /// Reports in files.
     files: Vec<(Format, PathBuf)>,
 }
 
 impl Formats {
-    /// Returns what was asked for: one format for standard output, beside which annotations may be,
-    /// and any number of files.
+    /// Resolves the requested formats: one for standard output, optionally with annotations, and
+    /// any number of files.
     pub(super) fn resolve(asked: Vec<FormatTo>) -> Result<Formats, Failure> {
         let (mut shown, mut files): (Vec<Format>, Vec<(Format, PathBuf)>) =
             (Vec::new(), Vec::new());
@@ -52,7 +52,7 @@ impl Formats {
         }
     }
 
-    /// The same for people.
+    /// Returns the formats for people, without files.
     pub(super) fn for_people() -> Formats {
         Formats {
             shown: Format::Human,
@@ -61,7 +61,7 @@ impl Formats {
         }
     }
 
-    /// Refuses formats that what a command writes does not have.
+    /// Refuses formats that are not available for a command's output.
     pub(super) fn refuse_others(&self, writes: Writes) -> Result<(), Failure> {
         let annotations = self.annotated.then_some(Format::Github);
         let asked = [self.shown]
@@ -92,7 +92,7 @@ impl Formats {
         }))
     }
 
-    /// Shows what a change does and writes it into files.
+    /// Shows a review and writes it to the requested files.
     pub(super) fn write_review(
         &self,
         review: &Review,
@@ -107,7 +107,7 @@ impl Formats {
         Ok(())
     }
 
-    /// Shows a report and writes it into files; its paths start from `folder`.
+    /// Shows a report and writes it to the requested files. Its paths start from `folder`.
     pub(super) fn write(
         &self,
         report: &Report,
@@ -127,7 +127,7 @@ impl Formats {
 }
 
 impl Formats {
-    /// Shows the stories of conversations and writes them into files.
+    /// Shows the stories of conversations and writes them to the requested files.
     pub(super) fn write_stories(
         &self,
         stories: &Stories,
@@ -137,7 +137,7 @@ impl Formats {
         self.write_files(|format| stories_as(format, stories))
     }
 
-    /// Writes the files that were asked for.
+    /// Writes the requested files.
     pub(super) fn write_files(&self, text: impl Fn(Format) -> Text) -> Result<(), Failure> {
         self.files
             .iter()

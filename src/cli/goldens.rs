@@ -1,4 +1,4 @@
-//! The folder of golden files, and bodies compared with it.
+//! The folder of golden files, and the comparison with it.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use crate::compile::compare::{Comparing, Purpose};
 use crate::golden::{Comparison, GoldenFolder};
 use crate::world::Output;
 
-/// The folder of golden files.
+/// Returns the folder of golden files.
 pub(super) fn golden(opened: &Opened) -> GoldenFolder {
     GoldenFolder::of_repository(Arc::clone(&opened.disk) as Arc<dyn Output>)
 }
 
-/// Compiles what is selected and compares it with what a folder holds.
+/// Compiles the selection and compares it with a folder.
 pub(super) fn compare(
     opened: &Opened,
     folder: &GoldenFolder,

@@ -1,4 +1,4 @@
-//! `reqc impact`: what a place of a file reaches.
+//! `reqc impact`: the values that a place in a file affects.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::diag::count;
 use crate::json::Pointer;
 use crate::text::{Text, text};
 
-/// The number of pointers of an agent that are shown.
+/// The maximum number of pointers shown for an agent.
 const SHOWN: usize = 6;
 
 pub(super) fn run(options: &Options, place: &str, terminal: &mut Terminal) -> Outcome {
@@ -65,7 +65,7 @@ fn shown(place: &str, reached: &[Reached]) -> Text {
     shown
 }
 
-/// Returns how much is reached.
+/// Summarises what is affected.
 fn summary(reached: &[Reached]) -> Text {
     let with_bodies = reached.iter().filter(|it| !it.contexts.is_empty()).count();
     let requests = reached.iter().filter(|it| it.request).count();

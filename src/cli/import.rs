@@ -1,4 +1,4 @@
-//! `reqc context import`: a real request body as a context.
+//! `reqc context import`: converts a real request body to a context.
 
 use std::path::Path;
 
@@ -49,7 +49,7 @@ fn number(n: Option<u32>) -> Option<usize> {
     n.and_then(|n| usize::try_from(n).ok())
 }
 
-/// A name after that of a file, of what names may hold.
+/// Returns a name made from a file's name, with only the characters that names may contain.
 pub(super) fn name_of(file: &Path) -> String {
     let stem = file
         .file_stem()
@@ -73,7 +73,8 @@ pub(super) fn name_of(file: &Path) -> String {
     }
 }
 
-/// Writes a new file. What is there stays; `option` names another file.
+/// Writes a new file. An existing file is not overwritten; `option` is the option that sets another
+/// path.
 pub(super) fn write_new(
     path: &Path,
     root: &Path,
@@ -98,7 +99,7 @@ pub(super) fn write_new(
     Ok(())
 }
 
-/// Says what of the file is not in the context.
+/// Reports the content of the file that is missing from the context.
 fn tell(picked: &Picked, choice: Choice, imported: &Imported, terminal: &Terminal) {
     if picked.bodies > 1 {
         let which = choice.body.unwrap_or(1);
@@ -122,10 +123,10 @@ fn tell(picked: &Picked, choice: Choice, imported: &Imported, terminal: &Termina
     }
 }
 
-/// The number of reasons that are reported, and how many places of each.
+/// The maximum number of reasons reported, and of places for each.
 const MOST: usize = 20;
 
-/// The first places, and how many more there are.
+/// Lists the first places, and the number of the others.
 fn shown(places: &[&str]) -> String {
     let first = places
         .iter()

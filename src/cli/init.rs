@@ -1,4 +1,4 @@
-//! `reqc init`: a small agent repository that passes its own checks and explains itself.
+//! `reqc init`: creates a small agent repository that passes its own checks and explains itself.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,10 @@ use crate::system::Disk;
 use crate::text::text;
 use crate::world::Output;
 
-/// The file that stays if there is one.
+/// The file that is not overwritten if it exists.
 const README: &str = "README.md";
 
-/// The files, with the sentence that says what each is for.
+/// The files, each with a sentence on its purpose.
 const FILES: [(&str, &str, &str); 7] = [
     (
         README,
@@ -82,8 +82,8 @@ pub(super) fn run(options: &Options, path: Option<PathBuf>, terminal: &mut Termi
     Ok(status)
 }
 
-/// Refuses a folder in which a file would be replaced, or whose agents would be compiled along. A
-/// README stays.
+/// Refuses a folder in which a file would be overwritten, or in which other agents would be
+/// compiled as well. A README is allowed.
 fn refuse_to_overwrite(disk: &Disk, folder: &Path) -> Result<(), Failure> {
     let mut taken = Vec::new();
     if !Output::list(disk, "agents")?.is_empty() {

@@ -1,4 +1,5 @@
-//! `reqc models --installed INSTANCE`: what a server offers, beside what is known of it.
+//! `reqc models --installed INSTANCE`: the models that a server offers, with the known facts about
+//! them.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::runtime::{Transport, TransportOptions};
 use crate::system::{SystemClock, SystemSecrets};
 use crate::text::text;
 
-/// Asks the server of a provider instance, once the person allowed it as for `reqc send`.
+/// Queries the server of a provider instance, with the same permission as for `reqc send`.
 pub(super) fn run(
     options: &Options,
     instance: &str,
@@ -52,7 +53,7 @@ fn fetch(
     })?;
     let transport = Transport::new(Arc::new(secrets), TransportOptions::default());
     let models = runtime.block_on(list.fetch(&transport.with_clock(Arc::new(SystemClock))));
-    // A key that is still looked for is not waited for.
+    // Do not wait for a key lookup that is still running.
     runtime.shutdown_background();
     models
 }
@@ -92,7 +93,7 @@ fn cells(model: &InstalledModel) -> [String; 4] {
     ]
 }
 
-/// A size with one decimal; nothing for a server that fills in a zero.
+/// Returns a size with one decimal; empty for 0, which some servers send for an unknown size.
 fn size(bytes: u64) -> String {
     let units = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
     let fitting = units.into_iter().find(|(_, unit)| bytes >= *unit);

@@ -1,5 +1,5 @@
-//! `reqc lint`: request bodies that any program made, by the same schemas and rules as compiled
-//! ones.
+//! `reqc lint`: checks request bodies from any program with the schemas and rules for compiled
+//! bodies.
 
 use std::io::Read;
 use std::path::Path;
@@ -90,7 +90,7 @@ fn session(
     })
 }
 
-/// Says how many bytes were read.
+/// A reader that counts its bytes.
 struct Counting<'p, R> {
     reader: R,
     progress: &'p Progress,
@@ -104,7 +104,7 @@ impl<R: Read> Read for Counting<'_, R> {
     }
 }
 
-/// A file of the command line, and what it is called.
+/// Opens a file named on the command line. Returns it with its displayed name.
 pub(super) fn open(
     options: &Options,
     root: &Path,
@@ -114,7 +114,7 @@ pub(super) fn open(
         return Ok(("<stdin>".to_owned(), Box::new(std::io::stdin().lock())));
     }
     let shown = file.to_string_lossy().into_owned();
-    // What came with a repository must not decide what is shown of other files.
+    // Files of a repository must not decide which other files are displayed.
     let path = system::to_read(&options.path(file), root)?;
     let reader = system::open(&path).map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
     Ok((shown, Box::new(reader)))
@@ -156,7 +156,7 @@ fn speaks(instance: &Instance, wire: WireFormat) -> Result<(), Failure> {
     }
 }
 
-/// Errors in the files of the repository that decide how bodies are judged.
+/// Returns the errors in the repository files that affect the judgement of bodies.
 fn errors_of_settings(opened: &Opened, provider: Option<&str>) -> Vec<Diagnostic> {
     let repo = opened.compiler.repo();
     let files = provider

@@ -57,7 +57,7 @@ pub(super) fn agents(
     Ok(Status::Clean)
 }
 
-/// The profiles to list, sorted by name.
+/// Returns the profiles to list, sorted by name.
 fn listed(opened: &Opened, all: bool) -> Result<Vec<ProfileId>, Failure> {
     let compiler = &opened.compiler;
     let hierarchy = compiler.hierarchy();
@@ -83,7 +83,7 @@ fn listed(opened: &Opened, all: bool) -> Result<Vec<ProfileId>, Failure> {
     Ok(ids)
 }
 
-/// The wire format of any profile that says enough, also of one that is not compiled here.
+/// Returns the wire format of a profile that is complete enough, even if it is not compiled here.
 fn wire(opened: &Opened, profile: &ResolvedProfile<'_>) -> Option<WireFormat> {
     let instance = opened
         .compiler
@@ -194,7 +194,7 @@ pub(super) fn contexts(options: &Options, terminal: &mut Terminal) -> Outcome {
     Ok(Status::Clean)
 }
 
-/// Text in lines of at most `width` characters, broken at spaces.
+/// Breaks text at spaces into lines of at most `width` characters.
 pub(super) fn wrap(foreign: &str, width: usize) -> Vec<Text> {
     let words: Vec<Text> = foreign.split_whitespace().map(Text::line).collect();
     let lines = fill(words.iter().map(Text::width), width);
@@ -204,10 +204,10 @@ pub(super) fn wrap(foreign: &str, width: usize) -> Vec<Text> {
         .collect()
 }
 
-/// The number of characters of a name that a table shows.
+/// The maximum number of characters of a name in a table.
 pub(super) const WIDEST_CELL: usize = 80;
 
-/// Rows in columns as wide as their widest cell.
+/// Formats rows as a table whose columns are as wide as their widest cells.
 pub(super) fn columns<const N: usize>(head: [&str; N], rows: &[[&str; N]]) -> Text {
     let rows: Vec<[Text; N]> = std::iter::once(&head)
         .chain(rows)

@@ -1,4 +1,4 @@
-//! `reqc man`: the manual pages that packages bring, written from the arguments.
+//! `reqc man`: the manual pages for packages, generated from the arguments.
 
 use std::path::Path;
 
@@ -31,8 +31,7 @@ pub(super) fn run(options: &Options, folder: &Path, terminal: &mut Terminal) -> 
     Ok(Status::Clean)
 }
 
-/// A page for the command and one for each command below it, hidden ones left out: file names and
-/// texts.
+/// Returns a page for the command and for each visible subcommand, as file names and texts.
 fn pages(command: &Command) -> Vec<(String, String)> {
     let below = command
         .get_subcommands()
@@ -42,7 +41,7 @@ fn pages(command: &Command) -> Vec<(String, String)> {
 }
 
 fn page(command: &Command) -> (String, String) {
-    // Shared options are after those of this one. Only the command at the top has a version.
+    // Shared options come after the command's own. Only the top-level command has a version.
     let sorted = command
         .clone()
         .mut_args(|argument| match argument.is_global_set() {

@@ -1,4 +1,4 @@
-//! The list of an MCP server, asked because the command line says so.
+//! The tool list of an MCP server that is named on the command line.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::source::Sources;
 use crate::system::{SystemClock, SystemProcesses, SystemSecrets};
 use crate::world::MemoryWorld;
 
-/// The variables that a program gets: what it needs to be found and to find its files, and no key.
+/// The environment variables for a program: those needed to find it and its files, but no keys.
 const VARIABLES: [&str; 12] = [
     "PATH",
     "HOME",
@@ -32,18 +32,18 @@ const VARIABLES: [&str; 12] = [
     "APPDATA",
 ];
 
-/// A server that the command line names.
+/// A server named on the command line.
 pub(super) struct Server<'a> {
     args: &'a ToolsCheck,
 }
 
 impl<'a> Server<'a> {
-    /// The server, if one is named.
+    /// Returns the server, if one is named.
     pub(super) fn of(args: &'a ToolsCheck) -> Option<Server<'a>> {
         (args.mcp_command || args.mcp_url.is_some()).then_some(Server { args })
     }
 
-    /// Returns what the server is called.
+    /// Returns the displayed name of the server.
     pub(super) fn shown(&self) -> String {
         match &self.args.mcp_url {
             Some(url) => url.clone(),
@@ -51,7 +51,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Starts or calls it, asks for its tools, and ends it.
+    /// Starts or calls the server, requests its tools, and ends it.
     pub(super) fn ask(&self, options: &Options, opened: &Opened) -> Result<Vec<Value>, Failure> {
         let mut sources = Sources::default();
         let toml = self.entry();
@@ -87,13 +87,13 @@ impl<'a> Server<'a> {
         listed.map_err(send::failure)
     }
 
-    /// The server as `tools.toml` says it.
+    /// Returns the server as an entry of `tools.toml`.
     fn entry(&self) -> String {
         let mut entry = format!(
             "[[server]]\nname = \"server\"\ntimeout_seconds = {}\n",
             self.args.timeout
         );
-        // Writing into a string never fails.
+        // Writing to a string never fails.
         let _ = match &self.args.mcp_url {
             Some(url) => writeln!(entry, "url = {}", quoted(url)),
             None => {
@@ -118,7 +118,7 @@ impl<'a> Server<'a> {
     }
 }
 
-/// A text as TOML writes it: as JSON does, except for one control character.
+/// Quotes a text for TOML, which differs from JSON in only one control character.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007F")
 }

@@ -1,4 +1,4 @@
-//! `reqc models`: what is known of models.
+//! `reqc models`: the known facts about models.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(super) fn run(options: &Options, name: Option<&str>, terminal: &mut Terminal
     Ok(Status::Clean)
 }
 
-/// The families and which models they mention.
+/// Lists the families and the models that they name.
 fn overview(families: &[&Family], terminal: &mut Terminal) {
     let rows: Vec<[String; 3]> = families.iter().map(|family| row(family)).collect();
     let rows: Vec<[&str; 3]> = rows
@@ -52,7 +52,7 @@ fn row(family: &Family) -> [String; 3] {
     [family.name.value.to_string(), names(&family.wires), models]
 }
 
-/// Prints the facts of one model, and where each is from.
+/// Prints the facts about one model, with their sources.
 fn of_model(normal: &str, families: &[&Family], terminal: &mut Terminal) {
     terminal.say(&text!(
         "{}: {} families",

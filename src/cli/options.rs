@@ -1,4 +1,4 @@
-//! The arguments, resolved: which root, what is selected, what fails.
+//! The resolved arguments: the root, the selection, and the policy for failures.
 
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
@@ -19,11 +19,11 @@ use crate::system::{Disk, Embedded};
 use crate::text::{Text, text};
 use crate::world::World;
 
-/// The options that a command runs with.
+/// The options of a run.
 #[derive(Clone)]
 pub(super) struct Options {
     directory: PathBuf,
-    /// `true` if the folder was named: then it is the root.
+    /// `true` if the folder was named on the command line; it is then the root.
     is_named: bool,
     agents: Vec<String>,
     contexts: Vec<String>,
@@ -68,7 +68,7 @@ impl Options {
         })
     }
 
-    /// The same options for exactly this folder, for people.
+    /// Returns the options for exactly this folder, with output for people.
     pub(super) fn for_people_in(&self, directory: PathBuf) -> Options {
         let formats = Formats::for_people();
         Options {
@@ -83,14 +83,14 @@ impl Options {
         self.is_named
     }
 
-    /// Says on standard error how much work was shared, if that was asked for.
+    /// Reports on standard error how much work was shared, if requested.
     pub(super) fn tell_memory(&self, compiler: &Compiler, terminal: &Terminal) {
         if self.is_verbose {
             terminal.note(&compiler.memory_use().to_string());
         }
     }
 
-    /// The same options for exactly this folder.
+    /// Returns the options for exactly this folder.
     pub(super) fn in_folder(&self, directory: PathBuf) -> Options {
         Options {
             directory,
@@ -99,7 +99,7 @@ impl Options {
         }
     }
 
-    /// The same options with the bundled agents, unless they are left out.
+    /// Returns the options with the bundled agents included, unless they are excluded explicitly.
     #[cfg(feature = "runtime")]
     pub(super) fn with_bundled(&self) -> Options {
         let load = LoadOptions {
@@ -112,7 +112,7 @@ impl Options {
         }
     }
 
-    /// The one context that was named; `None` if none was.
+    /// Returns the only named context; `None` if none was named.
     #[cfg(feature = "runtime")]
     pub(super) fn one_context(&self) -> Result<Option<&str>, Failure> {
         match self.contexts.as_slice() {
@@ -122,8 +122,8 @@ impl Options {
         }
     }
 
-    /// The file that `--context` names instead of a context: `-` for standard input, or a path to
-    /// JSON.
+    /// Returns the file that `--context` names instead of a context: `-` for standard input, or the
+    /// path of a JSON file.
     pub(super) fn conversation_file(&self) -> Option<&str> {
         match self.contexts.as_slice() {
             [one] if one == "-" || one.ends_with(".json") => Some(one),
@@ -131,7 +131,7 @@ impl Options {
         }
     }
 
-    /// A path of the command line.
+    /// Resolves a path of the command line.
     pub(super) fn path(&self, path: &Path) -> PathBuf {
         match self.directory == Path::new(".") {
             true => path.to_owned(),
@@ -139,7 +139,7 @@ impl Options {
         }
     }
 
-    /// A command for the same repository and agents, as people type it.
+    /// Returns a command line for the same repository and agents.
     pub(super) fn command(&self, name: &str) -> Text {
         let folder = match self.directory == Path::new(".") {
             true => Text::new(),
@@ -168,12 +168,12 @@ impl Options {
         matches!(self.format, Format::Human | Format::Short)
     }
 
-    /// The folder that a command was pointed at.
+    /// Returns the folder given to the command.
     pub(super) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The root of the repository around the folder.
+    /// Returns the root of the repository around the folder.
     pub(super) fn root(&self) -> Result<PathBuf, Failure> {
         Ok(crate::system::find_root(&self.directory, self.is_named)?)
     }
@@ -183,13 +183,13 @@ impl Options {
         self.open_for(None)
     }
 
-    /// The same with the selected agents only: no other can be compiled.
+    /// Opens the repository with only the selected agents; no others can be compiled.
     pub(super) fn open_selected(&self) -> Result<Opened, Failure> {
         let selected = matcher(&self.agents);
         self.open_for((!self.agents.is_empty()).then_some(&selected))
     }
 
-    /// The same with one agent only.
+    /// Opens the repository with only one agent.
     pub(super) fn open_one(&self, agent: &str) -> Result<Opened, Failure> {
         self.open_for(Some(&|name| name == agent))
     }
@@ -225,7 +225,7 @@ impl Options {
         Compiler::load_some(world, Arc::new(Embedded::bundled()), self.load, wanted)
     }
 
-    /// Loads those of the selected agents whose names are wanted.
+    /// Loads the selected agents whose names are wanted.
     pub(super) fn load_wanted(
         &self,
         world: Arc<dyn World>,
@@ -234,13 +234,13 @@ impl Options {
         self.load_some(world, Some(wanted))
     }
 
-    /// Returns what takes part of a repository that was loaded from any world.
+    /// Resolves the selection in a repository loaded from any world.
     pub(super) fn selection_of(&self, compiler: &Compiler) -> Result<Selection, Failure> {
         self.select(compiler)
             .map_err(|error| select_failure(compiler, &error))
     }
 
-    /// Returns what is selected of a repository.
+    /// Resolves the selection in a repository.
     pub(super) fn select(&self, compiler: &Compiler) -> Result<Selection, Box<SelectError>> {
         let agents = match self.agents.as_slice() {
             [] => None,
@@ -269,8 +269,8 @@ impl Options {
         }
     }
 
-    /// Returns what takes part. If nothing does, and files could not be read, what is wrong with
-    /// them is shown: one of them may hold what was asked for.
+    /// Returns the selection. If nothing is selected although some files could not be read, the
+    /// errors of these files are shown, because one of them may contain the requested item.
     pub(super) fn selection<'o>(
         &self,
         opened: &'o Opened,
@@ -287,12 +287,12 @@ impl Options {
     }
 }
 
-/// A repository, opened.
+/// An opened repository.
 pub(super) struct Opened {
     pub(super) root: PathBuf,
     pub(super) disk: Arc<Disk>,
-    /// Never dropped: the process ends with the command, and taking it all apart takes longer than
-    /// many a command.
+    /// It is never dropped: the process ends with the command, and dropping it takes longer than
+    /// many commands do.
     pub(super) compiler: ManuallyDrop<Arc<Compiler>>,
     selection: Result<Selection, Box<SelectError>>,
     /// The policy of this run for findings.
@@ -300,40 +300,40 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Returns what takes part; a failure that names what is near if nothing does.
+    /// Returns the selection, or a failure with similar names if it is empty.
     pub(super) fn selection(&self) -> Result<&Selection, Failure> {
         self.selection
             .as_ref()
             .map_err(|error| select_failure(&self.compiler, error))
     }
 
-    /// Leaves what some files reach of the selection.
+    /// Limits the selection to the items that some files reach.
     pub(super) fn limit_to(&mut self, reach: Reach) {
         if let Ok(selection) = &mut self.selection {
             selection.reached = Some(reach);
         }
     }
 
-    /// Leaves a part of the agents.
+    /// Limits the selection to a shard of the agents.
     pub(super) fn limit_to_shard(&mut self, shard: Option<Shard>) {
         if let Ok(selection) = &mut self.selection {
             selection.shard = shard;
         }
     }
 
-    /// Some findings, and no others, as a report.
+    /// Makes a report of only these findings.
     pub(super) fn report_of(&self, found: Vec<Diagnostic>) -> Report {
         self.report_in(self.compiler.sources().clone(), found)
     }
 
-    /// The same for files that are not part of the repository.
+    /// Makes a report of findings in files that are not part of the repository.
     pub(super) fn report_in(&self, sources: Sources, found: Vec<Diagnostic>) -> Report {
         let everything = Selection::default();
         let selection = self.selection.as_ref().unwrap_or(&everything);
         Reporter::new(&self.compiler, selection, &self.policy).of(sources, found)
     }
 
-    /// The one agent with a name.
+    /// Returns the agent with this name.
     pub(super) fn agent(&self, name: &str) -> Result<ProfileId, Failure> {
         let found = Names::of(&self.compiler).agents(|candidate| candidate == name, name);
         found
@@ -341,7 +341,7 @@ impl Opened {
             .map_err(|error| select_failure(&self.compiler, &error))
     }
 
-    /// The findings of loading that concern an agent.
+    /// Returns the findings of loading that concern an agent.
     pub(super) fn findings_of(&self, id: ProfileId) -> Vec<Diagnostic> {
         let name = &self.compiler.hierarchy().get(id).name.value;
         self.compiler
@@ -352,8 +352,8 @@ impl Opened {
             .collect()
     }
 
-    /// Errors in the files that decide where requests of an agent go, with which key and model: its
-    /// provider instance's, `models.toml`, `reqc.toml`.
+    /// Returns the errors in the files that decide where an agent's requests are sent, and with
+    /// which key and model: the file of its provider instance, `models.toml`, and `reqc.toml`.
     #[cfg(feature = "runtime")]
     pub(super) fn errors_of_settings(&self, instance: &str) -> Vec<Diagnostic> {
         let (sources, files) = (
@@ -366,7 +366,7 @@ impl Opened {
         })
     }
 
-    /// Errors of loading in some files.
+    /// Returns the errors of loading in some files.
     pub(super) fn errors(&self, stands_in: impl Fn(FileId) -> bool) -> Vec<Diagnostic> {
         let errors = self
             .compiler
@@ -379,7 +379,7 @@ impl Opened {
             .collect()
     }
 
-    /// Any profile with a name, abstract ones too.
+    /// Returns the profile with this name, which may be abstract.
     pub(super) fn profile(&self, name: &str) -> Result<ProfileId, Failure> {
         match self.compiler.hierarchy().by_name(name) {
             Some(id) => Ok(id),
@@ -412,7 +412,7 @@ fn select_failure(compiler: &Compiler, error: &SelectError) -> Failure {
     }
 }
 
-/// A word as shells read it.
+/// Quotes a word for the shell.
 fn shell_word(word: &str) -> String {
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),
@@ -424,13 +424,14 @@ fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || "-_./=:@%+,".contains(c)
 }
 
-/// Matches names against globs; a glob that does not parse matches itself.
+/// Returns a function that matches names against globs. A glob that cannot be parsed matches only
+/// itself.
 fn matcher(globs: &[String]) -> impl Fn(&str) -> bool + use<> {
     let patterns: Vec<Glob> = globs
         .iter()
         .filter_map(|text| Glob::new(text).ok())
         .collect();
-    // A name may hold brackets or stars of its own.
+    // A name may itself contain brackets or stars.
     let literal = globs.to_vec();
     move |name: &str| {
         patterns.iter().any(|glob| glob.is_match(name)) || literal.iter().any(|text| text == name)

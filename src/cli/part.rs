@@ -1,4 +1,5 @@
-//! The part of a repository that a run is limited to: paths, what changed files reach, a shard.
+//! The part of a repository to which a run is limited: paths, the reach of changed files, or a
+//! shard.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,8 +22,8 @@ impl Part {
     }
 }
 
-/// Opens the repository that a command is about, limited to a part of it. With `golden`, golden
-/// files reach the agents that own them.
+/// Opens the repository for a command, limited to a part of it. If `golden` is set, golden files
+/// reach the agents that own them.
 pub(super) fn open(options: &Options, part: &Part, golden: bool) -> Result<Opened, Failure> {
     let given: Vec<PathBuf> = part.paths.iter().map(|path| options.path(path)).collect();
     let options = in_repository_of(options, &given)?;
@@ -53,7 +54,7 @@ pub(super) fn open(options: &Options, part: &Part, golden: bool) -> Result<Opene
     Ok(opened)
 }
 
-/// Options for the repository around the first path; unless a folder was named, that is the one.
+/// Returns options for the repository around the first path, or for the folder if one was named.
 fn in_repository_of(options: &Options, paths: &[PathBuf]) -> Result<Options, Failure> {
     match paths.first().filter(|_| !options.is_named()) {
         None => Ok(options.clone()),
@@ -61,7 +62,7 @@ fn in_repository_of(options: &Options, paths: &[PathBuf]) -> Result<Options, Fai
     }
 }
 
-/// The paths below the root; `None` if none was named.
+/// Returns the paths relative to the root; `None` if no path was named.
 fn named(root: &Path, paths: &[PathBuf]) -> Result<Option<Named>, Failure> {
     let named = paths
         .iter()
@@ -70,7 +71,7 @@ fn named(root: &Path, paths: &[PathBuf]) -> Result<Option<Named>, Failure> {
     Ok((!named.is_empty()).then_some(Named(named)))
 }
 
-/// A path that nothing is made of is most often a mistake.
+/// Reports a path that is not part of the repository, which is usually a mistake.
 fn check_named(named: &Named, reach: &Reach) -> Result<(), Failure> {
     let is_known = |path: &String| {
         let alone = Named(vec![path.clone()]);
@@ -87,15 +88,16 @@ fn check_named(named: &Named, reach: &Reach) -> Result<(), Failure> {
     }
 }
 
-/// Returns what differs from where a branch left a revision, and what that reaches on both sides.
+/// Returns what has changed since the branch forked from `revision`, and what the changes reach on
+/// both sides.
 fn affected(
     options: &Options,
     opened: &Opened,
     revision: &str,
     golden: bool,
 ) -> Result<Reach, Failure> {
-    // What others did since this branch left is not its own. Where that commit is not here, too
-    // much is compiled, and never too little.
+    // Later changes of others are not the branch's own. If the merge base is not available, the
+    // revision itself is used, so that too much is compiled rather than too little.
     let base = GitRevision::merge_base(&opened.root, revision, "HEAD")
         .ok()
         .flatten();
@@ -114,8 +116,7 @@ fn affected(
         agents: differently_usable(&opened.compiler, &before),
         ..Reach::default()
     };
-    // What is wrong with the repository as a whole is reported: a change anywhere may have caused
-    // it.
+    // Findings about the repository as a whole are reported, since any change may have caused them.
     Ok(Reach {
         files: None,
         ..now.or(then).or(usable)

@@ -1,4 +1,4 @@
-//! A progress bar, for runs that last.
+//! A progress bar for long runs.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Counts agents or bytes; draws on a terminal once a run has lasted over a second.
+/// A counter of agents or bytes. It is drawn on a terminal if a run takes more than a second.
 pub(super) struct Progress {
     done: Arc<AtomicUsize>,
     painter: Option<(Sender<()>, JoinHandle<()>)>,
@@ -20,7 +20,7 @@ impl Progress {
         Progress::with_style(total, quiet, "{bar:30} {pos}/{len} agents")
     }
 
-    /// Counts bytes of files.
+    /// Makes a counter of bytes.
     pub(super) fn of_bytes(total: u64, quiet: bool) -> Progress {
         Progress::with_style(
             usize::try_from(total).unwrap_or(usize::MAX),
@@ -45,7 +45,7 @@ impl Progress {
         self.add(1);
     }
 
-    /// Counts so many more.
+    /// Adds `more` to the count.
     pub(super) fn add(&self, more: usize) {
         self.done.fetch_add(more, Ordering::Relaxed);
     }
@@ -55,7 +55,7 @@ impl Drop for Progress {
     fn drop(&mut self) {
         if let Some((stop, thread)) = self.painter.take() {
             drop(stop);
-            // A painter that panicked has nothing to tell.
+            // If the drawing thread panicked, nothing needs to be done.
             let _ = thread.join();
         }
     }

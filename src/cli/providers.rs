@@ -1,4 +1,4 @@
-//! `reqc providers`: the provider instances, and whether their keys are found.
+//! `reqc providers`: the provider instances, and the availability of their keys.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ pub(super) fn run(options: &Options, terminal: &mut Terminal) -> Outcome {
     Ok(Status::Clean)
 }
 
-/// Returns how many compiled agents name each instance.
+/// Returns the number of compiled agents that name each instance.
 fn uses(opened: &Opened) -> BTreeMap<&str, usize> {
     let mut uses = BTreeMap::new();
     for (id, _) in opened.compiler.agents() {
@@ -59,18 +59,18 @@ fn uses(opened: &Opened) -> BTreeMap<&str, usize> {
     uses
 }
 
-/// A key that was looked for.
+/// The result of looking for a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     Yes,
     No,
-    /// The API takes none, or none is configured.
+    /// The API needs none, or none is configured.
     NotNeeded,
-    /// Nobody has allowed to look.
+    /// Looking for it has not been allowed.
     Unknown,
 }
 
-/// Where keys are looked for. One that nobody has allowed is not read.
+/// The sources of keys. Keys without permission are not read.
 struct Keys<'o> {
     secrets: SystemSecrets,
     trusted: TrustFolder,
@@ -78,7 +78,7 @@ struct Keys<'o> {
 }
 
 impl Keys<'_> {
-    /// Returns whether there is a key, and what to say of it.
+    /// Returns the result of looking for a key, with a remark.
     fn look(&self, instance: &Instance, reference: &SecretRef) -> (Found, Option<String>) {
         match reference {
             SecretRef::File(_) if !self.is_allowed(instance, reference) => {
@@ -95,14 +95,14 @@ impl Keys<'_> {
             }
             _ => {}
         }
-        // The key itself is dropped here, and wiped.
+        // The key itself is dropped here, and wiped from memory.
         match self.secrets.read(reference) {
             Ok(_) => (Found::Yes, self.secrets.remark(reference)),
             Err(error) => (Found::No, Some(error.to_string())),
         }
     }
 
-    /// Returns `true` if somebody allowed requests of an agent that go by this instance.
+    /// Returns `true` if requests of an agent through this instance have been allowed.
     fn is_allowed(&self, instance: &Instance, reference: &SecretRef) -> bool {
         let (compiler, file) = (&self.opened.compiler, self.secrets.file_of(reference));
         let plans = compiler
@@ -121,7 +121,7 @@ struct Row<'o> {
     instance: &'o Instance,
     agents: usize,
     found: Found,
-    /// Why there is no key, or what to know about it.
+    /// The reason why there is no key, or a remark about it.
     why: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `reqc render`: one body, or the curl command that sends it.
+//! `reqc render`: prints one body, or the curl command that sends it.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -21,13 +21,13 @@ use crate::unit::Plan;
 /// The part of a request that is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// The body on many lines.
+    /// The body on several lines.
     Pretty,
     /// The body on one line.
     Compact,
     /// A curl command.
     Curl,
-    /// The tokens that it takes.
+    /// The token estimate.
     Tokens,
 }
 
@@ -58,7 +58,7 @@ pub(super) fn run(
         }
     };
     match made {
-        // There is no body, however mild the findings are.
+        // There is no body, whatever the severity of the findings.
         Err(findings) => {
             show_findings(options, &opened.report_of(findings), terminal);
             return Ok(Status::Findings);
@@ -86,10 +86,10 @@ pub(super) fn run(
     Ok(Status::Clean)
 }
 
-/// A body, or why there is none.
+/// A body, or the findings that prevented it.
 pub(super) type Made = Result<Body, Vec<Diagnostic>>;
 
-/// The body of a context of the repository.
+/// Makes the body of a context in the repository.
 pub(super) fn of_context(
     opened: &Opened,
     id: ProfileId,
@@ -106,7 +106,7 @@ pub(super) fn of_context(
     })
 }
 
-/// The body of a conversation that a file or standard input holds, in the form of a context.
+/// Makes the body of a conversation in the form of a context, from a file or standard input.
 fn of_file(
     options: &Options,
     opened: &Opened,
@@ -144,7 +144,7 @@ fn of_file(
     Ok(Live::new(&opened.compiler, plan).body(conversation, &setting, model))
 }
 
-/// The estimate for people: a line for each part.
+/// Returns the estimate for people, with a line for each part.
 fn tokens_table(estimate: &TokenEstimate) -> Text {
     let how = if estimate.is_tokenized {
         "counted"
@@ -170,10 +170,10 @@ fn tokens_table(estimate: &TokenEstimate) -> Text {
     table
 }
 
-/// The columns that a pointer may take.
+/// The maximum width of a pointer, in columns.
 const WIDEST_POINTER: usize = 60;
 
-/// The estimate for programs.
+/// Returns the estimate for programs.
 fn tokens_document(estimate: &TokenEstimate) -> Value {
     json!({
         "total": estimate.total(), "vocabulary": estimate.vocabulary.name(), "is_tokenized": estimate.is_tokenized,
@@ -185,7 +185,7 @@ fn part_document(part: &TokenPart) -> Value {
     json!({"kind": part.kind.name(), "pointer": part.pointer, "tokens": part.tokens})
 }
 
-/// The whole request for programs: what `request.json` has, and the body.
+/// Returns the whole request for programs: the members of `request.json`, and the body.
 pub(super) fn request(plan: &Plan<'_>, model: Option<&str>, body: &Body) -> Value {
     let mut request: Value =
         serde_json::from_str(&golden::request_json(plan, model)).unwrap_or_default();
@@ -193,7 +193,7 @@ pub(super) fn request(plan: &Plan<'_>, model: Option<&str>, body: &Body) -> Valu
     request
 }
 
-/// The one context that was asked for.
+/// Returns the only requested context.
 pub(super) fn pick_context(opened: &Opened, id: ProfileId) -> Result<String, Failure> {
     let kind = opened.compiler.plan(id).map(|plan| plan.kind);
     let fitting = opened

@@ -1,4 +1,4 @@
-//! `reqc review`: golden files written cause by cause.
+//! `reqc review`: accepts changes of golden files by cause.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +35,7 @@ pub(super) fn run(options: &Options, args: &Args, terminal: &mut Terminal) -> Ou
         [] => asked(&items, terminal)?,
         numbers => named(numbers, items.len())?,
     };
-    // A file that several causes change is written once all of them are accepted.
+    // A file that several causes change is written only if all of them are accepted.
     let mut wanted: BTreeMap<&str, bool> = BTreeMap::new();
     for (at, (_, paths)) in items.iter().enumerate() {
         paths
@@ -64,10 +64,10 @@ pub(super) fn run(options: &Options, args: &Args, terminal: &mut Terminal) -> Ou
     })
 }
 
-/// A cause or a file that can be accepted: how it is shown, and the paths of its files.
+/// A cause or a file that can be accepted: its display, and the paths of its files.
 type Acceptable = (Text, Vec<String>);
 
-/// Asks about one item after the other; the places of those that were accepted.
+/// Asks about each item, and returns the indices of the accepted ones.
 fn asked(items: &[Acceptable], terminal: &mut Terminal) -> Result<BTreeSet<usize>, Failure> {
     let mut accepted = BTreeSet::new();
     for (at, (shown, _)) in items.iter().enumerate() {
@@ -91,7 +91,7 @@ fn asked(items: &[Acceptable], terminal: &mut Terminal) -> Result<BTreeSet<usize
     Ok(accepted)
 }
 
-/// The places of items with some numbers.
+/// Converts item numbers to indices.
 fn named(numbers: &[usize], all: usize) -> Result<BTreeSet<usize>, Failure> {
     numbers
         .iter()

@@ -1,4 +1,4 @@
-//! `reqc route`: which agent of a roster gets a file.
+//! `reqc route`: the agent of a roster for a file.
 
 use serde_json::{Value, json};
 
@@ -56,8 +56,8 @@ fn roster<'o>(opened: &'o Opened, name: &str) -> Result<&'o Roster, Failure> {
     })
 }
 
-/// Returns why rosters of `rosters.toml` are not there: errors of reading it. Those of `roster/*`
-/// are about rosters that are.
+/// Returns the errors that explain why rosters of `rosters.toml` are missing. `roster/*` errors are
+/// excluded, because they concern rosters that were read.
 fn unread(opened: &Opened) -> Vec<Diagnostic> {
     let errors =
         opened.errors(|file| opened.compiler.sources().get(file).path().as_ref() == "rosters.toml");
@@ -67,7 +67,7 @@ fn unread(opened: &Opened) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// The agent on a line of its own, for scripts; with `-q` nothing else.
+/// Writes the agent on a line of its own for scripts; with `-q`, nothing else.
 fn write(arguments: &Arguments, agent: Option<&str>, route: &Route, terminal: &mut Terminal) {
     match agent {
         Some(agent) => terminal.text(&text!("{}\n", agent)),

@@ -1,4 +1,4 @@
-//! `reqc rule`: what a code means.
+//! `reqc rule`: the meaning of a code.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ pub(super) fn run(options: &Options, code: Option<&str>, terminal: &mut Terminal
     Ok(Status::Clean)
 }
 
-/// Returns a rule as JSON, its evidence strongest first.
+/// Returns a rule as JSON, with the strongest evidence first.
 fn document(rule: &Rule) -> Value {
     let evidence: Vec<Value> = rule.evidence_by_rank().iter().map(source).collect();
     json!({
@@ -82,7 +82,7 @@ fn page(rule: &Rule, width: usize) -> Text {
     page
 }
 
-/// Returns what providers answer to a body that breaks a rule.
+/// Returns the answers of providers to a body that breaks a rule.
 fn answers(rule: &Rule, width: usize) -> Text {
     let mut answers = text!("");
     for (provider, refusal) in Dictionary::bundled().of_rule(rule.code) {

@@ -1,4 +1,4 @@
-//! `reqc send`: one request to a real server, its answer as it comes.
+//! `reqc send`: sends one request to a real server and prints the answer as it arrives.
 
 mod output;
 mod signals;
@@ -32,7 +32,7 @@ use tokio::runtime::Runtime;
 use tools::Tools;
 use unusable::Unusable;
 
-/// Why nothing is sent.
+/// The reasons for not sending.
 enum Unsent {
     Failure(Failure),
     /// The mistakes in the sources of the request.
@@ -47,8 +47,9 @@ impl From<Failure> for Unsent {
     }
 }
 
-/// Sends, and prints what happens. For programs, standard output ends in one way, also if nothing
-/// is sent: a failure that this returns ends it where the command was started, by [`end_unsent`].
+/// Sends the request and prints the events. Output for programs always ends in the same way, even
+/// if nothing is sent: if this function returns a failure, the caller ends the output with
+/// [`end_unsent`].
 pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Outcome {
     match attempt(options, send, terminal) {
         Ok(status) => Ok(status),
@@ -72,7 +73,7 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
 
 const HAS_MISTAKES: &str = "nothing was sent: the request has mistakes";
 
-/// Shows findings because of which nothing is sent.
+/// Shows the findings that prevent sending.
 fn show_unsent(options: &Options, found: &Report, why: &str, terminal: &mut Terminal) {
     match options.format {
         Format::Json | Format::Events => {
@@ -90,7 +91,7 @@ fn show_unsent(options: &Options, found: &Report, why: &str, terminal: &mut Term
     }
 }
 
-/// Ends standard output for programs after a failure before anything was sent.
+/// Ends the output for programs after a failure before sending.
 pub(super) fn end_unsent(format: Format, failure: &Failure, terminal: &mut Terminal) {
     let error = Error::new(Category::Config, failure.message.as_str());
     let error = failure
@@ -102,7 +103,7 @@ pub(super) fn end_unsent(format: Format, failure: &Failure, terminal: &mut Termi
 
 fn attempt(options: &Options, send: &Send, terminal: &mut Terminal) -> Result<Status, Unsent> {
     let everything = options.with_bundled();
-    // Which agent compresses the chat is known once all are.
+    // The agent that compresses the chat can only be determined when all agents are loaded.
     let mut opened = if send.compress {
         everything.open()?
     } else {
@@ -188,16 +189,16 @@ fn is_sent(send: &Send) -> bool {
     !send.curl && !send.dry_run
 }
 
-/// A request and what was found in it.
+/// A request and the findings about it.
 struct Checked {
     compiled: Compiled,
     found: Vec<Diagnostic>,
 }
 
-/// A request, or what is wrong with what it would be made from.
+/// A request, or the findings that prevented it.
 type Compilation = Result<Checked, Vec<Diagnostic>>;
 
-/// The request as it would be sent now.
+/// Compiles the request that would be sent now.
 fn compile(agent: &Agent, input: &Input) -> Result<Compilation, Failure> {
     let conversation = input
         .restored()
@@ -210,7 +211,7 @@ fn compile(agent: &Agent, input: &Input) -> Result<Compilation, Failure> {
     }
 }
 
-/// Prints the request. The status says whether it would be sent.
+/// Prints the request. The returned status shows if it would be sent.
 fn show(
     command: &Command<'_>,
     compiled: &Compiled,
@@ -244,7 +245,7 @@ fn show(
     })
 }
 
-/// The request for programs, with the command that sends it.
+/// Returns the request for programs, with the command that sends it.
 fn request_document(
     Command {
         options,
@@ -269,20 +270,20 @@ fn request_document(
     Ok(document)
 }
 
-/// The command, and the repository that it is for.
+/// The command and its repository.
 struct Command<'c> {
     options: &'c Options,
     send: &'c Send,
     opened: &'c Opened,
 }
 
-/// The agent of the chat, and the one that compresses it first, if one does.
+/// The agent of the chat, and the agent that compresses it first, if any.
 struct Agents {
     agent: Agent,
     compressor: Option<Agent>,
 }
 
-/// Sends the request once everything that it needs is allowed, and prints what comes back.
+/// Obtains all permissions, sends the request, and prints the response.
 fn deliver(
     command: &Command<'_>,
     Agents { agent, compressor }: Agents,
@@ -348,15 +349,15 @@ fn deliver(
     }
 }
 
-/// Where requests and servers run. Dropping it ends them.
+/// The runtime for requests and servers. Dropping it ends them.
 struct Engine {
-    /// There until this is dropped.
+    /// `None` only while this is being dropped.
     runtime: Option<Runtime>,
     tools: Option<RunningTools>,
 }
 
 impl Engine {
-    /// Starts the servers whose tools are needed, and adds those to the input.
+    /// Starts the servers whose tools are needed, and adds the tools to the input.
     fn start(input: &mut Input, transport: &Transport) -> Result<Engine, Failure> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -389,7 +390,7 @@ impl Drop for Engine {
         if let Some(tools) = self.tools.take() {
             self.run(tools.close());
         }
-        // A key that is still looked for is not waited for.
+        // Do not wait for a key lookup that is still running.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -397,7 +398,7 @@ impl Drop for Engine {
     }
 }
 
-/// Compiles and checks the request again, once it has the tools of servers.
+/// Compiles and checks the request again, with the tools of servers.
 fn look_again(
     Command {
         options,
@@ -422,8 +423,7 @@ fn look_again(
     Ok(())
 }
 
-/// Shows why a later request of the tool loop was not sent, if that is what the session failed
-/// with.
+/// Shows why a later request of the tool loop was not sent, if the session failed for that reason.
 fn refuse_next(options: &Options, found: &Report, terminal: &Terminal) -> Status {
     if !found.fails() {
         return Status::Failed;
@@ -436,7 +436,8 @@ fn refuse_next(options: &Options, found: &Report, terminal: &Terminal) -> Status
     Status::Findings
 }
 
-/// Returns what only the person can allow: all but the program's own servers and keys.
+/// Returns the permissions that only the user can give: for everything except reqc's own servers
+/// and keys.
 fn wanted(
     opened: &Opened,
     compiled: &Compiled,
@@ -455,7 +456,7 @@ fn wanted(
         .collect())
 }
 
-/// Returns what only the person can allow of a request's server and key.
+/// Returns the permission that only the user can give for a request's server and key.
 fn server_grant(
     opened: &Opened,
     compiled: &Compiled,
@@ -476,7 +477,7 @@ fn server_grant(
     Ok(Some(server).filter(|_| !is_own))
 }
 
-/// Goes on if the person allows what the program does not bring itself.
+/// Continues if the user allows everything that is not bundled with reqc.
 pub(super) fn allow(root: &Path, wanted: &[Grant], flag: bool) -> Result<(), Failure> {
     let bundled = Bundled::read(Arc::new(Embedded::bundled()));
     let wanted: Vec<Grant> = wanted
@@ -500,14 +501,14 @@ fn status(ended: &Ended) -> Status {
     }
 }
 
-/// Who sends, and what is compressed first.
+/// The sender, and the compression that comes first.
 struct Talk {
     agent: Agent,
     transport: Transport,
     compression: Option<Compression>,
 }
 
-/// Sends, and prints what happens until the request has ended.
+/// Sends the request and prints events until it has ended.
 fn talk(
     Command { options, send, .. }: &Command<'_>,
     Talk {
@@ -547,7 +548,7 @@ fn talk(
     Ok((session, ended))
 }
 
-/// The file that the session is written to, if any.
+/// Returns the file to which the session is written, if any.
 fn journal(
     options: &Options,
     send: &Send,
@@ -576,7 +577,8 @@ fn journal(
     })
 }
 
-/// Prints events until the request has ended. A reader that goes away cancels it.
+/// Prints events until the request has ended. If the reader of the output goes away, the request is
+/// cancelled.
 async fn print(mut run: Run, printer: &mut Printer<'_>) -> Ended {
     while let Some(event) = run.next().await {
         match event {

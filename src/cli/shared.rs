@@ -1,6 +1,6 @@
-//! The options that several commands share: which command uses which of them, in one table. Help,
-//! manual pages and completions list what the table says, and `--model` is refused where it would
-//! change nothing.
+//! The options that several commands share, in one table that lists the commands using each. Help,
+//! manual pages, and completions follow the table, and `--model` is refused where it would have no
+//! effect.
 
 use std::ffi::OsString;
 
@@ -10,13 +10,13 @@ use super::Failure;
 use super::args::{Args, FormatParser, Writes};
 use crate::text::Text;
 
-/// The shared options of a command, by their identifiers in [`super::args::Common`].
+/// The shared options of a command, by their names in [`super::args::Common`].
 struct Uses {
-    /// The command; `context import` is named by its first word.
+    /// The command; for `context import`, its first word.
     command: &'static str,
     options: &'static [&'static str],
-    /// The forms that the command can write: it decides which formats are listed. Without any, no
-    /// format is.
+    /// The forms that the command can write, which determine the listed formats. If there are none,
+    /// no formats are listed.
     writes: &'static [Writes],
 }
 
@@ -184,8 +184,8 @@ const TABLE: &[Uses] = &[
     },
 ];
 
-/// Where a shared option means something more particular: the command, the option, the name of its
-/// value, the help.
+/// Special meanings of shared options: the command, the option, the name of its value, and the
+/// help.
 const MEANINGS: &[(&str, &str, &str, &str)] = &[
     (
         "render",
@@ -241,11 +241,11 @@ const USAGES: &[(&str, &str)] = &[
     ),
 ];
 
-/// The arguments of the process, or what clap says of them.
+/// Parses the arguments of the process, or returns clap's error.
 pub(super) fn read() -> Result<Args, clap::Error> {
     read_from(std::env::args_os()).map_err(|error| {
-        // What is wrong is reported with the arguments that are wrong, so clap is asked again, with
-        // arguments that can be shown.
+        // Clap's message quotes the invalid arguments, so parsing is repeated with arguments that
+        // can be displayed.
         let shown = std::env::args_os().map(|argument| shown(&argument.to_string_lossy()).into());
         let same = read_from(shown)
             .err()
@@ -271,7 +271,7 @@ fn shown(argument: &str) -> String {
     }
 }
 
-/// The command line as clap reads it and shows it.
+/// Returns the command line definition used for parsing and help.
 pub(super) fn command() -> Command {
     let command = Args::command();
     let shared: Vec<Arg> = command
@@ -288,8 +288,8 @@ pub(super) fn command() -> Command {
     })
 }
 
-/// The command with shared options of its own: clap does not add those that are there, and the ones
-/// not used are hidden.
+/// Adds the shared options to a subcommand: clap does not add options that exist already, and
+/// unused ones are hidden.
 fn with_shared(command: Command, shared: &[Arg]) -> Command {
     let name = command.get_name().to_owned();
     let uses = uses_of(&name);
@@ -306,7 +306,7 @@ fn with_shared(command: Command, shared: &[Arg]) -> Command {
     })
 }
 
-/// Where shared options begin in the order of help: after those of the command alone.
+/// The position of the first shared option in help, after the command's own options.
 const FIRST_SHARED: usize = 500;
 
 fn shared_by(command: &str, uses: &Uses, argument: Arg) -> Arg {

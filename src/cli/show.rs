@@ -1,4 +1,4 @@
-//! `reqc show`: a merged profile, each value with its origin.
+//! `reqc show`: a merged profile, with the origin of each value.
 
 use std::fmt::Write as _;
 
@@ -33,7 +33,7 @@ pub(super) fn run(options: &Options, agent: &str, terminal: &mut Terminal) -> Ou
     Ok(Status::Clean)
 }
 
-/// Plain values first, tables under headers after them, as TOML wants it.
+/// Writes plain values first, then tables under headers, as TOML requires.
 fn write_table(opened: &Opened, table: &MergedTable<'_>, path: &Text, shown: &mut Text) {
     for (key, merged) in table.iter().filter(|(_, merged)| merged.table().is_none()) {
         let origin = origin(opened, merged);
@@ -84,7 +84,7 @@ fn table_json(opened: &Opened, table: &MergedTable<'_>) -> Map<String, Value> {
     members.collect()
 }
 
-/// A value on one line; long strings are cut.
+/// Returns a value on one line; long strings are shortened.
 pub(super) fn inline(node: &Node) -> Text {
     match &node.kind {
         Kind::String(string) => Text::quoted(&cut(string.trim(), 201)),

@@ -1,4 +1,4 @@
-//! `reqc tools check`: which provider takes which tools, and what they cost.
+//! `reqc tools check`: the providers that accept each tool, and its size in tokens.
 
 use std::io::Read;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::system::Disk;
 use crate::tool_list::{Column, ListedTool, Matrix, ToolList, ToolTarget, lowered};
 use crate::world::MAX_FILE_BYTES;
 
-/// The most tools of one list.
+/// The maximum number of tools in a list.
 const MOST_TOOLS: usize = 10_000;
 
 pub(super) fn check(options: &Options, args: &ToolsCheck, terminal: &mut Terminal) -> Outcome {
@@ -56,7 +56,7 @@ pub(super) fn check(options: &Options, args: &ToolsCheck, terminal: &mut Termina
                 Format::Markdown => terminal.text(&tools_markdown(&source, &matrix)),
                 _ => terminal.text(&tools_text(&source, &matrix)),
             }
-            // Whoever names a narrow form asks for it.
+            // If a narrow form is named, it is wanted.
             let is_refused = match args.providers.is_empty() {
                 true => matrix.refuses(),
                 false => matrix.columns.iter().any(Column::is_refused),
@@ -70,8 +70,8 @@ pub(super) fn check(options: &Options, args: &ToolsCheck, terminal: &mut Termina
     }
 }
 
-/// Writes the nearest tools that are taken: for people what they no longer check goes to standard
-/// error.
+/// Writes the most similar tools that are accepted. For people, the lost checks are listed on
+/// standard error.
 fn lower(
     options: &Options,
     opened: &Opened,
@@ -95,7 +95,7 @@ fn lower(
     }
 }
 
-/// The targets that were asked for.
+/// Returns the requested targets.
 fn targets(names: &[String]) -> Result<Vec<ToolTarget>, Failure> {
     if names.iter().any(|name| name == "all") {
         return Ok(ToolTarget::ALL.to_vec());
@@ -121,7 +121,7 @@ fn target_names() -> impl Iterator<Item = &'static str> {
     ToolTarget::ALL.into_iter().map(|target| target.name)
 }
 
-/// The tools, and what they come from.
+/// Returns the tools and their source.
 fn list(
     options: &Options,
     opened: &Opened,
@@ -173,7 +173,7 @@ fn list(
     Ok((shown, list))
 }
 
-/// The tools of the first request of a capture that has some.
+/// Returns the tools of the first request in a capture that contains any.
 fn of_bodies(document: Value) -> Option<ToolList> {
     find(document, None)
         .bodies
@@ -181,7 +181,7 @@ fn of_bodies(document: Value) -> Option<ToolList> {
         .find_map(|body| ToolList::of(body.value.get("tools")?))
 }
 
-/// The programs of a `tools.toml`. What its servers list is not known here.
+/// Returns the programs of a `tools.toml`. The tools of its servers are not known here.
 fn of_toml(options: &Options, file: &Path) -> Result<(String, ToolList), Failure> {
     let shown = file.to_string_lossy().into_owned();
     let path = options.path(file);

@@ -1,4 +1,4 @@
-//! `reqc tree`: the hierarchy, with each level's delta.
+//! `reqc tree`: the hierarchy, with the changes made at each level.
 
 use std::collections::{HashMap, HashSet};
 
@@ -43,7 +43,7 @@ pub(super) fn run(options: &Options, terminal: &mut Terminal) -> Outcome {
     Ok(Status::Clean)
 }
 
-/// The selected agents and all their ancestors, sorted by name.
+/// Returns the selected agents and all their ancestors, sorted by name.
 fn shown(opened: &Opened) -> Result<Vec<ProfileId>, super::Failure> {
     let (compiler, hierarchy) = (&opened.compiler, opened.compiler.hierarchy());
     let chosen: Vec<ProfileId> = match &opened.selection()?.agents {
@@ -75,7 +75,7 @@ fn parent(opened: &Opened, id: ProfileId) -> Option<ProfileId> {
     opened.compiler.hierarchy().parent(id)
 }
 
-/// The data of a drawing: the profiles that extend each, by name.
+/// The data for a drawing: the profiles that extend each profile, by name.
 struct Tree<'o> {
     opened: &'o Opened,
     children: HashMap<ProfileId, Vec<ProfileId>>,
@@ -92,15 +92,15 @@ impl<'o> Tree<'o> {
         Tree { opened, children }
     }
 
-    /// Those that extend a profile at some depth of the tree: deeper than any chain may be nothing
-    /// is drawn.
+    /// Returns the profiles that extend a profile at this depth of the tree. Below the maximum
+    /// length of a chain, nothing is drawn.
     fn children(&self, id: ProfileId, depth: usize) -> &[ProfileId] {
         let children = self.children.get(&id).filter(|_| depth <= MAX_CHAIN);
         children.map(Vec::as_slice).unwrap_or_default()
     }
 }
 
-/// The prefixes of the lines of a profile: before its title, and before those below it.
+/// The prefixes of a profile's lines: for its title, and for the lines below it.
 struct Stems {
     first: String,
     rest: String,
@@ -150,7 +150,7 @@ fn title(opened: &Opened, profile: &Profile) -> Text {
     }
 }
 
-/// Returns what one level says: `+` new, `~` overridden, `-` unset.
+/// Returns the changes made at one level: `+` new, `~` overridden, `-` unset.
 fn delta(opened: &Opened, id: ProfileId) -> Vec<Text> {
     let profile = opened.compiler.hierarchy().get(id);
     let inherited = parent(opened, id).and_then(|parent| opened.compiler.resolve(parent));

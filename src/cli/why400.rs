@@ -1,4 +1,4 @@
-//! `reqc why400`: why a provider refused a request, and where in the body.
+//! `reqc why400`: the reason why a provider refused a request, and its place in the body.
 
 use std::io::Read;
 use std::path::Path;
@@ -18,10 +18,10 @@ use crate::refusal::{Dictionary, Exchange, Explanation, Provider, Reason, exchan
 use crate::text::{Text, text};
 use crate::world::MAX_FILE_BYTES;
 
-/// The most refused requests of a capture that are reported one by one.
+/// The maximum number of refused requests of a capture that are reported individually.
 const MOST_EXCHANGES: usize = 20;
 
-/// The most bytes of a value that are shown.
+/// The maximum length of a displayed value, in bytes.
 const LONGEST_VALUE: usize = 120;
 
 pub(super) fn run(options: &Options, args: &Why400, terminal: &mut Terminal) -> Outcome {
@@ -81,22 +81,22 @@ pub(super) fn run(options: &Options, args: &Why400, terminal: &mut Terminal) -> 
     })
 }
 
-/// A request's body, and the file or the part of a capture that it comes from.
+/// A request body, and the file or part of a capture from which it comes.
 struct Body {
     name: String,
     text: String,
 }
 
-/// The parts of an answer that are reported.
+/// The reported facts about an answer.
 struct Told {
     explained: Vec<Explanation>,
-    /// The places of the body that the sentences name, in the order of `explained`.
+    /// The places in the body that the sentences name, in the order of `explained`.
     places: Vec<Option<Place>>,
-    /// The findings in the body: what the sentences mention, or else every error.
+    /// The findings in the body: those that the sentences are about, or else all errors.
     report: Option<Report>,
 }
 
-/// A place in a body, and what is there.
+/// A place in a body, with its value.
 struct Place {
     pointer: Pointer,
     value: String,
@@ -140,7 +140,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Judges a body as `reqc lint` does.
+    /// Checks a body as `reqc lint` does.
     fn judged(&self, body: &Body) -> Option<Report> {
         let target = LintTarget {
             model: self.options.model.as_deref(),
@@ -152,7 +152,7 @@ impl Judge<'_> {
     }
 }
 
-/// Reads what was answered: the argument itself, unless it names a file.
+/// Returns the answer: the argument itself, unless it names a file.
 fn answer(options: &Options, opened: &Opened, argument: &str) -> Result<String, Failure> {
     let is_file = argument == "-" || options.path(Path::new(argument)).is_file();
     match is_file {
@@ -180,7 +180,7 @@ fn read(options: &Options, opened: &Opened, file: &Path) -> Result<Body, Failure
     })
 }
 
-/// Finds a request's body in a dump that shows it beside the answer.
+/// Finds a request body in a dump that also contains the answer.
 fn request_in(dump: &str) -> Option<String> {
     let body = objects(dump)
         .into_iter()
@@ -201,7 +201,7 @@ fn place_of(explanation: &Explanation, body: &Value) -> Option<Place> {
     Some(Place { pointer, value })
 }
 
-/// Keeps what the sentences mention; if that is not found, all errors.
+/// Keeps the findings that the sentences are about, or all errors if there are none.
 fn narrowed(mut report: Report, explained: &[Explanation]) -> Report {
     let has_meant = report
         .findings
@@ -300,7 +300,7 @@ fn heading(it: &Explanation) -> String {
     heading
 }
 
-/// Returns what is reported for programs.
+/// Returns the report for programs.
 fn document(told: &Told) -> Value {
     let explained: Vec<Value> = told
         .explained

@@ -1,21 +1,21 @@
-//! The items that come into a conversation with a turn: attached files, and what an agent says of
-//! its surroundings.
+//! Items that enter a conversation with a turn: attached files, and the agent's text about its
+//! surroundings.
 //!
-//! An agent with `surroundings` gets both as typed items of the turn in which they came, so that
-//! its requests only add to each other.
+//! For an agent with `surroundings`, both become typed items of the turn in which they arrived, so
+//! that each request only extends the one before.
 
 use std::sync::Arc;
 
 use super::{AttachedFile, Block, Item, Message, Role};
 
-/// Items that came before a message, counted without any.
+/// Items that arrived before a message. The index of the message does not count arrived items.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Arrival {
     pub(crate) at: usize,
     pub(crate) items: Vec<Item>,
 }
 
-/// A history with the items that came.
+/// Returns a history with the arrived items inserted.
 pub(crate) fn with_arrivals(history: &[Message], arrivals: &[Arrival]) -> Vec<Message> {
     let mut all = Vec::with_capacity(history.len() + arrivals.len());
     for at in 0..=history.len() {
@@ -28,7 +28,7 @@ pub(crate) fn with_arrivals(history: &[Message], arrivals: &[Arrival]) -> Vec<Me
     all
 }
 
-/// Returns how many items came before a message or with it.
+/// Returns the number of items that arrived before or with a message.
 pub(crate) fn arrived_before(at: usize, arrivals: &[Arrival]) -> usize {
     arrivals
         .iter()
@@ -37,7 +37,7 @@ pub(crate) fn arrived_before(at: usize, arrivals: &[Arrival]) -> usize {
         .sum()
 }
 
-/// The items that came, each with its place in the history that has them.
+/// Returns the arrived items, each with its index in the history that contains them.
 pub(crate) fn placed(arrivals: &[Arrival]) -> Vec<(usize, Item)> {
     let items = arrivals
         .iter()
@@ -48,8 +48,8 @@ pub(crate) fn placed(arrivals: &[Arrival]) -> Vec<(usize, Item)> {
         .collect()
 }
 
-/// The first message of a new turn that the person wrote, at or after a message: what came with the
-/// turn came with it.
+/// Returns the index of the first message of the user, other than tool results, at or after `from`:
+/// items that arrive with a turn are placed before it.
 pub(crate) fn turn_from(history: &[Message], from: usize) -> usize {
     history
         .iter()
@@ -66,7 +66,7 @@ fn is_result(message: &Message) -> bool {
 }
 
 impl Item {
-    /// A file that the person attached, or one whose content changed.
+    /// Returns the item for a file that was attached or whose content has changed.
     pub fn attached(file: &AttachedFile) -> Item {
         let text = file.said().map(|(_, part)| part).concat();
         let bytes = u64::try_from(file.content.len()).ok();
@@ -77,7 +77,7 @@ impl Item {
         }
     }
 
-    /// Returns what an agent says of its surroundings, when that changed.
+    /// Returns the item for an agent's surroundings, made when they have changed.
     pub fn surroundings(text: Arc<str>) -> Item {
         Item::Notification {
             text,
@@ -86,7 +86,7 @@ impl Item {
         }
     }
 
-    /// The text of [`Item::surroundings`], if it is one.
+    /// Returns the text of an [`Item::surroundings`], or `None` for other items.
     pub fn as_surroundings(&self) -> Option<&Arc<str>> {
         match self {
             Item::Notification {
@@ -100,8 +100,8 @@ impl Item {
 }
 
 impl AttachedFile {
-    /// Returns what is said of it, part by part: members of it with their names, and the words
-    /// between them.
+    /// Returns the text that presents the file, in parts: members of the file with their names, and
+    /// the words between them.
     pub(crate) fn said(&self) -> [(Option<&'static str>, &str); 5] {
         [
             (None, "The user has attached this file:\n\n<file path=\""),
@@ -113,5 +113,5 @@ impl AttachedFile {
     }
 }
 
-/// Where [`Item::surroundings`] come from.
+/// The source of [`Item::surroundings`].
 const SURROUNDINGS: &str = "surroundings";

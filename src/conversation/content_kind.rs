@@ -7,19 +7,19 @@ pub enum ContentKind {
     SystemPrompt,
     /// Attached files.
     Files,
-    /// Text of the person.
+    /// Text of the user.
     UserText,
     /// Text of the model.
     AssistantText,
-    /// Text of typed items, which the host says.
+    /// Text of typed items, which the host writes.
     SystemItems,
-    /// Who says something.
+    /// The roles of messages.
     Roles,
     /// The model's reasoning.
     Thinking,
-    /// Reasoning of which nobody knows where it comes from, and its signatures.
+    /// Reasoning of unknown origin, and its signatures.
     UnknownThinking,
-    /// The proof that reasoning is the model's own.
+    /// The signatures that prove reasoning to be the model's own.
     Signatures,
     /// Reasoning that only the provider can read.
     RedactedThinking,
@@ -27,42 +27,42 @@ pub enum ContentKind {
     ToolCalls,
     /// The arguments of calls.
     ToolArguments,
-    /// Which result answers which call.
+    /// The links between calls and results.
     CallIds,
     /// The text of results.
     ToolResults,
     /// The name of the tool that gave a result.
     ResultNames,
-    /// That a tool failed.
+    /// The marks of failed tools.
     ErrorMarks,
     /// Images in results.
     ResultImages,
     /// Images in base64.
     Images,
-    /// Images by their addresses.
+    /// Images given by URL.
     ImageUrls,
     /// The media types of images, documents and recordings in base64.
     MediaTypes,
-    /// Documents of every kind: no content is of this kind, it stands for all of them in
-    /// declarations.
+    /// Documents of every kind. No content has this kind; in declarations it covers all document
+    /// kinds.
     Documents,
     /// PDF documents in base64.
     PdfDocuments,
     /// Other documents in base64.
     OtherDocuments,
-    /// Documents that are text.
+    /// Documents given as text.
     DocumentText,
-    /// Documents by their addresses.
+    /// Documents given by URL.
     DocumentUrls,
-    /// Documents by the ids of files.
+    /// Documents given by file id.
     DocumentFiles,
-    /// The titles of documents that are there with their bytes or text.
+    /// The titles of documents given with their bytes or text.
     DocumentTitles,
-    /// The titles of documents that are given by address or file id.
+    /// The titles of documents given by URL or file id.
     LinkedTitles,
     /// Recordings.
     Audio,
-    /// Something that one provider said in a form of its own.
+    /// Content in a form that only one provider uses.
     ProviderBlocks,
     /// The tools that the request offers.
     Tools,
@@ -112,7 +112,7 @@ impl ContentKind {
         Kind::Suffix,
     ];
 
-    /// Returns the name by which profiles and `wire-limits.toml` call it.
+    /// Returns the name used in profiles and `wire-limits.toml`.
     pub fn name(self) -> &'static str {
         match self {
             Kind::SystemPrompt => "system-prompt",
@@ -151,12 +151,12 @@ impl ContentKind {
         }
     }
 
-    /// Returns the kind with a name.
+    /// Returns the kind with this name.
     pub fn from_name(name: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Returns a phrase for messages: the subject of a sentence, and whether it is one thing.
+    /// Returns a phrase for messages: the subject of a sentence, and `true` if it is singular.
     pub(crate) fn phrase(self) -> (&'static str, bool) {
         match self {
             Kind::SystemPrompt => ("the system prompt", true),
@@ -195,8 +195,8 @@ impl ContentKind {
         }
     }
 
-    /// Returns `true` if a declaration that names this kind covers another one: leaving out images
-    /// also leaves out their media types.
+    /// Returns `true` if a declaration that names this kind also covers the other: leaving out
+    /// images also leaves out their media types.
     pub fn covers(self, other: Kind) -> bool {
         let more: &[Kind] = match self {
             Kind::Images => &[Kind::ImageUrls, Kind::ResultImages, Kind::MediaTypes],
@@ -227,8 +227,8 @@ impl ContentKind {
         self == other || more.contains(&other)
     }
 
-    /// Returns `true` if it depends on model and server whether it can be sent at all: its loss is
-    /// worth a look.
+    /// Returns `true` if the model and the server decide whether this kind can be sent at all, so
+    /// that its loss deserves attention.
     pub(crate) fn is_optional(self) -> bool {
         matches!(
             self,

@@ -17,8 +17,8 @@ pub(crate) const CTX_MEMBERS: &[&str] = &[
     "system_prompt",
 ];
 
-/// The data that templates see of a conversation: the members of each kind of object. A test
-/// compares it with the data.
+/// The template data of a conversation: the members of each kind of object. A test compares this
+/// table with the data.
 pub(crate) const TEMPLATE_DATA: [(&str, &[&str]); 5] = [
     ("ctx", CTX_MEMBERS),
     ("file", &["file_path", "content"]),
@@ -54,7 +54,7 @@ pub(crate) const NEVER_EMPTY: [&str; 1] = ["content_blocks"];
 /// The lists of [`TEMPLATE_DATA`] that are missing where they would be empty.
 pub(crate) const MISSING_IF_EMPTY: [&str; 3] = ["images", "files_metadata", "tools"];
 
-/// Returns the members of a kind of object of [`TEMPLATE_DATA`]; none of another kind.
+/// Returns the members of a kind of object of [`TEMPLATE_DATA`]; none for an unknown kind.
 pub(crate) fn members_of(object: &str) -> &'static [&'static str] {
     TEMPLATE_DATA
         .into_iter()
@@ -63,7 +63,7 @@ pub(crate) fn members_of(object: &str) -> &'static [&'static str] {
         .unwrap_or_default()
 }
 
-/// The values that template data is made of: those of JSON, or those of a template engine.
+/// The kind of value that template data consists of: JSON, or the values of a template engine.
 pub(crate) trait DataValues {
     type Value;
 
@@ -107,7 +107,7 @@ impl DataValues for Json {
 }
 
 impl Conversation {
-    /// The members of `ctx`, without `system_prompt`, which also depends on the agent.
+    /// Returns the members of `ctx`, without `system_prompt`, which also depends on the agent.
     pub fn template_data(&self) -> Map<String, Value> {
         let data = self.template_data_in::<Json>();
         data.into_iter()
@@ -115,7 +115,7 @@ impl Conversation {
             .collect()
     }
 
-    /// The same, in other values.
+    /// Returns the same data as [`Conversation::template_data`], as values of kind `D`.
     pub(crate) fn template_data_in<D: DataValues>(&self) -> Vec<(&'static str, D::Value)> {
         let mut data = match &self.task {
             Task::Chat(history) => vec![("history", history_data::<D>(history))],
@@ -261,8 +261,8 @@ fn block_data<D: DataValues>(block: &Block, tool_names: &HashMap<&str, &str>) ->
                 ("media_type", D::text(&audio.media_type)),
             ]
         }
-        // Only a conversation that was never loaded has one: requests of the runtime hold the
-        // content itself.
+        // Only a conversation that was never loaded contains one: requests of the runtime contain
+        // the content itself.
         Block::Stored(it) => {
             vec![kind("text"), ("text", D::text(&it.reference))]
         }
@@ -302,15 +302,15 @@ fn image_data<D: DataValues>(image: &Image) -> D::Value {
     ])
 }
 
-/// A text of a conversation, and where a value of the template data is, seen from it.
+/// A text of a conversation, and the position of a value of the template data relative to it.
 pub(crate) struct Anchor<'c> {
     pub(crate) text: &'c str,
     pub(crate) relation: Relation,
 }
 
-/// Where a value is, seen from a text.
+/// The position of a value relative to a text.
 pub(crate) enum Relation {
-    /// It is the text.
+    /// The text itself.
     Itself,
     /// Below the object that holds the text.
     Beside(Vec<String>),
@@ -320,8 +320,8 @@ pub(crate) enum Relation {
     Message,
 }
 
-/// Returns what a value of a message's template data is made of; `None` if it is not in the
-/// history.
+/// Returns the text from which a value of a message's template data is made, or `None` if it is not
+/// in the history.
 pub(crate) fn anchor<'c>(
     history: &'c [Message],
     message: usize,
@@ -387,7 +387,7 @@ pub(crate) fn anchor<'c>(
     }
 }
 
-/// The name that the call with an id has.
+/// Returns the name of the tool that the call with this id calls.
 fn called_name<'c>(history: &'c [Message], wanted: &str) -> Option<&'c str> {
     history
         .iter()
@@ -407,7 +407,7 @@ fn image_anchor<'c>(image: &'c Image, path: &[&str]) -> Anchor<'c> {
 }
 
 impl Block {
-    /// A text that every block of its kind has.
+    /// Returns a text that every block of its kind has.
     fn anchor_text(&self) -> &str {
         match self {
             Block::Text(text) | Block::Thinking { text, .. } => text,
@@ -423,7 +423,7 @@ impl Block {
 
     fn anchor(&self, path: &[&str]) -> Anchor<'_> {
         match (self, path) {
-            // A text may stand for its whole message.
+            // A single text may be the content of the whole message.
             (Block::Text(text), ["text"]) => return itself(text),
             (Block::ToolResult { content, .. }, ["content"]) => return itself(content),
             (Block::ToolResult { images, .. }, ["images", index, rest @ ..]) => {
@@ -504,7 +504,7 @@ mod tests {
         assert_eq!(data[1].get("images"), None);
     }
 
-    /// One block of each kind, with everything that it may have.
+    /// Returns one block of each kind, with every optional part.
     fn every_block() -> Vec<Block> {
         let image = || Image {
             data: "d".into(),
@@ -604,7 +604,7 @@ mod tests {
             objects.into_iter().flat_map(Map::keys).cloned().collect()
         };
         let mut ctx = keys(vec![&chat, &completion]);
-        // Beside the conversation it depends on the agent.
+        // The system prompt also depends on the agent.
         ctx.insert("system_prompt".to_owned());
         let file = chat["files_metadata"][0].as_object().expect("an object");
         let tool = chat["tools"][0].as_object().expect("an object");

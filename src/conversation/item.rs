@@ -1,15 +1,15 @@
-//! Typed system items: what a host program injects into a history.
+//! Typed system items: messages that a host program adds to a history.
 //!
-//! Each has fields for programs and the exact text that the model sees. The text is made once, by
-//! the host, and never again: a history that is replayed says what it said then, whatever a host
-//! would write today.
+//! Each has fields for programs and the exact text that the model sees. The host writes the text
+//! once. It is never written again, so a replayed history keeps its words even if a newer host
+//! would write others.
 
 use std::sync::Arc;
 
 use super::log::CutOff;
 use super::{Block, ItemKind, Message, Role};
 
-/// Something that the host program tells the model.
+/// A message from the host program to the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
     /// Something happened.
@@ -27,7 +27,7 @@ pub enum Item {
         text: Arc<str>,
         /// The child's name.
         agent: Arc<str>,
-        /// The event in the life of the child.
+        /// The event.
         event: PodEvent,
         /// More about it, for instance an error.
         detail: Option<Arc<str>>,
@@ -36,18 +36,18 @@ pub enum Item {
     FileAttachment {
         /// The exact text that the model sees.
         text: Arc<str>,
-        /// The path as the person knows it.
+        /// The path as the user knows it.
         file_path: Arc<str>,
-        /// The file's size in bytes, if it is known.
+        /// The file's size in bytes, if known.
         bytes: Option<u64>,
     },
-    /// Something looked up.
+    /// Information that was looked up.
     Knowledge {
         /// The exact text that the model sees.
         text: Arc<str>,
-        /// The query of the search.
+        /// The search query.
         query: Option<Arc<str>>,
-        /// Where it was found.
+        /// The sources where it was found.
         sources: Vec<Arc<str>>,
     },
     /// A step of a workflow.
@@ -65,7 +65,7 @@ pub enum Item {
     Interrupt {
         /// The exact text that the model sees.
         text: Arc<str>,
-        /// The reason of the interruption, if anybody gave one.
+        /// The reason for the interruption, if one was given.
         reason: Option<Arc<str>>,
     },
 }
@@ -73,13 +73,13 @@ pub enum Item {
 /// The events in the life of a child agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PodEvent {
-    /// It started.
+    /// The child started.
     Started,
-    /// It did what it had to do.
+    /// The child completed its task.
     Finished,
-    /// It gave up.
+    /// The child gave up.
     Failed,
-    /// Somebody cancelled it.
+    /// The child was cancelled.
     Cancelled,
 }
 
@@ -92,7 +92,7 @@ impl PodEvent {
         PodEvent::Cancelled,
     ];
 
-    /// The lower-case name.
+    /// Returns the lower-case name.
     pub fn name(self) -> &'static str {
         match self {
             PodEvent::Started => "started",
@@ -102,14 +102,14 @@ impl PodEvent {
         }
     }
 
-    /// The event with a name.
+    /// Returns the event with this name.
     pub fn from_name(name: &str) -> Option<PodEvent> {
         PodEvent::ALL.into_iter().find(|event| event.name() == name)
     }
 }
 
 impl Item {
-    /// Returns what a session gets that was restored in the middle of a turn.
+    /// Returns the item that is added to a session that was restored in the middle of a turn.
     pub fn interrupted() -> Item {
         Item::Interrupt {
             text: Arc::from("The previous turn was interrupted before it was complete."),
@@ -117,7 +117,8 @@ impl Item {
         }
     }
 
-    /// Returns what a session gets whose last answer is not complete, before anything goes on.
+    /// Returns the item that is added to a session whose last answer is incomplete, before the
+    /// session continues.
     pub fn cut_off(why: CutOff) -> Item {
         let what = match why {
             CutOff::Cancelled => "its answer was cancelled before it was complete.",
@@ -134,7 +135,7 @@ impl Item {
         }
     }
 
-    /// The kind of the item.
+    /// Returns the kind of the item.
     pub fn kind(&self) -> ItemKind {
         match self {
             Item::Notification { .. } => ItemKind::Notification,
@@ -146,7 +147,7 @@ impl Item {
         }
     }
 
-    /// The exact text that the model sees.
+    /// Returns the exact text that the model sees.
     pub fn text(&self) -> &Arc<str> {
         match self {
             Item::Notification { text, .. }
@@ -158,7 +159,7 @@ impl Item {
         }
     }
 
-    /// The message that stands for it in a history: role `system`, its text, nothing else.
+    /// Returns the message for this item in a history: role `system`, with its text only.
     pub fn to_message(&self) -> Message {
         let blocks = vec![Block::Text(Arc::clone(self.text()))];
         Message {

@@ -1,9 +1,9 @@
-//! The serde forms of what a host keeps or passes on.
+//! The serde forms of values that a host stores or passes on.
 //!
-//! There is one form of each thing, that of contexts and logs (`docs/contexts.md`,
-//! `docs/sessions.md`), and one writer and one reader, those of the [`log`](super::log). A
-//! [`Conversation`] has the members of a context, and others for what only a session knows
-//! (`docs/library.md`).
+//! Each value has one form, the one that contexts and logs use (`docs/contexts.md`,
+//! `docs/sessions.md`), with one writer and one reader, those of the [`log`](super::log). A
+//! [`Conversation`] has the members of a context, and additional members for facts that only a
+//! session knows (`docs/library.md`).
 
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error};
 use serde::ser::{Serialize, Serializer};
@@ -16,7 +16,7 @@ use super::{
     Message, PodEvent, ProviderBlock, Role, SystemLayer, Task, Tool, Usage,
 };
 
-/// Serde by way of a JSON value: how it is written, and how it is read.
+/// Implements serde through a JSON value, from a function that writes it and one that reads it.
 macro_rules! as_json {
     ($($type:ty: $write:expr, $read:expr;)*) => { $(
         impl Serialize for $type {
@@ -74,7 +74,7 @@ as_json! {
     CutOff: |it| it.name().into(), |it| named(&it, CutOff::from_name);
 }
 
-/// A typed item as in a context; any other message as in a log, without the kind of its line.
+/// Writes a typed item as in a context, and any other message as in a log but without its `kind`.
 fn message(message: &Message) -> Value {
     match (message.role, message.item, message.blocks.as_slice()) {
         (Role::System, Some(kind), [Block::Text(text)]) => {
@@ -84,7 +84,8 @@ fn message(message: &Message) -> Value {
     }
 }
 
-/// The members of a context, without those that say nothing; after them, what a session knows.
+/// Returns the members of a context, without empty ones, followed by those that only a session
+/// knows.
 fn conversation(it: &Conversation) -> Value {
     let mut members = Map::new();
     match &it.task {
@@ -155,7 +156,7 @@ fn task(members: &mut Object) -> Read<Task> {
     }
 }
 
-/// A member that may be left out.
+/// Takes an optional member.
 fn member<T: DeserializeOwned + Default>(members: &mut Object, key: &str) -> Read<T> {
     members
         .take(key)

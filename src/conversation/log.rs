@@ -1,10 +1,10 @@
-//! A session as JSON Lines: what was said, in the order in which it became true.
+//! A session as JSON Lines, in the order in which its events happened.
 //!
 //! Input: bytes that a [`Journal`](crate::world::Journal) kept, or [`Entry`]s. Output: lines to
-//! append, and the history that they tell. The newline is the commit point: what is after the last
-//! one does not count. Every line is kept as it is, so that saving what was loaded changes no byte,
-//! also if a newer program wrote keys that nothing reads here. Each has its number, so that one
-//! that an editor or a merge lost is missed. Knows nothing of files: a
+//! append, and the history that they describe. The newline is the commit point: anything after the
+//! last one does not count. Every line is kept verbatim, so loading and saving changes no byte,
+//! even if a newer program wrote keys that this version does not read. Lines are numbered, so a
+//! line lost by an editor or a merge is noticed. Knows nothing of files: a
 //! [`Journal`](crate::world::Journal) cuts [`Loaded::tail_bytes`] off before it appends.
 //!
 //! ```
@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 use super::{Block, Item, ItemKind, Message, Role, SystemLayer, Tool, Usage};
 
-/// The newest version of logs that this crate knows.
+/// The newest log version that this crate supports.
 pub const VERSION: u64 = 1;
 
 /// A session's log.
@@ -41,12 +41,12 @@ pub struct Log {
     header: Header,
     lines: Vec<Line>,
     history: Vec<Message>,
-    /// Why answers of the history are not complete, by their index.
+    /// The reasons why answers of the history are incomplete, by message index.
     cut_off: BTreeMap<usize, CutOff>,
-    /// The typed items of the history, by their index.
+    /// The typed items of the history, by message index.
     items: BTreeMap<usize, Item>,
-    /// If the last message is made of results that came one by one: the calls that they answer,
-    /// with their places.
+    /// The positions of the calls, by id, if the last message consists of results that arrived one
+    /// by one.
     #[expect(
         clippy::box_collection,
         reason = "a log stays small beside what else a session may begin with"
@@ -59,20 +59,21 @@ pub struct Log {
     is_summarised: bool,
 }
 
-/// The conversation that thinking of the history is bound to.
+/// The requests to which thinking of the history is bound.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Bound {
-    /// The number of messages that are before the last renewal of the instructions.
+    /// The number of messages before the last renewal of the instructions.
     from: usize,
-    /// The summaries of requests that were answered with thinking, each by the place of its answer.
+    /// The summaries of requests that were answered with thinking, each with the index of its
+    /// answer.
     sent: Vec<(usize, Sent)>,
 }
 
-/// The words of a session to the model beside the history: said again in every request, until the
-/// host renews it.
+/// The content, apart from the history, that a session repeats in every request until the host
+/// renews it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Instructions {
-    /// The agent whose they are.
+    /// The agent that they belong to.
     pub agent: Arc<str>,
     /// The whole system prompt, exactly as it was sent; blank if there is none.
     pub prompt: Arc<str>,
@@ -80,39 +81,39 @@ pub struct Instructions {
     pub tools: Vec<Tool>,
     /// The named layers that are part of the prompt.
     pub layers: Vec<SystemLayer>,
-    /// Of the first ones of a log: how many messages of the history were said under others. Later
-    /// ones renew what is before them.
+    /// In the first instructions of a log, the number of messages that were exchanged under other
+    /// instructions. Later instructions are a renewal: all messages before them count.
     pub bound_from: usize,
 }
 
-/// The summary of a request: whether a later one begins with the same can be known without it.
+/// A digest of a request, which shows whether a later request begins with the same content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
-    /// The number of parts that it had: tools, blocks of the system prompt and of messages.
+    /// The number of parts: tools, blocks of the system prompt, and blocks of messages.
     pub parts: usize,
-    /// A digest of them, as hexadecimal digits.
+    /// The digest of the parts, in hexadecimal.
     pub digest: Arc<str>,
 }
 
-/// A summary, and what it stands for: from its line on the history begins with it, in the place of
-/// what was said up to then. The log keeps the lines of that.
+/// A summary that replaces the beginning of the history, from its line on. The log keeps the
+/// replaced lines.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The number of messages and items at the beginning of the history that it stands for; an
-    /// earlier summary counts as one. Of the items, the latest word on surroundings and the latest
-    /// version of each attached file stay, after the summary.
+    /// The number of messages and items that it replaces, from the beginning of the history; an
+    /// earlier summary counts as one. Of the replaced items, the latest surroundings and the latest
+    /// version of each attached file are kept after the summary.
     pub messages: usize,
     /// The exact text that the model sees, as a message of the user.
     pub text: Arc<str>,
     /// The agent that wrote it, if one did.
     pub agent: Option<Arc<str>>,
-    /// The tokens that it took. They count as those of an answer.
+    /// The tokens spent on writing it. They count like those of an answer.
     pub usage: Usage,
 }
 
 impl Summary {
-    /// A summary that nobody paid for.
+    /// Returns a summary that used no tokens.
     pub fn new(messages: usize, text: impl Into<Arc<str>>) -> Summary {
         Summary {
             messages,
@@ -121,8 +122,8 @@ impl Summary {
         }
     }
 
-    /// The message that stands for it in a history. It is the user's: what a model wrote about what
-    /// tools said is not a word of the host program.
+    /// Returns the message for the summary in a history. It has the user's role: what a model wrote
+    /// about tool results must not pass as the words of the host program.
     fn to_message(&self) -> Message {
         Message {
             role: Role::User,
@@ -137,7 +138,7 @@ impl Summary {
 pub struct Header {
     /// The agent's name.
     pub agent: Arc<str>,
-    /// When the session began, in the host's words; nothing here reads a clock.
+    /// The start time of the session, in the host's words; this crate does not read the clock.
     pub created: Option<Arc<str>>,
 }
 
@@ -146,40 +147,40 @@ pub struct Header {
 pub enum Entry {
     /// A message was added to the history.
     Message(Message),
-    /// An answer that is not complete was added to the history.
+    /// An incomplete answer was added to the history.
     Partial {
-        /// The part that came.
+        /// The part that arrived.
         message: Message,
-        /// Why there is no more.
+        /// The reason for the end.
         cut_off: CutOff,
     },
-    /// A tool ended: its result, a [`Block::ToolResult`], joins those of the other calls of the
-    /// last answer. They are one message of the history, in the order of the calls.
+    /// A tool finished. Its result, a [`Block::ToolResult`], joins the results of the other calls
+    /// of the last answer in one message, in the order of the calls.
     ToolResult(Block),
     /// A typed system item was added to the history.
     Item(Item),
-    /// System prompt and tools from the next request on. A second one renews the first: thinking
-    /// before it is left out where models bind it.
+    /// The system prompt and tools from the next request on. Later instructions replace earlier
+    /// ones; models that bind thinking then get no thinking from earlier messages.
     Instructions(Instructions),
-    /// The summary of the request to which the next message is the answer: its thinking is bound to
-    /// that where models bind it.
+    /// The digest of the request that the next message answers. Models that bind thinking bind that
+    /// of the answer to this request.
     Sent(Sent),
-    /// The last messages and items of the history are taken back: their dispatch failed.
+    /// The last messages and items were removed from the history because their dispatch failed.
     Retract {
-        /// How many.
+        /// The number of messages and items.
         messages: usize,
     },
-    /// A summary takes the place of the beginning of the history.
+    /// A summary replaces the beginning of the history.
     Summary(Summary),
-    /// Tokens were spent; added up over the log, also if messages are taken back.
+    /// Tokens were used; they add up over the log, even if messages are removed.
     Usage(Usage),
 }
 
-/// Why an answer is not complete.
+/// The reason why an answer is incomplete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CutOff {
-    /// Somebody cancelled the request.
+    /// The request was cancelled.
     Cancelled,
     /// The connection or the provider failed.
     Broken,
@@ -187,9 +188,9 @@ pub enum CutOff {
     Refused,
     /// The limit of output tokens, or of the context, was reached.
     MaxTokens,
-    /// The provider paused its turn, and did not go on with it.
+    /// The provider paused its turn and did not continue it.
     Paused,
-    /// The time that the host gives a whole run was over.
+    /// The host's time limit for the whole run was reached.
     TimedOut,
 }
 
@@ -204,7 +205,7 @@ impl CutOff {
         CutOff::TimedOut,
     ];
 
-    /// The stable name.
+    /// Returns the stable name.
     pub fn name(self) -> &'static str {
         match self {
             CutOff::Cancelled => "cancelled",
@@ -216,7 +217,7 @@ impl CutOff {
         }
     }
 
-    /// The reason with a name.
+    /// Returns the reason with this name.
     pub fn from_name(name: &str) -> Option<CutOff> {
         CutOff::ALL.into_iter().find(|reason| reason.name() == name)
     }
@@ -224,22 +225,22 @@ impl CutOff {
 
 #[derive(Debug, Clone, PartialEq)]
 struct Line {
-    /// As it is in the file, with its newline.
+    /// The line as in the file, with its newline.
     raw: String,
-    /// `None` for the header.
+    /// The entry; `None` for the header.
     entry: Option<Entry>,
 }
 
-/// The log that some bytes hold, as far as it is complete.
+/// The complete part of a log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
-    /// The log; `None` if not even the first line is complete: the session never began.
+    /// The log; `None` if even the first line is incomplete, so that the session never began.
     pub log: Option<Log>,
-    /// The number of bytes at the end that are not a complete line.
+    /// The number of bytes after the last complete line.
     pub tail_bytes: usize,
 }
 
-/// Why bytes are not a log.
+/// The reason why bytes are not a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogError {
     /// The line, counted from 1.
@@ -258,8 +259,8 @@ impl std::error::Error for LogError {}
 
 #[cfg(feature = "runtime")]
 impl LogError {
-    /// Returns what is wrong with a file: its first line says that it is a session, a later one may
-    /// be damaged.
+    /// Returns a message for a file: a wrong first line means that it is not a session, a wrong
+    /// later line that the session is damaged.
     pub(crate) fn of_file(&self, shown: &str) -> String {
         match self.line {
             1 => format!("`{shown}` is not a session: {self}"),
@@ -268,7 +269,7 @@ impl LogError {
     }
 }
 
-/// The calls of an answer, with their places; of equal ids the first.
+/// Returns the positions of an answer's calls by id; for equal ids, that of the first call.
 fn places_of_calls(answer: Option<&Message>) -> HashMap<Arc<str>, usize> {
     let mut places = HashMap::new();
     for id in answer
@@ -282,10 +283,10 @@ fn places_of_calls(answer: Option<&Message>) -> HashMap<Arc<str>, usize> {
     places
 }
 
-/// Returns whether a line may be where it does: none is missing before it, as far as that can be
-/// known. A line knows its own number; it may be further down, since two sessions may have written
-/// one journal. Lines of older programs have none: of those, a result needs the call that it
-/// answers, in any line before. `calls` holds the ids of those.
+/// Checks that no line is missing before this one, as far as that can be known. A line contains its
+/// own number; it may stand further down, since two sessions may have written to one journal. Older
+/// programs wrote no numbers; there, a result needs its call in an earlier line. `calls` holds the
+/// ids of earlier calls.
 fn follows(
     entry: &Entry,
     number: Option<u64>,
@@ -315,7 +316,7 @@ fn follows(
     )
 }
 
-/// The ids by which results may name a block.
+/// Returns the ids by which results can refer to a block.
 fn ids_of_call(block: &Block) -> Vec<Arc<str>> {
     match block {
         Block::ToolUse { id, .. } => vec![Arc::clone(id)],
@@ -327,14 +328,14 @@ fn ids_of_call(block: &Block) -> Vec<Arc<str>> {
     }
 }
 
-/// The entries of a map below a place, and all others.
+/// Splits a map into the entries below an index and the others.
 fn parted<T>(mut all: BTreeMap<usize, T>, at: usize) -> (BTreeMap<usize, T>, BTreeMap<usize, T>) {
     let rest = all.split_off(&at);
     (all, rest)
 }
 
-/// The items that stay where a summary replaces others: the latest word on surroundings, and the
-/// latest version of each attached file.
+/// Returns the items that a summary keeps: the latest surroundings, and the latest version of each
+/// attached file.
 fn latest(items: BTreeMap<usize, Item>) -> Vec<Item> {
     let mut seen = HashSet::new();
     let mut latest: Vec<Item> = Vec::new();
@@ -353,7 +354,7 @@ fn latest(items: BTreeMap<usize, Item>) -> Vec<Item> {
 }
 
 impl Log {
-    /// The log of a session that begins, with its header.
+    /// Returns the log of a new session, with a header.
     pub fn new(agent: impl Into<Arc<str>>) -> Log {
         Log::with_header(Header {
             agent: agent.into(),
@@ -361,7 +362,7 @@ impl Log {
         })
     }
 
-    /// The log of a session that begins.
+    /// Returns the log of a new session with this header.
     pub fn with_header(header: Header) -> Log {
         let raw = write::header(&header);
         Log::begin(header, raw)
@@ -382,11 +383,11 @@ impl Log {
         }
     }
 
-    /// Reads a log. What follows the last newline is not looked at.
+    /// Reads a log. Bytes after the last newline are ignored.
     ///
     /// # Errors
     ///
-    /// The first complete line that is not one of a log.
+    /// Reports the first complete line that does not belong in a log.
     pub fn parse(bytes: &[u8]) -> Result<Loaded, LogError> {
         let complete = bytes
             .iter()
@@ -416,8 +417,8 @@ impl Log {
         })
     }
 
-    /// Returns whether bytes may be the beginning of a log that was cut off inside its first line:
-    /// a file of them holds nothing.
+    /// Returns `true` if the bytes may be the beginning of a log that was cut off inside its first
+    /// line, so that the file contains no data.
     pub fn is_cut_header(bytes: &[u8]) -> bool {
         let begin = write::header_begin();
         !bytes.contains(&b'\n')
@@ -497,12 +498,13 @@ impl Log {
         self.collecting = None;
     }
 
-    /// Puts a summary in the place of what it stands for. Thinking after it was bound to that.
+    /// Replaces the beginning of the history with a summary. Thinking after it was bound to that
+    /// beginning, so it is no longer bound.
     fn summarise(&mut self, summary: &Summary) {
         let end = summary.messages.min(self.history.len());
         let (items, rest) = parted(std::mem::take(&mut self.items), end);
         let items = latest(items);
-        // The summary and the items that stay.
+        // The number of messages for the summary and the kept items.
         let begin = 1 + items.len();
         let messages =
             std::iter::once(summary.to_message()).chain(items.iter().map(Item::to_message));
@@ -530,7 +532,7 @@ impl Log {
         self.is_summarised = true;
     }
 
-    /// Adds a result to those of the same answer, at its call's place.
+    /// Adds a result to the other results of its answer, in the order of the calls.
     fn collect(&mut self, result: Block) {
         let Some(places) = &self.collecting else {
             self.collecting = Some(Box::new(places_of_calls(self.history.last())));
@@ -556,21 +558,20 @@ impl Log {
         results.blocks.insert(at, result);
     }
 
-    /// Adds an entry and gives its complete line, with the newline. An [`Entry::Retract`] takes
-    /// back no more than there is, an
-    /// [`Entry::Summary`] stands for no more.
+    /// Adds an entry and returns its line, with the newline. The count in an [`Entry::Retract`] or
+    /// [`Entry::Summary`] is limited to the length of the history.
     pub fn append(&mut self, entry: Entry) -> &str {
         let kept: Result<(), std::convert::Infallible> = self.append_kept(entry, |_| Ok(()));
         kept.expect("nothing refuses it");
         self.lines.last().map_or("", |line| &line.raw)
     }
 
-    /// As [`Log::append`], but only once `keep` has the line: what a journal refuses does not
-    /// count.
+    /// Adds an entry like [`Log::append`], but only after `keep` has accepted the line: an entry
+    /// that a journal refuses does not count.
     ///
     /// # Errors
     ///
-    /// Those of `keep`.
+    /// Returns those of `keep`.
     pub fn append_kept<E>(
         &mut self,
         entry: Entry,
@@ -592,30 +593,31 @@ impl Log {
         Ok(())
     }
 
-    /// The history that the log tells. Texts of items are those of the log, never made again.
+    /// Returns the history that the log describes. The text of items comes from the log and is
+    /// never written again.
     pub fn history(&self) -> &[Message] {
         &self.history
     }
 
-    /// The typed items of the history, in order.
+    /// Returns the typed items of the history, in order.
     pub fn items(&self) -> impl DoubleEndedIterator<Item = &Item> {
         self.items.values()
     }
 
-    /// System prompt and tools of the last request; `None` if there was none, or if an older
-    /// program wrote the log.
+    /// Returns the system prompt and tools of the last request, or `None` if there was no request
+    /// or an older program wrote the log.
     pub fn instructions(&self) -> Option<&Instructions> {
         self.instructions.as_deref()
     }
 
-    /// Returns how many messages are before the last renewal of system prompt and tools; 0 if there
-    /// was none.
+    /// Returns the number of messages before the last renewal of system prompt and tools; 0 if
+    /// there was none.
     pub fn bound_from(&self) -> usize {
         self.bound.from
     }
 
-    /// Returns what the last request said to which thinking of the history is bound; `None` if
-    /// there is no such thinking, or if an older program wrote the log.
+    /// Returns the digest of the last request to which thinking of the history is bound, or `None`
+    /// if there is no such thinking or an older program wrote the log.
     pub fn sent(&self) -> Option<&Sent> {
         let is_answered = |at: usize| {
             self.history
@@ -630,40 +632,39 @@ impl Log {
             .map(|(_, sent)| sent)
     }
 
-    /// The tokens of all answers.
+    /// Returns the total usage of the session.
     pub fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// The agent's name.
+    /// Returns the agent's name.
     pub fn agent(&self) -> &str {
         &self.header.agent
     }
 
-    /// The first line.
+    /// Returns the first line.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The entries in order.
+    /// Returns the entries in order.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.lines.iter().filter_map(|line| line.entry.as_ref())
     }
 
-    /// The lines as they are in the file, each with its newline, the header first.
+    /// Returns the lines as in the file, each with its newline, beginning with the header.
     pub fn lines(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().map(|line| line.raw.as_str())
     }
 
-    /// The whole file.
+    /// Returns the whole file.
     pub fn to_text(&self) -> String {
         self.lines().collect()
     }
 
-    /// Returns `true` if somebody still waits: the last message is the person's, or tool results,
-    /// without an answer, or the model's with calls that have no results, or an answer that was cut
-    /// off or says nothing. Not if an interrupt item says so already; other items are not looked
-    /// at.
+    /// Returns `true` if the last message still awaits a response: it is the user's or contains
+    /// tool results, or it is an answer that has open calls, was cut off, or is empty. Returns
+    /// `false` if an interrupt item follows it; other items are ignored.
     pub fn is_interrupted(&self) -> bool {
         let mut items = self.history.iter().rev().map_while(|message| message.item);
         if items.any(|item| item == ItemKind::Interrupt) {
@@ -674,7 +675,7 @@ impl Log {
             .iter()
             .rev()
             .find(|message| message.item.is_none());
-        // A summary is nothing that somebody waits for an answer to.
+        // A summary awaits no answer.
         let last = last.filter(|_| !self.ends_with_summary());
         last.is_some_and(|message| match message.role {
             Role::User => true,
@@ -692,7 +693,7 @@ impl Log {
         self.is_summarised
     }
 
-    /// Returns `true` if nothing was said since a summary; items are not looked at.
+    /// Returns `true` if nothing follows a summary; items are ignored.
     pub fn ends_with_summary(&self) -> bool {
         self.is_summarised
             && self
@@ -702,8 +703,8 @@ impl Log {
                 == Some(0)
     }
 
-    /// Returns why the answer that the history ends with is not complete; `None` if it is, or if
-    /// there is none. Items are not looked at.
+    /// Returns why the last answer is incomplete, or `None` if it is complete or the history does
+    /// not end with an answer. Items are ignored.
     pub fn cut_off(&self) -> Option<CutOff> {
         let last = self
             .history
@@ -712,8 +713,7 @@ impl Log {
         self.cut_off.get(&last).copied()
     }
 
-    /// The calls ([`Block::ToolUse`]) of the answer that the history ends with which have no result
-    /// yet.
+    /// Returns the calls ([`Block::ToolUse`]) without results in the answer that ends the history.
     pub fn open_calls(&self) -> Vec<&Block> {
         let (answer, results) = match self.history.as_slice() {
             [.., answer, results] if self.collecting.is_some() => {

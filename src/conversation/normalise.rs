@@ -1,8 +1,8 @@
-//! The normal form of a history: what compiler and runtime both render.
+//! The normal form of a history, from which both the compiler and the runtime render.
 //!
-//! Three steps: what the target does not take goes; what says nothing goes; calls and results are
-//! paired, and results move right after their calls. The second step is done once more, since a
-//! message may have lost its calls.
+//! Normalising takes three steps. The first drops content that the target does not take, the second
+//! drops empty content, and the third pairs calls with results and moves each result right after
+//! its call. The second step is then repeated, since a message may have lost its calls.
 
 mod names;
 mod provider;
@@ -15,48 +15,49 @@ use std::sync::Arc;
 
 use super::{Block, Message, Role};
 
-/// The needs of a request's target in a history. The default is what holds for every target.
+/// The requirements of a request's target. The default holds for every target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NormalFormRules {
-    /// The client API that the request goes to; thinking of another origin is dropped. `None`: any
+    /// The client API of the request; thinking of another origin is dropped. `None` accepts any
     /// origin.
     pub origin: Option<Arc<str>>,
-    /// `true` if thinking without a signature is refused by the API and therefore dropped.
+    /// `true` if the API refuses thinking without a signature, which is then dropped.
     pub needs_signature: bool,
-    /// `true` if the API refuses a turn that ends with thinking. It is then dropped from there.
+    /// `true` if the API refuses a turn that ends with thinking, which is then dropped from the
+    /// end.
     pub needs_end: bool,
-    /// `true` if calls of an unfinished last round are dropped too: no request can be made of them.
+    /// `true` if open calls of the last round are dropped too, because no request can contain them.
     pub drops_open_calls: bool,
-    /// The provider's own blocks that go back.
+    /// The provider's own blocks that are sent back.
     pub own_blocks: ProviderBlockKinds,
-    /// The names of called tools that it takes; a call with another name gets one.
+    /// The names of called tools that the target accepts; a call with another name is renamed.
     pub names: NameRule,
-    /// The first message whose thinking is bound to what is before it now; thinking in earlier ones
-    /// is dropped.
+    /// The number of messages whose thinking is no longer bound to the current instructions and is
+    /// dropped.
     pub bound_from: usize,
 }
 
-/// A history in normal form, and what was changed on the way.
+/// A history in normal form, and the changes made to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Normal {
     /// The history.
     pub history: Vec<Message>,
-    /// The changes: what was dropped, moved or put in, in the order of the original messages.
+    /// The changes (drops, moves, insertions), in the order of the original messages.
     pub changes: Vec<NormalFormChange>,
 }
 
-/// Something that is not in normal form. Indices count the messages of the original history.
+/// A deviation from normal form. Indices refer to the messages of the original history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NormalFormChange {
-    /// A tool call that is never answered; dropped.
+    /// A tool call without a result; dropped.
     CallWithoutResult {
         /// The message's index.
         message: usize,
         /// The call's id.
         id: Arc<str>,
     },
-    /// A tool result that answers no call of the turn before; dropped.
+    /// A tool result without a call in the turn before; dropped.
     ResultWithoutCall {
         /// The message's index.
         message: usize,
@@ -70,27 +71,26 @@ pub enum NormalFormChange {
         /// The id that the result names.
         id: Arc<str>,
     },
-    /// A call with the id of an earlier call; it gets another id, and so does its result.
+    /// A call with the id of an earlier call; it and its result get another id.
     RepeatedId {
         /// The message's index.
         message: usize,
         /// The id.
         id: Arc<str>,
     },
-    /// A call without an id; it gets one, and so does its result.
+    /// A call without an id; it and its result get one.
     CallWithoutId {
         /// The message's index.
         message: usize,
     },
-    /// A call whose tool has a name that the target refuses; it gets another name, and so does its
-    /// result.
+    /// A call to a tool whose name the target refuses; it and its result get another name.
     RefusedName {
         /// The message's index.
         message: usize,
         /// The name.
         name: Arc<str>,
     },
-    /// A result with something between it and its call; moved.
+    /// A result that does not directly follow its call; moved.
     ResultApart {
         /// The message's index.
         message: usize,
@@ -109,19 +109,19 @@ pub enum NormalFormChange {
         /// The message's index.
         message: usize,
     },
-    /// Thinking from before system prompt and tools were renewed.
+    /// Thinking from before the last renewal of system prompt and tools; dropped.
     UnboundThinking {
         /// The message's index.
         message: usize,
     },
-    /// A provider's own block that does not go back: it is another's, or one that is kept for the
-    /// host alone. Its text stands for it, if it has one.
+    /// A provider's own block that is not sent back, because it belongs to another provider or is
+    /// meant only for the host. Its text, if any, replaces it.
     OwnBlock {
         /// The message's index.
         message: usize,
     },
-    /// A provider's own call without its result, or the result without the call; dropped. A call
-    /// that was sent in the middle of its turn stays, and gets an error as its result.
+    /// A provider's own call without its result, or a result without its call; dropped. A call that
+    /// was sent in the middle of its turn is kept, and gets an error as its result.
     OwnHalf {
         /// The message's index.
         message: usize,
@@ -131,24 +131,24 @@ pub enum NormalFormChange {
         /// The message's index.
         message: usize,
     },
-    /// A turn of thinking alone, or thinking at the end of a turn where something must follow;
-    /// dropped.
+    /// A turn that contains only thinking, or thinking at the end of a turn where something must
+    /// follow; dropped.
     ThinkingAlone {
         /// The message's index.
         message: usize,
     },
-    /// A message without blocks, or with blank texts alone; dropped.
+    /// A message without blocks, or with only blank text; dropped.
     EmptyMessage {
         /// The message's index.
         message: usize,
     },
 }
 
-/// The text of an error result that came without one: some APIs refuse an error without content.
+/// The text for an error result that has none: some APIs refuse an error without content.
 pub const NO_MESSAGE: &str = "The tool failed without a message.";
 
 impl NormalFormChange {
-    /// The index of the message in the original history.
+    /// Returns the index of the message in the original history.
     pub fn message(&self) -> usize {
         match self {
             NormalFormChange::CallWithoutResult { message, .. }
@@ -169,7 +169,7 @@ impl NormalFormChange {
         }
     }
 
-    /// One lower-case phrase.
+    /// Describes the deviation in one lower-case phrase.
     pub fn describe(&self) -> String {
         match self {
             NormalFormChange::CallWithoutResult { id, .. } => {
@@ -210,7 +210,7 @@ impl NormalFormChange {
         }
     }
 
-    /// Returns what becomes of it, and what to do about it in a context file.
+    /// Returns how the deviation was handled, and what to do about it in a context file.
     pub fn help(&self) -> &'static str {
         match self {
             NormalFormChange::CallWithoutResult { .. }
@@ -246,24 +246,24 @@ impl NormalFormChange {
     }
 }
 
-/// Brings a history into normal form. Idempotent; what is in normal form stays as it is.
+/// Brings a history into normal form. Idempotent.
 ///
-/// A *turn* is a run of assistant messages, and its *round* reaches to the next turn.
+/// A *turn* is a run of assistant messages. Its *round* extends to the next turn.
 ///
-/// * Calls without a result in their round are dropped, but those of the last message stay unless
-///   [`NormalFormRules::drops_open_calls`]; so are results without a call, and second results.
-/// * The results of a round are in one message right after the one with their calls, before
-///   anything else.
-/// * A call with the id of an earlier one gets another id, and its result too; one without an id
-///   gets one.
-/// * A call whose tool has a name that the target refuses gets another one, always the same for a
+/// * Calls without a result in their round are dropped, except those of the last message unless
+///   [`NormalFormRules::drops_open_calls`] is set. Results without a call and second results are
+///   dropped too.
+/// * The results of a round form one message directly after the message with their calls.
+/// * A call with the id of an earlier call gets another id, as does its result. A call without an
+///   id gets one.
+/// * A call to a tool whose name the target refuses gets another name, always the same for the same
 ///   name.
 /// * An error result without text and images gets [`NO_MESSAGE`].
-/// * Turns of thinking alone are dropped, and messages that say nothing: no block, or blank texts.
-/// * Thinking that the target does not take is dropped, and so are blocks of another provider, or
-///   their text stands for them.
-/// * A provider's own calls and results that lack their other half are dropped, where a target is
-///   named.
+/// * Turns that contain only thinking and messages without content (no block, or only blank text)
+///   are dropped.
+/// * Thinking that the target does not take is dropped. Blocks of another provider are dropped or
+///   replaced by their text.
+/// * If a target is given, a provider's own calls and results are dropped unless they form a pair.
 pub fn normalise(history: &[Message], rules: &NormalFormRules) -> Normal {
     let mut form = NormalForm {
         messages: Vec::with_capacity(history.len()),
@@ -285,7 +285,7 @@ pub fn normalise(history: &[Message], rules: &NormalFormRules) -> Normal {
     }
 }
 
-/// Returns `true` if the normal form of a history may depend on where it goes.
+/// Returns `true` if the normal form of a history may depend on the target.
 pub(crate) fn depends_on_target(history: &[Message]) -> bool {
     history
         .iter()
@@ -300,14 +300,14 @@ pub(crate) fn depends_on_target(history: &[Message]) -> bool {
             .is_some_and(|last| last.blocks.iter().any(|block| block.call_id().is_some()))
 }
 
-/// A history on its way: each message with its index in the original one.
+/// A history that is being normalised: each message with its index in the original history.
 struct NormalForm {
     messages: Vec<(usize, Message)>,
     changes: Vec<NormalFormChange>,
 }
 
 impl NormalForm {
-    /// Takes the blocks that the target takes.
+    /// Takes the blocks that the target accepts; replaces others by their text, if any.
     fn take(&mut self, history: &[Message], rules: &NormalFormRules) {
         for (index, message) in history.iter().enumerate() {
             let mut blocks = Vec::with_capacity(message.blocks.len());
@@ -331,7 +331,7 @@ impl NormalForm {
         }
     }
 
-    /// Drops messages that say nothing, and thinking that nothing follows.
+    /// Drops messages without content, and thinking that nothing follows.
     fn strip(&mut self, rules: &NormalFormRules) {
         let changes = &mut self.changes;
         self.messages.retain(|(index, message)| {
@@ -357,8 +357,8 @@ impl NormalForm {
     }
 }
 
-/// Drops the thinking of a turn that says nothing else; where something must follow, also thinking
-/// at a turn's end.
+/// Drops the thinking of a turn that contains nothing else. If the API requires it, also drops
+/// thinking at the end of a turn.
 fn drop_last_thoughts(
     turn: &mut [(usize, Message)],
     rules: &NormalFormRules,
@@ -425,8 +425,7 @@ impl Block {
         )
     }
 
-    /// Returns `true` if a message with this block alone says something: it is neither thinking nor
-    /// blank text.
+    /// Returns `true` if the block has content: it is neither thinking nor blank text.
     pub(crate) fn says_something(&self) -> bool {
         match self {
             Block::Text(text) => !text.trim().is_empty(),
@@ -434,7 +433,7 @@ impl Block {
         }
     }
 
-    /// Returns what stands for the block where it does not go.
+    /// Returns the text that replaces the block where it cannot be sent.
     fn in_words(&self) -> Option<Block> {
         match self {
             Block::Provider(own) => own.text.clone().map(Block::Text),
@@ -442,7 +441,7 @@ impl Block {
         }
     }
 
-    /// The id of the call, if it is one.
+    /// Returns the id of the call, if the block is a call.
     pub(super) fn call_id(&self) -> Option<&Arc<str>> {
         match self {
             Block::ToolUse { id, .. } => Some(id),
@@ -450,7 +449,7 @@ impl Block {
         }
     }
 
-    /// The id of the call that it answers, if it is a result.
+    /// Returns the id of the answered call, if the block is a result.
     pub(super) fn result_id(&self) -> Option<&Arc<str>> {
         match self {
             Block::ToolResult { id, .. } => Some(id),

@@ -11,12 +11,12 @@ pub struct Usage {
     pub cache_read: u64,
     /// Input tokens that were written to a cache.
     pub cache_write: u64,
-    /// Output tokens that were reasoning, where the provider tells.
+    /// Output tokens spent on reasoning, if the provider reports them.
     pub reasoning: u64,
 }
 
 impl Usage {
-    /// The sum of two.
+    /// Returns the sum of two usages.
     #[must_use]
     pub fn plus(self, other: Usage) -> Usage {
         Usage {

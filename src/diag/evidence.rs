@@ -1,19 +1,19 @@
-//! The evidence of a rule: where a fact about a provider was found, and how much that counts.
+//! The evidence of a rule: sources of facts about providers, and their ranks.
 //!
-//! Sources are written as addresses, and [`rank`] is the one place that judges an address. Rules
-//! list theirs as [`Evidence`]; foreign texts (the `source` of a model family) are searched for
-//! addresses by [`citations`].
+//! Sources are written as addresses, which [`rank`] alone judges. Rules list theirs as
+//! [`Evidence`]; [`citations`] finds addresses in foreign texts, such as the `source` of a model
+//! family.
 
 use std::fmt;
 
-/// How much a source counts, strongest first.
+/// The rank of a source, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rank {
-    /// A request that the provider really answered.
+    /// A request that the provider actually answered.
     Recorded,
-    /// A publication of the provider itself: a page, a specification, an SDK, the server's source.
+    /// A publication of the provider: a page, a specification, an SDK, or the server's source code.
     Provider,
-    /// A third party's report: an issue, a forum, a post, another project's code.
+    /// A third party's report: an issue, a forum, a blog post, or another project's code.
     Thread,
 }
 
@@ -21,7 +21,7 @@ impl Rank {
     /// All ranks, strongest first.
     pub const ALL: [Rank; 3] = [Rank::Recorded, Rank::Provider, Rank::Thread];
 
-    /// Returns the word that pages and documents use.
+    /// Returns the word used in pages and documents.
     pub fn name(self) -> &'static str {
         match self {
             Rank::Recorded => "recorded",
@@ -41,16 +41,16 @@ impl fmt::Display for Rank {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Evidence {
-    /// One address, in a form that [`rank`] knows.
+    /// An address in a form that [`rank`] accepts.
     pub source: &'static str,
-    /// The fact that the source shows, in a phrase.
+    /// The fact that the source shows, as a phrase.
     pub shows: &'static str,
-    /// The month in which it was seen there: `2026-11`.
+    /// The month in which the source was read, for example `2026-11`.
     pub seen: &'static str,
 }
 
 impl Evidence {
-    /// An entry of a rule's declaration.
+    /// Makes an entry of a rule's declaration.
     pub(crate) const fn new(
         source: &'static str,
         shows: &'static str,
@@ -63,13 +63,13 @@ impl Evidence {
         }
     }
 
-    /// Returns how much the source counts.
+    /// Returns the rank of the source.
     pub fn rank(&self) -> Rank {
         rank(self.source)
     }
 }
 
-/// One line of Markdown: the rank, the source, what it shows and when it was seen.
+/// Writes one line of Markdown: the rank, the source, the fact, and the month.
 impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Evidence {
@@ -91,19 +91,19 @@ impl fmt::Display for Evidence {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct Citation {
-    /// How much it counts.
+    /// The rank.
     pub rank: Rank,
-    /// The address, in the form that [`rank`] knows.
+    /// The address, in a form that [`rank`] accepts.
     pub address: String,
 }
 
-/// How the address of a recording begins; the project and its cassette follow.
+/// The beginning of a recording's address; the project and its cassette follow.
 const RECORDED: &str = "recorded:";
 
-/// How a package URL begins (<https://github.com/package-url/purl-spec>).
+/// The beginning of a package URL (<https://github.com/package-url/purl-spec>).
 const PACKAGE: &str = "pkg:";
 
-/// Domains whose pages a provider writes, or the project that a rule is about.
+/// Domains whose pages are written by a provider, or by the project that a rule is about.
 const PROVIDER_DOMAINS: [&str; 34] = [
     "ai.google.dev",
     "alibabacloud.com",
@@ -141,11 +141,11 @@ const PROVIDER_DOMAINS: [&str; 34] = [
     "minimax.io",
 ];
 
-/// First labels of hosts where others write, whoever owns the domain.
+/// First labels of hosts with user-written pages, whoever owns the domain.
 const FORUMS: [&str; 5] = ["community", "discuss", "forum", "forums", "repost"];
 
-/// Owners on GitHub whose source is a provider's SDK, specification or server, or the project that
-/// a rule is about.
+/// Owners on GitHub that publish a provider's SDK, specification, or server, or the project that a
+/// rule is about.
 const PROVIDER_OWNERS: [&str; 22] = [
     "anthropics",
     "azure",
@@ -171,7 +171,7 @@ const PROVIDER_OWNERS: [&str; 22] = [
     "aws",
 ];
 
-/// Packages that a provider publishes, as `type/name` of a package URL.
+/// Packages published by a provider, as `type/name` of a package URL.
 const PROVIDER_PACKAGES: [&str; 12] = [
     "npm/@anthropic-ai/sdk",
     "npm/@google/genai",
@@ -187,12 +187,12 @@ const PROVIDER_PACKAGES: [&str; 12] = [
     "pypi/openai",
 ];
 
-/// Pages of a repository on GitHub that its visitors write.
+/// Sections of a GitHub repository with user-written pages.
 const TALK: [&str; 4] = ["issues", "pull", "pulls", "discussions"];
 
-/// Returns the rank of one address: `recorded: PROJECT, CASSETTE`, `https://…`, a package URL
-/// (`pkg:pypi/openai@3.54`), or `OWNER/REPOSITORY#NUMBER`. What is not one of these is a thread,
-/// the weakest.
+/// Returns the rank of an address: `recorded: PROJECT, CASSETTE`, `https://…`, a package URL
+/// (`pkg:pypi/openai@3.54`), or `OWNER/REPOSITORY#NUMBER`. Any other text ranks as a thread, the
+/// weakest.
 pub fn rank(address: &str) -> Rank {
     let address = address.trim();
     if address.starts_with(RECORDED) {
@@ -252,14 +252,14 @@ fn is_page_of_provider(rest: &str) -> bool {
             .any(|domain| is_within(host, domain))
 }
 
-/// Returns `true` if a host is a domain, or below it.
+/// Returns `true` if the host is the domain or a subdomain of it.
 fn is_within(host: &str, domain: &str) -> bool {
     host.strip_suffix(domain)
         .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// Returns the addresses that a text names, each once, strongest first. `OWNER/REPOSITORY#1, #2`
-/// names two threads.
+/// Returns the addresses in a text, each once, strongest first. `OWNER/REPOSITORY#1, #2` contains
+/// two threads.
 pub fn citations(text: &str) -> Vec<Citation> {
     let mut found = Vec::new();
     for part in text.split(';') {
@@ -273,7 +273,7 @@ pub fn citations(text: &str) -> Vec<Citation> {
     found
 }
 
-/// Adds the addresses among the words of a part of a text.
+/// Adds the addresses found in a part of a text.
 fn addresses(part: &str, found: &mut Vec<Citation>) {
     let mut repository = None;
     for word in part.split(|c: char| c.is_whitespace() || "()<>,".contains(c)) {
@@ -320,8 +320,8 @@ impl Citation {
     }
 }
 
-/// Returns whether sources of these ranks, each another source, carry an error: one that is
-/// recorded or the provider's, or two threads that agree.
+/// Returns `true` if sources of these ranks, all independent, justify an error: one recording or
+/// publication of the provider, or two threads that agree.
 pub fn carry_an_error(ranks: impl IntoIterator<Item = Rank>) -> bool {
     let mut threads = 0;
     for rank in ranks {

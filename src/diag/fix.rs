@@ -1,24 +1,24 @@
-//! The edit that fixes a finding, if there is one right answer.
+//! The edit that fixes a finding, if exactly one fix is right.
 
 use super::{Diagnostic, nearest};
 use crate::source::{Sources, Span};
 use crate::text::Text;
 
-/// A text in the place of another one.
+/// A replacement of a piece of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Edit {
-    /// The text that is removed; empty if text is only put in.
+    /// The removed text; empty for an insertion.
     pub span: Span,
-    /// The text that takes its place.
+    /// The new text.
     pub text: String,
 }
 
-/// A name is looked for in lines of up to this many bytes.
+/// The length in bytes up to which a line is searched for a name.
 const LONGEST_LINE: usize = 2000;
 
 impl Edit {
-    /// An edit of a source.
+    /// Makes an edit of a source.
     pub fn new(span: Span, text: impl Into<String>) -> Edit {
         Edit {
             span,
@@ -28,18 +28,18 @@ impl Edit {
 }
 
 impl Diagnostic {
-    /// Says what fixes it, if anything does.
+    /// Sets the edit that fixes it, if there is one.
     #[must_use]
     pub(crate) fn maybe_fix(mut self, fix: Option<Edit>) -> Diagnostic {
         self.fix = fix.or(self.fix);
         self
     }
 
-    /// Returns the edit that fixes the finding. For a misspelt name, the edit writes the name that
-    /// the help suggests. Only a further run shows that all is well afterwards.
+    /// Returns the edit that fixes the finding. For a misspelt name, it writes the name that the
+    /// help suggests. Only another run shows whether everything is correct afterwards.
     pub fn fix(&self, sources: &Sources) -> Option<Edit> {
         let file = sources.get(self.primary.span.file);
-        // What is bundled cannot be edited, and of a part of a file nobody has the rest.
+        // Bundled files cannot be edited, and a part of a file lacks its other lines.
         let is_editable = !file.path().starts_with("bundled:") && file.start().line == 1;
         if !is_editable {
             return None;
@@ -52,8 +52,8 @@ impl Diagnostic {
             .or_else(|| self.on_line(name, sources))
     }
 
-    /// The edit that writes a name in the place of the misspelt one that the message quotes, if
-    /// that is once on the line.
+    /// Returns the edit that replaces the misspelt name that the message quotes, if that name
+    /// occurs exactly once on the line.
     fn on_line(&self, name: &str, sources: &Sources) -> Option<Edit> {
         let wrong = self.message.split('`').skip(1).step_by(2);
         let wrong = wrong
@@ -86,14 +86,14 @@ fn is_word(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
 }
 
-/// The one name that a help text suggests.
+/// Returns the only name that a help text suggests.
 fn suggested(help: &str) -> Option<&str> {
     let name = help.strip_prefix("did you mean `")?.strip_suffix("`?")?;
     (!name.contains('`')).then_some(name)
 }
 
-/// The edit that writes a name in the place of a misspelt one: a bare key, a string of one line, or
-/// the last part of a path.
+/// Returns the edit that replaces a misspelt name: a bare key, a single-line string, or the last
+/// part of a path.
 fn renamed(span: Span, written: &str, name: &str) -> Option<Edit> {
     if let Some(inner) = within_quotes(written) {
         let is_near = inner != name && !inner.contains('\\') && !nearest(inner, [name]).is_empty();
@@ -114,7 +114,7 @@ fn renamed(span: Span, written: &str, name: &str) -> Option<Edit> {
     (is_near && is_path).then(|| Edit::new(Span { start, ..span }, name))
 }
 
-/// Returns what is between the quotes of a string of one line.
+/// Returns the content of a single-line string, without its quotes.
 fn within_quotes(written: &str) -> Option<&str> {
     let quote = written.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let inner = written.strip_prefix(quote)?.strip_suffix(quote)?;

@@ -3,7 +3,7 @@
 use super::{ApiHeaders, WireFormat};
 use crate::repo::Instance;
 
-/// How a client talks to a provider.
+/// A client's way of talking to a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ClientApi {
     /// Anthropic's Messages API.
@@ -14,7 +14,7 @@ pub enum ClientApi {
     OpenAiChat,
     /// OpenAI Responses.
     OpenAiResponses,
-    /// Any server that speaks Chat Completions.
+    /// Any server that implements Chat Completions.
     OpenAiCompatible,
     /// OpenRouter.
     OpenRouter,
@@ -34,7 +34,7 @@ pub enum ClientApi {
     OllamaNative,
 }
 
-/// How a request authenticates.
+/// The way in which a request authenticates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Auth {
     /// `authorization: Bearer KEY`.
@@ -43,7 +43,7 @@ pub enum Auth {
     Header(&'static str),
 }
 
-/// Something that a profile can ask for.
+/// A feature that a profile can ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capability {
     /// Tool definitions and calls.
@@ -70,7 +70,7 @@ impl ClientApi {
         ClientApi::OllamaNative,
     ];
 
-    /// The name that provider instances use.
+    /// Returns the name that provider instances use.
     pub fn name(self) -> &'static str {
         match self {
             ClientApi::Claude => "Claude",
@@ -89,12 +89,12 @@ impl ClientApi {
         }
     }
 
-    /// The client API with a name.
+    /// Returns the client API with this name.
     pub fn from_name(name: &str) -> Option<ClientApi> {
         ClientApi::ALL.into_iter().find(|api| api.name() == name)
     }
 
-    /// The wire format of a request to `endpoint`.
+    /// Returns the wire format of a request to `endpoint`.
     pub fn wire(self, endpoint: &str) -> WireFormat {
         let path = endpoint
             .split(['?', '#'])
@@ -124,7 +124,7 @@ impl ClientApi {
         }
     }
 
-    /// The ends of the paths that its servers answer, the usual one first.
+    /// Returns the endings of the paths that its servers answer, the usual one first.
     pub(crate) fn endpoints(self) -> &'static [&'static str] {
         match self {
             ClientApi::Claude => &["messages"],
@@ -142,12 +142,13 @@ impl ClientApi {
         }
     }
 
-    /// The wire format of its conversations: some have another endpoint for completions.
+    /// Returns the wire format of its conversations; some APIs have another endpoint for
+    /// completions.
     pub fn chat_wire(self) -> WireFormat {
         self.wire("v1/chat/completions")
     }
 
-    /// Returns `true` if one of its endpoints takes a wire format.
+    /// Returns `true` if one of its endpoints accepts the wire format.
     pub fn speaks(self, wire: WireFormat) -> bool {
         const ENDPOINTS: [&str; 5] = [
             "v1/chat/completions",
@@ -159,10 +160,10 @@ impl ClientApi {
         ENDPOINTS.iter().any(|endpoint| self.wire(endpoint) == wire)
     }
 
-    /// Returns how requests authenticate, if a key is configured.
+    /// Returns the authentication of requests, if a key is configured.
     ///
-    /// Anthropic: `x-api-key` with `anthropic-version`; Google: `x-goog-api-key`; the rest: a
-    /// bearer token. Ollama wants none on one's own machine; ollama.com and proxies before it do:
+    /// Anthropic uses `x-api-key` with `anthropic-version`, Google `x-goog-api-key`, and the others
+    /// a bearer token. Ollama needs none on the local machine; ollama.com and proxies require one:
     /// <https://docs.ollama.com/api/authentication>.
     pub fn auth(self) -> Auth {
         match self {
@@ -182,11 +183,11 @@ impl ClientApi {
         }
     }
 
-    /// Headers that every request carries, beside `content-type`.
+    /// Returns the headers of every request, apart from `content-type`.
     pub fn headers(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            // What the SDKs send since October 2026:
-            // https://platform.claude.com/docs/en/api/versioning. It takes less than 2023-06-01,
+            // Sent by the SDKs since October 2026:
+            // https://platform.claude.com/docs/en/api/versioning. It accepts less than 2023-06-01,
             // which an instance or a profile may still ask for.
             ClientApi::Claude => &[("anthropic-version", "2026-10-21")],
             ClientApi::GoogleAi
@@ -204,8 +205,8 @@ impl ClientApi {
         }
     }
 
-    /// The version and the beta features that requests of an instance, and of a profile with
-    /// headers of its own, ask for; nothing is known where an API has neither.
+    /// Returns the version and the beta features that requests ask for, through the headers of the
+    /// instance and those of the profile. APIs that have neither give unknown headers.
     pub fn api_headers<'h>(
         self,
         instance: &'h Instance,
@@ -222,7 +223,7 @@ impl ClientApi {
         ApiHeaders::read(usual.iter().copied().chain(of_instance).chain(own))
     }
 
-    /// Returns `true` if a profile may ask for something.
+    /// Returns `true` if a profile may ask for the capability.
     pub fn can(self, wire: WireFormat, capability: Capability) -> bool {
         let refuses = match self {
             ClientApi::Codestral => capability == Capability::Thinking,
@@ -244,7 +245,7 @@ impl ClientApi {
 }
 
 impl Capability {
-    /// The profile key that asks for it.
+    /// Returns the profile key that asks for it.
     pub fn key(self) -> &'static str {
         match self {
             Capability::Tools => "enable_tools",
@@ -252,7 +253,7 @@ impl Capability {
         }
     }
 
-    /// The plain word.
+    /// Returns the plain word for it.
     pub fn name(self) -> &'static str {
         match self {
             Capability::Tools => "tools",

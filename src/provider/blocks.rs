@@ -1,4 +1,4 @@
-//! The results of a provider's own calls that the host cannot answer.
+//! Error results for a provider's own calls that the host cannot answer.
 
 use serde_json::json;
 
@@ -7,8 +7,8 @@ use crate::conversation::ProviderBlockKind::Call;
 use crate::conversation::{Block, ProviderBlock};
 
 impl WireFormat {
-    /// The result of one of the format's own calls that says why there is none; `None` if the
-    /// format has no such result: a computer's is always a picture.
+    /// Returns a result for one of the format's own calls that says why there is no answer. `None`
+    /// if the format has no such result: the result of a computer call is always an image.
     pub(crate) fn own_error(self, call: &ProviderBlock, why: &str) -> Option<Block> {
         let Call(name) = self.own_blocks().of(&call.data) else {
             return None;

@@ -7,25 +7,25 @@ use serde_json::{Map, Value, json};
 use crate::json::Pointer;
 use crate::profile::Breakpoint;
 
-/// The number of breakpoints that a request may have.
+/// The maximum number of breakpoints in a request.
 /// Source: <https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching>.
 const MAX_BREAKPOINTS: usize = 4;
 
-/// The number of blocks that the API looks back from a breakpoint for what an earlier request kept,
-/// the breakpoint's own among them. Source: the same page;
+/// The number of blocks in which the API looks for an earlier cache entry, counted back from a
+/// breakpoint and including the breakpoint's own block. Source: the same page;
 /// <https://gitlab.com/vglafirov/gitlab-ai-provider/commit/5f2e13e>.
 pub(crate) const LOOKBACK: usize = 20;
 
 /// The cache settings of a profile.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CachePlan {
-    /// Where breakpoints go; empty means everywhere.
+    /// The places of breakpoints; empty means all.
     pub breakpoints: Vec<Breakpoint>,
-    /// How long entries live.
+    /// The lifetime of entries.
     pub ttl: CacheTtl,
 }
 
-/// How long a cache entry lives.
+/// The lifetime of a cache entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum CacheTtl {
     /// Five minutes, the API's default.
@@ -40,8 +40,8 @@ pub enum CacheTtl {
 pub(crate) enum CachePlace {
     /// A breakpoint that the profile asks for.
     Asked(Breakpoint),
-    /// The messages up to where the request before had its breakpoint, if that is out of reach from
-    /// the one of this request.
+    /// The messages up to the breakpoint of the previous request, if this request's own breakpoint
+    /// does not reach back to it.
     RequestBefore,
 }
 
@@ -53,7 +53,7 @@ impl CachePlace {
         }
     }
 
-    /// All places, the most important first.
+    /// Returns all places, the most important first.
     fn all() -> impl Iterator<Item = CachePlace> {
         Breakpoint::ALL
             .into_iter()
@@ -62,7 +62,7 @@ impl CachePlace {
     }
 }
 
-/// The member of a body that a breakpoint is in.
+/// Returns the member of a body that contains the breakpoint.
 fn member_of(breakpoint: Breakpoint) -> &'static str {
     match breakpoint {
         Breakpoint::System => "system",
@@ -71,7 +71,7 @@ fn member_of(breakpoint: Breakpoint) -> &'static str {
     }
 }
 
-/// Where a breakpoint was added.
+/// The position of an added breakpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CacheMark {
     breakpoint: Breakpoint,
@@ -79,12 +79,13 @@ pub(crate) struct CacheMark {
     message: usize,
     /// The block or tool.
     block: usize,
-    /// `true` if the blocks were a text before.
+    /// `true` if the blocks were a string before.
     was_text: bool,
 }
 
 impl CacheMark {
-    /// Returns where the value at a pointer was before the step; `None` if the step made it.
+    /// Returns the position that the value at a pointer had before the step; `None` if the step
+    /// made it.
     pub(crate) fn before(&self, pointer: &Pointer) -> Option<Pointer> {
         let list = self.list();
         let block = list.element(self.block);
@@ -99,7 +100,7 @@ impl CacheMark {
         }
     }
 
-    /// The place in the body that the step wrote.
+    /// Returns the place in the body that the step wrote.
     pub(crate) fn pointer(&self) -> Pointer {
         self.list().element(self.block).member("cache_control")
     }
@@ -113,17 +114,18 @@ impl CacheMark {
     }
 }
 
-/// A member of a body in which breakpoints can be.
+/// A member of a body that can contain breakpoints.
 pub(crate) trait Cacheable {
-    /// Returns how many breakpoints the author set in a member of that name.
+    /// Returns the number of breakpoints that the author set in the member with this name.
     fn authored(&self, name: &str) -> usize;
 
-    /// Marks a breakpoint, and says where; `None` if there is no place for it, or it is marked.
+    /// Adds a breakpoint and returns its position; `None` if there is no place for it, or one is
+    /// already there.
     fn mark(&mut self, place: CachePlace, ttl: CacheTtl) -> Option<CacheMark>;
 }
 
-/// Marks up to four breakpoints; those that the body already has count, and history gives way
-/// first. Says which it added.
+/// Adds breakpoints up to a total of four. Those that the body already has count, and the least
+/// important places are dropped first. Returns the added ones.
 pub(crate) fn add_cache_control<M: Cacheable>(
     members: &mut [(Arc<str>, M)],
     plan: &CachePlan,
@@ -150,9 +152,9 @@ pub(crate) fn add_cache_control<M: Cacheable>(
     marks
 }
 
-/// The breakpoints that a body has: its own, those of its system blocks and tools, and those of its
-/// messages' blocks, at any depth. Arguments and schemas of tools are data, whatever their members
-/// are called.
+/// Returns the breakpoints of a body: its own, those of its system blocks and tools, and those of
+/// its messages' blocks, at any depth. Arguments and schemas of tools are data, whatever the names
+/// of their members.
 #[cfg(feature = "runtime")]
 pub(crate) fn breakpoints_of(body: &Value) -> Vec<&Value> {
     let mut found: Vec<&Value> = body.get("cache_control").into_iter().collect();
@@ -218,12 +220,12 @@ fn count(list: &Value) -> usize {
         .count()
 }
 
-/// The elements of an array; none of anything else.
+/// Returns the elements of an array; none for other values.
 fn elements(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Returns what a breakpoint is put on.
+/// Returns the object that gets the breakpoint.
 fn target(member: &mut Value, place: CachePlace) -> Option<(&mut Map<String, Value>, CacheMark)> {
     let mark = CacheMark {
         breakpoint: place.breakpoint(),
@@ -256,15 +258,15 @@ fn target(member: &mut Value, place: CachePlace) -> Option<(&mut Map<String, Val
     }
 }
 
-/// The message in which the request before had its breakpoint, if that of this request does not
-/// reach it.
+/// Returns the message with the previous request's breakpoint, if this request's breakpoint does
+/// not reach back to it.
 fn before_out_of_reach(messages: &[Value]) -> Option<usize> {
     let answer = messages
         .iter()
         .rposition(|message| message.get("role").is_some_and(|role| role == "assistant"))?;
     let (before, now) = (answer.checked_sub(2)?, messages.len().checked_sub(2)?);
     let between = messages.get(before + 1..now)?;
-    // A text is one block.
+    // A string counts as one block.
     let (first, last) = (
         block(before, messages).unwrap_or(0),
         block(now, messages).unwrap_or(0),
@@ -283,13 +285,13 @@ fn block(at: usize, messages: &[Value]) -> Option<usize> {
     content(&messages[at]).iter().rposition(can_carry)
 }
 
-/// The blocks of a message; none of a text.
+/// Returns the blocks of a message; none for a string.
 fn content(message: &Value) -> &[Value] {
     message.get("content").map_or(&[], elements)
 }
 
-/// The last block that can carry a mark: a string becomes a block, thinking and empty blocks are
-/// stepped over.
+/// Returns the last block that can carry a mark. A string becomes a block; thinking and empty
+/// blocks are skipped.
 fn last_block(
     content: &mut Value,
     mark: CacheMark,
@@ -400,7 +402,7 @@ mod tests {
         assert_eq!(body["messages"][0]["content"], "q");
     }
 
-    /// A history in which calls are answered, then more calls.
+    /// Returns a history with answered calls, followed by more calls.
     fn rounds(calls: usize) -> Value {
         let blocks = |kind: &str, count: usize| vec![json!({"type": kind}); count];
         json!({"messages": [

@@ -1,31 +1,31 @@
-//! Headers of a request that decide what its API takes.
+//! Request headers that decide what the API accepts.
 
 use serde_json::Value;
 
 /// The version and the beta features that a request asks for, as far as its headers are known.
 ///
-/// Anthropic alone has both: <https://platform.claude.com/docs/en/api/versioning>,
+/// Only Anthropic has them: <https://platform.claude.com/docs/en/api/versioning>,
 /// <https://platform.claude.com/docs/en/api/beta-headers>.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ApiHeaders {
-    /// The date in `anthropic-version`; `None` if it is not known.
+    /// The date in `anthropic-version`; `None` if unknown.
     pub version: Option<String>,
-    /// The names in `anthropic-beta`; `None` if they are not known.
+    /// The names in `anthropic-beta`; `None` if unknown.
     pub betas: Option<Vec<String>>,
 }
 
 impl ApiHeaders {
-    /// The headers of a request of which nothing is known.
+    /// The headers of a request about which nothing is known.
     pub const UNKNOWN: ApiHeaders = ApiHeaders {
         version: None,
         betas: None,
     };
 
-    /// Reads headers by name and value; names in any case. Of a header that is there twice the last
-    /// one counts, and a list of beta features goes on. Headers with a version are taken as
-    /// complete: without `anthropic-beta` they ask for no beta feature. Logs that leave out headers
-    /// leave out both.
+    /// Reads headers by name and value; the case of names does not matter. If a header occurs
+    /// twice, the last one counts, but lists of beta features are joined. Headers that contain a
+    /// version are considered complete: without `anthropic-beta`, they ask for no beta feature.
+    /// Logs that omit headers omit both.
     pub fn read<'h>(headers: impl IntoIterator<Item = (&'h str, &'h str)>) -> ApiHeaders {
         let mut read = ApiHeaders::default();
         for (name, value) in headers {
@@ -47,7 +47,7 @@ impl ApiHeaders {
         read
     }
 
-    /// Adds the beta features that a body asks for itself, as clouds that serve Claude read them.
+    /// Adds the beta features that the body itself asks for, as read by clouds that serve Claude.
     pub(crate) fn with_betas_of(mut self, body: &Value) -> ApiHeaders {
         let Some(named) = body.get("anthropic_beta").and_then(Value::as_array) else {
             return self;
@@ -57,12 +57,12 @@ impl ApiHeaders {
         self
     }
 
-    /// Returns `true` if nothing of them is known.
+    /// Returns `true` if nothing is known about the headers.
     pub fn is_unknown(&self) -> bool {
         self.version.is_none() && self.betas.is_none()
     }
 
-    /// Returns whether the request asks for a beta feature; `None` if that is not known.
+    /// Returns `true` if the request asks for a beta feature; `None` if that is unknown.
     pub fn has_beta(&self, name: &str) -> Option<bool> {
         self.betas
             .as_ref()

@@ -1,4 +1,4 @@
-//! Provider instances: whether their client API is known, and whom a context may name as an origin.
+//! Checks of provider instances, and the origins that a context may name.
 
 use super::{ClientApi, is_in_the_clear, rules};
 use crate::context::Origins;
@@ -6,7 +6,7 @@ use crate::diag::{Diagnostic, did_you_mean};
 use crate::repo::{Instance, Repo};
 use std::sync::Arc;
 
-/// Findings about provider instances, used or not.
+/// Returns findings about provider instances, used or not.
 pub fn check_instances(repo: &Repo) -> Vec<Diagnostic> {
     let instances = repo.instances.values();
     instances
@@ -23,8 +23,8 @@ pub fn check_instances(repo: &Repo) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// The client APIs, which contexts name as origins of blocks, and the instances of a repository,
-/// which they should not.
+/// Returns the client APIs, which contexts name as origins of blocks, and the instances of a
+/// repository, which they should not name.
 pub fn origins<'i>(instances: impl IntoIterator<Item = &'i Instance>) -> Origins {
     let apis = ClientApi::ALL
         .into_iter()

@@ -1,11 +1,11 @@
-//! The model step, and everything of a request that is not its body.
+//! The model step, and the parts of a request other than its body.
 
 use std::fmt;
 
 use super::{Auth, ClientApi};
 use crate::repo::{Instance, SecretRef};
 
-/// The text in place of the model while none is known, and in endpoints.
+/// The text that stands for the model while it is unknown, and in endpoints.
 pub const MODEL_PLACEHOLDER: &str = "${MODEL}";
 
 /// A request without its body.
@@ -24,11 +24,11 @@ pub struct RequestLine {
 pub struct Header {
     /// The name, in lower case.
     pub name: String,
-    /// The value, or where it is found.
+    /// The value, or the source of its key.
     pub value: HeaderValue,
 }
 
-/// A header's value, which never holds a secret. Displayed, it is what golden files show.
+/// A header's value, which never contains a secret. Its `Display` form is used in golden files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeaderValue {
     /// The value.
@@ -37,7 +37,7 @@ pub enum HeaderValue {
     Key {
         /// The text before the key, for instance `Bearer `.
         prefix: &'static str,
-        /// Where the key is found.
+        /// The source of the key.
         key: SecretRef,
     },
 }
@@ -51,8 +51,8 @@ impl fmt::Display for HeaderValue {
     }
 }
 
-/// The request line for an instance and an endpoint; `${MODEL}` in the endpoint is replaced. The
-/// profile's headers, with names in lower case, go over those of the instance.
+/// Returns the request line for an instance and an endpoint, in which `${MODEL}` is replaced. The
+/// profile's headers, with names in lower case, override those of the instance.
 pub fn request_line<'h>(
     instance: &'h Instance,
     api: ClientApi,
@@ -106,13 +106,13 @@ fn plain(name: &str, value: &str) -> Header {
     }
 }
 
-/// Returns `true` if what is sent to a URL travels in the clear: plain HTTP to a host that is not
-/// this machine.
+/// Returns `true` if data sent to the URL is not encrypted: plain HTTP to a host other than this
+/// machine.
 pub(crate) fn is_in_the_clear(url: &str) -> bool {
     url.starts_with("http://") && !is_loopback(UrlParts::of(url).host())
 }
 
-/// The parts of a URL that may be reported, whether or not it is one: without a login, query or
+/// The parts of a URL that may be reported, even if it is malformed: without login, query, and
 /// fragment.
 pub(crate) struct UrlParts<'u> {
     scheme: Option<&'u str>,
@@ -135,7 +135,7 @@ impl<'u> UrlParts<'u> {
         }
     }
 
-    /// The host, without a port.
+    /// Returns the host, without a port.
     pub(crate) fn host(&self) -> &'u str {
         match self.server.strip_prefix('[') {
             Some(v6) => v6.split(']').next().unwrap_or_default(),
@@ -143,7 +143,7 @@ impl<'u> UrlParts<'u> {
         }
     }
 
-    /// The port, if it is not the usual one of the scheme.
+    /// Returns the port, if it is not the scheme's default.
     pub(crate) fn port(&self) -> Option<u16> {
         let after = self.server.rsplit(']').next().unwrap_or_default();
         let port = after.rsplit_once(':')?.1.parse().ok()?;
@@ -154,7 +154,7 @@ impl<'u> UrlParts<'u> {
         (port != usual).then_some(port)
     }
 
-    /// The path, with its leading `/`.
+    /// Returns the path, with its leading `/`.
     pub(crate) fn path(&self) -> &'u str {
         self.path
     }
@@ -183,7 +183,7 @@ pub(crate) fn is_loopback(host: &str) -> bool {
     is_address || host == "localhost" || host.ends_with(".localhost")
 }
 
-/// Returns what a golden file shows instead of a key.
+/// Returns the text that golden files show instead of a key.
 pub(crate) fn placeholder(secret: &SecretRef) -> String {
     match secret {
         SecretRef::Env(name) => format!("${{{name}}}"),

@@ -1,10 +1,10 @@
-//! Whose server a request goes to: what servers of one wire format take and refuse differs.
+//! The server behind a request: servers of one wire format differ in what they accept.
 
 use super::ClientApi;
 use super::request::UrlParts;
 use crate::repo::Instance;
 
-/// Who runs or makes the server that answers.
+/// The operator or maker of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Server {
     /// Anthropic.
@@ -13,11 +13,11 @@ pub enum Server {
     OpenAi,
     /// Google's Gemini API.
     Google,
-    /// Vertex AI, Google's cloud; it serves Claude, too.
+    /// Vertex AI, Google's cloud, which also serves Claude.
     Vertex,
-    /// Amazon Bedrock, as far as it serves Claude.
+    /// Amazon Bedrock, for Claude only.
     Bedrock,
-    /// Mistral AI, also for Codestral.
+    /// Mistral AI, including Codestral.
     Mistral,
     /// OpenRouter.
     OpenRouter,
@@ -31,7 +31,7 @@ pub enum Server {
     XAi,
     /// Moonshot AI (Kimi).
     Moonshot,
-    /// Z.ai, also as Zhipu's `BigModel` (GLM).
+    /// Z.ai, including Zhipu's `BigModel` (GLM).
     ZAi,
     /// LM Studio.
     LmStudio,
@@ -39,7 +39,7 @@ pub enum Server {
     Ollama,
     /// llama.cpp.
     LlamaCpp,
-    /// One of unknown make, such as `vLLM`, `SGLang` or a gateway.
+    /// Any other, such as `vLLM`, `SGLang`, or a gateway.
     Unknown,
 }
 
@@ -65,7 +65,7 @@ impl Server {
         Server::Unknown,
     ];
 
-    /// Returns what people call it.
+    /// Returns the common name.
     pub fn name(self) -> &'static str {
         match self {
             Server::Anthropic => "Anthropic",
@@ -88,7 +88,7 @@ impl Server {
         }
     }
 
-    /// The name that `<format>.extensions.json` lists its fields under.
+    /// Returns the name under which `<format>.extensions.json` lists its fields.
     pub fn extensions(self) -> &'static str {
         match self {
             Server::Unknown => "compatible servers",
@@ -96,8 +96,8 @@ impl Server {
         }
     }
 
-    /// Returns `true` if it refuses a request with a field that it does not know. Others ignore
-    /// such a field, so that what it says is lost, or read more than anybody wrote down.
+    /// Returns `true` if it refuses requests with unknown fields. Others ignore such fields, so
+    /// that their content is lost, or read more fields than are documented.
     pub fn refuses_unknown_fields(self) -> bool {
         match self {
             Server::Anthropic
@@ -120,19 +120,19 @@ impl Server {
         }
     }
 
-    /// Returns `true` if it serves Claude with Anthropic's rules: itself, or a cloud that passes
-    /// requests on to it.
+    /// Returns `true` if it serves Claude by Anthropic's rules: Anthropic itself, or a cloud that
+    /// passes requests on to it.
     pub fn is_claude(self) -> bool {
         self == Server::Anthropic || self.is_cloud_of_claude()
     }
 
-    /// Returns `true` if it is a cloud that serves Claude: the model is in the address there, and the
+    /// Returns `true` if it is a cloud that serves Claude, with the model in the URL and the
     /// version in the body.
     pub(crate) fn is_cloud_of_claude(self) -> bool {
         matches!(self, Server::Vertex | Server::Bedrock)
     }
 
-    /// The cloud that a body of Anthropic's format is for, by the version that it names.
+    /// Returns the cloud for a body of Anthropic's format, by the version in the body.
     pub(crate) fn by_version_in_body(version: &str) -> Option<Server> {
         [("bedrock-", Server::Bedrock), ("vertex-", Server::Vertex)]
             .into_iter()
@@ -140,13 +140,13 @@ impl Server {
             .map(|(_, server)| server)
     }
 
-    /// The server behind a provider instance: by the host of its URL, else by its client API.
+    /// Returns the server of a provider instance: by the host of its URL, else by its client API.
     pub fn of(instance: &Instance, api: ClientApi) -> Server {
         Server::by_host(UrlParts::of(&instance.url.value).host())
             .unwrap_or_else(|| Server::by_api(api))
     }
 
-    /// The server of a public host.
+    /// Returns the server of a public host.
     pub fn by_host(host: &str) -> Option<Server> {
         let known = [
             ("anthropic.com", Server::Anthropic),
@@ -165,7 +165,7 @@ impl Server {
             ("z.ai", Server::ZAi),
             ("bigmodel.cn", Server::ZAi),
         ];
-        // Regions are in front: `europe-west4-aiplatform.googleapis.com`.
+        // A region comes first: `europe-west4-aiplatform.googleapis.com`.
         if host.ends_with("-aiplatform.googleapis.com") {
             return Some(Server::Vertex);
         }
@@ -175,7 +175,7 @@ impl Server {
             .map(|(_, server)| server)
     }
 
-    /// The server that a client API is made for, whatever its address.
+    /// Returns the server that a client API is made for, whatever its URL.
     pub fn by_api(api: ClientApi) -> Server {
         match api {
             ClientApi::Claude => Server::Anthropic,
@@ -196,7 +196,7 @@ fn is_below(host: &str, domain: &str) -> bool {
         .is_some_and(|before| before.is_empty() || before.ends_with('.'))
 }
 
-/// Returns `true` if a name is that of a model which OpenAI alone serves, or was tuned there.
+/// Returns `true` if a model with this name is served or was tuned only by OpenAI.
 pub(crate) fn is_openai_model(name: &str) -> bool {
     let name = name.strip_prefix("ft:").unwrap_or(name);
     let is_numbered = name
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(Server::by_host("notopenai.com"), None);
         assert_eq!(Server::by_host("open.bigmodel.cn"), Some(Server::ZAi));
         assert_eq!(Server::by_host("api.z.ai"), Some(Server::ZAi));
-        // A deployment has a name of its own, and fields that OpenAI does not take.
+        // An Azure deployment has a name of its own, and fields that OpenAI does not accept.
         assert_eq!(Server::by_host("my-resource.openai.azure.com"), None);
         assert_eq!(
             Server::by_host("europe-west4-aiplatform.googleapis.com"),

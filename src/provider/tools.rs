@@ -1,4 +1,4 @@
-//! The tools step: definitions of the request's tools, after those that the body has of its own.
+//! The tools step: adds the definitions of the request's tools after the body's own.
 
 use serde_json::{Value, json};
 
@@ -6,19 +6,19 @@ use super::{ToolForm, WireFormat};
 use crate::conversation::Tool;
 use crate::json::Pointer;
 
-/// The tool definitions in the wire format's own shape; `None` if there are no tools.
+/// Returns the tool definitions in the wire format's shape; `None` if there are no tools.
 ///
 /// Sources: Anthropic `tools[].input_schema`; OpenAI Chat and Mistral
-/// `tools[].function.parameters`; Responses flat, with `strict: false` so that the schema is taken
-/// as it is; Gemini `functionDeclarations` with `parametersJsonSchema`, which takes JSON Schema
-/// unchanged.
+/// `tools[].function.parameters`; Responses without nesting, with `strict: false` so that the
+/// schema is used unchanged; Gemini `functionDeclarations` with `parametersJsonSchema`, which
+/// accepts JSON Schema unchanged.
 pub fn tool_definitions(wire: WireFormat, tools: &[Tool]) -> Option<Value> {
     let definitions = tools.iter().map(|tool| definition(wire, tool)).collect();
     (!tools.is_empty()).then(|| wire.facts().tools.list(definitions))
 }
 
 impl ToolForm {
-    /// Returns the member `tools` with some definitions.
+    /// Returns the member `tools` with these definitions.
     pub(crate) fn list(self, definitions: Vec<Value>) -> Value {
         match self {
             ToolForm::Declarations => json!([{"functionDeclarations": definitions}]),
@@ -26,7 +26,7 @@ impl ToolForm {
         }
     }
 
-    /// Returns the place of the definition with an index, as a JSON pointer into the body.
+    /// Returns the JSON pointer of the definition with this index in the body.
     pub(crate) fn place(self, index: usize) -> String {
         match self {
             ToolForm::Declarations => format!("/tools/0/functionDeclarations/{index}"),
@@ -35,16 +35,16 @@ impl ToolForm {
     }
 }
 
-/// The tools of a body: its own, and after them the request's.
+/// The tools of a body: its own, followed by the request's.
 #[derive(Debug, Clone)]
 pub(crate) enum Tools<T> {
-    /// There are none.
+    /// No tools.
     None,
-    /// All of them, in the wire format's shape.
+    /// All tools, in the wire format's shape.
     All(T),
-    /// The tool of the body at an index has the name of one of the request's.
+    /// A name clash: the body's tool at this place has the name of one of the request's tools.
     Twice {
-        /// The place of the name, seen from the member `tools`.
+        /// The place of the name, relative to the member `tools`.
         at: Pointer,
         /// The name.
         name: String,
@@ -61,8 +61,8 @@ impl<T> Tools<T> {
     }
 }
 
-/// Puts the definitions of a request's tools after those that the body has of its own. What the
-/// body has instead of a list stays as it is.
+/// Appends the definitions of a request's tools to the body's own. If the body's member is not a
+/// list, it stays unchanged.
 pub(crate) fn with_own_tools(
     wire: WireFormat,
     own: Option<&Value>,
@@ -86,7 +86,7 @@ pub(crate) fn with_own_tools(
     Tools::All(own.iter().cloned().chain(definitions).collect())
 }
 
-/// The names of the tools that a body has of its own, and where they are.
+/// Returns the names of the body's own tools, and their places.
 fn own_names(wire: WireFormat, own: &[Value]) -> impl Iterator<Item = (Pointer, &str)> {
     own.iter()
         .enumerate()
@@ -130,7 +130,7 @@ fn definition(wire: WireFormat, tool: &Tool) -> Value {
     )
 }
 
-/// A tool in the wire format's own shape, whatever its schema is.
+/// Returns a tool in the wire format's shape, whatever its schema.
 pub(crate) fn shaped(wire: WireFormat, name: &str, description: &str, schema: &Value) -> Value {
     match wire.facts().tools {
         ToolForm::Plain => {
@@ -148,8 +148,8 @@ pub(crate) fn shaped(wire: WireFormat, name: &str, description: &str, schema: &V
     }
 }
 
-/// Returns `true` if a place below the member `tools` is one of the request's tools, if the body
-/// has some of its own before them.
+/// Returns `true` if a place below the member `tools` belongs to one of the request's tools, which
+/// follow `own` tools of the body.
 pub(crate) fn is_injected(own: usize, inner: &Pointer) -> bool {
     let index = inner
         .tokens()
@@ -158,8 +158,8 @@ pub(crate) fn is_injected(own: usize, inner: &Pointer) -> bool {
     index.map_or(own == 0, |index| index >= own)
 }
 
-/// The place in a context that a value of the tool definitions comes from, after some tools of the
-/// body's own; `None` for what a wire format adds.
+/// Returns the place in a context from which a value of the tool definitions comes; the body's
+/// `own` tools precede the request's. `None` for values that the wire format adds.
 pub(crate) fn tool_source(wire: WireFormat, own: usize, inner: &Pointer) -> Option<Pointer> {
     let tokens: Vec<String> = inner.tokens().collect();
     let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! The wire formats: a file of facts for each.
+//! The wire formats, with a file of facts for each.
 
 mod facts;
 mod anthropic_messages;
@@ -65,29 +65,29 @@ wire_formats! {
 }
 
 impl WireFormat {
-    /// The stable name.
+    /// Returns the stable name.
     pub fn name(self) -> &'static str {
         self.facts().name
     }
 
-    /// The wire format with a name.
+    /// Returns the wire format with this name.
     pub fn from_name(name: &str) -> Option<WireFormat> {
         WireFormat::ALL.into_iter().find(|wire| wire.name() == name)
     }
 
-    /// Returns `true` if the body carries the model. Gemini has it in the path; `/infill` serves
-    /// what is loaded.
+    /// Returns `true` if the body contains the model. Gemini has it in the path; `/infill` uses the
+    /// loaded model.
     pub fn has_model_in_body(self) -> bool {
         self.facts().has_model_in_body
     }
 
-    /// Returns what tool ids must look like.
+    /// Returns the rule for tool-call ids.
     pub fn ids(self) -> IdRule {
         self.facts().ids
     }
 
-    /// Returns what a history must be like for a client API with this name. No format takes a last
-    /// message with open calls.
+    /// Returns the normal form of a history for the client API with this name. No format accepts
+    /// open calls in the last message.
     pub fn normal_form(self, client_api: &str) -> NormalFormRules {
         let Facts {
             checks_reasoning,
@@ -106,14 +106,14 @@ impl WireFormat {
         }
     }
 
-    /// Returns `true` if models of the format bind thinking to what is before it: newer models of
-    /// Anthropic's do.
+    /// Returns `true` if models of the format bind thinking to the messages before it, as newer
+    /// Anthropic models do.
     pub(crate) fn binds_thinking(self) -> bool {
         self.facts().binds_thinking
     }
 
-    /// Returns `true` if its requests are conversations; others ask for code to fill in, which may
-    /// be nothing.
+    /// Returns `true` if its requests are conversations. Others ask for code to fill in, which may
+    /// be empty.
     pub(crate) fn is_chat(self) -> bool {
         self.facts().history.is_some()
     }
@@ -122,18 +122,18 @@ impl WireFormat {
         self.facts().capabilities.contains(&capability)
     }
 
-    /// Returns what goes back of the format's own blocks.
+    /// Returns the treatment of the format's own blocks.
     pub(crate) fn own_blocks(self) -> ProviderBlockKinds {
         self.facts().own_blocks
     }
 
-    /// Returns `true` if bodies carry breakpoints of a prompt cache.
+    /// Returns `true` if bodies can contain prompt-cache breakpoints.
     pub fn has_cache_breakpoints(self) -> bool {
         self.facts().has_cache_breakpoints
     }
 
-    /// Returns `true` if answers are streamed as one JSON value a line; else they are server-sent
-    /// events.
+    /// Returns `true` if answers are streamed as one JSON value per line; otherwise, they are
+    /// server-sent events.
     #[cfg(feature = "runtime")]
     pub(crate) fn streams_lines(self) -> bool {
         self.facts().streams_lines

@@ -11,31 +11,31 @@ static FILES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/refusals");
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Provider {
-    /// The name of its file: `openai-chat`.
+    /// The name of its file without the extension, for example `openai-chat`.
     pub id: String,
-    /// The name in use: `OpenAI (Chat Completions)`.
+    /// The displayed name, for example `OpenAI (Chat Completions)`.
     pub name: String,
-    /// The hosts that answer so; none for programs that people run themselves.
+    /// The hosts that use these sentences; none for software that people run themselves.
     pub hosts: Vec<String>,
     /// Its sentences, in the order of the file.
     pub refusals: Vec<Refusal>,
 }
 
-/// A sentence that a request is refused with.
+/// A sentence with which a request is refused.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Refusal {
-    /// The sentence as the provider writes it; `{name}` stands for what varies.
+    /// The sentence as the provider writes it; `{name}` marks a variable part.
     pub sentence: String,
     pub(super) pattern: Pattern,
-    /// The sentence without the class of errors in front and without the advice behind, as far as
-    /// it has them.
+    /// The sentence without the error class before it and without the advice after it, if it has
+    /// them.
     pub(super) shorter: Vec<Pattern>,
-    /// The HTTP status, if it is known.
+    /// The HTTP status, if known.
     pub status: Option<i64>,
-    /// The type or code that the envelope names.
+    /// The type or code in the envelope.
     pub kind: Option<String>,
-    /// Which rule finds it before, or why none does.
+    /// The rule that predicts the refusal, or the reason why none does.
     pub reason: Reason,
     /// The meaning, as a sentence.
     pub meaning: String,
@@ -43,16 +43,16 @@ pub struct Refusal {
     pub remedy: String,
     /// The month in which it was first seen: `2025-03`.
     pub seen: String,
-    /// The addresses at which the sentence is.
+    /// The addresses where the sentence was found.
     pub sources: Vec<String>,
 }
 
-/// Which rule finds a refusal before the provider does.
+/// The rule that predicts a refusal, or the reason why none does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
     /// The rule with this code.
     Rule(String),
-    /// None.
+    /// No rule, for this reason.
     Unruled(Unruled),
 }
 
@@ -66,27 +66,27 @@ impl Reason {
     }
 }
 
-/// Why no rule finds a refusal.
+/// The reasons why no rule predicts a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unruled {
-    /// A body shows it, and no rule looks yet.
+    /// A body shows the mistake, but no rule checks it yet.
     Gap,
-    /// It is about keys and permissions.
+    /// It concerns keys and permissions.
     Auth,
-    /// It is about limits of an account.
+    /// It concerns limits of an account.
     Quota,
-    /// It is about the server: its load, its settings, the models it has.
+    /// It concerns the server: its load, its settings, or its models.
     Server,
-    /// It is about the request line, headers or bytes, and no body shows it.
+    /// It concerns the request line, headers, or bytes, which no body shows.
     Transport,
-    /// It is about what the content says.
+    /// It concerns the meaning of the content.
     Content,
-    /// It is about a wire format that is not read here.
+    /// It concerns a wire format that reqc does not support.
     Format,
 }
 
 impl Unruled {
-    /// Every reason.
+    /// All reasons.
     pub const ALL: [Unruled; 7] = [
         Unruled::Gap,
         Unruled::Auth,
@@ -97,7 +97,7 @@ impl Unruled {
         Unruled::Format,
     ];
 
-    /// Returns the name that the data uses.
+    /// Returns the name used in the data.
     pub fn name(self) -> &'static str {
         match self {
             Unruled::Gap => "gap",
@@ -110,7 +110,7 @@ impl Unruled {
         }
     }
 
-    /// Returns a sentence for people.
+    /// Returns a sentence for users.
     pub fn told(self) -> &'static str {
         match self {
             Unruled::Gap => "No rule finds this before you send.",
@@ -126,27 +126,27 @@ impl Unruled {
     }
 }
 
-/// How well a text names a provider; the better one is greater.
+/// The strength with which a text refers to a provider; stronger hints are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Hint {
-    /// `true` if it names a host, or the full name.
+    /// `true` if the text contains a host or the full name.
     pub(super) is_named: bool,
-    /// The number of words of the name that are there.
+    /// The number of words of the name that occur in the text.
     words: usize,
 }
 
-/// The names of files whose sentences count only where none of a provider is known, in the order in
-/// which they are looked at: what validators say that many servers share, and what types, codes and
-/// statuses say, whatever the sentence.
+/// The files whose sentences count only if no provider's sentence matches, in order of search:
+/// messages of validators that many servers share, and the meaning of types, codes, and statuses
+/// regardless of the sentence.
 pub(super) const GENERAL: [&str; 2] = ["validators", "envelopes"];
 
 impl Provider {
-    /// Returns the name of the general file that it is, if it is one.
+    /// Returns the name of the general file, if this is one.
     pub(super) fn general(&self) -> Option<&str> {
         GENERAL.into_iter().find(|name| *name == self.id)
     }
 
-    /// Returns how well a text in lower case names the provider.
+    /// Returns how strongly a text in lower case refers to the provider.
     pub(super) fn hint(&self, lower: &str) -> Hint {
         let name = self
             .name
@@ -164,7 +164,7 @@ impl Provider {
     }
 }
 
-/// Reads all files, in order of their names. Their form is a matter of tests.
+/// Reads all files, ordered by name. Their format is checked by tests.
 pub(super) fn bundled() -> Vec<Provider> {
     let mut files: Vec<_> = FILES.files().collect();
     files.sort_by_key(|file| file.path());

@@ -1,19 +1,19 @@
-//! Sentences with holes, and where they are in a text.
+//! Sentences with holes, and how they are found in a text.
 //!
-//! Texts are compared without white space, quotes and escapes, and without regard to the case of
-//! ASCII letters. So a sentence is found in JSON, in a Python dictionary, and in what a terminal
-//! coloured, or wrapped in the middle of a word.
+//! Texts are compared without white space, quotes, and escapes, ignoring the case of ASCII letters.
+//! A sentence is therefore found in JSON, in a Python dictionary, and in terminal output with
+//! colours or with line breaks inside words.
 
 use std::ops::Range;
 
-/// A text in its plain form, and what of it is compared.
+/// A text in its plain form, and the form used for comparison.
 #[derive(Debug)]
 pub(super) struct Plain {
-    /// The text with one kind of quotes, and one space for each run of white space.
+    /// The text with one kind of quote, and one space for each run of white space.
     pub(super) text: String,
-    /// The text that is compared: without spaces and quotes, in lower case.
+    /// The form used for comparison: without spaces and quotes, in lower case.
     folded: String,
-    /// For each byte of `folded` where it is in `text`, and the end.
+    /// The position in `text` of each byte of `folded`, followed by the end.
     places: Vec<usize>,
 }
 
@@ -36,16 +36,16 @@ impl Plain {
         }
     }
 
-    /// Returns what is compared: without spaces and quotes, in lower case.
+    /// Returns the form used for comparison: without spaces and quotes, in lower case.
     pub(super) fn folded(&self) -> &str {
         &self.folded
     }
 
-    /// Returns what of the text is between two places of what is compared.
+    /// Returns the range of the text that corresponds to a range of `folded`.
     fn between(&self, start: usize, end: usize) -> Range<usize> {
         let start = self.places[start];
-        // After the last character, not in front of the next one: quotes and spaces may be
-        // between.
+        // The end directly follows the last character, because quotes and spaces may come before
+        // the next one.
         let end = if end == 0 {
             start
         } else {
@@ -68,11 +68,11 @@ fn plain(text: &str) -> String {
         let c = match c {
             '"' | '`' | '\u{2018}' | '\u{2019}' | '\u{201c}' | '\u{201d}' => '\'',
             '\u{2010}'..='\u{2015}' => '-',
-            // What terminals draw beside a text.
+            // Box-drawing characters that terminals print beside a text.
             '\u{2500}'..='\u{259f}' => ' ',
-            // Characters of no width, and marks for what was left out.
+            // Zero-width characters, and marks of omitted characters.
             '\u{200b}'..='\u{200d}' | '\u{feff}' | NOTHING => continue,
-            // Chinese texts have both forms of most marks.
+            // Chinese texts use most marks in both widths.
             '\u{ff01}'..='\u{ff5e}' => narrow(c),
             '\u{3002}' => '.',
             c if c.is_whitespace() => ' ',
@@ -85,22 +85,22 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// Stands for what is written and means nothing: a backslash, a colour.
+/// The mark of a character without meaning: a backslash or a colour.
 const NOTHING: char = '\0';
 
-/// Returns the character of a wide one: a comma for the Chinese comma.
+/// Returns the narrow form of a full-width character, for example of the Chinese comma.
 fn narrow(c: char) -> char {
     char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c)
 }
 
-/// Returns the character that an escape at the beginning of a text stands for, and how many bytes
-/// the escape has.
+/// Decodes an escape at the beginning of a text: the character, and the length of the escape in
+/// bytes.
 fn written(text: &str) -> Option<(char, usize)> {
     match *text.as_bytes().first()? {
         b'\\' => match *text.as_bytes().get(1)? {
             b'n' | b't' | b'r' => Some((' ', 2)),
             b'u' => unicode(text).or(Some(('\\', 1))),
-            // A backslash in front of a mark, as JSON and Markdown have them.
+            // A backslash before a mark, as in JSON and Markdown.
             c if c.is_ascii_punctuation() => Some((NOTHING, 1)),
             _ => None,
         },
@@ -113,7 +113,7 @@ fn written(text: &str) -> Option<(char, usize)> {
     }
 }
 
-/// Returns the character of `\u0027`; nothing for a colour that is written so.
+/// Decodes `\u0027`. A colour sequence that is written so becomes [`NOTHING`].
 fn unicode(text: &str) -> Option<(char, usize)> {
     const LENGTH: usize = 6;
     let c = char::from_u32(u32::from_str_radix(text.get(2..LENGTH)?, 16).ok()?)?;
@@ -124,7 +124,7 @@ fn unicode(text: &str) -> Option<(char, usize)> {
     Some((c, LENGTH))
 }
 
-/// Returns how many bytes of a text belong to the sequence of a terminal that has begun: `[31m`.
+/// Returns the length in bytes of a terminal sequence after its escape character: `[31m`.
 fn colour(text: &str) -> Option<usize> {
     let inner = text.strip_prefix('[')?;
     let end = inner.find(|c: char| !c.is_ascii_digit() && !matches!(c, ';' | '?'))?;
@@ -133,7 +133,7 @@ fn colour(text: &str) -> Option<usize> {
         .then_some(end + 2)
 }
 
-/// What HTML writes for marks, behind the `&`.
+/// HTML entities, without the `&`.
 const ENTITIES: [(&str, char); 7] = [
     ("quot;", '"'),
     ("apos;", '\''),
@@ -147,9 +147,9 @@ const ENTITIES: [(&str, char); 7] = [
 /// A part of a sentence.
 #[derive(Debug, PartialEq, Eq)]
 enum Part {
-    /// Words that are always there, as they are compared.
+    /// Fixed words, in the form used for comparison.
     Words(String),
-    /// A part that varies, with its name.
+    /// A variable part, with its name.
     Hole(String),
 }
 
@@ -158,25 +158,23 @@ enum Part {
 pub(super) struct Pattern {
     parts: Vec<Part>,
     letters: usize,
-    /// `true` if spaces stand between its words.
+    /// `true` if there are spaces between its words.
     has_spaces: bool,
 }
 
-/// The most bytes that a hole takes: a list of ids, but no other message.
+/// The maximum length of a hole in bytes: enough for a list of ids, but not for another message.
 const WIDEST_HOLE: usize = 1_000;
 
-/// Sentences with fewer letters than this say too little to be looked for in the middle of a text,
-/// though a hole of theirs names something there.
+/// The number of letters that a sentence with a hole needs to be recognised inside a text.
 const FEWEST_LETTERS: usize = 18;
 
-/// The same for sentences without a hole.
+/// The number of letters that a sentence without a hole needs to be recognised inside a text.
 const FEWEST_LETTERS_ALONE: usize = 20;
 
-/// The members of answers that hold a sentence.
+/// Members of answers that contain a sentence.
 const MEMBERS: [&str; 4] = ["msg", "message", "detail", "error"];
 
-/// The classes of errors that stand in front of sentences: some servers and clients leave them out,
-/// or write others.
+/// Error classes before sentences, which some servers and clients omit or replace.
 const CLASSES: [&str; 10] = [
     "<400> InternalError.Algo.InvalidParameter: ",
     "InternalError.Algo.InvalidParameter: ",
@@ -190,8 +188,8 @@ const CLASSES: [&str; 10] = [
     "The model returned the following errors: ",
 ];
 
-/// Returns the parts of a sentence that suffice to recognise it: the sentence without the class of
-/// errors or the path in front, and both of them without the advice behind the first full stop.
+/// Returns shorter forms that suffice to recognise a sentence: without the error class or path
+/// before it, and without the advice after the first full stop.
 pub(super) fn shorter(sentence: &str) -> Vec<&str> {
     let bare = CLASSES
         .iter()
@@ -204,17 +202,18 @@ pub(super) fn shorter(sentence: &str) -> Vec<&str> {
     shorter
 }
 
-/// Returns a text up to its first full stop, if more follows.
+/// Returns a text up to its first full stop, if more text follows.
 fn without_advice(text: &str) -> Option<&str> {
     let end = text.find(". ")? + 1;
     Some(&text[..end])
 }
 
-/// A part of a sentence with fewer letters than this may be part of another one.
+/// The number of letters that part of a sentence needs so that it cannot be part of another
+/// sentence.
 const FEWEST_TELLING: usize = 24;
 
 impl Pattern {
-    /// Reads a sentence: `{name}` is a hole, `{{` and `}}` are braces.
+    /// Parses a sentence: `{name}` is a hole, `{{` and `}}` are braces.
     pub(super) fn parse(sentence: &str) -> Pattern {
         let mut parts = Vec::new();
         let mut words = String::new();
@@ -249,12 +248,13 @@ impl Pattern {
         }
     }
 
-    /// Returns `true` if its words are enough to look for in a text when the sentence has more.
+    /// Returns `true` if it has enough words to be recognised when the text lacks the rest of the
+    /// sentence.
     pub(super) fn is_telling(&self) -> bool {
         self.letters >= FEWEST_TELLING
     }
 
-    /// Returns its words, with a mark for each hole.
+    /// Returns its words, with a mark in place of each hole.
     pub(super) fn shown(&self) -> String {
         let shown = self.parts.iter().map(|part| match part {
             Part::Words(words) => words.as_str(),
@@ -263,12 +263,12 @@ impl Pattern {
         shown.collect()
     }
 
-    /// Returns how many letters it has outside its holes.
+    /// Returns the number of letters outside its holes.
     pub(super) fn letters(&self) -> usize {
         self.letters
     }
 
-    /// Returns the longest words between its holes, as they are compared.
+    /// Returns the longest words between its holes, in the form used for comparison.
     pub(super) fn longest_words(&self) -> &str {
         self.words()
             .max_by_key(|words| words.len())
@@ -282,7 +282,7 @@ impl Pattern {
         })
     }
 
-    /// Finds where the sentence is in a text; one of few letters must be all that is said.
+    /// Finds the sentence in a text. A sentence with few letters must be the whole message.
     pub(super) fn find(&self, plain: &Plain) -> Option<Found> {
         let first = self.words().next()?;
         let starts = plain.folded.match_indices(first).map(|(at, _)| at);
@@ -292,7 +292,7 @@ impl Pattern {
             .find(|found| self.is_enough(plain, found))
     }
 
-    /// Returns `true` if what was found is too long to be a coincidence, or is all that was said.
+    /// Returns `true` if the match is too long to be a coincidence, or is the whole message.
     fn is_enough(&self, plain: &Plain, found: &Found) -> bool {
         let fewest = if found.holes.is_empty() {
             FEWEST_LETTERS_ALONE
@@ -304,14 +304,14 @@ impl Pattern {
         is_long || found.is_all(&plain.text) || self.is_of_path(plain, found)
     }
 
-    /// Returns `true` if the words of the sentence stand in the text without spaces, as in the name
-    /// of an exception: `InternalServerError`.
+    /// Returns `true` if the words of the sentence occur without spaces, as in the name of an
+    /// exception: `InternalServerError`.
     fn is_name(&self, plain: &Plain, found: &Found) -> bool {
         self.has_spaces && !plain.text[found.range.clone()].contains(' ')
     }
 
-    /// Returns `true` for a few words after a path of several steps: `messages.0.content: Field
-    /// required`.
+    /// Returns `true` if a few words follow a path of several steps:
+    /// `messages.0.content: Field required`.
     fn is_of_path(&self, plain: &Plain, found: &Found) -> bool {
         let begins_with_path =
             matches!(self.parts.first(), Some(Part::Hole(name)) if name == "path");
@@ -324,21 +324,22 @@ impl Pattern {
             && ends_at(plain, found.range.end)
     }
 
-    /// Returns `true` if a sentence may begin at a place: not in the middle of a word or a path.
+    /// Returns `true` if a sentence may begin at a place, which must not be inside a word or path.
     fn may_begin(&self, plain: &Plain, start: usize) -> bool {
         let begins_with_word = matches!(self.parts.first(), Some(Part::Words(words)) if words.starts_with(char::is_alphanumeric));
         let before = plain.text[..plain.places[start]].chars().next_back();
         !begins_with_word || before.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '.' | '_'))
     }
 
-    /// Returns `true` if the name of a member of the answer stands before a place, where a hole
-    /// begins the sentence: `"msg": "Field required"` names no path.
+    /// Returns `true` if the text before `end` ends with the name of a member of the answer. A hole
+    /// at the beginning of a sentence must not match it: `"msg": "Field required"` contains no
+    /// path.
     fn is_member(text: &str, end: usize) -> bool {
         let text = text[..end].trim_end_matches([' ', '\'']);
         MEMBERS.contains(&&text[before(text, text.len())..])
     }
 
-    /// Holds the sentence against a text in which its first words begin at `start`.
+    /// Matches the sentence with a text in which its first words begin at `start`.
     fn at(&self, plain: &Plain, start: usize) -> Option<Found> {
         let mut from = plain.places[start];
         let mut at = start;
@@ -381,9 +382,8 @@ impl Pattern {
         })
     }
 
-    /// Returns where a text has the beginning of the sentence and is cut there: it ends, or dots
-    /// stand for the rest. What is left must be telling by itself. A text that has not ended is cut
-    /// only where dots are.
+    /// Finds the beginning of the sentence where a text is cut off: at its end, or at an ellipsis.
+    /// The beginning must be long enough. If `is_ended` is false, only an ellipsis counts.
     pub(super) fn find_cut(&self, plain: &Plain, is_ended: bool) -> Option<Range<usize>> {
         let first = self.words().next()?;
         let beginning = &first[..first.floor_char_boundary(BEGINNING.min(first.len()))];
@@ -393,7 +393,7 @@ impl Pattern {
             .find_map(|start| self.cut_at(plain, start, is_ended))
     }
 
-    /// Holds the beginning of the sentence against a text that has it at `start`.
+    /// Matches the beginning of the sentence with a text that contains it at `start`.
     fn cut_at(&self, plain: &Plain, start: usize, is_ended: bool) -> Option<Range<usize>> {
         let (mut at, mut letters, mut in_hole) = (start, 0, false);
         for part in &self.parts {
@@ -432,8 +432,8 @@ impl Pattern {
         None
     }
 
-    /// Returns how much of the sentence's words a text has in their order, in hundredths; 0 for
-    /// sentences of few words.
+    /// Returns the percentage of the sentence's words that the text contains in order; 0 for
+    /// sentences with few words.
     pub(super) fn nearness(&self, plain: &Plain) -> usize {
         let (mut all, mut met, mut at) = (0, 0, 0);
         for piece in self.words().flat_map(pieces) {
@@ -451,14 +451,14 @@ impl Pattern {
     }
 }
 
-/// The first bytes of a sentence that is cut by which it is looked for.
+/// The number of bytes at its beginning by which a cut-off sentence is found.
 const BEGINNING: usize = 16;
 
-/// The fewest letters of a sentence that is cut.
+/// The number of letters that a cut-off sentence must have.
 const FEWEST_CUT: usize = 32;
 
-/// Returns where a text that is cut has the beginning of some words at its end, and how much of
-/// them.
+/// Finds the beginning of some words at the end of a cut-off text. Returns its offset, and the
+/// length of the part that is there.
 fn beginning_at_cut(text: &str, words: &str, is_ended: bool) -> Option<(usize, usize)> {
     let lengths = words.char_indices().map(|(at, _)| at).rev();
     lengths
@@ -469,18 +469,19 @@ fn beginning_at_cut(text: &str, words: &str, is_ended: bool) -> Option<(usize, u
         })
 }
 
-/// The fewest bytes behind a hole by which a sentence that is cut goes on.
+/// The number of bytes that a cut-off sentence must have after a hole.
 const FEWEST_BEHIND_HOLE: usize = 4;
 
-/// Returns `true` if what follows says that a text was cut: nothing, or dots.
+/// Returns `true` if the rest shows that the text was cut off: it is empty, or begins with an
+/// ellipsis.
 fn is_cut(rest: &str, is_ended: bool) -> bool {
     is_ended && rest.is_empty() || rest.starts_with("...") || rest.starts_with('\u{2026}')
 }
 
-/// The fewest bytes of a sentence that another one may be near to.
+/// The number of bytes that a sentence must have to be compared by similarity.
 const FEWEST_NEAR: usize = 40;
 
-/// Cuts words into pieces that are looked for one by one.
+/// Splits words into pieces, which are searched for separately.
 fn pieces(words: &str) -> impl Iterator<Item = &str> {
     const LENGTH: usize = 12;
     let mut rest = words;
@@ -491,7 +492,8 @@ fn pieces(words: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns how many letters a character counts for: a Chinese one says as much as several Latin ones.
+/// Returns the number of letters that a character counts for: a Chinese character counts as several
+/// Latin ones.
 fn weight(c: char) -> usize {
     match c {
         '\u{3400}'..='\u{9fff}' => 3,
@@ -510,7 +512,7 @@ fn push_words(parts: &mut Vec<Part>, words: &mut String) {
     }
 }
 
-/// Returns where the word that ends at `end` begins.
+/// Returns the beginning of the word that ends at `end`.
 fn before(text: &str, end: usize) -> usize {
     let start = text.ceil_char_boundary(end.saturating_sub(WIDEST_HOLE));
     start
@@ -520,7 +522,7 @@ fn before(text: &str, end: usize) -> usize {
             .map_or(0, |at| at + 1)
 }
 
-/// Returns where what begins at `start` ends: at a quote, or at the end of a sentence.
+/// Returns the end of a value that begins at `start`: a quote, a brace, or the end of a sentence.
 fn after(text: &str, start: usize) -> usize {
     let rest = &text[start..text.floor_char_boundary(start + WIDEST_HOLE)];
     let ends = [rest.find('\''), rest.find(". "), rest.find('}')];
@@ -533,7 +535,7 @@ fn after(text: &str, start: usize) -> usize {
             .unwrap_or(rest.len())
 }
 
-/// Returns `true` if no further word of the same sentence follows a place.
+/// Returns `true` if no further word of the same sentence follows.
 pub(super) fn ends_at(plain: &Plain, end: usize) -> bool {
     let rest = plain.text[end..].trim_start_matches([')', ']']);
     rest.is_empty()
@@ -541,22 +543,22 @@ pub(super) fn ends_at(plain: &Plain, end: usize) -> bool {
         || rest.starts_with(" (")
 }
 
-/// Returns `true` if nothing of the same sentence follows a place: no further word, and no reason
-/// behind a colon.
+/// Returns `true` if the sentence is over: neither a further word nor a reason after a colon
+/// follows.
 pub(super) fn is_over(plain: &Plain, end: usize) -> bool {
     ends_at(plain, end) && !plain.text[end..].trim_start_matches('\'').starts_with(':')
 }
 
-/// Where a sentence stands in a text.
+/// A match of a sentence in a text.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// The bytes of the plain text.
+    /// The byte range in the plain text.
     pub(super) range: Range<usize>,
     holes: Vec<(String, Range<usize>)>,
 }
 
 impl Found {
-    /// Returns `true` if the sentence is all of the text, or all that is between quotes.
+    /// Returns `true` if the sentence is the whole text, or everything between quotes.
     fn is_all(&self, text: &str) -> bool {
         let before = text[..self.range.start].trim_end();
         let after = text[self.range.end..].trim_start_matches('.').trim_start();
@@ -564,7 +566,7 @@ impl Found {
             && (after.is_empty() || after.starts_with('\''))
     }
 
-    /// Returns what is in each hole.
+    /// Returns the content of each hole.
     pub(super) fn named(&self, plain: &Plain) -> Vec<(String, String)> {
         self.holes
             .iter()
@@ -579,8 +581,8 @@ impl Found {
             .collect()
     }
 
-    /// Returns the path that the sentence names: what is in such a hole, with the words that touch
-    /// it.
+    /// Returns the path that the sentence names: the content of a hole for a path, extended by the
+    /// adjacent characters of a path.
     pub(super) fn path(&self, plain: &Plain) -> Option<String> {
         let (_, range) = self
             .holes
@@ -781,7 +783,7 @@ mod tests {
         assert!(
             cut("Unsupported value: 'temperature' does not support 0.3 with this...").is_some()
         );
-        // Another sentence that begins alike, and one that is cut too early.
+        // Another sentence with the same beginning, and one that is cut off too early.
         assert!(
             cut("Unsupported value: 'temperature' does not support 0.3 with this tier").is_none()
         );

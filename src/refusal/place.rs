@@ -1,12 +1,12 @@
-//! The place in a body that a sentence names.
+//! Finds the place in a body that a sentence names.
 
 use serde_json::Value;
 
 use crate::json::Pointer;
 
-/// Returns the place that a path leads to: `messages.3.content.0`, `input[2].role`,
-/// `GenerateContentRequest.contents[0]`. Words that lead nowhere are ignored: providers put names
-/// of types between those of members.
+/// Returns the place of a path such as `messages.3.content.0`, `input[2].role`, or
+/// `GenerateContentRequest.contents[0]`. Words that do not match are skipped, since providers
+/// insert type names between member names.
 pub(super) fn of_path(body: &Value, path: &str) -> Option<Pointer> {
     let (mut at, mut value, mut steps) = (Pointer::root(), body, 0);
     for word in path
@@ -31,7 +31,7 @@ pub(super) fn of_path(body: &Value, path: &str) -> Option<Pointer> {
     (steps > 0).then_some(at)
 }
 
-/// Compares names without regard to case and underscores: Google writes `generation_config` for
+/// Compares names ignoring case and underscores: Google writes `generation_config` for
 /// `generationConfig`.
 fn is_same_name(name: &str, word: &str) -> bool {
     name == word || letters(name) == letters(word)
@@ -44,14 +44,14 @@ fn letters(text: &str) -> String {
         .collect::<String>()
 }
 
-/// Returns the words of a list of ids or names.
+/// Returns the words in a list of ids or names.
 pub(super) fn words(list: &str) -> impl Iterator<Item = &str> {
     list.split([',', ' ', '\'', '[', ']'])
         .map(|word| word.trim_end_matches('.'))
         .filter(|word| word.len() > 2)
 }
 
-/// Returns the first place at which a text stands as a value.
+/// Returns the first place with this text as its value.
 pub(super) fn of_value(body: &Value, text: &str) -> Option<Pointer> {
     below(body, text, &Pointer::root())
 }

@@ -1,23 +1,23 @@
-//! The texts of answers: texts that can hold a refusal, and exchanges in captures.
+//! Texts that can contain a refusal, and exchanges in captures.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
-/// A request that was refused, and the answer.
+/// A refused request and its answer.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Exchange {
     /// The answer.
     pub answer: String,
-    /// The address, if it is known.
+    /// The URL, if known.
     pub url: Option<String>,
-    /// The request's body as text, if it is known.
+    /// The request body as text, if known.
     pub request: Option<String>,
 }
 
 impl Exchange {
-    /// An answer of which nothing else is known.
+    /// Makes an exchange from an answer alone.
     pub fn of_answer(answer: String) -> Exchange {
         Exchange {
             answer,
@@ -27,14 +27,14 @@ impl Exchange {
     }
 }
 
-/// The number of objects of a text that are looked for.
+/// The maximum number of objects that are searched for in a text.
 const MOST_OBJECTS: usize = 64;
 
-/// How deep JSON strings may hold JSON.
+/// The maximum depth of JSON inside JSON strings.
 const DEEPEST: usize = 6;
 
-/// Returns the JSON objects that are in a text, in order: the text itself, or what a log line or a
-/// dump shows.
+/// Returns the JSON objects in a text, in order: the text itself, or objects in a log line or a
+/// dump.
 pub fn objects(text: &str) -> Vec<Value> {
     parts(text)
         .into_iter()
@@ -51,7 +51,7 @@ enum Part<'t> {
     Text(&'t str),
 }
 
-/// Cuts a text into JSON objects and what is between them.
+/// Splits a text into JSON objects and the text between them.
 fn parts(text: &str) -> Vec<Part<'_>> {
     let (mut parts, mut from, mut at) = (Vec::new(), 0, 0);
     let mut tries = 0;
@@ -77,15 +77,15 @@ fn parts(text: &str) -> Vec<Part<'_>> {
     parts
 }
 
-/// Returns the texts in which a sentence may be: JSON strings, lines, and the whole. Requests are
-/// left out: what somebody says in a conversation is not an answer of a provider.
+/// Returns the texts that may contain a sentence: JSON strings, lines, and the whole text. Requests
+/// are omitted, because text in a conversation is not a provider's answer.
 pub(super) fn candidates(text: &str) -> Vec<String> {
     let (mut candidates, mut between) = (Vec::new(), String::new());
     for part in parts(text) {
         match part {
             Part::Object { value, written } => {
                 strings(&value, 0, &mut candidates);
-                // Some sentences show an object.
+                // Some sentences contain an object.
                 if !holds_request(&value) {
                     between.push_str(written);
                 }
@@ -106,8 +106,8 @@ pub(super) fn candidates(text: &str) -> Vec<String> {
     candidates
 }
 
-/// Returns `true` if a candidate ends where the whole text or a quoted part of it does; a line that
-/// others follow may be wrapped in the middle of a sentence.
+/// Returns `true` if a candidate ends where the whole text or a quoted part of it ends. Any other
+/// line may have been wrapped in the middle of a sentence.
 pub(super) fn is_ended(whole: &str, candidate: &str) -> bool {
     let candidate = candidate.trim();
     whole.find(candidate).is_none_or(|at| {
@@ -116,8 +116,8 @@ pub(super) fn is_ended(whole: &str, candidate: &str) -> bool {
     })
 }
 
-/// The texts that are in front of a status, in the form in which they are compared: without spaces
-/// and quotes, in lower case.
+/// Texts that precede a status, in the form used for comparison: without spaces and quotes, in
+/// lower case.
 const BEFORE_STATUS: [&str; 9] = [
     "errorcode:",
     "statuscode:",
@@ -130,11 +130,11 @@ const BEFORE_STATUS: [&str; 9] = [
     "http/1.1",
 ];
 
-/// Texts that are in front of a status and of other numbers: behind the number must be what the
-/// status means, or no letter.
+/// Texts that precede a status or other numbers. After them, the number must be followed by the
+/// meaning of the status, or by no letter.
 const OFTEN_BEFORE_STATUS: [&str; 6] = ["error", "error:", "status", "status=", "http/2", "code="];
 
-/// What follows a status, in the same form.
+/// Texts that follow a status, in the form used for comparison.
 const BEHIND_STATUS: [&str; 12] = [
     "unauthorized",
     "paymentrequired",
@@ -150,9 +150,9 @@ const BEHIND_STATUS: [&str; 12] = [
     "servererror",
 ];
 
-/// Returns the HTTP status that a text names: at its beginning, or after what SDKs write in front
-/// of one. None, if it names several: a proxy that answers 500 to what was refused with 400 says
-/// nothing about the reason.
+/// Returns the HTTP status in a text: at its beginning, or after the words that SDKs put before it.
+/// `None` if there are several: if a proxy answers 500 to a refusal with 400, the status does not
+/// show the reason.
 pub(super) fn status(text: &str) -> Option<u16> {
     let folded: String = text
         .chars()
@@ -195,7 +195,7 @@ fn numbers_that_mean<'a>(folded: &'a str, before: &'a str) -> impl Iterator<Item
     })
 }
 
-/// The number of three digits that a text begins with.
+/// Returns the three-digit number at the beginning of a text.
 fn number(text: &str) -> Option<u16> {
     let digits = text
         .find(|c: char| !c.is_ascii_digit())
@@ -207,7 +207,7 @@ fn number(text: &str) -> Option<u16> {
     }
 }
 
-/// Returns `true` for what begins as a request to a model.
+/// Returns `true` if an object is a request to a model, as far as its first members show.
 fn is_request(members: &serde_json::Map<String, Value>) -> bool {
     ["messages", "contents", "input"]
         .iter()
@@ -223,7 +223,7 @@ fn holds_request(value: &Value) -> bool {
     }
 }
 
-/// Collects the strings of a value, and those of JSON in strings.
+/// Collects the strings of a value, including those of JSON in strings.
 fn strings(value: &Value, depth: usize, found: &mut Vec<String>) {
     match value {
         Value::String(text) => {
@@ -245,8 +245,8 @@ fn strings(value: &Value, depth: usize, found: &mut Vec<String>) {
     }
 }
 
-/// Returns the refused requests of a capture: entries of a HAR file, interactions of a cassette.
-/// None, if a document is not a capture.
+/// Returns the refused requests of a capture: entries of a HAR file, or interactions of a cassette.
+/// Returns nothing for other documents.
 pub fn exchanges(document: &Value) -> Vec<Exchange> {
     let entries = document
         .pointer("/log/entries")
@@ -277,7 +277,7 @@ fn text(value: &Value, places: &[&str]) -> Option<String> {
         .find_map(|place| as_text(value.pointer(place)?))
 }
 
-/// Returns a text, or a value as JSON; nothing for what is empty.
+/// Returns a string, or another value as JSON; `None` for an empty value.
 fn as_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if text.is_empty() => None,

@@ -1,5 +1,5 @@
-//! The limits on how many findings people are shown: a log can be read to its end. Programs get
-//! more of it: see [`LeftOut`].
+//! Limits on the number of findings for people, so that a log can be read to the end. Programs get
+//! more of them: see [`LeftOut`].
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,17 @@ use crate::compile::policy::LeftOut;
 use crate::diag::Diagnostic;
 use crate::text::{Text, text};
 
-/// The number of findings of one rule that are shown, and how many in all.
+/// The maximum number of findings of one rule, and of all rules.
 const MOST: (usize, usize) = (100, 1000);
 
-/// The findings that are shown, and how many of which rules are not.
+/// The findings to show, and the number of omitted ones by rule.
 pub(super) struct Bounded<'f> {
     pub(super) shown: Vec<&'f Diagnostic>,
     pub(super) more: BTreeMap<&'static str, usize>,
 }
 
 impl<'f> Bounded<'f> {
-    /// The first findings of each rule, in their order.
+    /// Selects the first findings of each rule, in their order.
     pub(super) fn of(findings: &'f [Diagnostic]) -> Bounded<'f> {
         let mut bounded = Bounded {
             shown: Vec::new(),
@@ -39,8 +39,8 @@ impl<'f> Bounded<'f> {
     }
 }
 
-/// A line for each rule of which findings are not shown; `held` says of which not even programs get
-/// all.
+/// Returns a line for each rule with omitted findings. `held` lists the rules whose findings are
+/// limited for programs too.
 pub(super) fn left_out(more: &BTreeMap<&'static str, usize>, held: &[LeftOut]) -> Option<Text> {
     let mut all = more.clone();
     held.iter()

@@ -1,4 +1,5 @@
-//! Two files of bodies, compared: for people, for programs and for a comment on a pull request.
+//! The comparison of two files of bodies: for people, for programs, and for a comment on a pull
+//! request.
 
 use serde_json::{Value, json};
 
@@ -36,7 +37,7 @@ pub fn comparison_text(compared: &ComparedFiles) -> Text {
     shown
 }
 
-/// Returns the names of both bodies, their wire formats and how much they share.
+/// Returns the names of both bodies, their wire formats, and the share that they have in common.
 fn heading(compared: &ComparedFiles, pair: &ComparedPair) -> String {
     format!(
         "{}:{} ({}) → {}:{} ({}): {} in both",
@@ -62,15 +63,15 @@ fn line(compared: &ComparedFiles, it: &PlacedDifference) -> Text {
     shown
 }
 
-/// Returns a line that says why the second format cannot carry what is lost.
+/// Returns a line that explains why the second format cannot carry the lost content.
 fn no_place(it: &PlacedDifference, why: &str) -> String {
     format!("{} has no place for it: {why}", it.second_wire.name())
 }
 
-/// The columns that a code may take.
+/// The maximum width of a code, in columns.
 const WIDEST_CODE: usize = 20;
 
-/// Returns the places of a difference: file, line, column and pointer.
+/// Returns the places of a difference: file, line, column, and pointer.
 fn places(compared: &ComparedFiles, it: &PlacedDifference) -> Vec<String> {
     let sides = [
         (&compared.first, it.first, &it.difference.first),
@@ -84,7 +85,7 @@ fn places(compared: &ComparedFiles, it: &PlacedDifference) -> Vec<String> {
         .collect()
 }
 
-/// Returns the last line: how many differences are losses.
+/// Returns the last line, which counts the differences that are losses.
 fn summary(compared: &ComparedFiles) -> String {
     let differences: usize = compared
         .pairs
@@ -149,7 +150,7 @@ fn place_json(place: Option<LineColumn>, pointer: Option<&str>) -> Value {
     }
 }
 
-/// Returns the comparison as a table for each pair.
+/// Returns the comparison with a table for each pair.
 pub fn comparison_markdown(compared: &ComparedFiles) -> Text {
     let mut shown = format!("### {}\n", html(&Text::line(&summary(compared))));
     for pair in compared

@@ -1,5 +1,5 @@
-//! What contexts reach of templates: for people, for programs, for editors and coverage services,
-//! and as a page.
+//! The coverage of templates by contexts: for people, for programs, for editors and coverage
+//! services, and as a page.
 
 mod html;
 mod lcov;
@@ -15,7 +15,7 @@ use crate::diag::count;
 use crate::source::Position;
 use crate::text::{Text, text};
 
-/// Returns the gaps for people, file by file, and the figures.
+/// Returns the gaps for people, by file, and the figures.
 pub fn coverage_text(coverage: &Coverage) -> Text {
     let mut shown = Text::new();
     for file in coverage.files.iter().filter(|file| !file.gaps.is_empty()) {
@@ -71,7 +71,7 @@ fn file_json(coverage: &Coverage, file: &FileCoverage) -> Value {
     })
 }
 
-/// Returns where a gap begins.
+/// Returns the beginning of a gap.
 fn position(coverage: &Coverage, gap: &Gap) -> Position {
     let source = coverage.sources.get(gap.span.file);
     source.position(gap.span.range().start)
@@ -81,7 +81,7 @@ fn share_json(share: Share) -> Value {
     json!({"reached": share.reached, "all": share.all})
 }
 
-/// Returns what a gap says, and the data that would reach it.
+/// Returns a sentence that describes a gap, and the data that would reach it.
 fn sentence(gap: &Gap) -> String {
     match &gap.needs {
         Some(needs) => format!("{}: it takes a context where {needs}", gap.missing),
@@ -89,7 +89,7 @@ fn sentence(gap: &Gap) -> String {
     }
 }
 
-/// Returns the figures of the whole.
+/// Returns the total figures.
 fn summary(coverage: &Coverage) -> String {
     let gaps = match coverage.gaps().count() {
         0 => "no gaps".to_owned(),
@@ -115,7 +115,8 @@ fn share(name: &str, share: Share) -> String {
     format!("{name} {percent} % ({reached} of {all})")
 }
 
-/// Returns a share in percent with one decimal, rounded down: only a whole is 100.
+/// Returns a share as a percentage with one decimal, rounded down so that only full coverage is
+/// 100.
 fn percent(share: Share) -> String {
     let percent = (share.percent() * 10.0).floor() / 10.0;
     match percent.fract() == 0.0 {

@@ -6,12 +6,13 @@ use super::{LONGEST, Layout, name, thousands};
 use crate::diff::{CausedGroup, ChangeKind, Group};
 use crate::text::{Text, text};
 
-/// The number of names that a line lists before it counts.
+/// The number of names that a line lists before it only counts.
 const NAMES: usize = 3;
-/// The number of groups that are shown.
+/// The maximum number of groups shown.
 const MOST: usize = 1000;
 
-/// Groups of changes: how many bodies of how many agents, where, what, and because of which line.
+/// Writes groups of changes: the number of bodies and agents, the place, the change, and the line
+/// that caused it.
 pub fn changes_text(groups: &[CausedGroup], layout: Layout) -> Text {
     let mut text = Text::new();
     groups
@@ -58,7 +59,7 @@ fn group_text(CausedGroup { group, cause }: &CausedGroup, layout: Layout) -> Tex
     text
 }
 
-/// A change whose values do not fit on the pointer's line: one value a line.
+/// Writes a change whose values do not fit on the pointer's line, with one value per line.
 fn stacked(kind: &ChangeKind, room: usize) -> Text {
     let shown = kind.describe(room);
     match kind {
@@ -70,7 +71,7 @@ fn stacked(kind: &ChangeKind, room: usize) -> Text {
     }
 }
 
-/// `in 14 bodies of 6 agents`, or the one body's name.
+/// Returns `in 14 bodies of 6 agents`, or the name of the only body.
 fn subjects(group: &Group) -> Text {
     let agents = group.agents();
     let what = if group.is_request {

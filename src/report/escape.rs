@@ -1,14 +1,14 @@
-//! Foreign text in HTML and Markdown, so that it cannot act: no tag, no link, no mention, no end of
+//! Escapes foreign text for HTML and Markdown, so that it can form no tag, link, mention, or end of
 //! a block.
 
 use crate::text::{Text, Within};
 
-/// A text on one line, for HTML and for HTML inside Markdown.
+/// Escapes a text for one line of HTML, including HTML inside Markdown.
 pub(super) fn html(foreign: &str) -> String {
     Text::line(foreign).within(Within::Html).to_string()
 }
 
-/// The same as code.
+/// Escapes a text as [`html`] does, as code.
 pub(super) fn code(foreign: &str) -> String {
     format!("<code>{}</code>", html(foreign))
 }

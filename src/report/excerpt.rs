@@ -1,8 +1,9 @@
-//! The source lines that a finding's labels point at, in the shape that miette draws.
+//! The source lines at a finding's labels, in the form that miette draws.
 //!
-//! The lines of all files are in one text, a block for each run of lines, so that one drawing shows
-//! a whole include chain. Each label covers part of one line at most; long lines are cut to what is
-//! around their first label, control characters are replaced, and line and column stay the file's.
+//! The lines of all files form one text, with a block for each run of lines, so that one drawing
+//! shows a whole include chain. Each label covers at most part of one line. Long lines are cut to
+//! the part around their first label, and control characters are replaced. Line and column numbers
+//! are those of the file.
 
 use std::ops::Range;
 
@@ -14,9 +15,9 @@ use crate::secret::masked;
 use crate::source::{FileId, Position, SourceFile, Sources};
 use crate::text::Text;
 
-/// Lines up to this many bytes are shown whole.
+/// The length in bytes up to which lines are shown whole.
 const WHOLE_LINE: usize = 400;
-/// The number of bytes of a longer line that are shown before its first label, and in all.
+/// The number of bytes shown of a longer line: before its first label, and in all.
 const CUT: (usize, usize) = (60, 160);
 
 /// The part of a source that miette draws for one finding.
@@ -31,14 +32,14 @@ pub(super) struct Excerpt {
 #[derive(Debug)]
 struct Block {
     path: Text,
-    /// Where it is in the excerpt's text.
+    /// The position in the excerpt's text.
     range: Range<usize>,
-    /// Zero-based.
+    /// The first line, counted from 0.
     first_line: usize,
     lines: usize,
 }
 
-/// A label: where it is in the excerpt's text, and in its file.
+/// A label, with its position in the excerpt's text and in its file.
 #[derive(Debug)]
 struct Mark {
     range: Range<usize>,
@@ -47,7 +48,7 @@ struct Mark {
     position: Position,
 }
 
-/// A label, cut to the line that it starts in, as bytes of its file.
+/// A label, cut to its first line, as a byte range of its file.
 struct LabelledRange<'a> {
     label: &'a Label,
     range: Range<usize>,
@@ -55,7 +56,8 @@ struct LabelledRange<'a> {
 }
 
 impl Excerpt {
-    /// The lines of a finding: the primary place's file first, then the related ones in order.
+    /// Returns the lines of a finding: those of the primary place's file first, then those of
+    /// related places in order.
     pub(super) fn new(finding: &Diagnostic, sources: &Sources) -> Excerpt {
         let mut excerpt = Excerpt::default();
         let labels = std::iter::once(&finding.primary).chain(&finding.related);
@@ -93,7 +95,7 @@ impl Excerpt {
 
     fn block(&mut self, file: &SourceFile, run: Range<usize>, places: &[&LabelledRange<'_>]) {
         let (start, mut at, mut lines) = (self.text.len(), run.start, 0);
-        // Whole lines are masked: a part of a key would not be known as one.
+        // Whole lines are masked, because part of a key would not be recognised.
         for line in masked(&file.shown(run.clone())).split('\n') {
             let here = places
                 .iter()
@@ -111,7 +113,7 @@ impl Excerpt {
         });
     }
 
-    /// Adds a line that starts at byte `at` of its file, and its labels.
+    /// Adds the line that starts at byte `at` of its file, with its labels.
     fn line(&mut self, file: &SourceFile, at: usize, line: &str, places: &[&LabelledRange<'_>]) {
         let shown = cut(
             line,
@@ -159,7 +161,8 @@ fn clamp(offset: usize, text: &str) -> usize {
     text.floor_char_boundary(offset.min(text.len()))
 }
 
-/// The runs of whole lines around places of one file, the one with the primary place first.
+/// Returns the runs of whole lines around places of one file; the run with the primary place comes
+/// first.
 fn runs(text: &str, places: &[&LabelledRange<'_>], context: usize) -> Vec<Range<usize>> {
     let mut around: Vec<Range<usize>> = places
         .iter()
@@ -186,8 +189,8 @@ fn run_holds(run: &Range<usize>, offset: usize) -> bool {
     run.start <= offset && offset <= run.end
 }
 
-/// The line that holds a byte, and up to `context` lines before and after it, without the last line
-/// ending.
+/// Returns the line that contains a byte and up to `context` lines before and after it, without the
+/// last line ending.
 fn lines(text: &str, at: usize, context: usize) -> Range<usize> {
     let (mut start, mut end) = (line_start(text, at), line_end(text, at));
     for _ in 0..context {
@@ -215,7 +218,7 @@ fn line_end(text: &str, at: usize) -> usize {
         .map_or(text.len(), |newline| at + newline)
 }
 
-/// The part of a line that is shown.
+/// Returns the part of a line to show.
 fn cut(line: &str, label: Option<usize>) -> Range<usize> {
     if line.len() <= WHOLE_LINE {
         return 0..line.len();
@@ -225,8 +228,8 @@ fn cut(line: &str, label: Option<usize>) -> Range<usize> {
 }
 
 impl SourceCode for Excerpt {
-    /// The block that holds `span`; or, if no context is asked for, the place of the label that
-    /// starts there.
+    /// Returns the block that contains `span`, or, if no context is requested, the place of the
+    /// label that starts there.
     fn read_span<'a>(
         &'a self,
         span: &SourceSpan,
@@ -234,8 +237,8 @@ impl SourceCode for Excerpt {
         _after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
         let range = span.offset()..span.offset() + span.len();
-        // A block ends with a new line, which no label covers: what ends there belongs to the next
-        // block.
+        // A block ends with a newline, which no label covers, so a position at its end belongs to
+        // the next block.
         let block = self
             .blocks
             .iter()

@@ -1,5 +1,5 @@
-//! Shows who wrote the values of a body: for people, one value at length or a whole body with a
-//! margin; for programs, as JSON.
+//! Reports on the sources of a body's values: for people, one value in detail or a whole body with
+//! a margin; for programs, JSON.
 
 use std::collections::HashMap;
 
@@ -15,12 +15,13 @@ use crate::source::{Sources, Span};
 use crate::text::{Text, cut, text};
 use crate::unit::ProviderStep;
 
-/// The version of the document's format; raised when a key goes or changes its meaning.
+/// The version of the document's format; raised when a key is removed or changes its meaning.
 const VERSION: u32 = 1;
-/// How much of a text is shown, in bytes.
+/// The maximum length of a displayed text, in bytes.
 const SHOWN: usize = 120;
 
-/// A value at length: who wrote it, through which steps, and from what.
+/// Describes a value in detail: its source, the steps that led to it, and the data it was made
+/// from.
 pub fn explanation_text(explanation: &Explanation, sources: &Sources) -> Text {
     let mut shown = text!(
         "{} = {}\n",
@@ -89,7 +90,7 @@ pub fn explanation_text(explanation: &Explanation, sources: &Sources) -> Text {
     shown
 }
 
-/// A provider step, and the setting that switched it on.
+/// Describes a provider step, and the setting that enabled it.
 fn step_text(step: ProviderStep, setting: Option<Span>, sources: &Sources) -> Text {
     match setting {
         Some(setting) => step_line(step_phrase(step), setting, sources),
@@ -103,7 +104,7 @@ fn step_text(step: ProviderStep, setting: Option<Span>, sources: &Sources) -> Te
     }
 }
 
-/// Returns who wrote a run; the steps are left out where they are those of the run before.
+/// Describes the source of a run; its steps are omitted if they are those of the previous run.
 fn source_text(source: &ValueSource, with_steps: bool, sources: &Sources) -> Text {
     let mut shown = Text::new();
     let mut line = |what: &str, span: Span| {
@@ -146,7 +147,7 @@ fn source_text(source: &ValueSource, with_steps: bool, sources: &Sources) -> Tex
     shown
 }
 
-/// A place that takes part in what a step wrote.
+/// Describes a place that contributed to the output of a step.
 fn step_line(what: &str, span: Span, sources: &Sources) -> Text {
     text!(
         "  {} {}{}\n",
@@ -179,7 +180,7 @@ fn at(sources: &Sources, span: Span) -> Text {
     )
 }
 
-/// Returns what is at a place, on one line.
+/// Returns the source text at a place, on one line.
 fn said(sources: &Sources, span: Span) -> Text {
     let file = sources.get(span.file);
     let range = span.range();
@@ -194,7 +195,7 @@ fn excerpt(found: &str) -> Text {
     Text::line(&cut(&squeezed.join(" "), SHOWN))
 }
 
-/// A whole body, each line with its source in a margin.
+/// Writes a whole body, each line with its source in a margin.
 pub fn margin_text(
     body: &Value,
     explanations: &[Explanation],
@@ -279,7 +280,7 @@ fn margin(explanation: &Explanation, sources: &Sources) -> Text {
     }
 }
 
-/// The lines of a value with two spaces of indentation; those of leaves with their pointer.
+/// Returns the lines of a value, indented by two spaces; lines of leaves have their pointer.
 fn pretty(
     value: &Value,
     at: &Pointer,
@@ -326,7 +327,7 @@ fn pretty(
     }
 }
 
-/// Returns who wrote the values, for programs.
+/// Returns the sources of the values, for programs.
 pub fn explanation_json(
     agent: &str,
     context: &str,
@@ -345,7 +346,7 @@ pub fn explanation_json(
     })
 }
 
-/// Returns where a piece of a context went, for people.
+/// Describes where a piece of a context is used, for people.
 pub fn content_text(fate: &ContentFate, sources: &Sources) -> Text {
     let mut shown = Text::new();
     if fate.values.is_empty() {
@@ -360,7 +361,7 @@ pub fn content_text(fate: &ContentFate, sources: &Sources) -> Text {
     shown
 }
 
-/// The same, for programs.
+/// Describes where a piece of a context is used, for programs.
 pub fn content_json(
     agent: &str,
     context: &str,

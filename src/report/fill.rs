@@ -1,9 +1,9 @@
-//! Lines broken at spaces.
+//! Line wrapping at spaces.
 
 use std::ops::Range;
 
-/// A line broken at spaces into lines of up to `width` characters; what is in backticks stays
-/// together if it is not long.
+/// Breaks a line at spaces into lines of up to `width` characters. Text in backticks is kept
+/// together if it is short.
 pub(super) fn wrapped(line: &str, width: usize) -> String {
     let words = words(line, width * 3 / 4);
     let lines = fill(words.iter().map(|word| word.chars().count()), width);
@@ -14,8 +14,8 @@ pub(super) fn wrapped(line: &str, width: usize) -> String {
         .join("\n")
 }
 
-/// Returns which words are on which line of up to `width` characters, with a space between two of
-/// them, as ranges of their indices.
+/// Distributes words with a space between them over lines of up to `width` characters. Returns the
+/// range of word indices of each line.
 pub(crate) fn fill(words: impl Iterator<Item = usize>, width: usize) -> Vec<Range<usize>> {
     let (mut lines, mut used): (Vec<Range<usize>>, usize) = (Vec::new(), 0);
     for (index, word) in words.enumerate() {
@@ -33,7 +33,8 @@ pub(crate) fn fill(words: impl Iterator<Item = usize>, width: usize) -> Vec<Rang
     lines
 }
 
-/// The words of a line; text in backticks is one word unless it has more than `longest` characters.
+/// Returns the words of a line. Text in backticks is one word unless it has more than `longest`
+/// characters.
 fn words(line: &str, longest: usize) -> Vec<&str> {
     let mut quoted = false;
     let parts = line.split(move |c| {

@@ -1,8 +1,8 @@
-//! Annotations of GitHub: workflow commands in the log.
+//! GitHub Actions annotations: workflow commands in the log.
 //!
-//! The form: <https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions>.
-//! Of a step and a level GitHub shows ten, so no more are written: the others are in the log as
-//! lines.
+//! Format: <https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions>.
+//! GitHub shows ten annotations per step and level, so no more are written; the other findings are
+//! ordinary lines of the log.
 
 use super::bound::{Bounded, left_out};
 use super::places::{Checkout, Region, bundled_path};
@@ -12,11 +12,11 @@ use crate::diag::{Diagnostic, Rule, Severity, count};
 use crate::source::Sources;
 use crate::text::{Text, Within, text};
 
-/// A command for each of the first findings, a line for each other one, then the figures.
+/// A command for each of the first findings, a line for each other finding, then the figures.
 #[derive(Debug, Clone, Default)]
 pub struct Github(pub Checkout);
 
-/// The number of annotations of a level that GitHub shows for a step.
+/// The number of annotations that GitHub shows per step and level.
 const MOST: usize = 10;
 
 impl Format for Github {
@@ -50,7 +50,7 @@ impl Format for Github {
     }
 }
 
-/// The findings of a level that become annotations, and the others.
+/// Splits the findings of a level into annotations and the others.
 fn split<'f>(
     shown: &[&'f Diagnostic],
     severity: Severity,
@@ -64,7 +64,7 @@ fn split<'f>(
     (first, rest)
 }
 
-/// Returns how many findings are not annotations.
+/// Returns a line with the number of findings that are not annotations.
 fn notice(others: &[&Diagnostic]) -> Option<Text> {
     if others.is_empty() {
         return None;
@@ -108,7 +108,7 @@ impl Github {
         )
     }
 
-    /// `file=…,line=…,`; nothing for a file that comes with `reqc`.
+    /// Returns `file=…,line=…,`, or nothing for a bundled file.
     fn place(&self, finding: &Diagnostic, sources: &Sources) -> Text {
         let shown = sources.get(finding.primary.span.file).path();
         if bundled_path(shown).is_some() {
@@ -123,7 +123,7 @@ impl Github {
         } = Region::of(finding.primary.span, sources);
         match (is_of_folder(finding, sources), line == end_line) {
             (true, _) => text!("file={},", path),
-            // Columns count within one line.
+            // Columns are valid only if the range is on one line.
             (false, false) => text!("file={},line={},endLine={},", path, line, end_line),
             (false, true) => {
                 text!(
@@ -139,7 +139,7 @@ impl Github {
     }
 }
 
-/// The place of a finding in a file that GitHub does not have.
+/// Returns the place of a finding in a file that is not in GitHub's checkout.
 fn outside(finding: &Diagnostic, sources: &Sources) -> Text {
     match bundled_path(sources.get(finding.primary.span.file).path()) {
         Some(_) => text!("{}: ", sources.describe(finding.primary.span)),

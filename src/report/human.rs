@@ -1,4 +1,4 @@
-//! For people at a terminal: source lines with labels, drawn by miette.
+//! Output for people at a terminal: source lines with labels, drawn by miette.
 
 use std::fmt;
 
@@ -59,7 +59,7 @@ fn handler(layout: Layout) -> GraphicalReportHandler {
         .without_syntax_highlighting()
 }
 
-/// A finding with its source lines and its reach.
+/// Writes a finding with its source lines and its reach.
 pub(super) fn with_reach(finding: &Diagnostic, sources: &Sources, layout: Layout) -> Text {
     drawing_with_reach(&handler(layout), finding, sources, layout)
 }
@@ -104,14 +104,14 @@ fn drawing(
     }
 }
 
-/// `  reaches 14 agents in 9 contexts: OpenAI Chat, … (+13)`, with as many names as fit, but at
-/// least one.
+/// Returns `  reaches 14 agents in 9 contexts: OpenAI Chat, … (+13)`, with as many names as fit,
+/// but at least one.
 fn reach(finding: &Diagnostic, width: usize) -> Option<Text> {
     let (first, rest) = finding.agents.split_first()?;
     let contexts = match finding.contexts.len() {
         0 => Text::new(),
         1 => text!(" in 1 context ({})", name(&finding.contexts[0])),
-        // One name is enough to look at the body: `reqc render AGENT --context NAME`.
+        // One name is enough to look at a body: `reqc render AGENT --context NAME`.
         contexts => text!(
             " in {} ({}, …)",
             count(contexts, "context"),
@@ -138,18 +138,18 @@ fn reach(finding: &Diagnostic, width: usize) -> Option<Text> {
     Some(line)
 }
 
-/// A finding as miette sees it.
+/// A finding as an error for miette.
 #[derive(Debug)]
 struct Drawn<'a> {
     finding: &'a Diagnostic,
     excerpt: Excerpt,
-    /// `true` if it is about a folder, which has no lines.
+    /// `true` if it points at a folder, which has no lines.
     is_of_folder: bool,
-    /// Columns of the whole report.
+    /// The width of the whole report, in columns.
     width: usize,
 }
 
-/// Columns before a message and before a help text.
+/// The indentation of a message and of a help text, in columns.
 const INDENTS: (usize, usize) = (4, 8);
 
 impl fmt::Display for Drawn<'_> {

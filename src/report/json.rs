@@ -1,4 +1,4 @@
-//! For programs: one JSON document, described by `schemas/report.schema.json`.
+//! JSON for programs: one document, described by `schemas/report.schema.json`.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -10,10 +10,10 @@ use crate::diag::{Diagnostic, Edit, Rule};
 use crate::source::{Sources, Span};
 use crate::text::Text;
 
-/// The version of the document's format; raised when a key goes or changes its meaning.
+/// The version of the document's format; raised when a key is removed or changes its meaning.
 const VERSION: u32 = 1;
 
-/// The whole report as pretty-printed JSON.
+/// Writes the whole report as pretty-printed JSON.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Json;
 
@@ -32,13 +32,13 @@ impl Format for Json {
         Text::json(&document)
     }
 
-    /// Programs get the same document as ever.
+    /// Writes the same document as `report`: programs get one form.
     fn findings(&self, report: &Report, rules: &[&'static Rule]) -> Text {
         self.report(report, rules)
     }
 }
 
-/// The findings of a report, for documents that hold other things too.
+/// Returns the findings of a report, for documents that contain other data as well.
 pub(crate) fn findings(report: &Report) -> Vec<Value> {
     report
         .findings
@@ -47,7 +47,7 @@ pub(crate) fn findings(report: &Report) -> Vec<Value> {
         .collect()
 }
 
-/// A finding of a report.
+/// Returns one finding of a report.
 pub(super) fn finding(finding: &Diagnostic, report: &Report) -> Value {
     serde_json::to_value(Finding::new(finding, &report.sources))
         .expect("a value serialises into memory")
@@ -73,7 +73,7 @@ struct Counts {
     left_out: Vec<LeftOutCount>,
 }
 
-/// The number of findings of a rule that are counted, and not among the diagnostics.
+/// The number of findings of a rule that were counted but are not among the diagnostics.
 #[derive(Serialize)]
 struct LeftOutCount {
     code: &'static str,
@@ -81,7 +81,7 @@ struct LeftOutCount {
     findings: usize,
 }
 
-/// The number of bodies of a wire format that files of bodies held.
+/// The number of bodies of a wire format in files of bodies.
 #[derive(Serialize)]
 struct FormatCount {
     name: &'static str,
@@ -102,7 +102,7 @@ struct Finding<'a> {
     related: Vec<Related<'a>>,
 }
 
-/// The text that replaces what is at a place.
+/// The text that replaces the text at a place.
 #[derive(Serialize)]
 struct Fix<'a> {
     #[serde(flatten)]
@@ -117,7 +117,7 @@ struct Related<'a> {
     place: Location<'a>,
 }
 
-/// One-based; columns count characters; the end is exclusive.
+/// A location with one-based numbers. Columns count characters, and the end is exclusive.
 #[derive(Serialize)]
 pub(super) struct Location<'a> {
     file: &'a str,
@@ -330,7 +330,8 @@ mod tests {
         assert!(text.ends_with("\"diagnostics\": [],\n  \"lowered\": []\n}\n"));
     }
 
-    /// Every object has exactly the keys that the schema lists and requires, in its order.
+    /// Checks that every object has exactly the keys that the schema lists and requires, in its
+    /// order.
     #[test]
     fn the_schema_describes_the_document() {
         let schema: Value =

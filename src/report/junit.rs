@@ -1,5 +1,5 @@
-//! `JUnit` XML, which most systems of continuous integration show as tests. There is no standard;
-//! this is what <https://github.com/testmoapp/junitxml> describes.
+//! `JUnit` XML, which most CI systems show as tests. There is no standard; this follows the
+//! description at <https://github.com/testmoapp/junitxml>.
 
 use super::{Format, figures, is_of_folder, short, told};
 use crate::compile::Report;
@@ -7,8 +7,8 @@ use crate::diag::{Diagnostic, Rule, Severity};
 use crate::source::Sources;
 use crate::text::{Text, Within, text};
 
-/// A suite for each file with findings, in which errors are failures; then one that holds the
-/// figures and passes.
+/// A suite for each file with findings, in which errors are failures, then a suite that contains
+/// the figures and passes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Junit;
 
@@ -96,7 +96,7 @@ fn case(path: &str, finding: &Diagnostic, sources: &Sources) -> Text {
     )
 }
 
-/// Foreign text on one line.
+/// Escapes foreign text for one line of XML.
 fn xml(foreign: &str) -> Text {
     Text::line(foreign).within(Within::Xml)
 }

@@ -1,4 +1,4 @@
-//! The lowered checks: in a line, in lines, and for programs.
+//! The lowered checks: in one line, as a list, and for programs.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::compile::policy::{Lowered, LoweredKind, LoweredTo};
 use crate::diag::count;
 use crate::text::{Text, text};
 
-/// The words for each kind, in the order in which they are reported.
+/// The words for each kind, in the order of the report.
 const KINDS: [(LoweredKind, &str); 6] = [
     (LoweredKind::Rule, "rule"),
     (LoweredKind::Allow, "[[allow]]"),
@@ -17,10 +17,10 @@ const KINDS: [(LoweredKind, &str); 6] = [
     (LoweredKind::Argument, "--allow"),
 ];
 
-/// The number of things that are shown one by one.
+/// The maximum number of checks listed individually.
 const MOST: usize = 100;
 
-/// `lowered: 2 rules, 1 [[allow]]; …`, if there is anything.
+/// Returns `lowered: 2 rules, 1 [[allow]]; …`, or nothing if no check was lowered.
 pub(super) fn counted(lowered: &[Lowered]) -> Option<Text> {
     let mut parts: Vec<String> = Vec::new();
     for (kind, noun) in KINDS {
@@ -44,7 +44,7 @@ pub(super) fn counted(lowered: &[Lowered]) -> Option<Text> {
     })
 }
 
-/// A line for each thing that a change lowered.
+/// Returns a line for each check that a change lowered.
 pub fn lowered_text(lowered: &[Lowered]) -> Text {
     if lowered.is_empty() {
         return Text::new();
@@ -128,7 +128,7 @@ fn fields(it: &Lowered) -> Text {
     text!("{}{}", Text::join(&shown, ", "), more)
 }
 
-/// The same for programs.
+/// Returns the lowered checks for programs.
 pub(super) fn values(lowered: &[Lowered]) -> Vec<Value> {
     lowered.iter().map(value).collect()
 }

@@ -1,6 +1,6 @@
-//! Markdown, for a job's summary or a comment on a pull request.
+//! Markdown, for a job summary or a comment on a pull request.
 //!
-//! Everything that comes from a repository is in blocks of code, where nothing is a link, a mention
+//! Everything that comes from a repository is in code blocks, where it can form no link, mention,
 //! or HTML.
 
 use super::human::with_reach;
@@ -9,12 +9,12 @@ use crate::compile::Report;
 use crate::diag::{Diagnostic, Rule, Severity, count};
 use crate::text::{Text, text};
 
-/// The figures, then the findings, errors first, those of a rule folded together. Shorter than a
-/// comment on GitHub may be.
+/// The figures, then the findings, with errors first and the findings of each rule folded together.
+/// It stays within the length limit of a GitHub comment.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Markdown;
 
-/// The bytes that the figures and the sentence about what is left out may take.
+/// The number of bytes reserved for the figures and the sentence about omitted findings.
 const FRAME: usize = 2_000;
 
 impl Format for Markdown {
@@ -47,10 +47,10 @@ impl Format for Markdown {
     }
 }
 
-/// The findings of each rule and level, errors first.
+/// Returns the findings by rule and level, errors first.
 fn by_rule(findings: &[Diagnostic]) -> Vec<Vec<&Diagnostic>> {
     let mut sorted: Vec<&Diagnostic> = findings.iter().collect();
-    // Stable: those of a rule stay in the report's order.
+    // The sort is stable, so findings of a rule keep the report's order.
     sorted.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.rule.code));
     sorted
         .chunk_by(|a, b| (a.severity, a.rule.code) == (b.severity, b.rule.code))
@@ -58,7 +58,7 @@ fn by_rule(findings: &[Diagnostic]) -> Vec<Vec<&Diagnostic>> {
         .collect()
 }
 
-/// The findings of a rule below a line that opens them, as many as fit, and how many these are.
+/// Returns the findings of a rule below a line that unfolds them, as many as fit, and their number.
 fn folded(findings: &[&Diagnostic], report: &Report, room: usize) -> (Text, usize) {
     let (severity, rule) = (findings[0].severity, findings[0].rule);
     let open = if severity == Severity::Error {

@@ -1,5 +1,5 @@
-//! The places of findings, as other programs name files; and what tells a finding apart from all
-//! others.
+//! The places of findings, with paths as other programs expect them, and fingerprints that identify
+//! findings.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,18 +10,18 @@ use crate::diag::Diagnostic;
 use crate::source::{Sources, Span};
 use crate::text::hex;
 
-/// Where the folder that a report's paths start from lies in its checkout: systems of continuous
-/// integration name files from the checkout's top.
+/// The position of the folder from which a report's paths start, within its checkout: CI systems
+/// name files relative to the top of the checkout.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Checkout {
-    /// The folder below the top, `""` or `a/b`.
+    /// The folder relative to the top: `""` or `a/b`.
     folder: String,
 }
 
-/// The prefix of the path of a file that comes with `reqc`.
+/// The path prefix of a bundled file.
 const BUNDLED: &str = "bundled:";
 
-/// A place, one-based; columns count characters; the end is exclusive.
+/// A place with one-based numbers. Columns count characters, and the end is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Region {
     pub(super) line: usize,
@@ -47,15 +47,15 @@ impl Region {
 }
 
 impl Checkout {
-    /// Paths start from a folder below the checkout's top: `""` for the top itself.
+    /// Makes paths start from a folder in the checkout; `""` is the top itself.
     pub fn at(folder: impl Into<String>) -> Checkout {
         Checkout {
             folder: folder.into(),
         }
     }
 
-    /// A path from the top. Files that come with `reqc`, and those outside the checkout, keep their
-    /// names.
+    /// Returns a path relative to the top. The names of bundled files and of files outside the
+    /// checkout are unchanged.
     pub(super) fn path<'p>(&self, shown: &'p str) -> Cow<'p, str> {
         let is_foreign = shown.starts_with(BUNDLED) || shown.starts_with('/');
         if is_foreign || self.folder.is_empty() {
@@ -79,22 +79,22 @@ impl Checkout {
     }
 }
 
-/// The path of a file that comes with `reqc`, below its own root.
+/// Returns the path of a bundled file, relative to the bundled files' own root.
 pub(super) fn bundled_path(shown: &str) -> Option<&str> {
     shown.strip_prefix(BUNDLED)
 }
 
-/// Gives each finding of a report a name that stays when lines move: by its rule, its file and the
-/// text that it points at, and by a number if these are equal.
+/// Fingerprints of a report's findings that survive moved lines. They consist of the rule, the
+/// file, and the text that the finding points at, with a number for equal ones.
 #[derive(Debug, Default)]
 pub(super) struct Fingerprints(HashMap<[u8; 32], usize>);
 
-/// A line of up to this many bytes is a finding's text; of a longer one only what the finding
-/// points at.
+/// The length in bytes up to which a whole line is a finding's text; of a longer line, only the
+/// labelled part is used.
 const LONGEST_LINE: usize = 400;
 
 impl Fingerprints {
-    /// The name of the next finding, in the report's order: 32 hexadecimal digits.
+    /// Returns the fingerprint of the next finding, in the report's order: 32 hexadecimal digits.
     pub(super) fn next(&mut self, finding: &Diagnostic, sources: &Sources) -> String {
         let file = sources.get(finding.primary.span.file);
         let text = cited(finding.primary.span, sources);
@@ -107,7 +107,7 @@ impl Fingerprints {
     }
 }
 
-/// The text that a finding points at, as it may be shown.
+/// Returns the text that a finding points at, in a form that may be shown.
 fn cited(span: Span, sources: &Sources) -> Cow<'_, str> {
     let (file, range) = (sources.get(span.file), span.range());
     let text = file.text();
@@ -121,7 +121,8 @@ fn cited(span: Span, sources: &Sources) -> Cow<'_, str> {
     )
 }
 
-/// SHA-256 of parts: nobody can make a finding that is taken for another one.
+/// Returns the SHA-256 of several parts, so that nobody can forge a finding that is taken for
+/// another one.
 fn digest(parts: &[&str]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     for part in parts {

@@ -1,4 +1,5 @@
-//! A [`Review`], one file per format. What all of them say is put into words here.
+//! A [`Review`] in several formats, one file each. This module contains the wording that they
+//! share.
 
 mod html;
 mod human;
@@ -23,8 +24,8 @@ use crate::review::{Cause, Class, Edit, EditKind, Review};
 use crate::secret::masked;
 use crate::text::cut;
 
-/// Changes of one cause that are one to a reader: the same lines of texts, wherever bodies have
-/// them, or one change.
+/// Changes of one cause that a reader sees as one: the same lines of texts at any places of bodies,
+/// or a single change.
 struct Block<'c> {
     pointers: Vec<&'c str>,
     kind: &'c ChangeKind,
@@ -39,7 +40,7 @@ impl Block<'_> {
         self.subjects.iter().map(|subject| &subject.agent).collect()
     }
 
-    /// `23 bodies of 2 agents`; nothing, if these are all that the cause changes.
+    /// Returns `23 bodies of 2 agents`, or nothing if these are all bodies that the cause changes.
     fn part(&self, cause: &Cause) -> Option<String> {
         let (number, all) = match self.class {
             Class::Request => (
@@ -53,7 +54,7 @@ impl Block<'_> {
     }
 }
 
-/// The blocks of some changes, the gravest first.
+/// Returns the blocks of some changes, the most severe first.
 fn blocks(groups: &[Group]) -> Vec<Block<'_>> {
     let mut blocks: Vec<Block<'_>> = Vec::new();
     for group in groups {
@@ -88,7 +89,7 @@ fn blocks(groups: &[Group]) -> Vec<Block<'_>> {
     blocks
 }
 
-/// Returns `true` if the same keys have changed places, in objects that differ elsewhere.
+/// Returns `true` if the same keys were reordered, in objects with other differences.
 fn is_same_order(block: &Block<'_>, group: &Group) -> bool {
     let is_request = block.class == Class::Request;
     is_order(block.kind)
@@ -101,7 +102,7 @@ fn is_order(kind: &ChangeKind) -> bool {
     matches!(kind, ChangeKind::Reordered(..))
 }
 
-/// The pointer of a change: one of a request line is not a member of a body.
+/// Returns the pointer of a change; a change of a request line is not in a body.
 fn place_of(block: &Block<'_>, pointer: &str) -> String {
     match block.class {
         Class::Request => format!("request {pointer}"),
@@ -109,6 +110,7 @@ fn place_of(block: &Block<'_>, pointer: &str) -> String {
     }
 }
 
+/// Returns the summary:
 /// `2 agents no longer compile · 3 causes · 40 of 52 agents · 360 bodies: 1 request, 2 values, 31 texts · prefix of 12 agents lost · +1,240 tokens in 22 bodies`.
 fn summary(review: &Review) -> String {
     let mut parts = verdicts(review);
@@ -147,7 +149,7 @@ fn summary(review: &Review) -> String {
     parts.join(" · ")
 }
 
-/// `+1,240 tokens in 22 bodies`, if a body takes more or fewer.
+/// Returns `+1,240 tokens in 22 bodies`, or `None` if the size of no body changes.
 fn growth(review: &Review) -> Option<String> {
     let growth = review.growth?;
     let about = if growth.is_tokenized { "" } else { "about " };
@@ -159,7 +161,7 @@ fn growth(review: &Review) -> Option<String> {
     ))
 }
 
-/// Returns how many agents compile on one side alone, or on neither.
+/// Returns the numbers of agents that compile on one side only, or on neither.
 fn verdicts(review: &Review) -> Vec<String> {
     let new = review.new_and_broken().count();
     let broken = review.no_longer_compiled().count();
@@ -185,7 +187,7 @@ fn verdicts(review: &Review) -> Vec<String> {
     told.collect()
 }
 
-/// The first errors that some agents have.
+/// Returns the first errors of some agents.
 fn errors<'r>(review: &'r Review, agents: &BTreeSet<Arc<str>>) -> Vec<&'r Diagnostic> {
     errors_of_agents(review, agents)
         .into_iter()
@@ -193,11 +195,11 @@ fn errors<'r>(review: &'r Review, agents: &BTreeSet<Arc<str>>) -> Vec<&'r Diagno
         .collect()
 }
 
-/// The errors that a cause makes: those that are in its lines, or else all of the agents that it
-/// breaks.
+/// Returns the errors that a cause makes: those in its lines, or else all errors of the agents that
+/// it breaks.
 fn errors_of<'r>(review: &'r Review, cause: &Cause) -> Vec<&'r Diagnostic> {
     let mut all = errors_of_agents(review, &cause.broken);
-    // An agent whose name cannot be read is named by no finding.
+    // No finding names an agent whose name cannot be read.
     if all.is_empty() && !cause.broken.is_empty() {
         all = review
             .report
@@ -234,10 +236,10 @@ fn errors_of_agents<'r>(review: &'r Review, agents: &BTreeSet<Arc<str>>) -> Vec<
         .collect()
 }
 
-/// The number of errors of a cause that are named.
+/// The maximum number of errors listed for a cause.
 const MOST_ERRORS: usize = 3;
 
-/// `agents/a.toml:5: error[schema/invalid]: message`.
+/// Returns `agents/a.toml:5: error[schema/invalid]: message`.
 fn error_line(review: &Review, error: &Diagnostic) -> String {
     let place = review.report.sources.describe(error.primary.span);
     format!(
@@ -247,7 +249,7 @@ fn error_line(review: &Review, error: &Diagnostic) -> String {
     )
 }
 
-/// Returns how many distinct changes of each kind there are.
+/// Returns the number of distinct changes of each kind.
 fn kinds(review: &Review) -> String {
     let groups = review.causes.iter().map(|cause| cause.groups.as_slice());
     let blocks: Vec<Class> = groups.flat_map(blocks).map(|block| block.class).collect();
@@ -274,11 +276,11 @@ fn kinds(review: &Review) -> String {
         .join(", ")
 }
 
-/// The most files of a [`Rerouted`] that are named.
+/// The maximum number of files listed for a [`Rerouted`].
 const MOST_FILES: usize = 4;
 
-/// `roster chat: files like x.rs go to Fixer, no longer to Writer`; `name` makes what is foreign
-/// fit for where it goes.
+/// Returns `roster chat: files like x.rs go to Fixer, no longer to Writer`. `name` escapes foreign
+/// text for the output format.
 fn rerouted(it: &Rerouted, name: impl Fn(&str) -> String) -> String {
     let mut files: Vec<String> = it
         .files
@@ -306,8 +308,8 @@ fn rerouted(it: &Rerouted, name: impl Fn(&str) -> String) -> String {
     format!("roster {}: {what} {goes}", name(&it.roster))
 }
 
-/// The name of a file that a pattern fits, without keys: the `x` that stands for a wildcard may be
-/// right before one.
+/// Returns the name of a file that matches a pattern, with keys masked: the `x` that replaces a
+/// wildcard may directly precede one.
 fn example(file: &str) -> String {
     let mut shown = masked(file).into_owned();
     for (at, _) in file.match_indices('x') {
@@ -318,7 +320,7 @@ fn example(file: &str) -> String {
     shown
 }
 
-/// Returns what an edit is, after its place: `body.temperature`, `new file`.
+/// Returns what an edit changes, to follow its place: `body.temperature`, `new file`.
 fn what(edit: &Edit) -> Option<String> {
     match &edit.kind {
         EditKind::Added => Some("new file".to_owned()),
@@ -330,7 +332,8 @@ fn what(edit: &Edit) -> Option<String> {
     }
 }
 
-/// `breaks 3 agents, 18 bodies of 2 agents`; request lines are counted where there are no bodies.
+/// Returns `breaks 3 agents, 18 bodies of 2 agents`; request lines are counted if there are no
+/// bodies.
 fn reach(cause: &Cause) -> String {
     let verdicts = [
         agents("breaks", cause.broken.len()),
@@ -363,8 +366,8 @@ fn changed(cause: &Cause) -> String {
     }
 }
 
-/// Returns whether bodies are still taken, and what a cached prefix loses; nothing of a cause that
-/// changes none.
+/// Returns a line that says if bodies are still accepted and how much of a cached prefix is lost;
+/// `None` for a cause that changes no body.
 fn verdict(cause: &Cause) -> Option<String> {
     let is_valid = cause.broken.is_empty() && !cause.changes.is_empty();
     let told = [is_valid.then(|| "still valid".to_owned()), prefix(cause)];
@@ -372,7 +375,7 @@ fn verdict(cause: &Cause) -> Option<String> {
     (!told.is_empty()).then(|| told.join(" · "))
 }
 
-/// `cached prefix lost from /system on (97 % to 100 %)`.
+/// Returns `cached prefix lost from /system on (97 % to 100 %)`.
 fn prefix(cause: &Cause) -> Option<String> {
     if cause.bodies() == 0 {
         return None;
@@ -418,8 +421,7 @@ fn prefix(cause: &Cause) -> Option<String> {
     Some(format!("cached prefix{of} lost {from} ({share})"))
 }
 
-/// Returns `true` if a text changed by just the lines that were edited, so that showing them again
-/// says nothing.
+/// Returns `true` if a text changed only by the edited lines, so that it need not be shown again.
 fn repeats(block: &Block<'_>, cause: &Cause) -> bool {
     let Some(hunks) = &block.hunks else {
         return false;

@@ -1,7 +1,7 @@
 //! SARIF 2.1.0, for code scanning and editors.
 //!
-//! The format: <https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>. What GitHub
-//! reads of it:
+//! Format: <https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>. The subset that
+//! GitHub supports:
 //! <https://docs.github.com/en/code-security/code-scanning/integrating-with-code-scanning/sarif-support-for-code-scanning>.
 
 use std::sync::Arc;
@@ -16,14 +16,13 @@ use crate::diag::{Diagnostic, Edit, Label, Rule};
 use crate::source::Sources;
 use crate::text::{Text, Within};
 
-/// One run with all findings, the rules that they are of, and fingerprints that survive moved
-/// lines.
+/// One run with all findings, their rules, and fingerprints that survive moved lines.
 #[derive(Debug, Clone, Default)]
 pub struct Sarif(pub Checkout);
 
-/// The schema that the document is valid against.
+/// The schema of the document.
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
-/// The bases of paths: the checkout's top, and the files that come with `reqc`.
+/// The bases of paths: the top of the checkout, and the bundled files.
 const BASES: [(&str, &str); 2] = [
     ("%SRCROOT%", "The top of the checkout."),
     (
@@ -31,7 +30,7 @@ const BASES: [(&str, &str); 2] = [
         "The files that come with reqc: `reqc list --bundled`.",
     ),
 ];
-/// The characters that stay as they are in a path.
+/// The characters that are not escaped in a path.
 const PLAIN: AsciiSet = NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -98,7 +97,7 @@ fn driver(rules: &[&Rule]) -> Value {
     driver
 }
 
-/// Returns where the project lies, if its manifest says so.
+/// Returns the repository's address from the manifest, if it has one.
 fn address() -> Option<&'static str> {
     Some(env!("CARGO_PKG_REPOSITORY")).filter(|address| !address.is_empty())
 }
@@ -122,7 +121,7 @@ fn descriptor(rule: &Rule) -> Value {
     descriptor
 }
 
-/// The means to write places.
+/// The data needed to write places.
 struct Written<'r> {
     checkout: &'r Checkout,
     sources: &'r Sources,

@@ -8,7 +8,7 @@ use crate::source::Sources;
 use crate::text::{Text, text};
 
 /// `path:line:col: error[code]: message (help: …) [reaches N agents]` for each finding, then the
-/// summary. Changes are reported as people are reported them, in a layout.
+/// summary. Changes have the same form as in `Human`, with this layout.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Short(pub Layout);
 

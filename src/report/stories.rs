@@ -14,7 +14,7 @@ use super::escape::{code, html};
 use crate::text::{Text, text};
 use crate::traffic::{Place, Stories, Story};
 
-/// The most stories without findings that are told to people.
+/// The maximum number of stories without findings in reports for people.
 const MOST_QUIET: usize = 20;
 
 /// Returns the stories for people.
@@ -33,7 +33,7 @@ pub fn stories_text(stories: &Stories) -> Text {
     shown
 }
 
-/// Returns the stories that are reported: all with findings, and of the others the first.
+/// Returns the stories to report: all that have findings, and the first of the others.
 fn told(stories: &Stories) -> impl Iterator<Item = (usize, &Story)> {
     let mut quiet = 0;
     stories

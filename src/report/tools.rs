@@ -1,4 +1,5 @@
-//! Tool lists and providers: for people, for programs and for a comment on a pull request.
+//! The judgement of tool lists by provider: for people, for programs, and for a comment on a pull
+//! request.
 
 use serde_json::{Value, json};
 
@@ -10,20 +11,20 @@ use crate::text::{Text, text};
 use crate::tool_list::lower::Loss;
 use crate::tool_list::{Column, LoweredList, LoweredTool, Matrix, Objection, Status, evidence};
 
-/// The most columns of a tool's name.
+/// The maximum width of a tool's name, in columns.
 const WIDEST_NAME: usize = 44;
 
-/// The most tools of a group that are named.
+/// The maximum number of tools listed for a group.
 const MOST_NAMED: usize = 6;
 
-/// The most addresses of a group.
+/// The maximum number of source addresses listed for a group.
 const MOST_SOURCES: usize = 3;
 
-/// Objections of one kind: which tools, at which providers.
+/// Objections of one kind, with the tools and providers concerned.
 struct Group<'m> {
     first: &'m Objection,
     targets: Vec<&'static str>,
-    /// The indices of the tools; none of a list as a whole.
+    /// The indices of the tools; empty if the objection is to the list as a whole.
     tools: Vec<usize>,
     sources: Vec<&'static Evidence>,
 }
@@ -79,7 +80,7 @@ impl Group<'_> {
         }
     }
 
-    /// The names of the tools, as many as are shown.
+    /// Returns the names of the tools, up to the maximum.
     fn named(&self, matrix: &Matrix) -> String {
         let names = self
             .tools
@@ -93,7 +94,7 @@ impl Group<'_> {
         shown
     }
 
-    /// Returns where it is known from.
+    /// Returns the sources of the objection.
     fn known_from(&self) -> String {
         match self.sources.is_empty() {
             true => format!(
@@ -114,7 +115,7 @@ impl Group<'_> {
     }
 }
 
-/// Returns the order in which evidence is named.
+/// Returns the position of evidence in the order of listing.
 fn rank(rank: Rank) -> usize {
     match rank {
         Rank::Recorded => 0,
@@ -132,12 +133,12 @@ fn mark(status: Status) -> &'static str {
     }
 }
 
-/// The letter of a column.
+/// Returns the letter of a column.
 fn letter(index: usize) -> char {
     char::from(b'A' + u8::try_from(index).unwrap_or(25).min(25))
 }
 
-/// The figures of a column, in words.
+/// Returns the figures of a column in words.
 fn figures(column: &Column) -> String {
     let told = Status::ALL
         .into_iter()
@@ -266,7 +267,7 @@ fn group_text(matrix: &Matrix, group: &Group<'_>) -> Text {
     shown
 }
 
-/// The keywords that a provider ignores, and how often.
+/// Returns the keywords that a provider ignores, with their counts.
 fn dropped(column: &Column) -> Vec<(String, usize)> {
     let mut keywords: Vec<(String, usize)> = Vec::new();
     for loss in column.verdicts.iter().flat_map(|verdict| &verdict.dropped) {
@@ -419,7 +420,7 @@ pub fn lowered_json(list: &LoweredList) -> Value {
     json!({"version": 1, "tools": list.tools, "told": told.collect::<Vec<_>>()})
 }
 
-/// Returns what lowered tools no longer check, for people.
+/// Returns the constraints that lowered tools no longer check, for people.
 pub fn losses_text(list: &LoweredList) -> Text {
     list.told.iter().map(tool_losses).collect()
 }

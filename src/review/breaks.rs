@@ -1,8 +1,9 @@
-//! Finds the edits that break agents, and those that fix them, and proves it by compiling.
+//! Finds the edits that break or fix agents, and proves it by compiling.
 //!
-//! An edit breaks an agent if the older side with this edit alone has an error of a rule that the
-//! newer side has for the agent, too. If no edit does so alone, the fewest that do so together are
-//! the cause. Mending is the same, with no error as the proof.
+//! An edit breaks an agent if applying only this edit to the older side causes an error of a rule
+//! for which the agent has an error on the newer side too. If no single edit does, the smallest set
+//! of edits that together do is the cause. Edits that fix agents are found likewise; there, the
+//! proof is that no error is left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,10 +18,11 @@ use crate::diag::Severity;
 use crate::diff::ChangedFile;
 use crate::world::MemoryWorld;
 
-/// The most edits that are tried one by one; beyond, those of one file are tried together.
+/// The maximum number of edits tried individually. If there are more, the edits of each file are
+/// tried together.
 const MOST_TRIED: usize = 60;
 
-/// The edits to prove, and the means.
+/// The edits to prove, and the data needed for it.
 pub(super) struct Trials<'t> {
     pub(super) edits: &'t Edits,
     pub(super) reach: &'t [Reach],
@@ -33,13 +35,13 @@ pub(super) struct Trials<'t> {
     pub(super) nameless: &'t Nameless,
 }
 
-/// The agents that each cluster of edits breaks, or fixes.
+/// The agents that each cluster of edits breaks or fixes.
 pub(super) type Clusters = BTreeMap<Cluster, BTreeSet<Arc<str>>>;
 
-/// The codes of errors by agent.
+/// The codes of errors, by agent.
 pub(super) type Codes = BTreeMap<Arc<str>, BTreeSet<&'static str>>;
 
-/// The expected effect of some edits on agents.
+/// The effect that edits are expected to have on agents.
 #[derive(Clone, Copy)]
 pub(super) enum Wanted<'w> {
     /// One of these errors, by agent.
@@ -67,17 +69,17 @@ impl Wanted<'_> {
     }
 }
 
-/// The older side with some edits: agents by their names on the newer side.
+/// The compiled older side with some edits. Agents have their names on the newer side.
 struct Made {
     outcomes: BTreeMap<Arc<str>, Outcome>,
     codes: Codes,
 }
 
-/// The agents whose files have errors that leave them no name, with the paths of the files: no
-/// finding can name these agents.
+/// The agents whose names cannot be read because of errors in their files, with the paths of the
+/// files. No finding can name them.
 pub(super) type Nameless = BTreeMap<Arc<str>, Arc<str>>;
 
-/// Takes gone agents for broken ones if their files are there, with errors.
+/// Keeps the missing agents whose files exist but contain errors.
 pub(super) fn nameless(gone: Nameless, report: &Report) -> Nameless {
     let errors = report
         .findings
@@ -91,7 +93,7 @@ pub(super) fn nameless(gone: Nameless, report: &Report) -> Nameless {
         .collect()
 }
 
-/// The codes of errors that a report has, by agent.
+/// Returns the codes of a report's errors, by agent.
 pub(super) fn codes_of(report: &Report, nameless: &Nameless) -> Codes {
     let mut codes = Codes::new();
     for finding in report
@@ -117,7 +119,7 @@ pub(super) fn codes_of(report: &Report, nameless: &Nameless) -> Codes {
 }
 
 impl Trials<'_> {
-    /// The edits that do to agents what is wanted.
+    /// Returns the clusters of edits with the wanted effect, and the agents on which they have it.
     pub(super) fn causes(&self, wanted: Wanted<'_>) -> Clusters {
         let mut clusters = Clusters::new();
         let mut open: BTreeSet<&Arc<str>> = wanted.agents();
@@ -142,7 +144,8 @@ impl Trials<'_> {
         clusters
     }
 
-    /// Returns what changes in agents with errors if the edits that break them are left out.
+    /// Returns the other changes in broken agents: those that remain without the edits that break
+    /// them.
     pub(super) fn beside(
         &self,
         broken: &[BrokenAgent],
@@ -172,7 +175,8 @@ impl Trials<'_> {
         changes
     }
 
-    /// The edits that can reach an agent. Schemas reach no body, and judge all of them.
+    /// Returns the edits that can reach an agent. Schemas reach no body but check all of them, so
+    /// their edits are included.
     fn candidates(&self, agent: &Arc<str>) -> Cluster {
         let older = self.names.agents.get(agent).unwrap_or(agent);
         let reaches = |(edit, reach): (usize, &Reach)| match reach {
@@ -186,8 +190,8 @@ impl Trials<'_> {
             .collect()
     }
 
-    /// Returns what is tried by itself: each edit that can reach one of the agents, or those of a
-    /// file together if there are many.
+    /// Returns the clusters to try separately: each edit that can reach one of the agents, or all
+    /// edits of a file if there are many.
     fn pieces(&self, agents: &BTreeSet<&Arc<str>>) -> Vec<Cluster> {
         let edits: Cluster = agents
             .iter()
@@ -223,7 +227,8 @@ impl Trials<'_> {
         by_candidates
     }
 
-    /// The fewest of some edits that do together what is wanted, and the agents that they do it to.
+    /// Reduces a cluster to the edits needed for the wanted effect. Returns them, and the agents on
+    /// which they have it.
     fn together(
         &self,
         mut cluster: Cluster,
@@ -244,7 +249,7 @@ impl Trials<'_> {
         (cluster, done)
     }
 
-    /// The agents among some to which edits alone do what is wanted.
+    /// Returns those of some agents on which a cluster alone has the wanted effect.
     fn done(
         &self,
         cluster: &Cluster,

@@ -1,8 +1,7 @@
-//! The differences between the files of two sides, in pieces that can be applied one by one.
+//! The differences between the files of two sides, in parts that can be applied separately.
 //!
-//! Input: the files of both sides. Output: [`Edit`]s for people, and [`Edits`], which make the
-//! files of the older side with any of them applied. With all of them applied these are the files
-//! of the newer side.
+//! Input: the files of both sides. Output: [`Edit`]s for display, and [`Edits`], which apply any
+//! subset of them to the older side. Applying all of them gives the files of the newer side.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -16,57 +15,57 @@ use crate::repo::folders;
 use crate::secret;
 use crate::world::{EntryKind, MemoryWorld, World};
 
-/// One edit of a source.
+/// One edit of a source file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Edit {
-    /// The file, on the newer side; of a file that is gone, on the older.
+    /// The file on the newer side, or on the older side if the file was removed.
     pub path: Arc<str>,
     /// The kind of edit.
     pub kind: EditKind,
-    /// The lines, without secrets. Empty for whole files.
+    /// The lines, with secrets masked. Empty for whole files.
     pub hunks: Vec<Hunk>,
 }
 
-/// The subject of an edit.
+/// The kinds of edits.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum EditKind {
-    /// A file that was not there.
+    /// A file was added.
     Added,
-    /// A file that is gone.
+    /// A file was removed.
     Removed,
-    /// A file that was at another path.
+    /// A file was moved.
     Moved {
-        /// Where it was.
+        /// The former path.
         from: Arc<str>,
     },
-    /// A key of a TOML file, with those around it: `body.temperature`.
+    /// A key of a TOML file was edited, given with its tables: `body.temperature`.
     Key(Arc<str>),
-    /// Comments and empty lines of a TOML file.
+    /// Comments or blank lines of a TOML file were edited.
     Comments,
-    /// The text of a file that comes with reqc, which another version has otherwise.
+    /// The text of a bundled file differs from that in another version of reqc.
     Bundled,
-    /// Lines of any other file, or of a TOML file that cannot be read.
+    /// Lines of another file, or of a TOML file that cannot be parsed, were edited.
     Lines,
 }
 
-/// Lines that were replaced by others.
+/// Replaced lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Hunk {
-    /// The first line on the older side, from 1.
+    /// The first line on the older side, counted from 1.
     pub old_line: usize,
-    /// The first line on the newer side, from 1.
+    /// The first line on the newer side, counted from 1.
     pub new_line: usize,
-    /// Lines that are gone.
+    /// The removed lines.
     pub removed: Vec<String>,
-    /// Lines that are new.
+    /// The added lines.
     pub added: Vec<String>,
 }
 
 impl Edit {
-    /// `path:line`, of the newer side.
+    /// Returns `path:line` on the newer side.
     pub fn place(&self) -> String {
         match self.hunks.first() {
             Some(hunk) => format!("{}:{}", self.path, hunk.new_line),
@@ -74,14 +73,14 @@ impl Edit {
         }
     }
 
-    /// Returns `true` if a line of the newer side is one of those that it wrote.
+    /// Returns `true` if it wrote this line of the newer side.
     pub fn has_line(&self, line: usize) -> bool {
         self.hunks
             .iter()
             .any(|hunk| (hunk.new_line..hunk.new_line + hunk.added.len()).contains(&line))
     }
 
-    /// The key, as people write it.
+    /// Returns the key in the notation used in files.
     pub fn key(&self) -> Option<&str> {
         match &self.kind {
             EditKind::Key(key) => Some(keys::shown(key)),
@@ -89,13 +88,13 @@ impl Edit {
         }
     }
 
-    /// Returns `true` if it does something although no body changes: where files go, which model
-    /// answers, what a gate lets through.
+    /// Returns `true` if it may have an effect even if no body changes: on routing, on the model
+    /// that answers, or on a gate.
     pub fn acts(&self) -> bool {
         self.kind != EditKind::Comments
     }
 
-    /// Edits, those of lines that follow each other as one: as people see them.
+    /// Prepares edits for display: edits of consecutive lines are merged.
     pub fn shown<'e>(edits: impl IntoIterator<Item = &'e Edit>) -> Vec<Edit> {
         let mut shown: Vec<Edit> = Vec::new();
         for edit in edits {
@@ -109,7 +108,8 @@ impl Edit {
         shown
     }
 
-    /// Takes over the lines of an edit if they are the next ones. Says whether it did.
+    /// Merges in an edit of the directly following lines. Returns `false` if the edit does not
+    /// follow.
     fn takes_next(&mut self, edit: &Edit) -> bool {
         let is_text =
             self.kind == EditKind::Lines && edit.kind == EditKind::Lines && self.path == edit.path;
@@ -128,7 +128,7 @@ impl Edit {
         follows
     }
 
-    /// Returns `true` if it is about a file as a whole.
+    /// Returns `true` if it adds or removes a whole file.
     pub fn is_whole_file(&self) -> bool {
         matches!(self.kind, EditKind::Added | EditKind::Removed)
     }
@@ -137,9 +137,9 @@ impl Edit {
 /// All edits between two sides.
 #[derive(Debug, Default)]
 pub(super) struct Edits {
-    /// The edits, by file and place.
+    /// The edits, by file and position.
     pub(super) all: Vec<Edit>,
-    /// The file of each.
+    /// The index of the file of each edit.
     file_of: Vec<usize>,
     files: Vec<FileEdits>,
 }
@@ -149,13 +149,12 @@ pub(super) struct Edits {
 struct FileEdits {
     old: Option<(String, Vec<u8>)>,
     new: Option<(String, Vec<u8>)>,
-    /// The edit that says at which path the file is, if the paths differ or one side has no such
-    /// file.
+    /// The edit that adds, removes, or moves the file, if there is one.
     whole: Option<usize>,
     pieces: Vec<Piece>,
 }
 
-/// A part of a text: the same on both sides, or an edit's.
+/// A part of a text: unchanged, or changed by an edit.
 #[derive(Debug, Clone)]
 enum Piece {
     Same(Range<usize>),
@@ -166,16 +165,15 @@ enum Piece {
     },
 }
 
-/// The number of hunks of a file that are edits of their own.
+/// The maximum number of hunks in a file that are separate edits.
 const MOST_HUNKS: usize = 8;
-/// How alike files must be for one to be the other at another path, and lines for one to have
-/// become the other, from 0 to 1.
+/// The similarity, from 0 to 1, above which a file counts as moved and a line as changed.
 const ALIKE: f32 = 0.6;
-/// If more files than this are gone, only those that hold the same are found.
+/// If more files than this were removed, moved files are found only if their content is unchanged.
 const MOST_COMPARED: usize = 200;
 
 impl Edits {
-    /// The edits that lead from one side to the other.
+    /// Returns the edits that lead from one side to the other.
     pub(super) fn between(old: &MemoryWorld, new: &MemoryWorld) -> Edits {
         let (olds, news): (BTreeMap<_, _>, BTreeMap<_, _>) =
             (old.iter().collect(), new.iter().collect());
@@ -226,12 +224,12 @@ impl Edits {
 
     fn push(&mut self, edit: Edit) -> usize {
         self.all.push(edit);
-        // Its file comes once its edits are known.
+        // The file's entry is added after its edits.
         self.file_of.push(self.files.len());
         self.all.len() - 1
     }
 
-    /// The parts of two texts of a file.
+    /// Returns the parts of a file, given both texts.
     fn pieces(&mut self, path: &Arc<str>, old: &[u8], new: &[u8]) -> Vec<Piece> {
         let (Ok(old_text), Ok(new_text)) = (std::str::from_utf8(old), std::str::from_utf8(new))
         else {
@@ -298,7 +296,7 @@ impl Edits {
         pieces
     }
 
-    /// The files of the older side with some edits applied.
+    /// Returns the files of the older side with some edits applied.
     pub(super) fn applied(
         &self,
         older: &MemoryWorld,
@@ -316,7 +314,7 @@ impl Edits {
         world
     }
 
-    /// The paths that an edit is about, on either side.
+    /// Returns the paths of an edit on both sides.
     pub(super) fn paths(&self, edit: usize) -> BTreeSet<&str> {
         let file = &self.files[self.file_of[edit]];
         [&file.old, &file.new]
@@ -366,10 +364,10 @@ impl FileEdits {
     }
 }
 
-/// Files that only the older side has.
+/// Files that exist only on the older side.
 struct Gone<'g> {
     files: BTreeMap<&'g str, &'g [u8]>,
-    /// Their paths by what they hold.
+    /// Their paths by content.
     by_bytes: HashMap<&'g [u8], Vec<&'g str>>,
 }
 
@@ -381,7 +379,7 @@ impl<'g> Gone<'g> {
             .map(|(path, bytes)| (*path, *bytes));
         let files: BTreeMap<&str, &[u8]> = files.collect();
         let mut by_bytes: HashMap<&[u8], Vec<&str>> = HashMap::new();
-        // The last of a list is taken first.
+        // `take` removes the last element of a list first.
         files
             .iter()
             .rev()
@@ -393,7 +391,7 @@ impl<'g> Gone<'g> {
         self.files.keys().copied()
     }
 
-    /// Takes out the file that holds the same as a new one, or is most like it.
+    /// Takes the removed file that is equal or most similar to a new one.
     fn take(&mut self, new: &[u8]) -> Option<&'g str> {
         if new.is_empty() {
             return None;
@@ -424,14 +422,14 @@ impl<'g> Gone<'g> {
     }
 }
 
-/// A text by its lines.
+/// A text split into lines.
 struct Lines<'t> {
     texts: Vec<&'t str>,
-    /// Where each line begins, and where the last one ends.
+    /// The beginning of each line, followed by the end of the last one.
     starts: Vec<usize>,
-    /// The same lines without secrets.
+    /// The lines with secrets masked.
     shown: Vec<String>,
-    /// The key that each line belongs to; `None` if it is not TOML.
+    /// The key to which each line belongs; `None` if the text is not TOML.
     keys: Option<Vec<Option<Arc<str>>>>,
 }
 
@@ -471,7 +469,7 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// A text without what must not be shown; as many bytes, and as many lines.
+/// Masks secrets in a text; the numbers of bytes and lines stay the same.
 fn masked(text: &str) -> String {
     let mut bytes = secret::masked(text).into_owned().into_bytes();
     let keys = secret::places_to_hide(text).into_iter();
@@ -484,7 +482,7 @@ fn masked(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Lines of both sides that belong together: equal ones, or those of one key.
+/// Lines of both sides that correspond: equal lines, or lines of one key.
 #[derive(Debug)]
 struct Run {
     old: Range<usize>,
@@ -493,8 +491,8 @@ struct Run {
     key: Option<Arc<str>>,
 }
 
-/// The runs of an operation: of lines that differ in TOML one for each key, in an order that both
-/// sides have.
+/// Returns the runs of a diff operation. Differing TOML lines are split by key, in an order
+/// compatible with both sides.
 fn runs(operation: DiffOp, old: &Lines<'_>, new: &Lines<'_>, is_toml: bool) -> Vec<Run> {
     let (tag, old_range, new_range) = operation.as_tag_tuple();
     if tag == similar::DiffTag::Equal {
@@ -552,9 +550,9 @@ fn runs(operation: DiffOp, old: &Lines<'_>, new: &Lines<'_>, is_toml: bool) -> V
     runs
 }
 
-/// Runs of a template with each line as one of its own, where lines were edited and not rewritten:
-/// what two of them do is often of no concern to each other. If there are many, they stay as they
-/// are.
+/// Splits runs of a template into single lines if the lines were edited rather than rewritten,
+/// because such edits are often independent. If there would be too many, the runs are left
+/// unchanged.
 fn by_line(runs: Vec<Run>, old: &Lines<'_>, new: &Lines<'_>) -> Vec<Run> {
     let parts = runs.iter().map(|run| {
         if is_edited(run, old, new) {
@@ -602,7 +600,7 @@ fn gone(key: Option<&Arc<str>>, lines: &Range<usize>, at: usize) -> Run {
     }
 }
 
-/// Lines one after the other that belong to the same key.
+/// Groups consecutive lines that belong to the same key.
 fn by_key(lines: &Lines<'_>, range: Range<usize>) -> Vec<(Option<Arc<str>>, Range<usize>)> {
     let mut found: Vec<(Option<Arc<str>>, Range<usize>)> = Vec::new();
     for line in range {
@@ -615,10 +613,10 @@ fn by_key(lines: &Lines<'_>, range: Range<usize>) -> Vec<(Option<Arc<str>>, Rang
     found
 }
 
-/// For each run that differs the first one of the same edit. Runs of one key are one edit; so are
-/// those of keys in a table whose header was added or removed, since without it they would be in
-/// another. Elsewhere each run is an edit of its own, unless there are very many or the file is of
-/// `one` piece.
+/// Returns, for each differing run, the index of the first run of the same edit. Runs of one key
+/// form one edit. Keys in a table whose header was added or removed belong to the header's edit,
+/// since without it they would be in another table. Otherwise, each run is a separate edit, unless
+/// there are too many or `one` is set.
 fn owners(runs: &[Run], one: bool) -> Vec<Option<usize>> {
     let differing = runs.iter().filter(|run| !run.is_same);
     let is_one = one || differing.clone().count() > MOST_HUNKS;
@@ -659,7 +657,7 @@ fn hunk(run: &Run, old: &Lines<'_>, new: &Lines<'_>) -> Hunk {
     }
 }
 
-/// The files of a side that people write: those that a revision has too.
+/// Returns the handwritten files of a side, which a revision contains too.
 pub(super) fn files_of(world: &dyn World) -> MemoryWorld {
     let below = folders::ALL
         .into_iter()

@@ -1,20 +1,20 @@
-//! Bodies as counts of what is in them, so that changes can be added up.
+//! Bodies as counts of their content, so that changes can be added up.
 //!
-//! What two edits do to a body adds up if the counts of what each does alone are together those of
-//! what both do. Words are counted with the word before them, and elements of arrays by what they
-//! are, so that order counts too and indices do not.
+//! The effects of two edits on a body are independent if the changes in counts made by each alone
+//! add up to the change made by both. Words are counted together with the preceding word, and array
+//! elements by their content, so that order counts but indices do not.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::Value;
 
-/// How often each feature occurs; of a difference, how much more often.
+/// The number of occurrences of each feature; in a difference, the increase.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Features(HashMap<u64, i64>);
 
 impl Features {
-    /// Those of a file; of one that could not be made, those of nothing else.
+    /// Returns the features of a body, or no features if there is no body.
     pub(super) fn of(text: Option<&str>) -> Features {
         let mut features = Features::default();
         match text.map(serde_json::from_str::<Value>) {
@@ -26,7 +26,7 @@ impl Features {
     }
 
     fn count(&mut self, feature: impl Hash) {
-        // The same in every run: its keys are fixed.
+        // The hash is the same in every run, because its keys are fixed.
         let mut hasher = DefaultHasher::new();
         feature.hash(&mut hasher);
         *self.0.entry(hasher.finish()).or_default() += 1;
@@ -73,7 +73,7 @@ impl Features {
         }
     }
 
-    /// Returns what has to be added to others to get these.
+    /// Subtracts other features.
     pub(super) fn minus(mut self, other: &Features) -> Features {
         for (feature, count) in &other.0 {
             *self.0.entry(*feature).or_default() -= count;
@@ -82,7 +82,7 @@ impl Features {
         self
     }
 
-    /// Both together.
+    /// Adds other features.
     pub(super) fn plus(mut self, other: &Features) -> Features {
         for (feature, count) in &other.0 {
             *self.0.entry(*feature).or_default() += count;
@@ -92,7 +92,7 @@ impl Features {
     }
 }
 
-/// Returns what tells an element of an array from its neighbours.
+/// Returns the value that distinguishes an array element from its neighbours.
 fn kind(element: &Value) -> Option<String> {
     let members = element.as_object()?;
     let told = ["role", "type", "name", "id", "call_id", "tool_call_id"];

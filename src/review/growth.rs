@@ -1,4 +1,4 @@
-//! The effect of a change on how many tokens bodies take.
+//! The effect of a change on the number of tokens in bodies.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,22 +10,22 @@ use crate::diff::ChangedFile;
 use crate::lint::WireFormat;
 use crate::tokens::TokenEstimate;
 
-/// The tokens that bodies take more than before.
+/// The change in the number of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Growth {
-    /// The sum over all bodies that are on both sides; less than zero if they take fewer.
+    /// The sum over all bodies that exist on both sides; negative if they shrink.
     pub tokens: i64,
-    /// The number of bodies that take more or fewer tokens.
+    /// The number of bodies whose token count changes.
     pub bodies: usize,
-    /// `true` if tokenizers of their models counted all of them; else some are estimated.
+    /// `true` if all counts come from the tokenizers of the models; otherwise, some are estimates.
     pub is_tokenized: bool,
 }
 
 /// The wire format and the model of an agent's bodies.
 type Spoken = Option<(WireFormat, String)>;
 
-/// Returns how much bodies that differ grow or shrink.
+/// Returns the growth of differing bodies.
 pub(super) fn of(
     changes: &[ChangedFile],
     newer: &Compiler,

@@ -1,20 +1,20 @@
-//! Finds the key of a TOML file that each line belongs to.
+//! Finds the key to which each line of a TOML file belongs.
 //!
-//! A line of a table's header belongs to a key that ends with [`HEADER`]. Elements of an array of
-//! tables are one key together: they are told apart by nothing but their number.
+//! The line of a table header belongs to a key that ends with [`HEADER`]. The elements of an array
+//! of tables form one key, because only their index distinguishes them.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::toml::{self, Kind, Node, Table};
 
-/// The character after the key in the header of a table.
+/// The character that marks the key of a table header.
 const HEADER: char = ']';
 
-/// The key of each line of a text; `None` for lines between keys. `starts` are the bytes at which
-/// lines begin, and the end of the last one. Nothing, if the text is not TOML.
+/// Returns the key of each line; `None` for lines between keys. `starts` contains the offsets at
+/// which lines begin, followed by the end of the last one. Returns `None` if the text is not TOML.
 pub(super) fn of_lines(text: &str, starts: &[usize]) -> Option<Vec<Option<Arc<str>>>> {
-    // Spans are those of normalised text.
+    // Spans refer to normalised text.
     if text.starts_with('\u{feff}') || text.contains('\r') {
         return None;
     }
@@ -41,7 +41,7 @@ impl Keys<'_> {
                 format!("{prefix}.{}", key.name)
             };
             match &node.kind {
-                // What is written inside a value belongs to its key.
+                // Lines inside a value belong to the value's key.
                 Kind::Table(inner) if is_outside(node, inner) => {
                     self.mark(&format!("{path}{HEADER}"), &node.span);
                     self.add_table(&path, inner);
@@ -82,8 +82,8 @@ impl Keys<'_> {
     }
 }
 
-/// Returns `true` if what a table holds is written outside the place of the table: it has a header,
-/// or dotted keys made it.
+/// Returns `true` if the content of a table is outside the table's own span, because it has a
+/// header or is made of dotted keys.
 fn is_outside(node: &Node, table: &Table) -> bool {
     table
         .entries
@@ -95,19 +95,19 @@ fn is_table_with_header(node: &Node) -> bool {
     matches!(&node.kind, Kind::Table(table) if is_outside(node, table))
 }
 
-/// The table whose header a key stands for.
+/// Returns the key itself if it stands for a table header.
 pub(super) fn header(key: &Arc<str>) -> Option<&Arc<str>> {
     key.ends_with(HEADER).then_some(key)
 }
 
-/// Returns `true` if a key belongs to the table of a header.
+/// Returns `true` if a key belongs to the table with this header.
 pub(super) fn is_in(key: &str, header: &str) -> bool {
     let table = header.trim_end_matches(HEADER);
     key.strip_prefix(table)
         .is_some_and(|rest| rest.starts_with(['.', HEADER]))
 }
 
-/// A key as people write it.
+/// Returns a key in the notation used in files.
 pub(super) fn shown(key: &str) -> &str {
     key.trim_end_matches(HEADER)
 }

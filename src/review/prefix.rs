@@ -1,26 +1,26 @@
-//! Measures how much of a cached prefix a change loses.
+//! Measures the part of a cached prefix that a change invalidates.
 //!
-//! Servers keep what they made of a request's beginning: tools, then instructions, then messages
+//! Servers cache the processed beginning of a request: tools, then instructions, then messages
 //! (<https://platform.claude.com/docs/en/build-with-claude/prompt-caching>,
-//! <https://platform.openai.com/docs/guides/prompt-caching>). What is after the first difference is
-//! made again; another model shares nothing.
+//! <https://platform.openai.com/docs/guides/prompt-caching>). Everything after the first difference
+//! is processed again, and models do not share caches.
 
 use serde_json::Value;
 
 use crate::check::prefix;
 use crate::diff::ChangedFile;
 
-/// The part of a cached prefix that is lost.
+/// The lost part of a cached prefix.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PrefixLoss {
-    /// The first place that differs, as a JSON pointer.
+    /// The first differing place, as a JSON pointer.
     pub pointer: String,
-    /// The share of the older prefix that is after it, from 0 to 1, by bytes.
+    /// The share of the older prefix after that place, from 0 to 1, in bytes.
     pub share: f64,
 }
 
-/// Returns what a change loses; `None` if the whole prefix stays, or there was none.
+/// Returns the loss caused by a change; `None` if the whole prefix is kept, or there was none.
 pub(super) fn loss(file: &ChangedFile) -> Option<PrefixLoss> {
     file.subject.context.as_ref()?;
     let value = |text: &Option<String>| serde_json::from_str::<Value>(text.as_deref()?).ok();
@@ -38,7 +38,7 @@ pub(super) fn loss(file: &ChangedFile) -> Option<PrefixLoss> {
         .zip(&after)
         .take_while(|((_, a), (_, b))| a == b)
         .count();
-    // What is only longer keeps what it was.
+    // A body that was only extended keeps its prefix.
     let (pointer, old_part) = before.get(same)?;
     let new_part = after.get(same).map_or("", |(_, text)| text);
     let common = old_part
@@ -59,7 +59,7 @@ pub(super) fn loss(file: &ChangedFile) -> Option<PrefixLoss> {
     })
 }
 
-/// The parts of a body that prefixes are made of, in order, as texts.
+/// Returns the parts of a body that form its prefix, in order, as texts.
 fn texts(body: &Value) -> Vec<(String, String)> {
     let parts = prefix::parts(|name| body.get(name)).into_iter();
     parts

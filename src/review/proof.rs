@@ -1,9 +1,9 @@
-//! Finds out which edits changed which bodies, and proves it by compiling.
+//! Finds the edits that changed each body, and proves it by compiling.
 //!
-//! Each edit is applied to the older side by itself, and the bodies that it can reach are made
-//! again. If what the edits do to a body adds up to how it differs, each is a cause of its own. If
-//! it does not, those that do something else alone than beside the others are one cause together,
-//! and the proof begins again.
+//! Each edit is applied to the older side separately, and the bodies that it can reach are compiled
+//! again. If the separate effects on a body add up to the actual change, each edit is a cause of
+//! its own. Otherwise, edits whose effect depends on the others are joined into one cause, and the
+//! proof is repeated.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use crate::compile::{Compiler, Selection};
 use crate::diff::ChangedFile;
 use crate::world::MemoryWorld;
 
-/// Makes a compiler of some files, for the agents whose names are wanted.
+/// Makes a compiler for some files, limited to the agents whose names are wanted.
 pub type Load<'l> = &'l dyn Fn(MemoryWorld, &dyn Fn(&str) -> bool) -> Compiler;
 
-/// Edits that are one cause: those that only together do what they do.
+/// Edits that form one cause, because they have their effect only together.
 pub(super) type Cluster = BTreeSet<usize>;
 
-/// The bodies that a cluster makes: the text of each by its number.
+/// The bodies that a cluster changes: the new text of each, by the body's index.
 pub(super) type Claims = BTreeMap<usize, Option<String>>;
 
 /// The edits and bodies of a proof.
@@ -31,21 +31,21 @@ pub(super) struct Proof<'p> {
     pub(super) older: &'p MemoryWorld,
     pub(super) load: Load<'p>,
     pub(super) reach: &'p [Reach],
-    /// The bodies that differ.
+    /// The differing bodies.
     pub(super) bodies: &'p [ChangedFile],
     pub(super) names: &'p OlderNames,
-    /// The edits that break agents: the new bodies of these are made without them.
+    /// The edits that break agents. The new bodies of these agents are made without them.
     pub(super) left_out: &'p BTreeMap<Arc<str>, Cluster>,
 }
 
-/// The most rounds of compiling, and the most edits that are tried one by one. Beyond, those of one
-/// file are tried together.
+/// The maximum numbers of compilation rounds and of edits tried individually. If there are more
+/// edits, those of each file are tried together.
 const MOST_ROUNDS: usize = 12;
 const MOST_TRIED: usize = 60;
 
 impl Proof<'_> {
-    /// The causes, by their first edit, each with what it alone makes of the bodies that it
-    /// changes.
+    /// Returns the causes, ordered by their first edit, with the text that each alone gives to the
+    /// bodies that it changes.
     pub(super) fn causes(&self) -> Vec<(Cluster, Claims)> {
         let candidates = self.candidates();
         let several: Vec<usize> = (0..self.bodies.len())
@@ -67,7 +67,7 @@ impl Proof<'_> {
         state.claims()
     }
 
-    /// For each body the edits that can reach it.
+    /// Returns, for each body, the edits that can reach it.
     fn candidates(&self) -> Vec<BTreeSet<usize>> {
         let mut by_agent: HashMap<&Arc<str>, Vec<usize>> = HashMap::new();
         let mut by_context: HashMap<&Arc<str>, Vec<usize>> = HashMap::new();
@@ -110,7 +110,7 @@ impl Proof<'_> {
         self.names.agents.get(name).unwrap_or(name)
     }
 
-    /// One cluster for each edit, or for each file if there are too many that have to be tried.
+    /// Returns one cluster for each edit, or for each file if too many edits must be tried.
     fn begin(&self, candidates: &[BTreeSet<usize>], several: &[usize]) -> Vec<Cluster> {
         let tried: BTreeSet<usize> = several
             .iter()
@@ -131,8 +131,8 @@ impl Proof<'_> {
         by_file.into_values().collect()
     }
 
-    /// Some bodies of the older side with some edits applied, except for those that break their
-    /// agent.
+    /// Makes some bodies of the older side with some edits applied, but without edits that break
+    /// the body's agent.
     fn made(
         &self,
         chosen: impl Fn(usize) -> bool,
@@ -231,14 +231,14 @@ fn newer_context(
 struct State<'p> {
     proof: &'p Proof<'p>,
     clusters: Vec<Cluster>,
-    /// For each body the edits that can reach it.
+    /// The edits that can reach each body.
     candidates: Vec<BTreeSet<usize>>,
-    /// The bodies that some edits alone make.
+    /// The bodies made with only some edits.
     made: HashMap<(Cluster, usize), Option<String>>,
 }
 
 impl State<'_> {
-    /// For each body the places of the clusters that can reach it.
+    /// Returns, for each body, the indices of the clusters that can reach it.
     fn reaching(&self) -> Vec<BTreeSet<usize>> {
         let mut owner: HashMap<usize, usize> = HashMap::new();
         for (at, cluster) in self.clusters.iter().enumerate() {
@@ -255,7 +255,7 @@ impl State<'_> {
             .collect()
     }
 
-    /// The part of a cluster that can reach a body.
+    /// Returns the edits of a cluster that can reach a body.
     fn part(&self, cluster: &Cluster, body: usize) -> Cluster {
         cluster
             .intersection(&self.candidates[body])
@@ -263,7 +263,7 @@ impl State<'_> {
             .collect()
     }
 
-    /// Makes what each cluster alone makes of some bodies, where that is not known.
+    /// Compiles some bodies with each cluster alone, unless that has been done.
     fn make(&mut self, bodies: &[usize]) {
         let reaching = self.reaching();
         let mut open: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
@@ -283,7 +283,7 @@ impl State<'_> {
         }
     }
 
-    /// Returns what a cluster alone makes of a body; `None` if it cannot reach it.
+    /// Returns the body made with only a cluster; `None` if the cluster cannot reach it.
     fn alone(&self, cluster: &Cluster, body: usize) -> Option<&Option<String>> {
         let part = self.part(cluster, body);
         match part.is_empty() {
@@ -293,12 +293,12 @@ impl State<'_> {
         }
     }
 
-    /// Returns how a text differs from the body on the older side.
+    /// Returns the difference between a text and the body on the older side.
     fn difference(&self, body: usize, text: Option<&str>) -> Features {
         Features::of(text).minus(&Features::of(self.proof.bodies[body].old.as_deref()))
     }
 
-    /// The bodies of which what the clusters do alone does not add up.
+    /// Returns the bodies for which the separate effects of clusters do not add up.
     fn unexplained(&mut self, bodies: &[usize]) -> Vec<usize> {
         self.make(bodies);
         let reaching = self.reaching();
@@ -322,9 +322,9 @@ impl State<'_> {
             .collect()
     }
 
-    /// Joins clusters that do something else beside the others than alone in some bodies. If `all`
-    /// is set, or no other are found, those that can reach the body are joined. Says whether
-    /// anything was joined.
+    /// Joins clusters whose effect on some bodies depends on other clusters. If there are no such
+    /// clusters, or if `all` is set, it joins all clusters that can reach the body. Returns `true`
+    /// if any were joined.
     fn join(&mut self, bodies: &[usize], all: bool) -> bool {
         let mut joined: Vec<BTreeSet<usize>> = Vec::new();
         let all_reaching = self.reaching();
@@ -359,7 +359,8 @@ impl State<'_> {
         self.unite(joined)
     }
 
-    /// Some bodies of the newer side without each cluster that can reach them.
+    /// Makes some bodies of the newer side, each time without one of the clusters that can reach
+    /// them.
     fn without_each(
         &self,
         reaching: &[BTreeSet<usize>],
@@ -379,7 +380,7 @@ impl State<'_> {
             .collect()
     }
 
-    /// Makes one cluster of those with the numbers of each set.
+    /// Merges the clusters with the indices of each set. Returns `true` if any were merged.
     fn unite(&mut self, sets: Vec<BTreeSet<usize>>) -> bool {
         let before = self.clusters.len();
         let mut owner: Vec<usize> = (0..before).collect();
@@ -400,7 +401,7 @@ impl State<'_> {
         self.clusters.len() < before
     }
 
-    /// Hunks of one file that change the same bodies are reported together.
+    /// Joins hunks of one file that change the same bodies, so that they are reported together.
     fn join_hunks(&mut self) {
         let claims = self.claims();
         let edits = &self.proof.edits.all;
@@ -423,7 +424,7 @@ impl State<'_> {
         }
     }
 
-    /// Returns what each cluster alone makes of the bodies that it changes.
+    /// Returns the clusters, with the text that each alone gives to the bodies that it changes.
     fn claims(&self) -> Vec<(Cluster, Claims)> {
         let mut claims: Vec<(Cluster, Claims)> = self
             .clusters

@@ -1,5 +1,5 @@
-//! Finds the bodies that an edit can reach, before anything is compiled: too many rather than too
-//! few.
+//! Determines the bodies that an edit can reach, before compiling. The result may contain too many
+//! bodies, but never too few.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use crate::repo::folders;
 /// The bodies that an edit can reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// No body.
+    /// No bodies.
     Nothing,
-    /// Bodies of these agents.
+    /// The bodies of these agents.
     Agents(BTreeSet<Arc<str>>),
-    /// Bodies of these contexts.
+    /// The bodies of these contexts.
     Contexts(BTreeSet<Arc<str>>),
-    /// Any body.
+    /// All bodies.
     Everything,
 }
 
 impl Reach {
-    /// Returns `true` if it can change bodies of an agent.
+    /// Returns `true` if the edit can change bodies of an agent.
     pub(super) fn has_agent(&self, name: &Arc<str>) -> bool {
         match self {
             Reach::Nothing => false,
@@ -33,7 +33,7 @@ impl Reach {
     }
 }
 
-/// The reach of each edit.
+/// Returns the reach of each edit.
 pub(super) fn of_edits(edits: &Edits, older: &Compiler, newer: &Compiler) -> Vec<Reach> {
     let all: BTreeSet<&str> = (0..edits.all.len())
         .flat_map(|edit| edits.paths(edit))
@@ -47,21 +47,21 @@ pub(super) fn of_edits(edits: &Edits, older: &Compiler, newer: &Compiler) -> Vec
         .collect()
 }
 
-/// The files of an edit, as prompts ask for them.
+/// Returns the paths of an edit's files in the form in which prompts refer to them.
 fn asked(paths: &BTreeSet<&str>) -> Named {
     Named(paths.iter().map(|path| (*path).to_owned()).collect())
 }
 
-/// Names by the paths of files.
+/// Names of agents or contexts by file path.
 type ByPath = BTreeMap<String, BTreeSet<Arc<str>>>;
 
-/// The knowledge of one side about the files that were edited.
+/// The facts about edited files on one side.
 struct Known {
-    /// The agents that use each file; `None` if not all are known.
+    /// The agents that use each file; `None` if some are unknown.
     agents: Option<ByPath>,
     /// The contexts in each file.
     contexts: ByPath,
-    /// The agents whose prompts ask for files of each edit.
+    /// The agents whose prompts refer to files of each edit.
     prompts: Vec<BTreeSet<Arc<str>>>,
 }
 
@@ -82,7 +82,7 @@ fn is_below(path: &str, folder: &str) -> bool {
         .is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// The contexts that files hold; a file may be called anything.
+/// Returns the contexts in each file; the name of the file does not matter.
 fn contexts_of_files(side: &Compiler) -> ByPath {
     let mut named = ByPath::new();
     for loaded in side.contexts() {
@@ -95,7 +95,7 @@ fn contexts_of_files(side: &Compiler) -> ByPath {
     named
 }
 
-/// Files that concern every agent, or may.
+/// Files that can affect every agent.
 const OF_ALL: [&str; 2] = ["reqc.toml", "models.toml"];
 
 fn of_edit(edits: &Edits, edit: usize, known: &[Known; 2]) -> Reach {

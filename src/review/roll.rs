@@ -1,4 +1,4 @@
-//! Agents and contexts that are new, gone or renamed.
+//! Added, removed, and renamed agents and contexts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,41 +11,41 @@ use crate::context::Context;
 use crate::diff::{BodyId, ChangedFile};
 use crate::world::{MemoryWorld, World as _};
 
-/// Who came and who went.
+/// The changes in the lists of agents and contexts.
 #[derive(Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Roll {
-    /// Agents that are new.
+    /// Added agents.
     pub agents: Vec<Listed>,
-    /// Agents that are gone.
+    /// Removed agents.
     pub gone_agents: Vec<Listed>,
-    /// Agents with another name.
+    /// Renamed agents.
     pub renamed: Vec<Renamed>,
-    /// Contexts that are new.
+    /// Added contexts.
     pub contexts: Vec<Listed>,
-    /// Contexts that are gone.
+    /// Removed contexts.
     pub gone_contexts: Vec<Listed>,
-    /// Contexts with another name.
+    /// Renamed contexts.
     pub renamed_contexts: Vec<Renamed>,
-    /// Contexts whose file is there and can no longer be read.
+    /// Contexts whose file exists but can no longer be read.
     pub broken_contexts: Vec<Listed>,
-    /// Further bodies that only one side has: of agents and contexts that both have.
+    /// Other bodies that exist on one side only: their agent and context exist on both.
     pub bodies: Vec<ChangedFile>,
 }
 
-/// Something that is new or gone.
+/// An added or removed item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Listed {
     /// Its name.
     pub name: Arc<str>,
-    /// The file that says it, or said it.
+    /// The file that defines it, or defined it.
     pub path: Arc<str>,
-    /// The number of bodies that come or go with it.
+    /// The number of bodies added or removed with it.
     pub bodies: usize,
 }
 
-/// An agent or a context with another name.
+/// A renamed agent or context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Renamed {
@@ -53,7 +53,7 @@ pub struct Renamed {
     pub from: Arc<str>,
     /// The new name.
     pub to: Arc<str>,
-    /// The file that says it.
+    /// The file that defines it.
     pub path: Arc<str>,
 }
 
@@ -67,10 +67,10 @@ impl Renamed {
     }
 }
 
-/// Names, with the paths of the files that say them.
+/// Names, with the paths of the files that define them.
 type Named<'s> = BTreeMap<&'s Arc<str>, Arc<str>>;
 
-/// The agents of a side.
+/// Returns the agents of a side.
 fn agents(side: &Compiler) -> Named<'_> {
     let of = |id| {
         let profile = side.hierarchy().get(id);
@@ -82,7 +82,7 @@ fn agents(side: &Compiler) -> Named<'_> {
     side.agents().iter().map(|(id, _)| of(*id)).collect()
 }
 
-/// The contexts of a side.
+/// Returns the contexts of a side.
 fn contexts(side: &Compiler) -> Named<'_> {
     let of = |it: &'_ Context| Arc::clone(side.sources().get(it.file).path());
     side.contexts()
@@ -91,8 +91,7 @@ fn contexts(side: &Compiler) -> Named<'_> {
         .collect()
 }
 
-/// The names of agents and contexts on the older side, by their name on the newer one, if that
-/// differs.
+/// The former names of renamed agents and contexts, by their new names.
 #[derive(Debug, Default)]
 pub(super) struct OlderNames {
     pub(super) agents: BTreeMap<Arc<str>, Arc<str>>,
@@ -100,7 +99,7 @@ pub(super) struct OlderNames {
 }
 
 impl OlderNames {
-    /// The same file, or the file that was moved, says another name.
+    /// Finds names that changed in a file, even if the file was moved.
     pub(super) fn of(edits: &Edits, older: &Compiler, newer: &Compiler) -> OlderNames {
         OlderNames {
             agents: renamed(edits, &agents(older), &agents(newer)),
@@ -108,7 +107,7 @@ impl OlderNames {
         }
     }
 
-    /// Returns `true` if this is how something that has another name was called.
+    /// Returns `true` if this is the former name of a renamed agent or context.
     pub(super) fn was(&self, name: &Arc<str>, kind: LoweredKind) -> bool {
         match kind {
             LoweredKind::Agent => self.agents.values().any(|it| it == name),
@@ -118,7 +117,7 @@ impl OlderNames {
     }
 }
 
-/// The agents that only the older side has, though their files are there on the newer one.
+/// Returns the agents that exist only on the older side although their files are still there.
 pub(super) fn gone_agents(
     names: &OlderNames,
     older: &Compiler,
@@ -133,7 +132,7 @@ pub(super) fn gone_agents(
     gone.map(|(name, path)| (Arc::clone(name), path)).collect()
 }
 
-/// Puts bodies of a context with another name beside those that it had.
+/// Pairs the bodies of a renamed context with its former bodies.
 pub(super) fn paired(
     changes: Vec<ChangedFile>,
     older_contexts: &BTreeMap<Arc<str>, Arc<str>>,
@@ -186,7 +185,7 @@ fn moved(edit: &Edit) -> Option<(Arc<str>, Arc<str>)> {
     }
 }
 
-/// The bodies that come or go with each agent and each context.
+/// The number of bodies added or removed with each agent and each context.
 #[derive(Default)]
 struct Counts<'f> {
     agents: BTreeMap<&'f Arc<str>, usize>,
@@ -203,7 +202,7 @@ impl<'f> Counts<'f> {
     }
 }
 
-/// Returns what one side has and the other does not.
+/// Returns the items that exist on one side only.
 fn only(here: &Named<'_>, there: &Named<'_>, bodies: impl Fn(&Arc<str>) -> usize) -> Vec<Listed> {
     let only = here.iter().filter(|(name, _)| !there.contains_key(*name));
     only.map(|(name, path)| Listed {
@@ -215,7 +214,8 @@ fn only(here: &Named<'_>, there: &Named<'_>, bodies: impl Fn(&Arc<str>) -> usize
 }
 
 impl Roll {
-    /// Puts bodies that only one side has under what they came or went with.
+    /// Assigns bodies that exist on one side only to the agent or context with which they were
+    /// added or removed.
     pub(super) fn of(
         files: &[ChangedFile],
         names: &OlderNames,
@@ -279,12 +279,12 @@ impl Roll {
         roll
     }
 
-    /// Returns `true` if nobody came or went.
+    /// Returns `true` if nothing was added, removed, or renamed.
     pub fn is_empty(&self) -> bool {
         *self == Roll::default()
     }
 
-    /// The kind of change that this is.
+    /// Returns the class of the changes.
     pub(super) fn class(&self) -> Option<Class> {
         let gone = !self.gone_agents.is_empty()
             || !self.gone_contexts.is_empty()
@@ -301,7 +301,7 @@ impl Roll {
         }
     }
 
-    /// The paths of the files whose coming, going or renaming is reported here.
+    /// Returns the paths of the files whose addition, removal, or renaming is reported here.
     pub(super) fn paths(&self) -> BTreeSet<(&str, bool)> {
         let lists = [
             &self.agents,
@@ -326,7 +326,7 @@ fn all_names(one: &[Listed], other: &[Listed]) -> BTreeSet<Arc<str>> {
         .collect()
 }
 
-/// Agents that take no part have no files here.
+/// Returns `true` if an agent takes part in the comparison; others have no files here.
 fn takes_part(it: &Listed, counts_agents: &BTreeMap<&Arc<str>, usize>) -> bool {
     counts_agents.contains_key(&it.name)
 }
@@ -343,13 +343,13 @@ fn path(name: &Arc<str>, agents_now: &BTreeMap<&Arc<str>, Arc<str>>) -> Arc<str>
         .map_or_else(|| Arc::from(""), Arc::clone)
 }
 
-/// Returns `true` if what an edit does is reported by the files that came, went or name somebody
-/// again.
+/// Returns `true` if the effect of an edit is already reported here, as an addition, removal, or
+/// renaming.
 pub(super) fn tells(paths: &BTreeSet<(&str, bool)>, edit: &Edit) -> bool {
     let is_name = match &edit.kind {
         EditKind::Key(key) => &**key == "name",
         EditKind::Moved { .. } => true,
-        // A context says its name in JSON, whose edits have no keys.
+        // The name of a context is in a JSON file, whose edits have no keys.
         EditKind::Lines => edit.path.ends_with(".json"),
         _ => false,
     };

@@ -1,9 +1,9 @@
-//! The effect of another version of reqc on golden files: bundled files are causes too, although
-//! their older text is not here.
+//! The effect of another version of reqc on golden files. Bundled files are causes too, although
+//! their older text is not available.
 //!
-//! A golden file that an older version wrote differs for two reasons: the bundled files of this
-//! version, and the repository's own edits since. The older side, compiled by this version, is
-//! between the two.
+//! A golden file written by an older version differs for two reasons: the bundled files of this
+//! version, and the repository's own edits since then. The older side, compiled by this version,
+//! separates the two.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,27 +14,30 @@ use crate::compile::{Compiler, Report};
 use crate::diff::{BodyId, ChangedFile};
 use crate::source::FileId;
 
-/// Golden files that differ, and what is known of the version that wrote them.
+/// Differing golden files, and the facts known about the version that wrote them.
 pub struct AgainstGolden {
     /// The findings on the newer side.
     pub report: Report,
-    /// The files that differ.
+    /// The differing files.
     pub drifts: Vec<ChangedFile>,
-    /// The bundled files that held something else when golden files were written.
+    /// The bundled files whose content was different when the golden files were written.
     pub altered_bundled: Vec<String>,
 }
 
-/// Drifts by what made them. A file that both made is in both lists, with what each of them did.
+/// Drifts by their origin. A file with both origins is in both lists, each time with that part of
+/// its change.
 #[derive(Default)]
 pub(super) struct Parted {
-    /// Those of the repository's own edits.
+    /// Changes caused by the repository's own edits.
     pub(super) edited: Vec<ChangedFile>,
-    /// The others: the older side, too, makes something other than the golden file has.
+    /// The other changes: even the older side, compiled by this version, differs from the golden
+    /// file.
     pub(super) others: Vec<ChangedFile>,
 }
 
 impl Parted {
-    /// `between` has what differs between both sides, compiled by this version.
+    /// Splits drifts by their origin. `between` contains the differences between both sides,
+    /// compiled by this version.
     pub(super) fn of(drifts: &[ChangedFile], between: &Review) -> Parted {
         let edited: BTreeMap<&BodyId, &ChangedFile> =
             between.changes.iter().map(|it| (&it.subject, it)).collect();
@@ -56,8 +59,9 @@ impl Parted {
     }
 }
 
-/// The causes among bundled files, and the drifts that none of them reaches. What several can reach
-/// is reported under all of them: none can be applied alone.
+/// Returns the bundled files that caused changes, and the drifts that none of them reaches. A drift
+/// that several files can reach is reported for all of them, because none can be applied
+/// separately.
 pub(super) fn causes(
     altered: &[String],
     others: Vec<ChangedFile>,

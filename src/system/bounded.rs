@@ -1,7 +1,7 @@
-//! The place where the bytes of files come in: regular files only, and never more than a limit.
+//! The only place where bytes of files are read: from regular files only, and up to a limit.
 //!
-//! A pipe would wait for its other end, a device has no end, and a file of holes has any size that
-//! it likes: so all three are told apart before the first byte is read.
+//! A pipe waits for its other end, a device has no end, and a sparse file can claim any size. Each
+//! is therefore detected before the first byte is read.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
@@ -10,13 +10,12 @@ use std::path::Path;
 use super::words;
 use crate::world::ReadError;
 
-/// The bytes of a regular file, links followed.
+/// Returns the bytes of a regular file, following links.
 pub(super) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     read_opened(unchecked(path)?, limit)
 }
 
-/// A regular file to read piece by piece, links followed: how much of it is read is the reader's
-/// business.
+/// Opens a regular file, following links. The caller limits how much of it is read.
 #[cfg(feature = "cli")]
 pub(super) fn open(path: &Path) -> Result<File, ReadError> {
     let file = unchecked(path)?;
@@ -24,10 +23,10 @@ pub(super) fn open(path: &Path) -> Result<File, ReadError> {
     Ok(file)
 }
 
-/// Returns what lies at a path; it was a regular file a moment ago.
+/// Opens a path that was a regular file at the time of the check.
 fn unchecked(path: &Path) -> Result<File, ReadError> {
-    // Looked at first: opening a device does something to it. What takes its place in between does
-    // not block.
+    // The type is checked first, because opening a device can have effects. If the file is replaced
+    // in between, opening does not block.
     regular(&fs::metadata(path).map_err(|error| failed(&error))?)?;
     let mut options = OpenOptions::new();
     #[cfg(unix)]
@@ -38,21 +37,20 @@ fn unchecked(path: &Path) -> Result<File, ReadError> {
         .map_err(|error| failed(&error))
 }
 
-/// The bytes of an opened file, if it is a regular one.
+/// Returns the bytes of an opened file, if it is a regular one.
 pub(super) fn read_opened(file: File, limit: u64) -> Result<Vec<u8>, ReadError> {
     let found = file.metadata().map_err(|error| failed(&error))?;
     regular(&found)?;
     read_sized(file, found.len(), limit)
 }
 
-/// The bytes of an opened regular file whose size was asked for.
+/// Returns the bytes of an opened regular file whose size is known.
 pub(super) fn read_sized(file: File, size: u64, limit: u64) -> Result<Vec<u8>, ReadError> {
     if size > limit {
         return Err(ReadError::TooLarge { size, limit });
     }
-    // Room for one byte more: the read that finds the end needs no other buffer. `take` keeps the
-    // standard library from asking for the size again, and a file that grows meanwhile from growing
-    // beyond the limit.
+    // One extra byte lets the last read detect the end without another buffer. `take` keeps the
+    // standard library from querying the size again, and keeps a growing file within the limit.
     let mut bytes = Vec::new();
     let room = usize::try_from(size)
         .unwrap_or(usize::MAX)
@@ -84,7 +82,7 @@ pub(super) fn failed(error: &std::io::Error) -> ReadError {
     }
 }
 
-/// The flags of an open that waits for nobody, and makes no terminal the process's own.
+/// Returns flags for an open call that does not block and does not acquire a controlling terminal.
 #[cfg(unix)]
 pub(super) fn non_blocking() -> i32 {
     (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY)
@@ -92,7 +90,8 @@ pub(super) fn non_blocking() -> i32 {
         .cast_signed()
 }
 
-/// The same for a path whose links were followed: none may have come in between.
+/// Returns the flags of [`non_blocking`], and one that refuses links, for a path that has been
+/// resolved.
 #[cfg(unix)]
 pub(super) fn unlinked() -> i32 {
     non_blocking() | rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()

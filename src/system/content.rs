@@ -1,4 +1,4 @@
-//! Stored content in files below a folder, for instance beside a session.
+//! Stored content in files below a folder, for example beside a session.
 
 use std::path::Path;
 
@@ -8,16 +8,16 @@ use crate::runtime::content::{ContentLoader, MAX_BYTES, stored};
 use crate::runtime::{Category, Error};
 use crate::world::{AccessError, World};
 
-/// Files below a folder, by their paths in it with `/`. No path leads out of it, also through
-/// links; hidden files and keys are not read.
+/// Files below a folder, by their relative paths with `/`. No path leads out of the folder, even
+/// through links; hidden files and keys are not read.
 pub struct FolderContent(Disk);
 
 impl FolderContent {
-    /// The files below a folder.
+    /// Opens a folder.
     ///
     /// # Errors
     ///
-    /// There is no such folder.
+    /// The folder does not exist.
     pub fn open(folder: &Path) -> Result<FolderContent, AccessError> {
         Disk::open(folder).map(FolderContent)
     }
@@ -26,7 +26,7 @@ impl FolderContent {
     ///
     /// # Errors
     ///
-    /// It cannot be read, is too large, or of no kind that a message can carry.
+    /// The file cannot be read, is too large, or has a type that messages cannot contain.
     pub fn store(&self, path: &str) -> Result<StoredContent, Error> {
         let bytes = self.load(path);
         let bytes = bytes.map_err(|why| {

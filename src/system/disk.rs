@@ -1,7 +1,7 @@
-//! A folder on disk, as something to read from and to write to.
+//! A folder on disk that can be read and written.
 //!
-//! Nothing outside the folder is ever read or written. Reading follows links that stay inside, to
-//! nothing hidden; writing follows none.
+//! Nothing outside the folder is ever read or written. Reading follows links that stay inside and
+//! lead to nothing hidden; writing follows no links.
 
 mod held;
 mod walk;
@@ -22,9 +22,9 @@ use crate::world::{
 /// A folder on disk.
 #[derive(Debug, Clone)]
 pub struct Disk {
-    /// Canonical: without links.
+    /// The canonical path, without links.
     root: PathBuf,
-    /// A file that is read although it is hidden: somebody named it.
+    /// A file that may be read although it is hidden, because the user named it.
     named: Option<String>,
     #[cfg(target_os = "linux")]
     folder: Option<Arc<std::os::fd::OwnedFd>>,
@@ -34,7 +34,7 @@ impl Disk {
     /// Opens a folder.
     ///
     /// # Errors
-    /// One phrase that names `root`, if it is missing, unreadable or not a folder.
+    /// Returns a phrase that names `root`, if it is missing, unreadable, or not a folder.
     pub fn open(root: &Path) -> Result<Disk, AccessError> {
         let shown = root.display();
         match fs::canonicalize(root) {
@@ -55,9 +55,9 @@ impl Disk {
     /// Opens a folder to write to, creating it if it is missing.
     ///
     /// # Errors
-    /// As [`Disk::open`], or if it cannot be created, lies in a `.git`, or is reached through a
-    /// link of a repository: what a repository brings must not decide where files go. `root` is
-    /// such a repository too, if there is one.
+    /// Those of [`Disk::open`]. Also fails if the folder cannot be created, is in a `.git`, or is
+    /// reached through a link in a repository: a repository must not decide where files are
+    /// written. `root`, if given, counts as such a repository.
     pub fn create(folder: &Path, root: Option<&Path>) -> Result<Disk, AccessError> {
         let folder = place::to_write(folder, root)?;
         fs::create_dir_all(&folder).map_err(|error| {
@@ -70,7 +70,7 @@ impl Disk {
         Disk::open(&folder)
     }
 
-    /// The same folder, with one file that may be read even if it is hidden.
+    /// Allows one file to be read even if it is hidden.
     #[must_use]
     pub fn with_named(self, path: &str) -> Disk {
         Disk {
@@ -79,7 +79,7 @@ impl Disk {
         }
     }
 
-    /// The folder's canonical path.
+    /// Returns the folder's canonical path.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -88,7 +88,7 @@ impl Disk {
         is_hidden(path) && self.named.as_deref() != Some(path)
     }
 
-    /// The path with `.` and `..` folded, unless it is hidden as it is spelt.
+    /// Returns the path without `.` and `..`, unless this path is hidden.
     fn visible(&self, path: &str) -> Result<String, ReadError> {
         let path = folded(path)?;
         if self.is_hidden(&path) {
@@ -98,8 +98,8 @@ impl Disk {
         }
     }
 
-    /// The path below the root of something that exists, links resolved. `path` is folded, and not
-    /// hidden.
+    /// Returns the path of an existing file relative to the root, with links resolved. `path` must
+    /// be folded and not hidden.
     fn resolve(&self, path: &str) -> Result<String, ReadError> {
         #[cfg(target_os = "linux")]
         match self
@@ -114,7 +114,7 @@ impl Disk {
         let place = self.root.join(path);
         let real = match fs::canonicalize(&place) {
             Ok(real) if !real.starts_with(&self.root) => return Err(ReadError::Outside),
-            // As text, it could be another's.
+            // A lossy conversion to text could equal the name of another file.
             Ok(real) if no_text(&self.root, &real) => return Err(not_utf8()),
             Ok(real) => relative(&self.root, &real),
             Err(error) if fs::symlink_metadata(&place).is_ok() => return Err(broken_link(&error)),
@@ -131,7 +131,7 @@ impl Disk {
         }
     }
 
-    /// Returns why there is nothing at a place, if a link on the way leads outside or nowhere.
+    /// Returns the reason why a file does not exist, if a link on the way leads outside or nowhere.
     fn lost_on_the_way(&self, place: &Path) -> Option<ReadError> {
         let mut folders = place
             .ancestors()
@@ -145,7 +145,7 @@ impl Disk {
     }
 }
 
-/// The path with `.` and `..` folded; links are not looked at.
+/// Returns a path without `.` and `..`. Links are not resolved.
 fn folded(path: &str) -> Result<String, ReadError> {
     let mut parts = Vec::new();
     for part in Path::new(path).components() {
@@ -159,7 +159,7 @@ fn folded(path: &str) -> Result<String, ReadError> {
     Ok(parts.join("/"))
 }
 
-/// Returns `true` if a part of a path below a folder is not text.
+/// Returns `true` if part of a path below a folder is not valid Unicode.
 fn no_text(root: &Path, path: &Path) -> bool {
     path.to_str().is_none() && path.strip_prefix(root).unwrap_or(path).to_str().is_none()
 }
@@ -241,8 +241,8 @@ fn no_key(bytes: Vec<u8>) -> Result<Vec<u8>, ReadError> {
     }
 }
 
-/// Reading below a folder in one step that goes through no link: most files of a repository need no
-/// more.
+/// Reads below a folder in a single step that follows no links, which is enough for most files of a
+/// repository.
 #[cfg(target_os = "linux")]
 mod beneath {
     use std::fs::File;
@@ -258,7 +258,7 @@ mod beneath {
     use super::bounded;
     use crate::world::ReadError;
 
-    /// A folder, if it can be held open.
+    /// Opens a folder, if it can be held open.
     pub(super) fn open(folder: &Path) -> Option<Arc<OwnedFd>> {
         open_path(
             folder,
@@ -269,17 +269,17 @@ mod beneath {
         .map(Arc::new)
     }
 
-    /// The thing that one step through no link finds.
+    /// The result of looking for a path without following links.
     pub(super) enum Presence {
-        /// Something at the path as it is spelt.
+        /// The path exists.
         Found,
-        /// Nothing, and no link on the way.
+        /// The path does not exist, and contains no links.
         Missing,
-        /// That needs a closer look.
+        /// The path needs further checks.
         Unclear,
     }
 
-    /// Returns whether there is something at a path, without opening it.
+    /// Looks for a path without opening the file.
     pub(super) fn look(folder: &OwnedFd, path: &str) -> Presence {
         let path = if path.is_empty() { "." } else { path };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
@@ -296,14 +296,15 @@ mod beneath {
         }
     }
 
-    /// The bytes of a file; `None` if that needs a closer look, for instance to tell why not.
+    /// Returns the bytes of a file; `None` if further checks are needed, for example to find the
+    /// reason for a failure.
     pub(super) fn read(
         folder: &OwnedFd,
         path: &str,
         limit: u64,
     ) -> Option<Result<Vec<u8>, ReadError>> {
-        // Looked at first: opening a pipe or a device does something to it. What takes its place in
-        // between does not block.
+        // The type is checked first, because opening a pipe or device can have effects. If the file
+        // is replaced in between, opening does not block.
         let found = statat(folder, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
             return None;
@@ -319,7 +320,7 @@ mod beneath {
     }
 }
 
-/// The date of a day counted from 1970-01-01 (Hinnant's `civil_from_days`).
+/// Returns the date of a day counted from 1970-01-01 (Hinnant's `civil_from_days`).
 fn civil_date(days: i64) -> Option<(i32, u8, u8)> {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);
@@ -347,7 +348,7 @@ mod tests {
     use super::*;
     use crate::world::{MAX_DEPTH, MAX_FILE_BYTES, Output, Unread};
 
-    /// A folder with these files.
+    /// Makes a folder with these files.
     fn folder(files: &[&str]) -> (tempfile::TempDir, Disk) {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let disk = Disk::open(dir.path()).expect("it exists");
@@ -374,7 +375,7 @@ mod tests {
         entries.into_iter().map(|entry| entry.path).collect()
     }
 
-    /// Everything on disk below the root, hidden files too.
+    /// Returns all files below the root, including hidden ones.
     fn everything(disk: &Disk) -> Vec<String> {
         let found = walkdir::WalkDir::new(disk.root())
             .into_iter()
@@ -573,7 +574,7 @@ mod tests {
                     .join(std::ffi::OsStr::from_bytes(name))
             };
             if fs::write(at("agents", b"a\xff.toml"), "theirs").is_err() {
-                // The file system has no such names.
+                // The file system does not support such names.
                 return;
             }
             fs::create_dir(at("agents", b"d\xff"))

@@ -1,4 +1,4 @@
-//! The bundled files: put into the binary when it is built.
+//! The bundled files, which are embedded in the binary at build time.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use super::relative;
 use crate::repo::folders;
 use crate::world::{self, Entry, EntryKind, MemoryWorld, ReadError, Walk, World};
 
-/// The folders of the crate's root that are embedded: all of
-/// [`folders::ALL`](crate::repo::folders::ALL), by name, since a macro reads them.
+/// The embedded folders of the crate's root: all of [`folders::ALL`](crate::repo::folders::ALL),
+/// spelled out because a macro reads them.
 static FOLDERS: [(&str, Dir<'_>); 6] = [
     ("agents", include_dir!("$CARGO_MANIFEST_DIR/agents")),
     ("contexts", include_dir!("$CARGO_MANIFEST_DIR/contexts")),
@@ -19,18 +19,18 @@ static FOLDERS: [(&str, Dir<'_>); 6] = [
     ("schemas", include_dir!("$CARGO_MANIFEST_DIR/schemas")),
 ];
 
-/// The facts known of models.
+/// The facts about models.
 static MODEL_FAMILIES: &[u8] =
     include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/model-families.toml"));
 
-/// The files that come with `reqc`.
+/// The files that are bundled with `reqc`.
 #[derive(Debug, Clone)]
 pub struct Embedded {
     files: MemoryWorld,
 }
 
 impl Embedded {
-    /// The bundled layer.
+    /// Returns the bundled layer.
     pub fn bundled() -> Embedded {
         let mut files = MemoryWorld::default();
         files.insert_static(folders::MODEL_FAMILIES.to_owned(), MODEL_FAMILIES);

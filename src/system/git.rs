@@ -1,9 +1,9 @@
-//! A repository as it was at a git revision, read from git's objects; the work tree is not touched.
+//! A repository at a git revision, read from git's objects without touching the work tree.
 //!
-//! What git would read besides objects may be a stranger's: a configuration that names programs,
-//! hooks, other repositories. So git never sees the repository itself. It is pointed at a folder of
-//! our own, with a configuration of ours and a copy of the refs, and at the folder of the objects,
-//! in which links and pipes were looked for before.
+//! Apart from objects, git would read files that may be untrusted: a configuration that names
+//! programs, hooks, and other repositories. Git therefore never sees the repository itself. It gets
+//! a folder of our own, with our configuration and a copy of the refs, and the object folder, which
+//! has been checked for links and pipes.
 
 mod file;
 mod running;
@@ -22,18 +22,18 @@ use tree::Trees;
 
 use crate::world::{AccessError, MemoryWorld};
 
-/// Reads the trees of git revisions.
+/// A reader of git revisions.
 #[derive(Debug)]
 pub struct GitRevision;
 
 impl GitRevision {
-    /// Returns what `root`, a git work tree or a folder in one, held at revision `rev`: the folders
-    /// and root files that an agent repository has. Links that stay inside `root` are followed,
-    /// others are left out.
+    /// Returns the content of `root`, a git work tree or a folder in one, at revision `rev`: the
+    /// folders and root files of an agent repository. Links that stay inside `root` are followed;
+    /// others are omitted.
     ///
     /// # Errors
-    /// One phrase, with git's own words: git cannot be run, `root` is in no repository that can be
-    /// read, `rev` names no commit, objects are missing, or what they hold is too much.
+    /// Returns a phrase that includes git's own message, if git cannot be run, `root` is in no
+    /// readable repository, `rev` is not a commit, or objects are missing or too large.
     pub fn load(root: &Path, rev: &str) -> Result<MemoryWorld, AccessError> {
         let (repository, stand_in) = stand_in(root, &[rev])?;
         let commit = stand_in.commit(rev).map_err(|why| no_commit(rev, &why))?;
@@ -46,10 +46,10 @@ impl GitRevision {
         })
     }
 
-    /// Returns what is staged in the work tree, with the same folders and files.
+    /// Returns the staged content of the work tree, with the same folders and files.
     ///
     /// # Errors
-    /// As [`GitRevision::load`]; or there is no index that can be read.
+    /// Those of [`GitRevision::load`]. Also fails if there is no readable index.
     pub fn staged(root: &Path) -> Result<MemoryWorld, AccessError> {
         let (repository, mut stand_in) = stand_in(root, &[])?;
         let entries = stand_in.staged(&repository).map_err(no_index)?;
@@ -60,10 +60,10 @@ impl GitRevision {
             .map_err(|why| no_index(format!("{why}{}", stand_in.advice("HEAD"))))
     }
 
-    /// The commit at which two revisions began to differ; `None` if that is the first of them.
+    /// Returns the merge base of two revisions; `None` if it is the first of them.
     ///
     /// # Errors
-    /// As [`GitRevision::load`]; or their histories do not meet, as far as they are here.
+    /// Those of [`GitRevision::load`]. Also fails if the available histories have no common commit.
     pub fn merge_base(root: &Path, one: &str, other: &str) -> Result<Option<String>, AccessError> {
         let (_, stand_in) = stand_in(root, &[one, other])?;
         let (first, second) = (commit(one, &stand_in)?, commit(other, &stand_in)?);
@@ -82,7 +82,7 @@ fn no_commit(rev: &str, why: &AccessError) -> AccessError {
     format!("`{rev}` names no commit: {why}").into()
 }
 
-/// The repository around a folder, and what stands in for it, for some revisions.
+/// Returns the repository around a folder, and a stand-in for it that contains some revisions.
 fn stand_in(root: &Path, revisions: &[&str]) -> Result<(Repository, StandIn), AccessError> {
     if let Some(rev) = revisions
         .iter()
@@ -339,8 +339,8 @@ mod tests {
         "main@{now}~1",
     ];
 
-    /// Two commits on `main`; the first is tagged, fetched, and where a remote branch and another
-    /// branch are.
+    /// Makes two commits on `main`. The first is tagged, has been fetched, and is the tip of a
+    /// remote branch and of another branch.
     fn two_commits(disk: &Disk) {
         commit_all(disk);
         must(disk, &["tag", "-a", "-m", "tagged", "v1"]);

@@ -1,8 +1,8 @@
-//! A journal on disk: one file that grows by whole lines.
+//! A journal on disk: a file to which whole lines are appended.
 //!
-//! Nothing is parsed here. A line is one write, then the disk is asked to keep it. What follows the
-//! last newline was left by a process that was killed, or by a write that failed: it is cut off
-//! before the next line. One process at a time has the file: the others are told so.
+//! Nothing is parsed here. Each line is written with one call and then flushed to disk. Bytes after
+//! the last newline come from a killed process or a failed write, and are cut off before the next
+//! line. Only one process at a time can open the file; others get an error.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
@@ -12,35 +12,35 @@ use super::words;
 use crate::conversation::log::Log;
 use crate::world::{AccessError, Journal, MAX_SESSION_BYTES, ReadError};
 
-/// A file that lines are appended to.
+/// A file to which lines are appended.
 #[derive(Debug)]
 pub struct JournalFile {
     file: File,
     path: PathBuf,
-    /// The number of bytes that are known to be whole lines.
+    /// The length of the file's complete lines, in bytes.
     length: u64,
-    /// `true` if the file may hold more: a piece of a line, which must not become the start of the
-    /// next one.
+    /// `true` if the file may also contain an incomplete line, which must not become the beginning
+    /// of the next one.
     is_torn: bool,
 }
 
-/// A journal and what was in it.
+/// A journal with its content.
 #[derive(Debug)]
 pub struct OpenedJournal {
     /// The journal.
     pub journal: JournalFile,
-    /// Its bytes, empty for a new one; also those after the last newline, which stay until a line
-    /// is appended.
+    /// The bytes of the file, empty for a new one. Bytes after the last newline are included; they
+    /// stay until a line is appended.
     pub bytes: Vec<u8>,
 }
 
 impl JournalFile {
-    /// Makes a new journal. A file that is empty, or that was cut off inside the first line of a
-    /// session, holds nothing: it is begun again.
+    /// Creates a journal. An existing file is overwritten only if it is empty or was cut off inside
+    /// the first line of a session.
     ///
     /// # Errors
     ///
-    /// A phrase that names the file, also if there is something else at the path already.
+    /// Returns a phrase that names the file, for example if the path already exists.
     pub fn create(path: &Path) -> Result<JournalFile, AccessError> {
         match open(path, OpenOptions::new().create_new(true)) {
             Ok(opened) => Ok(opened.journal),
@@ -51,26 +51,26 @@ impl JournalFile {
         }
     }
 
-    /// Opens a journal that is there.
+    /// Opens an existing journal.
     ///
     /// # Errors
     ///
-    /// A phrase that names the file: it is missing, no file, not to be written, or another process
-    /// has it open.
+    /// Returns a phrase that names the file, if it is missing, not a regular file, not writable, or
+    /// opened by another process.
     pub fn open(path: &Path) -> Result<OpenedJournal, AccessError> {
         open(path, &mut OpenOptions::new())
     }
 
-    /// Opens a journal, making it if it is missing.
+    /// Opens a journal, or creates it if it is missing.
     ///
     /// # Errors
     ///
-    /// As [`JournalFile::open`].
+    /// Those of [`JournalFile::open`].
     pub fn open_or_create(path: &Path) -> Result<OpenedJournal, AccessError> {
         open(path, OpenOptions::new().create(true))
     }
 
-    /// Cuts off what is not a whole line.
+    /// Cuts off an incomplete line.
     fn cut(&mut self) -> std::io::Result<()> {
         self.file.set_len(self.length)?;
         self.file.sync_data()?;
@@ -98,8 +98,8 @@ impl JournalFile {
 
 impl Drop for JournalFile {
     fn drop(&mut self) {
-        // Closing is not enough: a process that is just being started holds a copy of every file
-        // until its program runs.
+        // Closing the file is not enough: a process that is just being started has a copy of every
+        // file descriptor until its program runs.
         let _ = self.file.unlock();
     }
 }
@@ -108,7 +108,7 @@ impl Journal for JournalFile {
     fn append(&mut self, line: &str) -> Result<(), AccessError> {
         let written = self.write(line);
         written.map_err(|error| {
-            // If it cannot be cut now, the next line tries again.
+            // If this fails, the next line tries again.
             let _ = self.cut();
             self.failed("cannot be written", &error).into()
         })
@@ -117,10 +117,10 @@ impl Journal for JournalFile {
 
 fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, AccessError> {
     let shown = path.display();
-    // A link that came with a repository must not decide which file grows. What is opened is what
-    // was looked at.
+    // A link from a repository must not decide which file is written. The checked path is the one
+    // that is opened.
     let place = super::place::to_write(path, None)?;
-    // A pipe would wait for its other end, a device has no end to append to.
+    // A pipe would wait for its other end, and a device has no end to append to.
     if fs::metadata(&place).is_ok_and(|found| !found.is_file()) {
         let what = if place.is_dir() {
             "a folder"
@@ -129,7 +129,7 @@ fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, AccessE
         };
         return Err(format!("`{shown}` is {what}").into());
     }
-    // What people say to their agents is nobody else's business.
+    // Conversations with agents are private.
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
@@ -147,7 +147,7 @@ fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, AccessE
             )
             .into());
         }
-        // Some file systems have no locks: then it is the person who must not open a file twice.
+        // Some file systems do not support locks; the user must then avoid opening a file twice.
         Err(TryLockError::Error(error)) if error.kind() != ErrorKind::Unsupported => {
             return Err(format!("`{shown}` cannot be locked: {}", words(&error)).into());
         }
@@ -171,7 +171,7 @@ fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, AccessE
     Ok(OpenedJournal { journal, bytes })
 }
 
-/// All bytes of a journal, read from its start.
+/// Returns all bytes of a journal.
 fn whole(file: &mut File) -> Result<Vec<u8>, ReadError> {
     let copy = file
         .try_clone()
@@ -200,15 +200,15 @@ fn cannot_open(path: &Path, error: &std::io::Error) -> String {
     }
 }
 
-/// Asks the disk to keep the name of a new file too, where that is possible.
+/// Flushes the folder too if possible, so that the name of a new file is kept.
 fn sync_folder(path: &Path) {
     if cfg!(unix) {
         let folder = path
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
-        // The lines themselves are what must not be lost; a file system that cannot do this is no
-        // reason to stop.
+        // The lines themselves are what matters, so a file system that does not support this is no
+        // reason to fail.
         let _ = File::open(folder).and_then(|folder| folder.sync_all());
     }
 }

@@ -1,4 +1,4 @@
-//! What the command line names, and what it asks of its surroundings.
+//! Files and paths named on the command line, and facts about the environment.
 
 use std::path::{Path, PathBuf};
 
@@ -11,38 +11,39 @@ use super::{read_bytes, words};
 use crate::world::MAX_FILE_BYTES;
 use crate::world::{AccessError, Output};
 
-/// A regular file anywhere on the disk, for what the command line names and is read piece by piece.
+/// Opens a regular file anywhere on the disk, for files named on the command line that are read in
+/// parts.
 ///
 /// # Errors
 ///
-/// A phrase that continues the sentence after the file's name.
+/// Returns a phrase that follows the file's name in a sentence.
 pub(crate) fn open(path: &Path) -> Result<std::fs::File, AccessError> {
     bounded::open(path).map_err(|why| format!("cannot be read: {why}").into())
 }
 
-/// Returns the size of a regular file in bytes; 0 of anything else.
+/// Returns the size of a regular file in bytes; 0 for anything else.
 pub(crate) fn size(path: &Path) -> u64 {
     open(path)
         .and_then(|file| file.metadata().map_err(|why| why.to_string().into()))
         .map_or(0, |data| data.len())
 }
 
-/// The text of a regular file anywhere on the disk, for what the command line names.
+/// Returns the text of a regular file anywhere on the disk, for files named on the command line.
 ///
 /// # Errors
 ///
-/// A phrase that continues the sentence after the file's name.
+/// Returns a phrase that follows the file's name in a sentence.
 #[cfg(feature = "runtime")]
 pub(crate) fn read_text(path: &Path) -> Result<String, AccessError> {
     let bytes = read_bytes(path, MAX_FILE_BYTES)?;
     String::from_utf8(bytes).map_err(|_| "is not UTF-8".into())
 }
 
-/// All of standard input, as text.
+/// Returns all of standard input as text.
 ///
 /// # Errors
 ///
-/// A phrase that continues the sentence after “standard input”.
+/// Returns a phrase that follows “standard input” in a sentence.
 #[cfg(feature = "runtime")]
 pub(crate) fn read_input() -> Result<String, AccessError> {
     use std::io::Read;
@@ -58,12 +59,12 @@ pub(crate) fn read_input() -> Result<String, AccessError> {
     }
 }
 
-/// Writes a file that the command line names, in one step. Its folder must be there; links that
-/// came with a repository are not followed.
+/// Writes a file named on the command line, in one step. Its folder must exist; links from a
+/// repository are not followed.
 ///
 /// # Errors
 ///
-/// A phrase that says why.
+/// Returns a phrase that gives the reason.
 pub(crate) fn write_named(path: &Path, bytes: &[u8]) -> Result<(), AccessError> {
     let place = to_write(path, None)?;
     let (Some(folder), Some(name)) = (place.parent(), place.file_name()) else {
@@ -81,8 +82,8 @@ pub(crate) fn write_named(path: &Path, bytes: &[u8]) -> Result<(), AccessError> 
     Disk::open(folder)?.replace(name, bytes)
 }
 
-/// Returns where a folder lies below the top of its checkout, the nearest folder around that holds
-/// a `.git`; `None` if there is none.
+/// Returns the path of a folder relative to its checkout, which is the nearest folder around it
+/// that contains a `.git`; `None` if there is none.
 pub(crate) fn below_checkout(folder: &Path) -> Option<String> {
     let folder = std::fs::canonicalize(folder).ok()?;
     let top = folder
@@ -91,8 +92,8 @@ pub(crate) fn below_checkout(folder: &Path) -> Option<String> {
     Some(relative(top, &folder))
 }
 
-/// Returns `true` if this process runs for a machine: nobody can be asked, and nothing is written
-/// that was not asked for.
+/// Returns `true` if this process runs in CI, where nobody can be asked and only requested files
+/// are written.
 pub(crate) fn is_ci() -> bool {
     std::env::var_os("CI")
         .is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
@@ -103,11 +104,11 @@ pub(crate) fn no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
-/// The root of the agent repository around a file or a folder, as [`find_root`] finds it.
+/// Returns the root of the agent repository around a file or folder, as found by [`find_root`].
 ///
 /// # Errors
 ///
-/// A phrase, if nothing is there.
+/// Returns a phrase if the path does not exist.
 pub(crate) fn root_around(path: &Path) -> Result<PathBuf, AccessError> {
     let is_folder = match path.metadata() {
         Ok(found) => found.is_dir(),
@@ -120,12 +121,12 @@ pub(crate) fn root_around(path: &Path) -> Result<PathBuf, AccessError> {
     find_root(if is_folder { path } else { parent }, false)
 }
 
-/// The path of something that exists below a root, with `/`; `""` for the root itself. A link
-/// counts by its own name.
+/// Returns the path of an existing file relative to a root, with `/`; `""` for the root itself. A
+/// link is identified by its own name.
 ///
 /// # Errors
 ///
-/// A phrase, if nothing is there, or if it lies elsewhere.
+/// Returns a phrase if the path does not exist or is outside the root.
 pub(crate) fn below(root: &Path, path: &Path) -> Result<String, AccessError> {
     std::fs::symlink_metadata(path).map_err(|_| missing(path))?;
     let real_root = std::fs::canonicalize(root).map_err(|_| missing(path))?;

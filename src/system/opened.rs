@@ -1,4 +1,5 @@
-//! A repository on disk and the project that its agents work in: what a program starts from.
+//! A repository on disk, with the project in which its agents work: the starting point for
+//! programs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,27 +17,27 @@ use crate::world::{AccessError, World};
 pub struct OpenedRepository {
     /// Its root.
     pub root: PathBuf,
-    /// Its agents and the bundled ones.
+    /// The compiler for its agents and the bundled ones.
     pub compiler: Arc<Compiler>,
-    /// The surroundings that prompts see: the real folder as the project, the real paths.
+    /// The environment for prompts: the real folder as the project, with real paths.
     pub environment: PromptEnvironment,
 }
 
 #[cfg(feature = "runtime")]
 impl OpenedRepository {
-    /// The agent with a name.
+    /// Returns the agent with this name.
     ///
     /// # Errors
     ///
-    /// As [`Agent::new`].
+    /// Those of [`Agent::new`].
     pub fn agent(&self, name: &str) -> Result<Agent, Error> {
         Agent::new(Arc::clone(&self.compiler), name, self.environment.clone())
     }
 
-    /// A transport that takes keys from where the repository says, with the usual limits. Sessions
-    /// that share one share its connections.
+    /// Returns a transport that takes keys from the sources named in the repository, with the usual
+    /// limits. Sessions that share a transport share its connections.
     ///
-    /// Nobody is asked: who opens other people's repositories settles
+    /// It asks no questions: programs that open untrusted repositories must check
     /// [`trust`](crate::runtime::trust) first.
     pub fn transport(&self) -> Transport {
         let secrets = Arc::new(super::SystemSecrets::new(&self.root));
@@ -44,9 +45,9 @@ impl OpenedRepository {
             .with_clock(Arc::new(super::SystemClock))
     }
 
-    /// The tools of the repository's `tools.toml`, with those of its MCP servers, which are
-    /// started. Nobody is asked, as above. They run until
-    /// [`RunningTools`](super::RunningTools) is closed or dropped.
+    /// Returns the tools of the repository's `tools.toml`, including those of its MCP servers,
+    /// which are started. As with [`OpenedRepository::transport`], no questions are asked. The
+    /// servers run until [`RunningTools`](super::RunningTools) is closed or dropped.
     ///
     /// ```no_run
     /// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
@@ -62,7 +63,7 @@ impl OpenedRepository {
     ///
     /// # Errors
     ///
-    /// There is no such file, it has mistakes, or a server cannot be used.
+    /// The file does not exist or contains mistakes, or a server cannot be used.
     pub async fn start_tools(&self, transport: &Transport) -> Result<super::RunningTools, Error> {
         let opened = super::OpenedTools::open(self.root.join("tools.toml"));
         opened
@@ -71,11 +72,11 @@ impl OpenedRepository {
             .await
     }
 
-    /// A new session with an agent, with a transport of its own, that nobody writes down.
+    /// Starts a session with an agent, with a transport of its own. The session is not saved.
     ///
     /// # Errors
     ///
-    /// As [`Agent::new`].
+    /// Those of [`Agent::new`].
     pub fn session(&self, agent: &str) -> Result<Session, Error> {
         Ok(Session::new(
             self.agent(agent)?,
@@ -84,12 +85,12 @@ impl OpenedRepository {
         ))
     }
 
-    /// A gap that an agent for completions fills, with a transport of its own: `proceed()` asks
-    /// what is between the two texts.
+    /// Prepares a gap for a completion agent to fill, with a transport of its own. `proceed()` asks
+    /// for the text between the prefix and the suffix.
     ///
     /// # Errors
     ///
-    /// As [`Agent::new`].
+    /// Those of [`Agent::new`].
     pub fn completion(
         &self,
         agent: &str,
@@ -111,13 +112,14 @@ impl OpenedRepository {
         ))
     }
 
-    /// The session of a file with an agent, with a transport of its own: the one that the file
-    /// holds, or a new one. Each step of it is in the file before the model sees it.
-    /// [`SessionFile`] is the same for a transport of the host's.
+    /// Opens the session in a file with an agent, or begins one, with a transport of its own. Each
+    /// step is written to the file before the model sees it. Use [`SessionFile`] to supply a
+    /// transport.
     ///
     /// # Errors
     ///
-    /// As [`Agent::new`] and [`SessionFile::open_or_create`]; the file cannot be written.
+    /// Those of [`Agent::new`] and [`SessionFile::open_or_create`]. Also fails if the file cannot
+    /// be written.
     pub fn session_in(&self, agent: &str, file: impl AsRef<Path>) -> Result<Session, Error> {
         let agent = self.agent(agent)?;
         let file =
@@ -126,13 +128,13 @@ impl OpenedRepository {
     }
 }
 
-/// A session in a file: where it begins or goes on, and where its next lines go.
+/// A session in a file: its starting point, and the journal for its further lines.
 #[cfg(feature = "runtime")]
 #[non_exhaustive]
 pub struct SessionFile {
-    /// The content of the file. A line that a killed process left unfinished does not count.
+    /// The content of the file, without a line that a killed process left unfinished.
     pub start: SessionStart,
-    /// The file, which nobody else may write meanwhile.
+    /// The file, locked against other writers.
     pub journal: super::JournalFile,
 }
 
@@ -142,7 +144,8 @@ impl SessionFile {
     ///
     /// # Errors
     ///
-    /// A phrase, if it cannot be opened, is in use, or holds something other than a session.
+    /// Returns a phrase if the file cannot be opened, is in use, or contains something other than a
+    /// session.
     pub fn open_or_create(path: impl AsRef<Path>) -> Result<SessionFile, AccessError> {
         let path = path.as_ref();
         let opened = super::JournalFile::open_or_create(path)?;
@@ -158,7 +161,7 @@ impl SessionFile {
         })
     }
 
-    /// The session: each step of it is in the file before the model sees it.
+    /// Starts the session. Each step is written to the file before the model sees it.
     ///
     /// # Errors
     ///
@@ -168,13 +171,12 @@ impl SessionFile {
     }
 }
 
-/// Loads the repository around a folder. The folder is the project that its agents work in.
-/// Mistakes of the repository are in
-/// [`Compiler::findings`].
+/// Loads the repository around a folder. The folder is the project in which its agents work.
+/// Mistakes in the repository are in [`Compiler::findings`].
 ///
 /// # Errors
 ///
-/// A phrase, if the folder does not exist or cannot be read.
+/// Returns a phrase if the folder does not exist or cannot be read.
 pub fn open_repository(folder: impl AsRef<Path>) -> Result<OpenedRepository, AccessError> {
     let folder = folder.as_ref();
     let root = find_root(folder, false)?;
@@ -195,12 +197,12 @@ pub fn open_repository(folder: impl AsRef<Path>) -> Result<OpenedRepository, Acc
     })
 }
 
-/// Returns what prompts see of a project on disk, with the paths as they are; `config` is the
+/// Returns the environment for prompts, with the real paths of a project on disk. `config` is the
 /// folder of the repository.
 ///
 /// # Errors
 ///
-/// A phrase, if the project's folder does not exist or cannot be read.
+/// Returns a phrase if the project's folder does not exist or cannot be read.
 pub fn project_environment(
     project: &Path,
     config: &Path,

@@ -1,4 +1,4 @@
-//! Checks where files that somebody named may be written.
+//! Checks where files named by the user may be written.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 use super::words;
 use crate::world::AccessError;
 
-/// The number of links that one path may go through, as in Linux.
+/// The maximum number of links in one path, as in Linux.
 const MAX_LINKS: usize = 40;
 
-/// The path with `..` and links resolved; the last parts of it need not exist.
+/// Returns the path with `..` and links resolved; its last parts need not exist.
 ///
-/// A link that lies in a repository is refused, also where a link of the person leads to it: it
-/// came with the repository, and must not decide where files go. Other links are the system's or
-/// the person's. Nothing is written into a `.git` either. `root` is a repository even if nothing
-/// marks it as one.
+/// A link inside a repository is refused, even if one of the user's links leads to it, because a
+/// repository must not decide where files are written. Other links belong to the system or the
+/// user. Paths inside a `.git` are refused too. `root` counts as a repository even if it is not
+/// marked as one.
 ///
 /// # Errors
 ///
-/// A phrase that names the place.
+/// Returns a phrase that names the place.
 pub(crate) fn to_write(path: &Path, root: Option<&Path>) -> Result<PathBuf, AccessError> {
     let place = followed(path, root, "written to")?;
     match place
@@ -34,26 +34,26 @@ pub(crate) fn to_write(path: &Path, root: Option<&Path>) -> Result<PathBuf, Acce
     }
 }
 
-/// Returns the path of a file that the command line names for reading: links that came with a
-/// repository are not followed, whatever they lead to. The folder that the command was started in
-/// counts as one, and so does `root`.
+/// Returns the path of a file that the command line names for reading. Links inside a repository
+/// are not followed, whatever their target. The folder in which the command was started and `root`
+/// count as repositories.
 ///
 /// # Errors
 ///
-/// A phrase that names the place.
+/// Returns a phrase that names the place.
 #[cfg(feature = "cli")]
 pub(crate) fn to_read(path: &Path, root: &Path) -> Result<PathBuf, AccessError> {
     followed(path, Some(root), "read")
 }
 
-/// The folder that the command was started in, unless that is everything.
+/// Returns the folder in which the command was started, unless it is the root of the disk.
 fn started_in() -> Option<PathBuf> {
     std::env::current_dir()
         .ok()
         .filter(|folder| folder.parent().is_some())
 }
 
-/// A path with its links followed one by one, except for those that lie in a repository.
+/// Resolves the links of a path one by one; a link inside a repository is an error.
 fn followed(path: &Path, root: Option<&Path>, what: &str) -> Result<PathBuf, AccessError> {
     let shown = path.display();
     let whole = std::path::absolute(path)
@@ -89,7 +89,7 @@ fn followed(path: &Path, root: Option<&Path>, what: &str) -> Result<PathBuf, Acc
     Ok(place)
 }
 
-/// The parts of a path, the first one last.
+/// Returns the parts of a path in reverse order.
 fn parts_of(path: &Path) -> Vec<PathBuf> {
     path.components()
         .rev()
@@ -97,7 +97,7 @@ fn parts_of(path: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns what a link in a folder says, if it may be followed.
+/// Returns the target of a link, if it may be followed.
 fn target(link: &Path, folder: &Path, roots: &[PathBuf]) -> Result<PathBuf, AccessError> {
     let shown = link.display();
     if roots.iter().any(|root| folder.starts_with(root)) || folder.ancestors().any(is_repository) {
@@ -114,9 +114,9 @@ pub(super) fn is_repository(folder: &Path) -> bool {
         .any(|name| fs::symlink_metadata(folder.join(name)).is_ok())
 }
 
-/// Returns `true` if a name is that of a repository's own folder, on any file system: some ignore
-/// case, some dots and spaces at the end, some a few invisible characters, and some have a short
-/// form of it.
+/// Returns `true` if a name is that of a repository's own folder on any file system. Some file
+/// systems ignore case, dots and spaces at the end, or a few invisible characters, and some have a
+/// short form of the name.
 fn is_git(name: &str) -> bool {
     let visible: String = name
         .chars()
@@ -176,7 +176,7 @@ mod tests {
             assert!(to_write(&base.join(refused), None).is_err(), "{refused}");
         }
         assert!(to_write(&base.join("plain/inner/up"), Some(&base.join("plain"))).is_err());
-        // A link of the person that leads to one of the repository; and circles.
+        // A link of the user's that leads to one in the repository, and circular links.
         link("repo/build", "own");
         link("repo", "repository");
         link("around", "about");

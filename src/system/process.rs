@@ -1,5 +1,5 @@
-//! Programs: started without a shell and without an environment, ended with everything that they
-//! started.
+//! Runs programs without a shell and with an empty environment, and ends them together with
+//! everything that they started.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -21,23 +21,23 @@ use crate::world::AccessError;
 /// The input of a supervised program.
 #[derive(Clone, Copy)]
 enum Input {
-    /// All of it, given at its start.
+    /// The whole input, available at the start.
     Whole,
-    /// A stream, which comes while it runs.
+    /// A stream that is written while the program runs.
     Stream,
 }
 
-/// The largest program of a repository that can be trusted, in bytes.
+/// The maximum size of a repository's program that can be trusted, in bytes.
 const MAX_PROGRAM_BYTES: u64 = 256 * 1024 * 1024;
 
-/// How long pipes may stay open once the program has ended: something that left its group may hold
-/// them.
+/// The time for which pipes may stay open after the program has ended; a process that left its
+/// group may still hold them.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How long a supervisor may take to end everything.
+/// The time that a supervisor may take to end all processes.
 const SUPERVISOR_GRACE: Duration = Duration::from_secs(3);
 
-/// Programs of this machine, run in a folder or one below it.
+/// Programs of this machine, run in a folder or below it.
 #[derive(Debug, Clone)]
 pub struct SystemProcesses {
     folder: PathBuf,
@@ -45,12 +45,12 @@ pub struct SystemProcesses {
 }
 
 impl SystemProcesses {
-    /// Relative paths of programs, and working directories, start at `folder`, that of
-    /// `tools.toml`.
+    /// Makes a runner in which relative paths of programs and working directories start at
+    /// `folder`, the folder of `tools.toml`.
     ///
     /// # Errors
     ///
-    /// A phrase that names the folder, if it is missing or none.
+    /// Returns a phrase that names the folder, if it is missing or not a folder.
     pub fn new(folder: &Path) -> Result<SystemProcesses, AccessError> {
         Ok(SystemProcesses {
             folder: Disk::open(folder)?.root().to_path_buf(),
@@ -58,9 +58,10 @@ impl SystemProcesses {
         })
     }
 
-    /// With a supervisor for each program: what leaves the program's group is ended with it, also
-    /// if this process is killed. The supervisor is this program, started again: its `main` begins
-    /// with [`supervise`](super::supervise). Linux only; elsewhere this changes nothing.
+    /// Adds a supervisor to each program, so that processes that leave the program's group are
+    /// ended with it, even if this process is killed. The supervisor is this program, started
+    /// again: its `main` must begin with [`supervise`](super::supervise). Linux only; elsewhere
+    /// this has no effect.
     #[must_use]
     pub fn supervised(self) -> SystemProcesses {
         SystemProcesses {
@@ -69,14 +70,14 @@ impl SystemProcesses {
         }
     }
 
-    /// The command that runs a program.
+    /// Returns the command that runs a program.
     #[cfg(target_os = "linux")]
     fn command(&self, program: &Path, input: Input) -> Command {
         use super::supervisor::{ROLE, SERVER_ROLE};
         if !self.is_supervised {
             return Command::new(program);
         }
-        // The file of this program, also if another has taken its place since.
+        // This is the running program's file, even if its path has been overwritten.
         let mut command = Command::new("/proc/self/exe");
         let role = match input {
             Input::Whole => ROLE,
@@ -91,7 +92,8 @@ impl SystemProcesses {
         Command::new(program)
     }
 
-    /// A name is looked up in `PATH`; what holds a separator is a path.
+    /// Finds a program: a name is looked up in `PATH`, and a name that contains a separator is a
+    /// path.
     fn locate(&self, program: &str) -> Result<PathBuf, AccessError> {
         if program.contains(std::path::is_separator) {
             let path = self.folder.join(program);
@@ -105,13 +107,13 @@ impl SystemProcesses {
         found.ok_or_else(|| format!("there is no program `{program}` in `PATH`").into())
     }
 
-    /// Returns what a person allows by allowing a tool or a server that is a program. Files that
-    /// the command line names count with their content where they belong to the repository, of
-    /// which `root` is the root, or lie beside `tools.toml`.
+    /// Returns the permission that a user gives by allowing a tool or server that is a program. It
+    /// includes the content of files named on its command line if they are in the repository with
+    /// this `root`, or beside `tools.toml`.
     ///
     /// # Errors
     ///
-    /// A phrase that names a file that cannot be read.
+    /// Returns a phrase that names a file that cannot be read.
     pub fn grant(
         &self,
         asker: Asker,
@@ -127,7 +129,7 @@ impl SystemProcesses {
             .join(&program.working_directory)
             .components()
             .collect();
-        // Also as `--option=FILE`.
+        // A file may also be given as `--option=FILE`.
         let words = program
             .arguments
             .iter()
@@ -147,8 +149,8 @@ impl SystemProcesses {
         })
     }
 
-    /// A file of the repository and the digest of its content; `None` for what is not a file, or
-    /// belongs to the machine.
+    /// Returns a file of the repository and the digest of its content; `None` if it is not a file
+    /// or is outside the repository.
     fn content(&self, path: &Path, root: &Path) -> Result<Option<(String, String)>, AccessError> {
         let Ok(real) = std::fs::canonicalize(path) else {
             return Ok(None);
@@ -165,8 +167,8 @@ impl SystemProcesses {
         Ok(Some((shown, digest(&bytes))))
     }
 
-    /// The folder to run in, links resolved: it was checked when the file was read, but may have
-    /// changed since.
+    /// Returns the folder to run in, with links resolved. It was checked when the file was read,
+    /// but may have changed since.
     fn directory(&self, spec: &ProgramSpec) -> Result<PathBuf, AccessError> {
         let folder = std::fs::canonicalize(self.folder.join(&spec.working_directory));
         let folder =
@@ -197,7 +199,7 @@ impl SystemProcesses {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        // A supervisor ends by itself, once it has ended the others.
+        // A supervisor ends by itself after it has ended the others.
         command.kill_on_drop(!self.is_supervised);
         #[cfg(unix)]
         command.process_group(0);
@@ -249,7 +251,7 @@ impl Processes for SystemProcesses {
         let ended = Box::pin(async move {
             let status = child.wait().await;
             group.kill();
-            // The rest of what it said.
+            // Reads the rest of its error output.
             let _ = timeout(GRACE, listening.join_next()).await;
             status.ok().and_then(|status| status.code())
         });
@@ -261,11 +263,11 @@ impl Processes for SystemProcesses {
     }
 }
 
-/// A child and what belongs to it. Dropping it ends them; the child is reaped by tokio.
+/// A child process and its resources. Dropping it ends the processes; tokio reaps the child.
 struct Running {
     child: Child,
     group: Group,
-    /// Standard input. As long as it is open, a supervisor lets its tool run.
+    /// Standard input. A supervisor lets its tool run while it is open.
     stdin: Option<ChildStdin>,
 }
 
@@ -302,8 +304,7 @@ impl Running {
         }
     }
 
-    /// Ends what runs, so that nothing is left when this returns. What cannot be killed is not
-    /// waited for.
+    /// Ends all processes before it returns. Processes that cannot be killed are not waited for.
     async fn end(&mut self) {
         self.stdin = None;
         if self.group.is_supervised {
@@ -313,7 +314,7 @@ impl Running {
         let _ = timeout(GRACE, self.child.kill()).await;
     }
 
-    /// Writes, reads and waits, all at once: a program may do any of it first.
+    /// Writes, reads, and waits at the same time, because a program may do any of it first.
     async fn exchange(
         &mut self,
         process: Process<'_>,
@@ -326,7 +327,7 @@ impl Running {
         let feed = async {
             if let Some(pipe) = stdin {
                 let length = (process.input.len() as u64).to_le_bytes();
-                // A program need not read what it is given.
+                // A program need not read its input.
                 let _ = pipe
                     .write_all(if is_supervised { &length } else { &[] })
                     .await;
@@ -347,7 +348,7 @@ impl Running {
                 self.child.wait().await
             }
             status = self.child.wait() => {
-                // What it left behind holds the pipes open.
+                // Processes that it left behind hold the pipes open.
                 self.group.kill();
                 timeout(GRACE, pipes).await.unwrap_or(Ok(()))?;
                 status
@@ -358,7 +359,7 @@ impl Running {
     }
 }
 
-/// Why a program is not waited for.
+/// The reasons for not waiting for a program.
 enum Stop {
     TooMuch,
     Failed(String),
@@ -390,7 +391,7 @@ async fn read_up_to(
     }
 }
 
-/// Reads all and keeps the end.
+/// Reads everything and keeps the end.
 async fn keep_end(
     pipe: Option<impl AsyncRead + Unpin>,
     complaint: &Complaint,
@@ -405,9 +406,9 @@ async fn keep_end(
     }
 }
 
-/// The group of processes that a child leads.
+/// The process group that a child leads.
 struct Group {
-    /// `None` once it was killed: its number may then belong to others.
+    /// `None` after it was killed, because its number may then belong to another group.
     leader: Option<u32>,
     /// `true` if the leader is a supervisor, which must live until it has ended the others.
     is_supervised: bool,
@@ -421,14 +422,14 @@ impl Group {
             .take()
             .and_then(|leader| i32::try_from(leader).ok());
         if let Some(leader) = leader.and_then(rustix::process::Pid::from_raw) {
-            // Most often there is nobody left.
+            // Usually, no process is left.
             let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
         }
     }
 
     #[cfg(not(unix))]
     fn kill(&mut self) {
-        // The child itself is killed by its own handle.
+        // The child is killed through its own handle.
         self.leader = None;
     }
 }
@@ -441,15 +442,15 @@ impl Drop for Group {
     }
 }
 
-/// The endings of a program's file. On Windows a file without an ending is likely a script for
-/// another system.
+/// The extensions of program files. On Windows, a file without an extension is probably a script
+/// for another system.
 const ENDINGS: &[&str] = if cfg!(windows) {
     &[".exe", ".cmd", ".bat", ""]
 } else {
     &[""]
 };
 
-// The tests look at processes through `/proc`.
+// The tests inspect processes through `/proc`.
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::fs;
@@ -459,9 +460,9 @@ mod tests {
     use crate::repo::{ToolSpec, read_tools};
     use crate::source::Sources;
 
-    /// A tool that runs a line of shell in a folder.
+    /// Returns a tool that runs a shell command line in a folder.
     fn shell(folder: &Path, line: &str, more: &str) -> ToolSpec {
-        // JSON strings are strings of TOML.
+        // JSON strings are valid TOML strings.
         tool(
             folder,
             &serde_json::json!(["sh", "-c", line]).to_string(),
@@ -494,7 +495,7 @@ mod tests {
         }
     }
 
-    /// Returns `true` if a process is there and no zombie.
+    /// Returns `true` if a process exists and is not a zombie.
     fn is_alive(process: &str) -> bool {
         let state = fs::read_to_string(format!("/proc/{}/stat", process.trim()));
         state.is_ok_and(|state| {

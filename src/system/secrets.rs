@@ -1,4 +1,4 @@
-//! Keys of the environment, of files, and of the system's keyring.
+//! Keys from the environment, from files, and from the system's keyring.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -10,7 +10,7 @@ use crate::runtime::secret::{SecretError, SecretString, Secrets};
 
 use super::{bounded, words};
 
-/// No key is longer, in bytes; a larger file is something else.
+/// The maximum length of a key in bytes; a larger file contains something else.
 const MAX_KEY_BYTES: u64 = 64 * 1024;
 
 /// The keys that this process may read.
@@ -20,12 +20,13 @@ pub struct SystemSecrets {
 }
 
 impl SystemSecrets {
-    /// Relative paths of `file:` references start at `root`, the agent repository.
+    /// Makes a reader in which relative paths of `file:` references start at `root`, the agent
+    /// repository.
     pub fn new(root: impl Into<PathBuf>) -> SystemSecrets {
         SystemSecrets { root: root.into() }
     }
 
-    /// Returns what a person should know about a key that can be read: that others can read it too.
+    /// Returns a warning about a key that other users of the machine can read.
     pub fn remark(&self, reference: &SecretRef) -> Option<String> {
         let SecretRef::File(path) = reference else {
             return None;
@@ -35,7 +36,7 @@ impl SystemSecrets {
             .then(|| format!("everybody on this machine can read `{}`", path.display()))
     }
 
-    /// The file that a reference leads to, links resolved; `None` if it leads to none.
+    /// Returns the file of a reference, with links resolved; `None` if it refers to no file.
     pub fn file_of(&self, reference: &SecretRef) -> Option<PathBuf> {
         let SecretRef::File(path) = reference else {
             return None;
@@ -44,7 +45,7 @@ impl SystemSecrets {
         Some(fs::canonicalize(&path).unwrap_or(path))
     }
 
-    /// The file to which the key of a request's headers leads, if it is in one.
+    /// Returns the file that contains the key of a request's headers, if it is in a file.
     pub fn file_of_line(&self, line: &RequestLine) -> Option<PathBuf> {
         line.headers.iter().find_map(|header| match &header.value {
             HeaderValue::Key { key, .. } => self.file_of(key),
@@ -52,12 +53,12 @@ impl SystemSecrets {
         })
     }
 
-    /// Returns whether a file that may hold a key is where a reference leads. It is not opened:
-    /// nobody may have allowed that. Other kinds of references are not followed.
+    /// Checks that the file of a reference exists and may contain a key, without opening it, since
+    /// permission may be missing. Other kinds of references are not checked.
     ///
     /// # Errors
     ///
-    /// Why there is none.
+    /// Returns the reason why there is no such file.
     pub fn look_for_file(&self, reference: &SecretRef) -> Result<(), SecretError> {
         match reference {
             SecretRef::File(path) => Self::found(&self.path(path)?),
@@ -65,7 +66,7 @@ impl SystemSecrets {
         }
     }
 
-    /// Refuses a path at which no file that may hold a key is.
+    /// Returns an error unless there is a file at the path that may contain a key.
     fn found(path: &Path) -> Result<(), SecretError> {
         match fs::metadata(path) {
             Err(error)
@@ -145,7 +146,7 @@ fn variable(name: &str) -> Result<SecretString, SecretError> {
     }
 }
 
-/// A key without the line end that editors and shells put after it.
+/// Returns a key without the line ending that editors and shells append.
 fn key(text: &str, place: &str, what_to_do: &str) -> Result<SecretString, SecretError> {
     let text = text.trim_end_matches(['\r', '\n']);
     if text.trim().is_empty() {
@@ -169,7 +170,7 @@ fn keyring(service: &str, user: &str) -> Result<SecretString, SecretError> {
         Err(keyring::Error::NoEntry) => Err(SecretError::Missing(format!(
             "{entry} does not exist: store the key there"
         ))),
-        // The error holds what was found, so it is not shown.
+        // The error contains the stored value, so it is not displayed.
         Err(keyring::Error::BadEncoding(_)) => {
             Err(SecretError::Unreadable(format!("{entry} is not UTF-8")))
         }

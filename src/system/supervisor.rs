@@ -1,15 +1,14 @@
-//! A process between `reqc` and a tool, which outlives neither.
+//! A process between `reqc` and a tool that outlives neither.
 //!
-//! A tool may start others that leave its group and its parents (`setsid`, daemons). On Linux they
-//! become children of the nearest
-//! *subreaper* above them: that is this process, `reqc` started again under another name. It ends when the tool does, or when its
-//! standard input is closed, which the system does also if `reqc` is killed; and before it ends, it
-//! kills all that it has left.
+//! A tool may start processes that leave its group and its parents (`setsid`, daemons). On Linux,
+//! they become children of the nearest *subreaper* above them, which is this process: `reqc`
+//! started again in another role. It ends when the tool ends or when its standard input is closed,
+//! which the system also does if `reqc` is killed. Before it ends, it kills all remaining children.
 //!
-//! Standard input of a tool: the length of its input (8 bytes, little-endian), the input, then
-//! nothing until the end. A server reads standard input itself, and this process only looks whether
-//! it is closed. Arguments: the program and its arguments. Folder, environment and outputs are the
-//! program's own.
+//! The standard input for a tool contains the length of its input (8 bytes, little-endian), the
+//! input, and nothing more until the end. A server reads standard input itself, and this process
+//! only checks if it is closed. The arguments are the program and its arguments. The working
+//! folder, environment, and outputs are those of the program.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -22,24 +21,24 @@ use rustix::process::{
     pidfd_send_signal, set_child_subreaper, wait,
 };
 
-/// The first argument that makes a program the supervisor of a tool.
+/// The first argument that makes this program the supervisor of a tool.
 pub(super) const ROLE: &str = "--supervise-tool";
 
-/// The first argument that makes a program the supervisor of a server.
+/// The first argument that makes this program the supervisor of a server.
 pub(super) const SERVER_ROLE: &str = "--supervise-server";
 
-/// How long a server may take to end by itself once its standard input is closed.
+/// The time that a server has to end by itself after its standard input was closed.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// How long what is left may take to die. What starts others faster than they are killed would
-/// never end.
+/// The time in which remaining processes must die. Processes that start others faster than they are
+/// killed would never end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The shells' status of a program that cannot be started.
+/// The status that shells return for a program that cannot be started.
 const NOT_STARTED: u8 = 127;
 
-/// Returns whether this process was started as a supervisor: then it has done its work, and this is
-/// its exit status.
+/// Acts as a supervisor if this process was started as one, and returns its exit status; otherwise,
+/// returns `None`.
 pub fn supervise() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     let role = arguments.next()?;
@@ -95,7 +94,8 @@ fn start(
         })
 }
 
-/// Waits for the program, which `watch` ends when the time has come, and ends what it left behind.
+/// Waits for the program, which `watch` ends if necessary, and then ends all processes that it left
+/// behind.
 fn finish(child: &Child, watch: fn(Pid)) -> ExitCode {
     let Some(program) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
         return ExitCode::FAILURE;
@@ -119,7 +119,7 @@ fn read_input() -> Option<Vec<u8>> {
     Some(input)
 }
 
-/// Kills the tool once standard input is closed.
+/// Kills the tool when standard input is closed.
 fn end_with_parent(tool: Pid) {
     kill_after(tool, || {
         drop(std::io::copy(
@@ -129,8 +129,8 @@ fn end_with_parent(tool: Pid) {
     });
 }
 
-/// Kills the server some time after standard input was closed. What it has not read yet stays its
-/// own: a pipe that nobody can write to any more tells so at once.
+/// Kills the server some time after standard input was closed. Data that the server has not read
+/// yet is left to it, since `poll` reports immediately that a pipe has no writer left.
 fn end_after_parent(server: Pid) {
     kill_after(server, || {
         let stdin = std::io::stdin();
@@ -141,8 +141,7 @@ fn end_after_parent(server: Pid) {
     });
 }
 
-/// Kills a program once `wait` returns. Its number cannot have been given to another process
-/// meanwhile.
+/// Kills a program when `wait` returns. The process id cannot have been reused in the meantime.
 fn kill_after(program: Pid, wait: impl FnOnce()) {
     let handle = pidfd_open(program, PidfdFlags::empty());
     wait();
@@ -152,7 +151,7 @@ fn kill_after(program: Pid, wait: impl FnOnce()) {
     };
 }
 
-/// Waits for the tool, and buries what it left behind meanwhile.
+/// Waits for the tool, and reaps processes that it left behind.
 fn wait_for(tool: Pid) -> Option<WaitStatus> {
     loop {
         match wait(WaitOptions::empty()) {
@@ -163,14 +162,14 @@ fn wait_for(tool: Pid) -> Option<WaitStatus> {
     }
 }
 
-/// Makes this process the parent of what loses its own. Without this, as in a very strict sandbox,
-/// only what stays in a program's group is ended.
+/// Makes this process the parent of orphaned descendants. Where this is not permitted, as in a very
+/// strict sandbox, only processes in the program's group are ended.
 pub(crate) fn adopt() {
     let _ = set_child_subreaper(Some(getpid()));
 }
 
-/// Kills children until there are none: the children of those become ours. A child that nobody has
-/// buried keeps its number, so no other process is ever hit.
+/// Kills children until none are left; their own children become ours. A child that has not been
+/// reaped keeps its process id, so no other process can be hit.
 pub(crate) fn end_the_rest() {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -181,14 +180,14 @@ pub(crate) fn end_the_rest() {
             Ok(None) => {}
         }
         for child in children() {
-            // It may have ended meanwhile.
+            // The process may have ended already.
             let _ = kill_process(child, Signal::KILL);
         }
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// The children of this process, as `/proc` tells.
+/// Returns the children of this process, according to `/proc`.
 fn children() -> Vec<Pid> {
     let me = getpid();
     let numbers = std::fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -199,8 +198,8 @@ fn children() -> Vec<Pid> {
         .collect()
 }
 
-/// The parent of a process: the second field after its name, which is in brackets and may hold any
-/// character.
+/// Returns the parent of a process: the second field after its name, which is in parentheses and
+/// may contain any character.
 fn parent(pid: Pid) -> Option<Pid> {
     let stat = std::fs::read(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
     let stat = String::from_utf8_lossy(&stat);
@@ -214,7 +213,7 @@ fn parent(pid: Pid) -> Option<Pid> {
     )
 }
 
-/// Ends as the tool did.
+/// Exits in the same way as the tool.
 fn leave(status: Option<WaitStatus>) -> ExitCode {
     if status.is_some_and(WaitStatus::signaled) {
         let _ = kill_process(getpid(), Signal::KILL);

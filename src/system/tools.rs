@@ -1,4 +1,5 @@
-//! A `tools.toml` on disk: what it names, what it asks for, and its tools once its servers run.
+//! A `tools.toml` on disk: its definitions, the permissions it needs, and its tools when its
+//! servers run.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,40 +15,39 @@ use crate::runtime::{Category, Error, Transport};
 use crate::source::Sources;
 use crate::world::{AccessError, World};
 
-/// A `tools.toml` that was read: nothing of it runs yet.
+/// A `tools.toml` that has been read but not started.
 #[non_exhaustive]
 pub struct OpenedTools {
-    /// The tools that it names, as far as that has no mistakes.
+    /// The tools in it, as far as they have no mistakes.
     pub file: ToolsFile,
-    /// The mistakes in it, programs that are not there included: those are warnings, and their
-    /// tools answer with an error.
+    /// The mistakes in it. Missing programs are warnings, and their tools answer with an error.
     pub findings: Vec<Diagnostic>,
-    /// The files that the findings point into.
+    /// The source files of the findings.
     pub sources: Sources,
     processes: Arc<SystemProcesses>,
 }
 
-/// Tools that can be called, and the servers behind some of them. Dropping it ends the servers,
-/// whose tools fail from then on.
+/// Tools that can be called, and the servers that provide some of them. Dropping it ends the
+/// servers, whose tools fail from then on.
 #[non_exhaustive]
 pub struct RunningTools {
-    /// The tools: programs first, then those of servers, each in the order of the file.
+    /// The tools: first the programs, then those of servers, each in the order of the file.
     pub set: ToolSet,
     servers: Vec<McpServer>,
 }
 
 impl OpenedTools {
-    /// Reads a file. Mistakes in it are among the findings.
+    /// Reads a file. Mistakes in it are reported as findings.
     ///
     /// # Errors
     ///
-    /// A phrase, if the file cannot be read.
+    /// Returns a phrase if the file cannot be read.
     pub fn open(path: impl AsRef<Path>) -> Result<OpenedTools, AccessError> {
         OpenedTools::open_as(path.as_ref(), "", path.as_ref())
     }
 
-    /// The same for a file that a person knows as `known`, and whose folder findings show as
-    /// `shown`, with its last `/`.
+    /// Reads a file that the user knows as `known`. Findings show its folder as `shown`, which
+    /// includes the trailing `/`.
     pub(crate) fn open_as(
         known: &Path,
         shown: &str,
@@ -77,7 +77,7 @@ impl OpenedTools {
         })
     }
 
-    /// With a supervisor for each program: see [`SystemProcesses::supervised`].
+    /// Adds a supervisor to each program: see [`SystemProcesses::supervised`].
     #[must_use]
     pub fn supervised(self) -> OpenedTools {
         let processes = Arc::unwrap_or_clone(self.processes).supervised();
@@ -87,12 +87,12 @@ impl OpenedTools {
         }
     }
 
-    /// Returns what a person allows by allowing all of it, in the repository with this root: see
+    /// Returns the permissions for everything in the file, in the repository with this root: see
     /// [`trust`](crate::runtime::trust).
     ///
     /// # Errors
     ///
-    /// A phrase, if a program cannot be read, or if the URL of a server is not one.
+    /// Returns a phrase if a program cannot be read, or if the URL of a server is invalid.
     pub fn grants(&self, root: &Path, secrets: &SystemSecrets) -> Result<Vec<Grant>, AccessError> {
         self.file
             .tools
@@ -119,7 +119,7 @@ impl OpenedTools {
             .collect()
     }
 
-    /// The programs alone.
+    /// Returns only the tools that are programs.
     pub fn programs(&self) -> ToolSet {
         let mut set = ToolSet::new();
         let tools = self.file.tools.iter().cloned();
@@ -132,12 +132,12 @@ impl OpenedTools {
         set
     }
 
-    /// Starts the servers, all at once. Their keys are read from the secrets of `transport`. Nobody
-    /// is asked whether any of it may run.
+    /// Starts all servers at once. Their keys are read from the secrets of `transport`. No
+    /// permission is asked for.
     ///
     /// # Errors
     ///
-    /// The file has mistakes, or why the first server that fails cannot be used.
+    /// The file has mistakes, or a server cannot be used; the first such server is reported.
     pub async fn start(&self, transport: &Transport) -> Result<RunningTools, Error> {
         let mistake = self
             .findings
@@ -171,8 +171,7 @@ impl OpenedTools {
 }
 
 impl RunningTools {
-    /// Returns what a person should know of the servers: tools that they do not have, or that
-    /// cannot be offered.
+    /// Returns warnings about the servers: tools that they do not have, or that cannot be offered.
     pub fn warnings(&self) -> impl Iterator<Item = &str> {
         self.servers
             .iter()
@@ -180,14 +179,14 @@ impl RunningTools {
             .map(String::as_str)
     }
 
-    /// Ends the servers, all at once, and gives them a moment to do so.
+    /// Ends all servers at once, and gives them a moment to do so.
     pub async fn close(self) {
         let closing: JoinSet<()> = self.servers.into_iter().map(McpServer::close).collect();
         closing.join_all().await;
     }
 }
 
-/// The findings of programs that are not there.
+/// Returns the findings for missing programs.
 fn missing(file: &ToolsFile, processes: &SystemProcesses) -> Vec<Diagnostic> {
     let tools = file
         .tools

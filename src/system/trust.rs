@@ -1,8 +1,9 @@
-//! The permissions that the person of this machine gave: one small file per grant, in the folder
-//! for programs' state.
+//! The permissions given by the user of this machine: one small file per grant, in the folder for
+//! application state.
 //!
-//! A file counts only if it and its folder belong to the person and nobody else can write them, and
-//! if the folder lies outside the repository: what comes with a checkout can never trust itself.
+//! A file counts only if it and its folder belong to the user and nobody else has access to them,
+//! and if the folder is outside the repository. A checkout can therefore never grant permissions to
+//! itself.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,14 +15,14 @@ use crate::world::AccessError;
 /// A folder of grants.
 #[derive(Debug, Clone)]
 pub struct TrustFolder {
-    /// The folder, or why nothing can be remembered.
+    /// The folder, or the reason why nothing can be remembered.
     folder: Result<PathBuf, AccessError>,
 }
 
 impl TrustFolder {
-    /// The person's own: `$XDG_STATE_HOME/reqc/trust`, by default below `~/.local/state`; on macOS
-    /// below `~/Library/Application Support`, on Windows below `%LOCALAPPDATA%`. `root` is that of
-    /// the repository, canonical.
+    /// Returns the user's own folder: `$XDG_STATE_HOME/reqc/trust`, by default below
+    /// `~/.local/state`; on macOS below `~/Library/Application Support`, on Windows below
+    /// `%LOCALAPPDATA%`. `root` is the canonical root of the repository.
     pub fn of_person(root: &Path) -> TrustFolder {
         let folder = state_folder().ok_or_else(|| "there is no home folder".into());
         TrustFolder {
@@ -50,7 +51,8 @@ impl TrustStore for TrustFolder {
     }
 }
 
-/// Writes a file aside and renames it: never through a link, and only the person can read it.
+/// Writes a temporary file and renames it. The file is not written through a link, and only the
+/// user can read it.
 fn write_aside(folder: &Path, text: &str, path: &Path) -> std::io::Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     std::io::Write::write_all(&mut file, text.as_bytes())?;
@@ -66,7 +68,7 @@ fn is_private(path: &Path, kind: fn(&fs::Metadata) -> bool) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| kind(&found) && is_ours(&found))
 }
 
-/// Returns where programs keep what is about this machine; see
+/// Returns the folder for application state on this machine; see
 /// <https://specifications.freedesktop.org/basedir-spec/latest/>.
 fn state_folder() -> Option<PathBuf> {
     variable("XDG_STATE_HOME").or_else(|| match std::env::consts::OS {
@@ -86,7 +88,7 @@ fn variable(name: &str) -> Option<PathBuf> {
         .filter(|path| path.is_absolute())
 }
 
-/// The folder, unless it is part of the checkout that `root` is in.
+/// Returns the folder, unless it is part of the checkout that contains `root`.
 fn outside(folder: &Path, root: &Path) -> Result<PathBuf, AccessError> {
     let checkout = root
         .ancestors()
@@ -105,7 +107,7 @@ fn outside(folder: &Path, root: &Path) -> Result<PathBuf, AccessError> {
     }
 }
 
-/// Makes a folder and those above it, for this person alone.
+/// Creates a folder and its parents, accessible only to this user.
 fn create_private(folder: &Path) -> std::io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -114,7 +116,7 @@ fn create_private(folder: &Path) -> std::io::Result<()> {
     builder.create(folder)
 }
 
-/// Returns `true` if something belongs to this person and nobody else can write it.
+/// Returns `true` if a file belongs to this user and nobody else has access to it.
 #[cfg(unix)]
 fn is_ours(found: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -187,7 +189,7 @@ mod tests {
         set_mode(&folder, 0o700);
         symlink(folder.join("ab"), folder.join("link")).expect("writable");
         assert!(store.is_trusted("ab") && !store.is_trusted("link"));
-        // A home inside the checkout, also through a link.
+        // A home folder inside the checkout, also through a link.
         fs::create_dir(root.path().join("home")).expect("writable");
         symlink(root.path().join("home"), state.path().join("elsewhere")).expect("writable");
         let root = fs::canonicalize(root.path()).expect("it is there");

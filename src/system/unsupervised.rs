@@ -1,8 +1,9 @@
-//! In place of the supervisor where there are no subreapers: what leaves a tool's group is lost.
+//! Replaces the supervisor on systems without subreapers, where processes that leave a tool's group
+//! are not ended.
 
 use std::process::ExitCode;
 
-/// Returns whether this process was started as a supervisor: never.
+/// Returns `None`, because no process is started as a supervisor.
 pub fn supervise() -> Option<ExitCode> {
     None
 }

@@ -1,9 +1,9 @@
-//! The nearest schema that a provider takes: never stricter than the one that was written.
+//! Lowers a schema to the most similar one that a provider takes and that is not stricter.
 //!
-//! Input: a schema of arguments and what a provider's form of schemas can say ([`Speech`]). Output:
-//! a schema that accepts every value which the original accepts, and what it no longer checks. Only
-//! a keyword in a place where leaving it out lets more pass is left out alone; below `not`, `if`
-//! and the like, where it would let less pass, the whole `not` goes.
+//! Input: a schema of arguments, and the abilities of a provider's schema dialect ([`Speech`]).
+//! Output: a schema that accepts every value that the original accepts, and the lost checks. A
+//! single keyword is omitted only where its omission accepts more values. Where it would accept
+//! fewer, for example below `not` or `if`, the whole `not` or `if` is omitted.
 
 mod refs;
 mod speech;
@@ -18,15 +18,15 @@ use crate::json::Pointer;
 use refs::Refs;
 pub use speech::Speech;
 
-/// A keyword that a lowered schema no longer checks, or no longer checks as it did.
+/// A keyword that a lowered schema no longer checks, or checks less strictly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Loss {
-    /// The place of the schema that held it, in the original.
+    /// The place of the original schema that contained it.
     pub pointer: String,
     /// The keyword.
     pub keyword: String,
-    /// The result, in a phrase.
+    /// The effect, as a phrase.
     pub became: String,
 }
 
@@ -36,37 +36,38 @@ pub struct Loss {
 pub struct Lowered {
     /// The schema.
     pub schema: Value,
-    /// The checks that it lost.
+    /// The checks that it no longer makes.
     pub losses: Vec<Loss>,
 }
 
-/// Why a form of schemas cannot say anything that is not stricter.
+/// The reason why a schema dialect has no equivalent that is not stricter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsayable {
     /// The place in the original.
     pub pointer: String,
-    /// The reason, in a phrase.
+    /// The reason, as a phrase.
     pub why: String,
 }
 
-/// The most schemas that are written in place of references: each may be in many places.
+/// The maximum number of schemas written in place of references, each of which may be used in many
+/// places.
 const MOST_NODES: usize = 5_000;
 
-/// The deepest that schemas are followed.
+/// The maximum depth of schemas.
 const DEEPEST: usize = 100;
 
-/// Lowers a schema of arguments, which are always an object.
+/// Lowers a schema of arguments, which must be an object.
 ///
 /// # Errors
 ///
-/// The form has no schema that would accept as much.
+/// The dialect has no schema that accepts as much.
 pub fn lower(schema: &Value, speech: &Speech) -> Result<Lowered, Unsayable> {
-    // The root becomes an object, which whatever refers to it need not be.
+    // The root becomes an object, which may be wrong for references to it.
     let narrows_root = speech.is_plain_root && schema.get("type") != Some(&"object".into());
     let keeps_refs = speech.takes_refs && !(narrows_root && refs::holds_root(schema));
     let first = attempt(schema, speech, keeps_refs);
     match first {
-        // What a reference leads to may have been left out.
+        // The target of a reference may have been omitted.
         Ok(lowered) if keeps_refs && Refs::of(&lowered.schema).has_dangling(&lowered.schema) => {
             attempt(schema, speech, false)
         }
@@ -116,7 +117,7 @@ struct Lowering<'s> {
     keeps_refs: bool,
     refs: Refs<'s>,
     losses: Vec<Loss>,
-    /// The references that are being written out.
+    /// The references that are currently being expanded.
     open: Vec<String>,
     nodes: usize,
 }
@@ -133,7 +134,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The schema that the root refers to in its place, with the root's definitions.
+    /// Replaces the root's reference by its target, and keeps the root's definitions.
     fn led_by_root(&mut self, root: Map<String, Value>) -> Map<String, Value> {
         if !root.contains_key("$ref") {
             return root;
@@ -164,7 +165,7 @@ impl Lowering<'_> {
         found
     }
 
-    /// A schema in any place.
+    /// Lowers a schema at any place.
     fn schema(&mut self, schema: &Value, at: &Pointer, depth: usize) -> Value {
         match schema {
             Value::Object(members) => Value::Object(self.node(members, at, depth)),
@@ -173,7 +174,7 @@ impl Lowering<'_> {
                 json!({})
             }
             Value::Bool(false) => Value::Bool(false),
-            // `true`, and what was found to be no schema.
+            // `true`, or a value that is not a schema.
             Value::Bool(true)
             | Value::Null
             | Value::Number(_)
@@ -213,8 +214,8 @@ impl Lowering<'_> {
         out
     }
 
-    /// The schema that a reference leads to, in its place. What is beside a reference counts in
-    /// newer drafts alone, so leaving it out is weaker in all.
+    /// Returns the target of a reference, in place of the reference. Keywords beside a reference
+    /// apply only in newer drafts, so omitting them weakens the schema in all drafts.
     fn written_out(
         &mut self,
         beside: &Map<String, Value>,
@@ -251,7 +252,7 @@ impl Lowering<'_> {
                 self.open.pop();
                 match found {
                     Value::Object(found) => found,
-                    // `false`.
+                    // The target is `false`.
                     _ => Map::from_iter([("not".to_owned(), json!({}))]),
                 }
             }
@@ -265,7 +266,7 @@ impl Lowering<'_> {
         found
     }
 
-    /// Leaves out what is beside a reference, definitions aside.
+    /// Removes keywords beside a reference, except definitions.
     fn alone(&mut self, out: &mut Map<String, Value>, at: &Pointer) {
         let beside = out
             .keys()
@@ -278,7 +279,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Lowers what is below a schema.
+    /// Lowers the schemas inside a schema.
     fn below(&mut self, out: &mut Map<String, Value>, at: &Pointer, depth: usize) {
         for name in [
             "properties",
@@ -338,8 +339,8 @@ impl Lowering<'_> {
         self.exact(out, at, depth);
     }
 
-    /// Lowers what must not become weaker: below `not` and `if`, each of `oneOf`, and `contains`
-    /// with a bound above.
+    /// Lowers schemas that must not become weaker: those below `not` and `if`, each of `oneOf`, and
+    /// `contains` with an upper limit.
     fn exact(&mut self, out: &mut Map<String, Value>, at: &Pointer, depth: usize) {
         for name in ["not", "if", "contains"] {
             let Some(inner) = out.get(name).cloned().filter(|_| self.speech.keeps(name)) else {
@@ -390,8 +391,9 @@ impl Lowering<'_> {
         out.insert("anyOf".to_owned(), Value::Array(lowered));
     }
 
-    /// A schema that loses nothing when it is lowered; `None` if it does. What a reference leads to
-    /// may lose something elsewhere.
+    /// Returns a lowered schema if nothing in it is lost, or else `None`. The target of a reference
+    /// could lose something elsewhere, so references count as a loss unless the dialect is
+    /// complete.
     fn unchanged(&mut self, schema: &Value, at: &Pointer, depth: usize) -> Option<Value> {
         let before = self.losses.len();
         let holds_refs = self.keeps_refs && !self.speech.is_whole() && refs::holds_any(schema);
@@ -401,7 +403,7 @@ impl Lowering<'_> {
         is_same.then_some(lowered)
     }
 
-    /// Leaves out a keyword with those that say nothing, or something else, without it.
+    /// Removes a keyword, together with those that have no meaning or a different one without it.
     fn drop_group(&mut self, out: &mut Map<String, Value>, at: &Pointer, name: &str) {
         let with: &[&str] = match name {
             "if" => &["then", "else"],
@@ -423,8 +425,8 @@ impl Lowering<'_> {
         self.forget_unevaluated(out, at);
     }
 
-    /// Properties and elements count as evaluated by what is beside: once that is gone, more would
-    /// be refused.
+    /// Removes the `unevaluated…` keywords: they depend on neighbouring keywords, without which
+    /// they would refuse more.
     fn forget_unevaluated(&mut self, out: &mut Map<String, Value>, at: &Pointer) {
         for name in ["unevaluatedProperties", "unevaluatedItems"] {
             if out.remove(name).is_some() {
@@ -433,7 +435,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Says the same, or nearly the same, in keywords that the form has.
+    /// Replaces keywords with equivalents, or near equivalents, that the dialect has.
     fn respelled(&mut self, out: &mut Map<String, Value>, at: &Pointer, depth: usize) {
         if !self.speech.keeps("const")
             && let Some(value) = out.remove("const")
@@ -481,7 +483,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Leaves out keywords that the form does not have.
+    /// Removes keywords that the dialect does not have.
     fn only_known(&mut self, out: &mut Map<String, Value>, at: &Pointer) {
         let strangers: Vec<String> = out
             .keys()
@@ -506,7 +508,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The root without what may be below it alone.
+    /// Removes keywords from the root that are only allowed below it.
     fn root(&mut self, out: &mut Map<String, Value>) {
         let at = Pointer::root();
         for name in ["enum", "not", "const"] {
@@ -534,14 +536,14 @@ impl Lowering<'_> {
                 conjunction::alternatives(out, &any);
             }
         }
-        // Arguments are an object, so nothing is lost that could be there.
+        // Arguments are always an object, so this loses nothing.
         out.insert("type".to_owned(), "object".into());
         out.entry("properties").or_insert_with(|| json!({}));
         self.named_properties(out);
     }
 
-    /// The properties whose names the provider takes. The others may still be there, and are not
-    /// checked.
+    /// Keeps only the properties whose names the provider takes. The others are still accepted, but
+    /// not checked.
     fn named_properties(&mut self, out: &mut Map<String, Value>) {
         let Some(is_taken) = self.speech.takes_property else {
             return;
@@ -586,7 +588,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A part that was lowered, or what it refers to, lowered.
+    /// Returns a lowered part of a schema; a reference is replaced by its lowered target.
     fn led_to(&mut self, part: &Value, at: &Pointer, depth: usize) -> Value {
         match part.get("$ref") {
             Some(_) => {
@@ -597,7 +599,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Puts the parts of an `allOf` into the schema around it, as far as they say different things.
+    /// Merges the parts of an `allOf` into the schema around it. Conflicting keywords are lost.
     fn joined(&mut self, out: &mut Map<String, Value>, all: &[Value], name: &str, at: &Pointer) {
         for (index, part) in all.iter().enumerate() {
             let Some(part) = part.as_object() else {
@@ -611,7 +613,7 @@ impl Lowering<'_> {
         self.forget_unevaluated(out, at);
     }
 
-    /// The form's own last step: what every schema of it must say.
+    /// Applies the final step of the dialect, with the members that each of its schemas needs.
     fn said(&mut self, lowered: Map<String, Value>) -> Result<Value, Unsayable> {
         match self.speech.finish {
             speech::Finish::AsItIs => Ok(Value::Object(lowered)),

@@ -1,23 +1,23 @@
-//! Tool lists in the forms in which they are found: MCP's, those of the wire formats, and what SDKs
-//! write as JSON.
+//! Tool lists in common formats: MCP's, those of the wire formats, and those that SDKs write as
+//! JSON.
 
 use serde_json::Value;
 
 use super::ListedTool;
 
-/// The tools of a document, and what is beside them.
+/// The tools of a document, and the number of its other entries.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolList {
-    /// The tools that a client runs, in their order.
+    /// The tools that a client runs, in order.
     pub tools: Vec<ListedTool>,
-    /// The number of tools that are run by a server and have no schema: they are ignored.
+    /// The number of tools that a server runs and that have no schema; they are ignored.
     pub hosted: usize,
-    /// The number of entries of the lists that are not tools: they have no name, or no schema.
+    /// The number of entries that are not tools, because they have no name or no schema.
     pub unread: usize,
 }
 
-/// Members that hold the schema of a tool's arguments, the most particular first.
+/// Members that contain the schema of a tool's arguments, the most specific first.
 const SCHEMAS: [&str; 7] = [
     "inputSchema",
     "input_schema",
@@ -28,7 +28,7 @@ const SCHEMAS: [&str; 7] = [
     "schema",
 ];
 
-/// Members that hold a list of tools, or an object of them by name.
+/// Members that contain a list of tools, or an object with tools by name.
 const LISTS: [&str; 5] = [
     "tools",
     "functions",
@@ -37,13 +37,13 @@ const LISTS: [&str; 5] = [
     "result",
 ];
 
-/// How deep a list may be in lists and members.
+/// The maximum nesting depth of a list.
 const DEEPEST: usize = 8;
 
 impl ToolList {
-    /// Reads a document: a list of tools, an object with one (a request body, an answer to
-    /// `tools/list`), tools by name, one tool, or a schema whose title is the tool's name. `None`
-    /// if no tool is in it.
+    /// Reads a document: a list of tools, an object that contains one (a request body, or an answer
+    /// to `tools/list`), tools by name, a single tool, or a schema whose title is the tool's name.
+    /// Returns `None` if there are no tools in it.
     pub fn of(document: &Value) -> Option<ToolList> {
         let mut list = ToolList::default();
         list.add(document, DEEPEST);
@@ -85,14 +85,14 @@ impl ToolList {
         match tool_of(value, None) {
             Some(tool) => self.tools.push(tool),
             None if members.get("type").is_some_and(Value::is_string) => self.hosted += 1,
-            // Tools by name.
+            // An object with tools by name.
             None => members
                 .iter()
                 .for_each(|(name, tool)| self.tools.extend(tool_of(tool, Some(name)))),
         }
     }
 
-    /// The number of entries of the lists so far.
+    /// Returns the number of list entries so far.
     fn entries(&self) -> usize {
         self.tools.len() + self.hosted + self.unread
     }
@@ -104,7 +104,7 @@ fn has_list(value: &Value) -> bool {
         .any(|name| value.get(*name).is_some_and(Value::is_array))
 }
 
-/// A tool; `key` is the name under which it is, if it has none of its own.
+/// Reads a tool. `key` is its name in the surrounding object, used if it has no name of its own.
 fn tool_of(value: &Value, key: Option<&str>) -> Option<ListedTool> {
     let object = value
         .get("function")
@@ -120,7 +120,7 @@ fn tool_of(value: &Value, key: Option<&str>) -> Option<ListedTool> {
         .iter()
         .find_map(|name| Some((*name, object.get(*name)?)));
     if let (Some(name), Some((member, schema))) = (name, held) {
-        // A wrapper of an SDK around its JSON form.
+        // An SDK's wrapper around the JSON form.
         let schema = schema.get("jsonSchema").unwrap_or(schema).clone();
         let schema = if member == "parameters" {
             in_small_letters(schema)
@@ -143,7 +143,7 @@ fn tool_of(value: &Value, key: Option<&str>) -> Option<ListedTool> {
             schema: object.clone(),
         });
     }
-    // A tool without arguments may have no schema at all.
+    // A tool without arguments may have no schema.
     let is_function = matches!(
         value.get("type").and_then(Value::as_str),
         None | Some("function" | "custom")
@@ -159,7 +159,7 @@ fn tool_of(value: &Value, key: Option<&str>) -> Option<ListedTool> {
     })
 }
 
-/// Gemini's own kind of schemas writes types in capitals.
+/// Converts the types of Gemini's own schema dialect, which are upper-case, to lower case.
 fn in_small_letters(mut schema: Value) -> Value {
     lower_types(&mut schema);
     schema

@@ -1,42 +1,42 @@
-//! The providers that tool lists are judged for, and the smallest request to each.
+//! The providers for which tool lists are checked, and the smallest request to each.
 
 use serde_json::{Value, json};
 
 use super::ListedTool;
 use crate::provider::{Server, TurnForm, WireFormat, shaped};
 
-/// A form in which a provider takes tools.
+/// A way in which a provider takes tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolTarget {
     /// The name on the command line.
     pub name: &'static str,
-    /// A phrase that names it.
+    /// A phrase that describes it.
     pub what: &'static str,
     /// The wire format of its requests.
     pub wire: WireFormat,
     /// The server.
     pub server: Server,
-    /// The model of the requests.
+    /// The model in the requests.
     pub model: &'static str,
-    /// How the schema is handed over.
+    /// The form of the schemas.
     pub form: Form,
-    /// `true` if it is judged unless others are named.
+    /// `true` if it is checked by default.
     pub is_usual: bool,
 }
 
-/// How a schema is handed over.
+/// The forms of schemas in requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// As the format does it: the model reads the schema, and may err.
+    /// The format's usual form: the model reads the schema, but may violate it.
     Plain,
-    /// With `strict`: the server holds the model to the schema.
+    /// With `strict`: the server forces the model to follow the schema.
     Strict,
-    /// In Gemini's own kind of schemas, a part of `OpenAPI`.
+    /// Gemini's own schema dialect, a subset of `OpenAPI`.
     OpenApi,
 }
 
-/// A target for tools of an OpenAI-compatible server.
+/// Makes a target for an OpenAI-compatible server.
 const fn compatible(
     name: &'static str,
     what: &'static str,
@@ -85,7 +85,7 @@ const GEMINI: ToolTarget = ToolTarget {
 };
 
 impl ToolTarget {
-    /// Every target, those of one provider together.
+    /// All targets, grouped by provider.
     pub const ALL: [ToolTarget; 16] = [
         CLAUDE,
         ToolTarget {
@@ -155,14 +155,14 @@ impl ToolTarget {
         compatible("xai", "xAI", Server::XAi, "grok-4"),
     ];
 
-    /// The target with a name.
+    /// Returns the target with this name.
     pub fn from_name(name: &str) -> Option<ToolTarget> {
         ToolTarget::ALL
             .into_iter()
             .find(|target| target.name == name)
     }
 
-    /// The form of the same provider that takes more schemas, if this one is narrow.
+    /// Returns the form of the same provider that takes more schemas, if this form is limited.
     pub(super) fn wider(&self) -> Option<ToolTarget> {
         ToolTarget::ALL
             .into_iter()
@@ -172,7 +172,7 @@ impl ToolTarget {
             .filter(|_| self.form != Form::Plain)
     }
 
-    /// A tool as this target's requests declare it.
+    /// Returns the declaration of a tool in this target's requests.
     pub(super) fn declared(&self, tool: &ListedTool) -> Value {
         let mut declared = shaped(self.wire, &tool.name, &tool.description, &tool.schema);
         match self.form {
@@ -187,7 +187,7 @@ impl ToolTarget {
             Form::OpenApi => {
                 if let Some(members) = declared.as_object_mut() {
                     let schema = members.remove("parametersJsonSchema").unwrap_or_default();
-                    // A function without parameters has none.
+                    // A function without parameters has no schema.
                     if !schema.is_null() {
                         members.insert("parameters".to_owned(), schema);
                     }
@@ -197,17 +197,17 @@ impl ToolTarget {
         declared
     }
 
-    /// The member `tools` with some declarations.
+    /// Returns the member `tools` with these declarations.
     pub(super) fn member(&self, declared: Vec<Value>) -> Value {
         self.wire.facts().tools.list(declared)
     }
 
-    /// The place of the declaration with an index, as a JSON pointer into the body.
+    /// Returns the JSON pointer of the declaration with this index in the body.
     pub(super) fn place(&self, index: usize) -> String {
         self.wire.facts().tools.place(index)
     }
 
-    /// The smallest request with some tools.
+    /// Returns the smallest request with these tools.
     pub(super) fn body(&self, tools: &[&ListedTool]) -> Value {
         let mut body = match self.wire.facts().turns {
             TurnForm::Blocks => {

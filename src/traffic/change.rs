@@ -1,4 +1,4 @@
-//! The change at the first place at which two requests differ.
+//! The change at the first place where two requests differ.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::story::{Break, Change};
 use crate::check::prefix::{Part, difference};
 use crate::json::Pointer;
 
-/// A change, and where it is.
+/// A change and its place.
 #[derive(Debug, Clone)]
 pub(super) struct Changed {
     pub(super) change: Change,
@@ -33,8 +33,8 @@ impl Changed {
 }
 
 impl Break {
-    /// Returns `true` if a change is the same thing once more: the same kind at the same place.
-    /// Messages move as the history grows.
+    /// Returns `true` if this change repeats another: the same kind at the same place. Changes of
+    /// messages match at any place, because messages move as the history grows.
     pub(super) fn is_like(&self, changed: &Changed) -> bool {
         match (&self.change, &changed.change) {
             (Change::Removed(_), Change::Removed(_))
@@ -46,7 +46,7 @@ impl Break {
     }
 }
 
-/// Finds what changed at the first piece that differs.
+/// Finds the change at the first differing piece.
 pub(super) fn find(old: &[Piece], sent: &Sent, shared: usize) -> Changed {
     let new = &sent.pieces;
     let (was, now) = (old.get(shared), new.get(shared));
@@ -126,7 +126,8 @@ fn of_history(old: &[Piece], sent: &Sent, shared: usize) -> Changed {
             false => Changed::named(Change::Removed(was.len()), at),
         };
     };
-    // A message that was there before is here now: those between are gone.
+    // The new request has a message that the old one has further on, so the messages before it were
+    // removed.
     if let Some(gone) = was.iter().position(|piece| piece.hash == first_new.hash) {
         return Changed::named(Change::Removed(gone), at);
     }
@@ -141,7 +142,7 @@ fn of_history(old: &[Piece], sent: &Sent, shared: usize) -> Changed {
     within(first_old, sent, shared, change)
 }
 
-/// Finds the place within a piece that both have.
+/// Finds the first difference within a piece that exists in both requests.
 fn within(was: &Piece, sent: &Sent, at: usize, change: Change) -> Changed {
     let now = &sent.pieces[at];
     if was.loose == now.loose {
@@ -157,7 +158,8 @@ fn within(was: &Piece, sent: &Sent, at: usize, change: Change) -> Changed {
         index: now.index,
         value,
     };
-    // A last message may grow: another part after it makes it one of many.
+    // The last message may become longer: another part changes its content from a single text to a
+    // list.
     let end = Value::from("");
     let found = difference(&[part(older), part(&end)], &[part(newer), part(&end)]);
     let Some(found) = found else {
@@ -185,7 +187,7 @@ fn within(was: &Piece, sent: &Sent, at: usize, change: Change) -> Changed {
     }
 }
 
-/// Returns the text of a value that is one text in the form of a list of blocks.
+/// Returns the text of a value that is a text in the form of a list of blocks.
 fn unwrapped(value: &Value) -> &Value {
     match value.as_array().map(Vec::as_slice) {
         Some([block]) => block.get("text").unwrap_or(value),
@@ -193,7 +195,7 @@ fn unwrapped(value: &Value) -> &Value {
     }
 }
 
-/// How much of a value is shown before and after the first byte that differs, in bytes.
+/// The number of bytes shown before and after the first difference.
 const BEFORE: usize = 32;
 const BEHIND: usize = 48;
 
@@ -202,7 +204,7 @@ fn excerpt(value: &Value, from: usize) -> String {
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned);
     let masked = crate::secret::masked(&written);
-    // Masking keeps the length: each byte of a key becomes a sign.
+    // Masking keeps the length, because each byte of a key becomes one character.
     let text: &str = if masked.len() == written.len() {
         &masked
     } else {
@@ -222,7 +224,7 @@ fn dots(is_cut: bool) -> &'static str {
     if is_cut { "…" } else { "" }
 }
 
-/// Returns the last boundary of characters up to an offset.
+/// Returns the last character boundary up to an offset.
 fn floor(text: &str, offset: usize) -> usize {
     (0..=offset.min(text.len()))
         .rev()
@@ -230,7 +232,7 @@ fn floor(text: &str, offset: usize) -> usize {
         .unwrap_or(0)
 }
 
-/// Returns `messages[3].content[0].text` for `/messages/3/content/0/text`.
+/// Converts `/messages/3/content/0/text` to `messages[3].content[0].text`.
 fn spelled(pointer: &Pointer) -> String {
     let mut place = String::new();
     for token in pointer.tokens() {
@@ -243,7 +245,7 @@ fn spelled(pointer: &Pointer) -> String {
     place
 }
 
-/// Returns the kind of thing that changes by itself: a date, a time, an id.
+/// Returns the kind of a value that changes by itself: a date, a time, or an id.
 fn volatile(older: &str, newer: &str, from: usize) -> Option<Change> {
     let around = [older, newer].map(|text| Around::of(text, from));
     if around.iter().all(Around::is_time) {
@@ -252,15 +254,15 @@ fn volatile(older: &str, newer: &str, from: usize) -> Option<Change> {
     around.iter().all(Around::is_id).then_some(Change::Id)
 }
 
-/// The text around the first byte that differs.
+/// The text around the first difference.
 struct Around<'t> {
-    /// Up to the ends of the line, and not far.
+    /// The text nearby, within the line.
     near: &'t str,
-    /// The word.
+    /// The word at the difference.
     word: &'t str,
 }
 
-/// How far a date reaches, in bytes.
+/// The maximum length of a date on each side of a difference, in bytes.
 const NEAR: usize = 28;
 
 impl<'t> Around<'t> {
@@ -288,8 +290,8 @@ impl<'t> Around<'t> {
         }
     }
 
-    /// Returns `true` for a date, a time of day, the name of a day or of a month with a number, or
-    /// seconds since 1970.
+    /// Returns `true` for a date, a time of day, a weekday or month with a number, or seconds since
+    /// 1970.
     fn is_time(&self) -> bool {
         let word = self.word.trim_end_matches('.');
         let digits = word.bytes().filter(u8::is_ascii_digit).count();
@@ -307,7 +309,7 @@ impl<'t> Around<'t> {
             || named && (digits > 0 || DAYS_AND_MONTHS.iter().any(|name| word.starts_with(name)))
     }
 
-    /// Returns `true` for a UUID, a long hexadecimal or decimal number, an id with a prefix.
+    /// Returns `true` for a UUID, a long hexadecimal or decimal number, or an id with a prefix.
     fn is_id(&self) -> bool {
         let word = self.word;
         let digits = word.bytes().filter(u8::is_ascii_digit).count();
@@ -321,12 +323,12 @@ const DAYS_AND_MONTHS: [&str; 19] = [
     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// Returns `true` if two requests come from one agent: tools or system prompt have something in
-/// common.
+/// Returns `true` if two requests come from the same agent: their tools or system prompts have
+/// something in common.
 pub(super) fn is_same_agent(old: &[Piece], sent: &Sent) -> bool {
     let (was, now) = (&old[..fixed(old)], &sent.pieces[..sent.fixed()]);
     if was.is_empty() || now.is_empty() {
-        // Tools or a prompt may come later, if the conversation is the same so far.
+        // Tools or a prompt may be added later if the conversation is the same so far.
         let shared = super::relation::common(&old[fixed(old)..], sent.history());
         let has_answer = sent.history()[..shared].iter().any(super::piece::is_answer);
         return has_answer || is_small(was) && is_small(now);
@@ -354,7 +356,7 @@ pub(super) fn is_same_agent(old: &[Piece], sent: &Sent) -> bool {
     }
 }
 
-/// Returns `true` if a prompt and tools are so short that they may come and go.
+/// Returns `true` if a prompt and tools are so short that they may appear and disappear.
 fn is_small(pieces: &[Piece]) -> bool {
     pieces.iter().map(|piece| piece.tokens).sum::<u64>() < 64
 }

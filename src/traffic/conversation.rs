@@ -1,4 +1,4 @@
-//! One conversation while it is read: the pieces of its last request, and the story so far.
+//! One conversation while it is being read: the pieces of its last request, and its story so far.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,37 +15,37 @@ use super::{Known, Point};
 use crate::provider::{Server, WireFormat};
 use crate::tokens::Calibration;
 
-/// The most breaks of a conversation that are reported one by one.
+/// The maximum number of breaks of a conversation that are reported individually.
 const MOST_BREAKS: usize = 50;
 
-/// The most points of a timeline.
+/// The maximum number of points in a timeline.
 const MOST_POINTS: usize = 200;
 
-/// The most messages that are reported as the steepest.
+/// The maximum number of messages reported as the steepest.
 const MOST_STEPS: usize = 5;
 
-/// The most models, summaries and losses of thinking that are reported.
+/// The maximum number of models, summaries, and losses of thinking that are reported.
 const MOST_OTHERS: usize = 50;
 
-/// The most poisoned messages that are reported.
+/// The maximum number of poisoned messages that are reported.
 const MOST_POISON: usize = 20;
 
-/// The shortest prefix that servers keep, in tokens, where a model's own is not known. Source:
+/// The shortest prefix that servers cache, in tokens, if the model's own is unknown. Source:
 /// <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>,
 /// <https://platform.openai.com/docs/guides/prompt-caching>.
 const SHORTEST_CACHED: u64 = 1024;
 
-/// A prediction of fewer tokens is not held against the provider.
+/// The number of tokens that a prediction needs before a missing cache hit is reported.
 const LEAST_PREDICTED: u64 = 2048;
 
-/// A conversation whose next request may come.
+/// A conversation that may continue.
 pub(super) struct Conversation {
     pub(super) story: Story,
     pub(super) wire: WireFormat,
     server: Server,
     model: Arc<str>,
     pub(super) pieces: Vec<Piece>,
-    /// For each piece, the number of the request that brought it.
+    /// The number of the request that added each piece.
     since: Vec<usize>,
     settings: Vec<(&'static str, u64)>,
     answer: Answer,
@@ -54,20 +54,20 @@ pub(super) struct Conversation {
     calibration: Calibration,
     /// Poisoned messages, by rule and fingerprint.
     poisoned: HashMap<(&'static str, u64), usize>,
-    /// The findings of rules that the provider took.
+    /// Findings of rules in requests that the provider accepted.
     taken: HashSet<(&'static str, u64)>,
-    /// The number of the last request that was answered.
+    /// The number of the last request that got an answer.
     answered: usize,
-    /// Every so many requests have a point in the timeline.
+    /// The distance between requests that have a point in the timeline.
     stride: usize,
-    /// Totals of the last requests, for the pace.
+    /// The totals of the last requests, from which the pace is computed.
     totals: Vec<u64>,
-    /// When it was last used, by a counter.
+    /// The time of its last use, according to a counter.
     pub(super) used: u64,
 }
 
 impl Conversation {
-    /// Begins with a request.
+    /// Begins a conversation with its first request.
     pub(super) fn begin(mut sent: Sent, origin: Origin, known: Known) -> Conversation {
         (0..sent.pieces.len()).for_each(|at| sent.keep_text(at));
         let story = Story {
@@ -115,7 +115,8 @@ impl Conversation {
         begun
     }
 
-    /// Returns the fingerprints of the history: one for each message and all before it.
+    /// Returns the fingerprints of the history: one for each message together with everything
+    /// before it.
     pub(super) fn chain(&self) -> Vec<u64> {
         chain(self.wire, &self.pieces)
     }
@@ -125,7 +126,7 @@ impl Conversation {
         &self.model
     }
 
-    /// Returns the size of the texts that are kept.
+    /// Returns the size of the stored texts, in bytes.
     pub(super) fn kept_bytes(&self) -> usize {
         self.pieces
             .iter()
@@ -134,12 +135,12 @@ impl Conversation {
             .sum()
     }
 
-    /// Lets go of the texts; fingerprints and sizes stay.
+    /// Drops the stored texts; fingerprints and sizes are kept.
     pub(super) fn forget_texts(&mut self) {
         self.pieces.iter_mut().for_each(|piece| piece.text = None);
     }
 
-    /// Goes on with a request.
+    /// Continues the conversation with a request.
     pub(super) fn go_on(&mut self, mut sent: Sent, relation: Relation, known: Known) {
         let shared = common(&self.pieces, &sent.pieces);
         for (new, old) in sent.pieces.iter_mut().zip(&self.pieces).take(shared) {
@@ -186,12 +187,12 @@ impl Conversation {
         self.settle(sent, shared);
     }
 
-    /// Returns the number of the request that is looked at.
+    /// Returns the number of the current request.
     fn number(&self) -> usize {
         self.story.requests + 1
     }
 
-    /// Takes a request as the last one.
+    /// Stores a request as the last one.
     fn settle(&mut self, sent: Sent, shared: usize) {
         let number = self.story.requests;
         let before: HashMap<u64, usize> = self
@@ -276,7 +277,7 @@ impl Conversation {
         }
     }
 
-    /// Compares what the provider counted with what the rules predict.
+    /// Compares the provider's counts with the prediction.
     fn usage(&mut self, sent: &Sent, predicted: Prediction, estimated: u64) {
         let Some(usage) = sent.answer.usage else {
             return;
@@ -325,7 +326,8 @@ impl Conversation {
         missed.loss = missed.loss.plus(loss);
     }
 
-    /// Predicts how many tokens the provider reads from its cache, if so many pieces are as before.
+    /// Predicts the number of tokens that the provider reads from its cache if the first `kept`
+    /// pieces are unchanged.
     fn predicted(&self, sent: &Sent, kept: usize) -> Prediction {
         let all: u64 = self.pieces.iter().map(|piece| piece.tokens).sum();
         let marks = marks(&self.pieces);
@@ -356,8 +358,7 @@ impl Conversation {
         }
     }
 
-    /// Returns the size of the last request: as the provider counted it, or else as it is
-    /// estimated.
+    /// Returns the size of the last request: the provider's count, or else an estimate.
     fn whole(&self) -> u64 {
         let counted = self
             .answer
@@ -370,12 +371,12 @@ impl Conversation {
         })
     }
 
-    /// Returns `true` if the server keeps what breakpoints ask for, and the log shows breakpoints.
+    /// Returns `true` if the server caches at breakpoints, and the log contains them.
     fn asks_for_breakpoints(&self) -> bool {
         self.wire.has_cache_breakpoints() && self.story.has_bodies && !self.is_marked_as_whole()
     }
 
-    /// Returns `true` if a member of the body asks to keep all of it.
+    /// Returns `true` if the body asks the server to cache it as a whole.
     fn is_marked_as_whole(&self) -> bool {
         asks_for_all(&self.settings)
     }
@@ -391,7 +392,7 @@ impl Conversation {
             .map(|milliseconds| milliseconds / 1000)
     }
 
-    /// Says what a change of the prefix costs: everything after it.
+    /// Returns the cost of a change of the prefix, which is everything after it.
     fn loss(&self, sent: &Sent, shared: usize) -> (Loss, Option<Unpriced>) {
         let old: u64 = self.pieces[shared.min(self.pieces.len())..]
             .iter()
@@ -433,7 +434,7 @@ impl Conversation {
         }
     }
 
-    /// Notes a change of the prefix.
+    /// Records a change of the prefix.
     fn broken(&mut self, sent: &Sent, shared: usize) {
         let is_tail = shared + 1 == self.pieces.len() && shared >= fixed(&self.pieces);
         if is_tail {
@@ -483,7 +484,7 @@ impl Conversation {
         });
     }
 
-    /// Notes settings that changed; returns how many pieces are kept.
+    /// Records a change of settings. Returns the number of pieces that stay cached.
     fn other_settings(&mut self, sent: &Sent, kept: usize, relation: Relation) -> usize {
         if matches!(relation, Relation::Compacted | Relation::Earlier) || !self.story.has_bodies {
             return kept;
@@ -497,7 +498,7 @@ impl Conversation {
         let changed =
             { names }.find(|name| setting(&self.settings, name) != setting(&sent.settings, name));
         let Some(name) = changed else { return kept };
-        // Tools and system prompt have entries of their own.
+        // Tools and the system prompt have cache entries of their own.
         let from = if self.wire.has_cache_breakpoints() {
             fixed(&self.pieces)
         } else {
@@ -521,7 +522,7 @@ impl Conversation {
         kept.min(from)
     }
 
-    /// Notes that another model answers: each keeps a cache of its own.
+    /// Records that another model answers: each model has its own cache.
     fn moved(&mut self, sent: &Sent, to: &Arc<str>) {
         let change = Change::Model {
             from: Arc::clone(&self.model),
@@ -542,7 +543,7 @@ impl Conversation {
         }
     }
 
-    /// Looks for thinking that is dropped, goes to another model or loses what it is bound to.
+    /// Looks for thinking that is dropped, sent to another model, or unbound from its context.
     fn look_for_thinking(
         &mut self,
         sent: &Sent,
@@ -606,11 +607,11 @@ impl Conversation {
         }
     }
 
-    /// Notes messages for which a request is refused, and those that are gone.
+    /// Records messages that cause requests to be refused, and the removal of such messages.
     fn flaws(&mut self, flaws: &[Flaw], pieces: &[Piece], sent: &Sent) {
         let number = self.story.requests;
         if self.answered == number {
-            // The provider took them: a recording outranks a rule.
+            // The provider accepted them, and a recording outranks a rule.
             flaws.iter().take(MOST_POISON).for_each(|flaw| {
                 self.taken.insert((flaw.rule, pieces[flaw.piece].hash));
             });
@@ -652,14 +653,14 @@ impl Conversation {
         }
     }
 
-    /// Adds what is wrong with the messages of a transcript, which is judged once, at its end.
+    /// Adds the errors in the messages of a transcript, which is checked once, at its end.
     pub(super) fn add_flaws(&mut self, flaws: Vec<Flaw>) {
         for flaw in flaws.into_iter().take(MOST_POISON) {
             let Some(piece) = self.pieces.get(flaw.piece) else {
                 continue;
             };
             let request = self.since[flaw.piece];
-            // The provider took it.
+            // The provider accepted it.
             if request <= self.answered {
                 continue;
             }
@@ -678,7 +679,7 @@ impl Conversation {
 
     /// Ends the story.
     pub(super) fn end(mut self) -> Story {
-        // What was in one request alone poisoned nothing.
+        // An error in only one request poisoned nothing.
         let taken: Vec<usize> = self
             .poisoned
             .iter()
@@ -702,7 +703,7 @@ impl Conversation {
     }
 }
 
-/// Returns the fingerprints of a history, with all before each message.
+/// Returns the fingerprints of a history, each for a message together with everything before it.
 pub(super) fn chain(wire: WireFormat, pieces: &[Piece]) -> Vec<u64> {
     let mut links = Vec::new();
     for piece in &pieces[fixed(pieces)..] {
@@ -714,20 +715,20 @@ pub(super) fn chain(wire: WireFormat, pieces: &[Piece]) -> Vec<u64> {
     links
 }
 
-/// The prediction of the rules for a cache.
+/// The predicted use of a cache.
 #[derive(Debug, Clone, Copy, Default)]
 struct Prediction {
-    /// The tokens that are read from it.
+    /// The tokens read from the cache.
     tokens: u64,
-    /// The pause in seconds, if the cache expired in it.
+    /// The pause in seconds, if it exceeded the lifetime of the cache.
     expired_after: Option<u64>,
     is_hour: bool,
 }
 
-/// The number of requests over which the pace is measured.
+/// The number of requests over which the pace is computed.
 const PACE: usize = 10;
 
-/// Returns the tokens that a request adds.
+/// Returns the average number of tokens that a request adds.
 fn pace(totals: &[u64]) -> Option<u64> {
     let (first, last) = (totals.first()?, totals.last()?);
     let steps = u64::try_from(totals.len())
@@ -747,7 +748,7 @@ fn setting(settings: &[(&'static str, u64)], name: &str) -> Option<u64> {
         .map(|(_, value)| *value)
 }
 
-/// Returns the tokens of the history.
+/// Returns the number of tokens in the history.
 fn of_history(pieces: &[Piece]) -> u64 {
     pieces[fixed(pieces)..]
         .iter()
@@ -773,7 +774,7 @@ fn marks(pieces: &[Piece]) -> Vec<(usize, Mark)> {
         .collect()
 }
 
-/// Returns the part of a whole that some of its parts are.
+/// Scales `whole` by the ratio of `part` to `all`.
 fn share_of(whole: u64, part: u64, all: u64) -> u64 {
     let share = u128::from(whole) * u128::from(part) / u128::from(all.max(1));
     u64::try_from(share).unwrap_or(u64::MAX)
@@ -781,8 +782,8 @@ fn share_of(whole: u64, part: u64, all: u64) -> u64 {
 
 const HOUR: u64 = 3600;
 
-/// Returns the seconds after which a server has dropped its cache entries at the latest; a day
-/// where nothing is published. Source: the pages of `SHORTEST_CACHED`.
+/// Returns the maximum lifetime of a server's cache entries in seconds; a day if none is published.
+/// Source: the pages at `SHORTEST_CACHED`.
 fn lifetime(wire: WireFormat, server: Server, is_hour: bool) -> u64 {
     if wire.has_cache_breakpoints() {
         return if is_hour { HOUR } else { HOUR / 12 };

@@ -1,4 +1,4 @@
-//! Requests in the order of the log, grouped into conversations by what they say.
+//! Requests in the order of the log, grouped into conversations by their content.
 
 use std::collections::HashMap;
 
@@ -13,14 +13,14 @@ use super::sent::{Flaw, Sent, fixed};
 use super::story::{Origin, Story};
 use crate::provider::WireFormat;
 
-/// The limits on what is held at a time.
+/// The limits on the data held at a time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Conversations that may go on.
+    /// The maximum number of open conversations.
     pub(super) open: usize,
-    /// Bytes of texts of pieces. Beyond, fingerprints and sizes alone are kept.
+    /// The maximum size of stored texts in bytes; beyond it, only fingerprints and sizes are kept.
     pub(super) texts: usize,
-    /// Stories. Beyond, those without findings are counted only.
+    /// The maximum number of stories; beyond it, stories without findings are only counted.
     pub(super) stories: usize,
 }
 
@@ -34,13 +34,13 @@ impl Default for Limits {
     }
 }
 
-/// A message with fewer tokens may be in any conversation.
+/// The number of tokens that a message needs to identify a conversation.
 const LEAST_TOKENS: u64 = 16;
 
-/// The most conversations that are looked at for a message.
+/// The maximum number of conversations examined for a message.
 const MOST_CANDIDATES: usize = 16;
 
-/// The last request of a conversation, as far as it is found by it.
+/// The data about a conversation's last request by which the conversation can be found.
 #[derive(Default)]
 struct Before {
     bytes: usize,
@@ -64,11 +64,11 @@ impl Before {
 pub(super) struct Conversations {
     limits: Limits,
     open: Fast<usize, Conversation>,
-    /// Conversations by the fingerprint of a beginning of their history.
+    /// Open conversations by the fingerprint of the beginning of their history.
     by_beginning: Fast<u64, Vec<usize>>,
-    /// Conversations by the fingerprint of one message.
+    /// Open conversations by the fingerprint of one message.
     by_message: Fast<(WireFormat, u64), Vec<usize>>,
-    /// Conversations of transcripts.
+    /// Conversations of transcripts, by transcript.
     threads: HashMap<u64, usize>,
     done: Vec<(usize, Story)>,
     begun: usize,
@@ -95,7 +95,7 @@ impl Conversations {
         }
     }
 
-    /// Adds a request to the conversation that it goes on with.
+    /// Adds a request to the conversation that it continues, or begins a new one.
     pub(super) fn add(&mut self, sent: Sent, known: Known) {
         self.clock += 1;
         let thread = sent.thread;
@@ -158,7 +158,7 @@ impl Conversations {
         self.keep_bounds();
     }
 
-    /// Adds what is wrong with the messages of a transcript.
+    /// Adds the errors in the messages of a transcript.
     pub(super) fn add_flaws(&mut self, thread: u64, flaws: Vec<Flaw>) {
         if let Some(open) = self
             .threads
@@ -169,7 +169,7 @@ impl Conversations {
         }
     }
 
-    /// Ends all conversations, and gives their stories in the order in which they began.
+    /// Ends all conversations, and returns their stories in the order of their first requests.
     pub(super) fn end(mut self) -> (Vec<Story>, usize, usize) {
         let mut ids: Vec<usize> = self.open.keys().copied().collect();
         ids.sort_unstable();
@@ -207,8 +207,8 @@ impl Conversations {
         id
     }
 
-    /// Makes a conversation findable by the messages of its last request, and no more by those of
-    /// the one before.
+    /// Makes a conversation findable by the messages of its last request, and no longer by those of
+    /// the previous one.
     fn register(&mut self, id: usize, open: &Conversation, before: &Before) {
         if !open.story.has_bodies {
             return;
@@ -237,8 +237,8 @@ impl Conversations {
         }
     }
 
-    /// Finds the conversation that a request goes on with: the one that shares the longest
-    /// beginning; or else the one that shares the most of its messages.
+    /// Finds the conversation that a request continues: the one with the longest common beginning,
+    /// or else the one with the most messages in common.
     fn that_goes_on_with(&self, sent: &Sent) -> Option<usize> {
         let links = chain(sent.wire, &sent.pieces);
         for link in links.iter().rev() {
@@ -257,7 +257,8 @@ impl Conversations {
         self.by_messages(sent)
     }
 
-    /// Prefers a conversation that the request only adds to, then the one that was used last.
+    /// Ranks a conversation: first those that the request only extends, then those that it can
+    /// continue, then the most recently used.
     fn nearness(&self, id: usize, sent: &Sent) -> (bool, bool, u64) {
         let open = &self.open[&id];
         let shared = shared_messages(open, sent);
@@ -271,8 +272,8 @@ impl Conversations {
             .is_some_and(|open| is_same_agent(&open.pieces, sent))
     }
 
-    /// Finds a conversation that shares at least half of its messages with a request, by their
-    /// sizes. What follows a summary may be any part of them.
+    /// Finds the conversation that shares the most messages with a request, by size. Both must
+    /// share at least half of the smaller history; after a summary, any part is enough.
     fn by_messages(&self, sent: &Sent) -> Option<usize> {
         let mut shared: Fast<usize, u64> = Fast::default();
         for piece in sent
@@ -308,7 +309,7 @@ impl Conversations {
         fitting.last().map(|(_, id)| *id)
     }
 
-    /// Closes the conversations that were used least recently, and frees texts.
+    /// Closes the least recently used conversations and drops texts, to stay within the limits.
     fn keep_bounds(&mut self) {
         while self.open.len() > self.limits.open {
             let oldest = self
@@ -362,8 +363,8 @@ impl Conversations {
     }
 }
 
-/// Returns `true` for a question that another model is asked again: nothing that both share was
-/// answered, and nothing was added.
+/// Returns `true` for a question that is put to another model: the common part contains no answer,
+/// and nothing was added.
 fn is_asked_elsewhere(open: &Conversation, sent: &Sent) -> bool {
     let shared = shared_messages(open, sent);
     let is_grown =
@@ -371,7 +372,7 @@ fn is_asked_elsewhere(open: &Conversation, sent: &Sent) -> bool {
     open.model() != &*sent.model && !is_grown && !has_answer(&sent.history()[..shared])
 }
 
-/// Returns the tokens of pieces.
+/// Returns the number of tokens in some pieces.
 fn size(pieces: &[Piece]) -> u64 {
     pieces.iter().map(|piece| piece.tokens).sum()
 }
@@ -389,7 +390,8 @@ fn forget<K: std::hash::Hash + Eq>(index: &mut Fast<K, Vec<usize>>, key: &K, id:
     }
 }
 
-/// Returns how many messages a request shares with a conversation at their beginnings.
+/// Returns the number of messages at the beginning that a request and a conversation have in
+/// common.
 fn shared_messages(open: &Conversation, sent: &Sent) -> usize {
     common(&open.pieces[fixed(&open.pieces)..], sent.history())
 }

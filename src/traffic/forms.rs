@@ -1,6 +1,6 @@
-//! The forms of logs: which requests a document holds, each with what is beside it; and which
-//! documents are pieces of a transcript, in which an agent keeps what was said and not what was
-//! sent.
+//! The formats of logs: the requests in a document, each with the data beside it, and documents
+//! that are part of a transcript, in which an agent records the conversation rather than the
+//! requests.
 
 mod cassette;
 mod python;
@@ -24,19 +24,18 @@ pub(super) struct Logged {
     pub(super) answer: Answer,
     pub(super) time: Option<i64>,
     pub(super) form: &'static str,
-    /// `true` if the log holds the conversation in a form of its own, from which the body was put
-    /// together.
+    /// `true` if the log stores the conversation in its own format, from which the body was built.
     pub(super) is_converted: bool,
 }
 
-/// A document of a log, and its form.
+/// A document of a log, with its format.
 struct Unit {
     document: Value,
     form: &'static str,
     is_converted: bool,
 }
 
-/// Returns the document that a line holds, if one does.
+/// Returns the document on a line, if there is one.
 pub(super) fn of_line(line: &str) -> Option<Result<Value, serde_json::Error>> {
     if let Some(options) = python::options(line) {
         return Some(Ok(options));
@@ -60,8 +59,7 @@ pub(super) fn requests(document: Value, wire: Option<WireFormat>) -> Vec<Logged>
         .collect()
 }
 
-/// Takes a document apart: elements of lists, entries of captures, interactions of cassettes,
-/// spans.
+/// Splits a document: elements of lists, entries of captures, interactions of cassettes, and spans.
 fn split(document: Value, units: &mut Vec<Unit>) {
     match document {
         Value::Array(elements) => elements
@@ -100,7 +98,8 @@ fn plain(document: Value, form: &'static str) -> Unit {
     }
 }
 
-/// An entry of a capture stays in one: of those most are not requests to a model.
+/// Returns an entry of a capture without splitting it, because most entries are not requests to a
+/// model.
 fn entry(mut entry: Value) -> Unit {
     let answer = entry.get_mut("response").map(Value::take);
     let started = entry.get("startedDateTime").cloned();
@@ -109,7 +108,7 @@ fn entry(mut entry: Value) -> Unit {
     plain(document, "HAR")
 }
 
-/// An object that holds one request, in the form of a program that is known, or in any.
+/// Returns an object that contains one request, in the format of a known program or in any other.
 fn object(mut members: Map<String, Value>) -> Unit {
     if let Some(request) = members
         .get_mut("proxy_server_request")
@@ -153,7 +152,7 @@ fn object(mut members: Map<String, Value>) -> Unit {
     plain(Value::Object(members), "bodies")
 }
 
-/// A payload of `LiteLLM`'s loggers: the body's members, and settings beside them.
+/// Returns a payload of `LiteLLM`'s loggers as a body: its members, and the settings beside them.
 fn of_litellm(mut members: Map<String, Value>) -> Map<String, Value> {
     if let Some(Value::Object(settings)) = members.remove("model_parameters") {
         for (name, value) in settings {
@@ -163,7 +162,8 @@ fn of_litellm(mut members: Map<String, Value>) -> Map<String, Value> {
     members
 }
 
-/// A generation of Langfuse: `input` is a list of messages, or an object that holds one.
+/// Returns a generation of Langfuse, whose `input` is a list of messages or an object that contains
+/// one.
 fn of_langfuse(mut members: Map<String, Value>) -> Unit {
     let input = members.remove("input").unwrap_or_default();
     let input = match input {
@@ -189,7 +189,7 @@ fn of_langfuse(mut members: Map<String, Value>) -> Unit {
     }
 }
 
-/// Members beside a request that hold its answer.
+/// Members beside a request that contain its answer.
 const ANSWERS: [&str; 9] = [
     "response",
     "response_body",
@@ -202,7 +202,7 @@ const ANSWERS: [&str; 9] = [
     "usage",
 ];
 
-/// Members beside or in a request that hold its time.
+/// Members beside or in a request that contain its time.
 const TIMES: [&str; 11] = [
     "startedDateTime",
     "timestamp",

@@ -1,4 +1,4 @@
-//! A request body as pieces, in the order in which servers read them, each with fingerprints and a
+//! A request body as pieces in the order in which servers read them, each with fingerprints and a
 //! size.
 
 use std::hash::{BuildHasher, Hasher};
@@ -38,7 +38,7 @@ impl Share {
         }
     }
 
-    /// Returns `true` if it is before the history.
+    /// Returns `true` if it comes before the history.
     pub(super) fn is_fixed(self) -> bool {
         match self {
             Share::Tools | Share::System => true,
@@ -50,22 +50,22 @@ impl Share {
 /// A tool, a block of the system prompt or a message of a request.
 #[derive(Debug, Clone)]
 pub(super) struct Piece {
-    /// The fingerprint: equal where a server reads the same.
+    /// The fingerprint, which is equal if a server reads the same content.
     pub(super) hash: u64,
-    /// The same with the members of every object sorted.
+    /// The fingerprint that ignores the order of all object members.
     pub(super) loose: u64,
     pub(super) share: Share,
     pub(super) tokens: u64,
-    /// The member of the body, and the index in it.
+    /// The member of the body; the index in it follows.
     pub(super) member: &'static str,
     pub(super) index: Option<usize>,
     /// The number of blocks of thinking that carry a signature.
     pub(super) signed: u32,
     /// The role of a message, the name of a tool.
     pub(super) label: Arc<str>,
-    /// The breakpoint of the cache in it, if there is one, with its time to live.
+    /// The cache breakpoint in it, if there is one, with its lifetime.
     pub(super) mark: Option<Mark>,
-    /// Its JSON, if that is kept.
+    /// Its JSON, if it is kept.
     pub(super) text: Option<Arc<str>>,
 }
 
@@ -75,8 +75,8 @@ pub(super) struct Mark {
     pub(super) is_hour: bool,
 }
 
-/// The longest JSON of a piece that is kept, in bytes. Of a longer one the fingerprint says that it
-/// changed, not where.
+/// The size in bytes up to which a piece's JSON is kept. For a larger piece, the fingerprint shows
+/// that it changed, but not where.
 pub(super) const LONGEST_TEXT: usize = 256 << 10;
 
 impl Piece {
@@ -88,19 +88,19 @@ impl Piece {
         }
     }
 
-    /// Reads a piece again from the JSON that was kept.
+    /// Parses the piece from the stored JSON.
     pub(super) fn value(&self) -> Option<Value> {
         serde_json::from_str(self.text.as_ref()?).ok()
     }
 
-    /// Keeps its JSON, unless that is too long.
+    /// Stores its JSON, unless it is too long.
     pub(super) fn keep(&mut self, value: &Value) {
         let text = value.to_string();
         self.text = (text.len() <= LONGEST_TEXT).then(|| text.into());
     }
 }
 
-/// Cuts a body into pieces, without their sizes and texts.
+/// Splits a body into pieces, without their sizes and texts.
 pub(super) fn cut(body: &Value) -> Vec<Piece> {
     let mut is_leading = true;
     let mut pieces = Vec::new();
@@ -166,7 +166,7 @@ fn is_system(message: &Value) -> bool {
         .is_some_and(|role| matches!(role, "system" | "developer"))
 }
 
-/// Returns `true` for a message that brings results of tools.
+/// Returns `true` for a message with tool results.
 fn is_result(message: &Value) -> bool {
     let is_of_tool = matches!(text(message, "role"), Some("tool" | "function"));
     if is_of_tool
@@ -191,7 +191,7 @@ fn blocks(message: &Value) -> &[Value] {
     list.map_or(&[], Vec::as_slice)
 }
 
-/// Returns the name of a tool, the role or the type of a message.
+/// Returns the name of a tool, or the role or type of a message.
 fn label(value: &Value) -> String {
     let names = ["/name", "/function/name", "/role", "/type"];
     let found = names.into_iter().find_map(|at| value.pointer(at)?.as_str());
@@ -219,7 +219,7 @@ fn is_signed(block: &Value) -> bool {
     }
 }
 
-/// Returns the breakpoint of a piece; of several the last.
+/// Returns the last breakpoint of a piece.
 fn mark(value: &Value) -> Option<Mark> {
     let own = value.get(CACHE_CONTROL).filter(|mark| !mark.is_null());
     let own = own.map(|mark| Mark {
@@ -230,18 +230,18 @@ fn mark(value: &Value) -> Option<Mark> {
 
 const CACHE_CONTROL: &str = "cache_control";
 
-/// The order of members that counts.
+/// The members whose order counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
     /// None.
     Sorted,
-    /// That within arguments and schemas, which servers show to the model as JSON.
+    /// Those within arguments and schemas, which servers show to the model as JSON.
     OfArguments,
-    /// That of every member below.
+    /// All.
     Written,
 }
 
-/// Members whose JSON servers show to the model as it is.
+/// Members whose JSON is shown to the model unchanged.
 const FREE: [&str; 9] = [
     "input",
     "args",
@@ -254,8 +254,8 @@ const FREE: [&str; 9] = [
     "schema",
 ];
 
-/// Returns a hash of a value, breakpoints of the cache aside. A text and a list of one block with
-/// that text are the same.
+/// Returns a hash of a value without cache breakpoints. A text and a list with one text block are
+/// equal.
 fn fingerprint(value: &Value, order: Order) -> u64 {
     let mut hasher = FixedState::with_seed(SEED).build_hasher();
     feed(value, order, &mut hasher);
@@ -322,7 +322,7 @@ fn within(order: Order, member: &str) -> Order {
     }
 }
 
-/// Returns the text of a block that holds nothing else, and of a list of one such block.
+/// Returns the text of a block that contains nothing else, or of a list of one such block.
 fn plain_text(value: &Value) -> Option<&str> {
     match value {
         Value::Array(blocks) => match blocks.as_slice() {
@@ -345,14 +345,14 @@ fn plain_text(value: &Value) -> Option<&str> {
     }
 }
 
-/// Adds a message to the fingerprint of those before it.
+/// Extends the fingerprint of a history by one message.
 pub(super) fn chained(before: u64, hash: u64) -> u64 {
     let mut hasher = FixedState::with_seed(before).build_hasher();
     hasher.write_u64(hash);
     hasher.finish()
 }
 
-/// Returns the fingerprint that a conversation of a wire format begins with.
+/// Returns the initial fingerprint for conversations of a wire format.
 pub(super) fn first_link(wire: WireFormat) -> u64 {
     chained(SEED, fingerprint(&Value::from(wire.name()), Order::Sorted))
 }

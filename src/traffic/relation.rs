@@ -1,26 +1,26 @@
-//! How a request relates to the last one of a conversation.
+//! The relation of a request to the last one of a conversation.
 
 use foldhash::HashSet;
 
 use super::piece::{Piece, Share};
 use super::sent::{Sent, fixed};
 
-/// How a request goes on from the last one.
+/// The way in which a request continues the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relation {
-    /// It says the same.
+    /// It repeats the history.
     Same,
-    /// It adds to the end.
+    /// It extends the history at the end.
     Grown,
-    /// It says less, and nothing else.
+    /// It contains only a beginning of the history.
     Earlier,
-    /// It says something else somewhere, and goes on.
+    /// It differs somewhere, and continues.
     Changed,
-    /// A summary stands for the history.
+    /// It replaces the history with a summary.
     Compacted,
 }
 
-/// Returns how many pieces two requests share at their beginning.
+/// Returns the number of pieces at the beginning that two requests have in common.
 pub(super) fn common(old: &[Piece], new: &[Piece]) -> usize {
     old.iter()
         .zip(new)
@@ -28,8 +28,8 @@ pub(super) fn common(old: &[Piece], new: &[Piece]) -> usize {
         .count()
 }
 
-/// Returns the relation of a request to a conversation's last one; `None` if it goes another way: a
-/// fork, or something else.
+/// Returns the relation of a request to a conversation's last one, or `None` if it does not
+/// continue it: it is a fork or unrelated.
 pub(super) fn relation(old: &[Piece], sent: &Sent) -> Option<Relation> {
     let shared = common(old, &sent.pieces);
     let (was, now) = (&old[fixed(old)..], sent.history());
@@ -51,8 +51,8 @@ pub(super) fn relation(old: &[Piece], sent: &Sent) -> Option<Relation> {
     })
 }
 
-/// Returns `true` if two histories that part somewhere are one: something after that place is the
-/// same, or what differs is alike.
+/// Returns `true` if two histories that differ somewhere belong together: a later message is in
+/// both, or the differing messages are similar.
 fn goes_on(was: &[Piece], now: &[Piece], from: usize) -> bool {
     let behind: HashSet<u64> = was[from..]
         .iter()
@@ -63,11 +63,10 @@ fn goes_on(was: &[Piece], now: &[Piece], from: usize) -> bool {
         || is_rewritten(&was[from], &now[from])
 }
 
-/// A shorter message may be in any conversation.
+/// The number of tokens that a message needs to identify a conversation.
 const LEAST_TOKENS: u64 = 16;
 
-/// Returns `true` if one piece is another, written in another way: of the same role, with most of
-/// the text.
+/// Returns `true` if a piece is another version of one: it has the same role and most of the text.
 fn is_rewritten(old: &Piece, new: &Piece) -> bool {
     if old.loose == new.loose {
         return true;
@@ -78,7 +77,7 @@ fn is_rewritten(old: &Piece, new: &Piece) -> bool {
     old.label == new.label && is_alike(a, b)
 }
 
-/// Returns `true` if two texts have more than half in common, at their beginnings and ends.
+/// Returns `true` if two texts share more than half of their content at the beginning and end.
 pub(super) fn is_alike(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let start = a.iter().zip(b).take_while(|(x, y)| x == y).count();
@@ -88,12 +87,12 @@ pub(super) fn is_alike(a: &str, b: &str) -> bool {
         .zip(b[start..].iter().rev())
         .take_while(|(x, y)| x == y)
         .count();
-    // Quotes, names of members and the role are in every message.
+    // Quotes, member names, and the role occur in every message.
     let frame = FRAME.min(start) + FRAME_END.min(end);
     (start + end).saturating_sub(frame) * 2 > a.len().max(b.len()).saturating_sub(FRAME + FRAME_END)
 }
 
-/// The JSON bytes that are around the content of every message: `{"role":"user","content":"`.
+/// The number of JSON bytes before the content of every message: `{"role":"user","content":"`.
 const FRAME: usize = 26;
 const FRAME_END: usize = 2;
 
@@ -104,7 +103,7 @@ fn is_summary(old: &[Piece], sent: &Sent) -> bool {
     now.len() < was.len() && (same..now.len().min(same + 2)).any(|at| says_summary(sent, at))
 }
 
-/// Returns `true` if a message says that it is a summary of what was said before.
+/// Returns `true` if a message declares itself a summary of the conversation so far.
 pub(super) fn says_summary(sent: &Sent, at: usize) -> bool {
     let Some(piece) = sent
         .history()
@@ -124,13 +123,12 @@ pub(super) fn says_summary(sent: &Sent, at: usize) -> bool {
     })
 }
 
-/// How much of a message is looked at for the words of a summary, in bytes.
+/// The number of bytes of a message in which the words of a summary are searched for.
 const HEAD: usize = 4000;
 
-/// How agents introduce a summary that stands for the history: Claude Code; Codex CLI
-/// (`openai/codex`, `codex-rs/core/templates/compact/summary_prefix.md`); Gemini CLI
-/// (`google-gemini/gemini-cli`, the prompt of its compression); the others as they are written by
-/// many.
+/// The introductions of summaries that replace the history: Claude Code; Codex CLI (`openai/codex`,
+/// `codex-rs/core/templates/compact/summary_prefix.md`); Gemini CLI (`google-gemini/gemini-cli`,
+/// the prompt of its compression); the others are in common use.
 const SUMMARIES: [&str; 8] = [
     "This session is being continued from a previous conversation",
     "Another language model started to solve this problem and produced a summary",

@@ -1,4 +1,4 @@
-//! One request as the log has it, and what the log says of its answer.
+//! One request of a log, and what the log contains of its answer.
 
 use std::sync::Arc;
 
@@ -15,19 +15,19 @@ pub(super) struct Sent {
     pub(super) server: Server,
     pub(super) model: Arc<str>,
     pub(super) pieces: Vec<Piece>,
-    /// The body, from which the texts of new pieces are taken. Transcripts have none.
+    /// The body, from which the texts of new pieces are taken. Transcripts have no bodies.
     pub(super) body: Option<Value>,
-    /// Fingerprints of settings on which the cache depends.
+    /// Fingerprints of settings that affect the cache.
     pub(super) settings: Vec<(&'static str, u64)>,
     pub(super) answer: Answer,
-    /// When it was sent, in milliseconds.
+    /// The time of sending, in milliseconds since 1970.
     pub(super) time: Option<i64>,
     pub(super) place: Place,
-    /// The flaws for which the provider refuses it, in messages of the history.
+    /// The flaws in messages of the history that cause the provider to refuse it.
     pub(super) flaws: Vec<Flaw>,
-    /// The transcript that it belongs to, which is one conversation by itself.
+    /// The transcript that it belongs to; each transcript is one conversation.
     pub(super) thread: Option<u64>,
-    /// `true` if the log says that a summary replaced the history.
+    /// `true` if the log reports that a summary replaced the history.
     pub(super) is_compacted: bool,
     pub(super) form: &'static str,
 }
@@ -38,17 +38,17 @@ impl Sent {
         &self.pieces[self.fixed()..]
     }
 
-    /// Returns how many pieces are before the history.
+    /// Returns the number of pieces before the history.
     pub(super) fn fixed(&self) -> usize {
         fixed(&self.pieces)
     }
 
-    /// Returns `true` if a member of the body asks the server to keep all of it.
+    /// Returns `true` if the body asks the server to cache it as a whole.
     pub(super) fn asks_for_all(&self) -> bool {
         asks_for_all(&self.settings)
     }
 
-    /// Keeps the text of a piece, if that is not done.
+    /// Stores the text of a piece, if that has not been done.
     pub(super) fn keep_text(&mut self, at: usize) {
         let Some(body) = &self.body else { return };
         let piece = &mut self.pieces[at];
@@ -75,12 +75,12 @@ fn value_of<'b>(body: &'b Value, piece: &Piece) -> Option<&'b Value> {
     }
 }
 
-/// Returns `true` if settings ask the server to keep the whole request.
+/// Returns `true` if settings ask the server to cache the whole request.
 pub(super) fn asks_for_all(settings: &[(&'static str, u64)]) -> bool {
     settings.iter().any(|(name, _)| *name == super::WHOLE)
 }
 
-/// Returns how many pieces are before the history.
+/// Returns the number of pieces before the history.
 pub(super) fn fixed(pieces: &[Piece]) -> usize {
     pieces
         .iter()
@@ -88,22 +88,22 @@ pub(super) fn fixed(pieces: &[Piece]) -> usize {
         .count()
 }
 
-/// The facts that the log has of an answer.
+/// The facts about an answer in the log.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answer {
     pub(super) usage: Option<Usage>,
-    /// `true` if it holds signed thinking.
+    /// `true` if it contains signed thinking.
     pub(super) is_signed: bool,
-    /// The words of the provider when it refused the request.
+    /// The provider's message, if it refused the request.
     pub(super) refusal: Option<String>,
 }
 
-/// A message for which the request is refused.
+/// An error in a message that causes the request to be refused.
 #[derive(Debug, Clone)]
 pub(super) struct Flaw {
     pub(super) rule: &'static str,
     pub(super) message: String,
     pub(super) help: Option<String>,
-    /// The piece, as an index.
+    /// The index of the piece.
     pub(super) piece: usize,
 }

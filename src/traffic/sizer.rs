@@ -1,5 +1,5 @@
-//! Counts the tokens of a piece. What was counted once is not counted again: each request repeats
-//! the one before.
+//! Counts the tokens of pieces. Counts are remembered, because each request repeats the previous
+//! one.
 
 use std::sync::Mutex;
 
@@ -10,13 +10,13 @@ use super::piece::{Piece, chained, of_name};
 use crate::provider::WireFormat;
 use crate::tokens::{PartKind, TokenEstimate};
 
-/// The most sizes of a shard that are remembered.
+/// The maximum number of sizes remembered per shard.
 const MOST: usize = 16_384;
 
-/// The number of shards, so that threads do not wait for each other.
+/// The number of shards, which lets threads work without waiting for each other.
 const SHARDS: usize = 32;
 
-/// Counts tokens.
+/// A token counter for pieces.
 pub(super) struct Sizer {
     known: Vec<Mutex<HashMap<u64, u64>>>,
 }
@@ -48,7 +48,7 @@ impl Sizer {
     }
 }
 
-/// Estimates a piece as the only one of a body.
+/// Estimates a piece as if it were the only one of a body.
 fn estimate(piece: &Piece, value: &Value, wire: WireFormat, model: &str) -> u64 {
     let member = match piece.index {
         Some(_) => json!([value]),

@@ -5,28 +5,28 @@ use std::sync::Arc;
 use super::Share;
 use crate::provider::WireFormat;
 
-/// The stories of all conversations that were read.
+/// The stories of all conversations.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Stories {
     /// The conversations, in the order of their first requests.
     pub stories: Vec<Story>,
-    /// The forms that were read, each with the number of requests.
+    /// The log formats found, each with the number of its requests.
     pub forms: Vec<(&'static str, usize)>,
-    /// Lines and documents that hold no request, or cannot be read.
+    /// The number of lines and documents that contain no request or cannot be read.
     pub passed_over: usize,
-    /// The first line that is cut off or no JSON.
+    /// The first line that is cut off or not JSON.
     pub unreadable: Option<Place>,
-    /// The number of lines that are cut off or no JSON.
+    /// The number of lines that are cut off or not JSON.
     pub unreadable_lines: usize,
-    /// The number of conversations that were closed early, because too many were open.
+    /// The number of conversations closed early because too many were open.
     pub closed_early: usize,
-    /// The number of further conversations without findings, which are not reported.
+    /// The number of other conversations without findings, which are not reported.
     pub untold: usize,
 }
 
 impl Stories {
-    /// Returns `true` if anything in it ought to be fixed.
+    /// Returns `true` if a story reports something to fix.
     pub fn has_findings(&self) -> bool {
         self.stories.iter().any(Story::has_findings)
     }
@@ -40,9 +40,9 @@ impl Stories {
 /// A place in a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// The file, as it was named.
+    /// The file, as named by the caller.
     pub file: Arc<str>,
-    /// The one-based line; of a document with many requests, the line on which the document begins.
+    /// The line, counted from 1. For a document with several requests, the line on which it begins.
     pub line: usize,
 }
 
@@ -50,52 +50,52 @@ pub struct Place {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Story {
-    /// The first request.
+    /// The place of the first request.
     pub first: Place,
-    /// The last request.
+    /// The place of the last request.
     pub last: Place,
     /// The wire format.
     pub wire: WireFormat,
-    /// The models, in the order in which they came.
+    /// The models, in order of appearance.
     pub models: Vec<Arc<str>>,
-    /// The number of requests, retries included.
+    /// The number of requests, including retries.
     pub requests: usize,
-    /// The requests that say exactly what the one before said.
+    /// The number of requests that repeat the previous one exactly.
     pub retries: usize,
-    /// The requests that say less than one before them: out of order, or sent again from an earlier
-    /// point.
+    /// The number of requests that contain only a beginning of an earlier one: they are out of
+    /// order, or were sent again from an earlier point.
     pub earlier: usize,
-    /// The requests that the provider refused, by the log.
+    /// The number of requests that the provider refused, according to the log.
     pub refused: usize,
-    /// The words of the first refusal.
+    /// The message of the first refusal.
     pub refusal: Option<String>,
-    /// How it began.
+    /// The way it began.
     pub origin: Origin,
-    /// Places at which the prefix stopped being append-only, in the order in which they were first
-    /// seen.
+    /// The places where the prefix stopped being append-only, in the order of their first
+    /// occurrence.
     pub breaks: Vec<Break>,
-    /// The breaks of further places, which are counted only.
+    /// The number of breaks at further places, which are only counted.
     pub more_breaks: usize,
-    /// Points at which a summary replaced the history.
+    /// The points where a summary replaced the history.
     pub compactions: Vec<Compaction>,
     /// Losses of thinking.
     pub thinking: Vec<ThinkingLoss>,
-    /// Messages for which every later request is refused.
+    /// Messages that cause every later request to be refused.
     pub poison: Vec<Poison>,
-    /// The tokens that the provider counted, beside what the rules predict.
+    /// The provider's token counts, compared with the prediction.
     pub counted: Counted,
     /// Sizes over time.
     pub growth: Growth,
-    /// The number of requests to a server that keeps what breakpoints ask for, with a prefix that
-    /// is long enough and none.
+    /// The number of requests without breakpoints whose prefix is long enough to be cached, at a
+    /// server that caches only at breakpoints.
     pub unmarked: usize,
-    /// `true` if the log holds whole request bodies; `false` if it holds messages, without system
-    /// prompt and tools.
+    /// `true` if the log contains whole request bodies; `false` if it contains only messages,
+    /// without system prompt and tools.
     pub has_bodies: bool,
 }
 
 impl Story {
-    /// Returns `true` if anything in it ought to be fixed.
+    /// Returns `true` if it reports something to fix.
     pub fn has_findings(&self) -> bool {
         self.breaks.iter().any(Break::is_costly)
             || !self.thinking.is_empty()
@@ -103,38 +103,37 @@ impl Story {
             || self.counted.missed.is_some()
     }
 
-    /// Returns the tokens that were read again, and what that cost in US dollars if the price is
-    /// known.
+    /// Returns the tokens that were read again, and their cost in US dollars if the price is known.
     pub fn lost(&self) -> Loss {
         let breaks = self.breaks.iter().map(|found| found.loss);
         breaks.fold(Loss::default(), Loss::plus)
     }
 }
 
-/// How a conversation began.
+/// The beginning of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// With a message of its own.
+    /// It began with a message of its own.
     Began,
-    /// As a second end of another conversation.
+    /// It branched off from another conversation.
     Fork {
-        /// The conversation, as an index into the stories.
+        /// The index of that conversation among the stories.
         story: usize,
-        /// The number of messages that both share.
+        /// The number of messages that both have in common.
         shared: usize,
     },
-    /// With a summary of something that was said before.
+    /// It began with a summary of an earlier conversation.
     Summary,
 }
 
-/// Tokens that were read again, and their price.
+/// Tokens that were read again, and their cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Loss {
-    /// The tokens.
+    /// The number of tokens.
     pub tokens: u64,
-    /// The requests.
+    /// The number of requests.
     pub requests: usize,
-    /// The US dollars; `None` if a price is not known.
+    /// The cost in US dollars; `None` if a price is not known.
     pub dollars: Option<f64>,
 }
 
@@ -152,47 +151,47 @@ impl Loss {
     }
 }
 
-/// A place at which a request is not what the one before it began with.
+/// A place where a request differs from the beginning that it should share with the previous one.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Break {
     /// The change.
     pub change: Change,
-    /// The place in the body: `system[0]`, `messages[3].content[0].text`.
+    /// The place in the body, for example `system[0]` or `messages[3].content[0].text`.
     pub at: String,
-    /// The first byte of the text that differs.
+    /// The offset of the first differing byte in the text.
     pub byte: Option<usize>,
-    /// The old text, from a little before the change.
+    /// The old text, beginning shortly before the change.
     pub before: Option<String>,
-    /// The new text.
+    /// The new text at the same place.
     pub after: Option<String>,
-    /// The number of the first request that differs; the conversation's first is 1.
+    /// The number of the first request that differs; the conversation's first request is 1.
     pub request: usize,
-    /// Where that request is.
+    /// The place of that request.
     pub place: Place,
-    /// The cost: requests, tokens, dollars.
+    /// The cost: requests, tokens, and dollars.
     pub loss: Loss,
-    /// Why nothing was lost, if so.
+    /// The reason why nothing was lost, if so.
     pub unpriced: Option<Unpriced>,
-    /// The number of requests that changed it.
+    /// The number of requests that made this change.
     pub times: usize,
 }
 
 impl Break {
-    /// Returns `true` if tokens were read again because of it.
+    /// Returns `true` if it caused tokens to be read again.
     pub fn is_costly(&self) -> bool {
         self.loss.tokens > 0
     }
 }
 
-/// A reason for which a change loses nothing.
+/// The reasons why a change costs nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unpriced {
-    /// No breakpoint asks Anthropic's servers to keep anything.
+    /// No breakpoint asks Anthropic's servers to cache anything.
     NotCached,
-    /// So little was after the change that no cache keeps it.
+    /// The text after the change is too short for any cache.
     TooShort,
-    /// So much time passed that the cache had expired anyway.
+    /// The cache had expired anyway.
     Expired,
 }
 
@@ -201,38 +200,38 @@ pub enum Unpriced {
 pub enum Change {
     /// A date or a time.
     Time,
-    /// An id: a UUID or a long number.
+    /// An id, such as a UUID or a long number.
     Id,
     /// A tool's definition.
     Tool(String),
-    /// Tools in another order.
+    /// The order of tools.
     ToolOrder,
-    /// Tools that came or went.
+    /// Added or removed tools.
     ToolSet {
-        /// Names of those that came.
+        /// The names of added tools.
         added: Vec<String>,
-        /// Names of those that went.
+        /// The names of removed tools.
         removed: Vec<String>,
     },
     /// The system prompt.
     System,
-    /// A message, written in another way.
+    /// A message that was rewritten.
     Message,
-    /// Signatures or blocks of thinking that a message lost.
+    /// Removed signatures or blocks of thinking.
     Thinking,
-    /// Members of an object in another order.
+    /// The order of object members.
     KeyOrder,
-    /// Messages that were left out.
+    /// Removed messages, with their number.
     Removed(usize),
-    /// Messages that were put in between.
+    /// Inserted messages, with their number.
     Inserted(usize),
-    /// A setting beside the conversation on which the cache depends.
+    /// A setting outside the conversation that affects the cache.
     Setting(&'static str),
-    /// Another model.
+    /// The model.
     Model {
-        /// The model before.
+        /// The previous model.
         from: Arc<str>,
-        /// The model now.
+        /// The new model.
         to: Arc<str>,
     },
 }
@@ -258,15 +257,15 @@ impl Change {
     }
 }
 
-/// A history that was replaced by a summary.
+/// A replacement of the history by a summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Compaction {
     /// The number of the first request with the summary.
     pub request: usize,
-    /// The tokens of the history before.
+    /// The number of tokens in the history before.
     pub before: u64,
-    /// The tokens of the history after.
+    /// The number of tokens in the history after.
     pub after: u64,
 }
 
@@ -276,61 +275,61 @@ pub struct Compaction {
 pub struct ThinkingLoss {
     /// The kind of loss.
     pub kind: ThinkingLossKind,
-    /// The number of the first request.
+    /// The number of the first request concerned.
     pub request: usize,
-    /// Where it is.
+    /// The place of that request.
     pub place: Place,
     /// The place in the body.
     pub at: String,
-    /// The number of requests.
+    /// The number of requests concerned.
     pub requests: usize,
 }
 
 /// The ways in which thinking is lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ThinkingLossKind {
-    /// Blocks that were sent before, or that the answer held, are gone.
+    /// Blocks that had been sent before, or that an answer contained, were removed.
     Dropped,
-    /// Blocks that one model signed are sent to another.
+    /// Blocks signed by one model are sent to another.
     OtherModel {
         /// The model that signed them.
         from: Arc<str>,
         /// The model that they are sent to.
         to: Arc<str>,
     },
-    /// The blocks before it changed, and the model binds it to them.
+    /// The blocks before the thinking changed, and the model binds thinking to them.
     Unbound,
 }
 
-/// A message for which every later request is refused.
+/// A message that causes every later request to be refused.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Poison {
-    /// The code of the rule that finds it.
+    /// The code of the rule that detects it.
     pub rule: &'static str,
-    /// The flaw in words.
+    /// The error in words.
     pub message: String,
     /// The remedy.
     pub help: Option<String>,
     /// The place of the message in the body: `messages[3]`.
     pub at: String,
-    /// The number of the first request that holds it.
+    /// The number of the first request that contains it.
     pub request: usize,
-    /// Where that is.
+    /// The place of that request.
     pub place: Place,
-    /// The requests that hold it.
+    /// The number of requests that contain it.
     pub requests: usize,
-    /// The request that came after the last one with it, if the session went on without.
+    /// The number of the first request without it, if the session continued without it.
     pub mended: Option<usize>,
 }
 
-/// The tokens that the provider counted.
+/// The provider's token counts.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Counted {
-    /// The answers whose usage is in the log.
+    /// The number of answers whose usage is in the log.
     pub answers: usize,
-    /// Input tokens, cached ones included.
+    /// Input tokens, including cached ones.
     pub input: u64,
     /// Input tokens that came from a cache.
     pub read: u64,
@@ -338,29 +337,29 @@ pub struct Counted {
     pub written: u64,
     /// Output tokens.
     pub output: u64,
-    /// Requests for which the rules predict a hit of the cache, and the provider counted much less.
+    /// Requests with far fewer cached tokens than predicted.
     pub missed: Option<Missed>,
-    /// Requests before which so much time passed that the cache had expired.
+    /// Requests after a pause in which the cache expired.
     pub expired: Option<Expired>,
 }
 
-/// Hits of the cache that the rules predict and the provider did not count.
+/// Predicted cache hits that the provider did not count.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Missed {
     /// The number of the first request.
     pub request: usize,
-    /// Where it is.
+    /// The place of that request.
     pub place: Place,
-    /// The tokens that the rules predict for it.
+    /// The number of tokens predicted for it.
     pub predicted: u64,
-    /// The tokens that the provider counted for it.
+    /// The number of tokens that the provider counted for it.
     pub counted: u64,
-    /// All tokens that were read again, the requests and the price.
+    /// The total loss: all tokens that were read again, the requests, and the cost.
     pub loss: Loss,
 }
 
-/// Caches that expired in a pause.
+/// Caches that expired during a pause.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Expired {
@@ -368,7 +367,7 @@ pub struct Expired {
     pub request: usize,
     /// The longest pause, in seconds.
     pub pause: u64,
-    /// Tokens, requests and price.
+    /// The loss: tokens, requests, and cost.
     pub loss: Loss,
 }
 
@@ -376,15 +375,15 @@ pub struct Expired {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Growth {
-    /// A point for each request; of long conversations for every second, fourth … one.
+    /// A point for each request; in long conversations, for every second, fourth, … request.
     pub points: Vec<Point>,
     /// The messages that added the most, the largest first.
     pub steepest: Vec<Step>,
     /// The context window of the last model, in tokens.
     pub window: Option<u64>,
-    /// The tokens that a request adds, over the last ones.
+    /// The average number of tokens that the last requests added.
     pub per_request: Option<u64>,
-    /// The requests until the context window is full, at that pace.
+    /// The number of requests until the context window is full, at that pace.
     pub requests_left: Option<u64>,
 }
 
@@ -398,12 +397,12 @@ pub struct Point {
     pub tokens: [u64; 4],
     /// Input tokens that the provider counted.
     pub counted: Option<u64>,
-    /// Tokens that came from a cache: as counted, or else as predicted.
+    /// Tokens from a cache, as counted or else as predicted.
     pub cached: u64,
 }
 
 impl Point {
-    /// Returns the tokens of all parts.
+    /// Returns the total number of tokens.
     pub fn total(&self) -> u64 {
         self.tokens.iter().sum()
     }
@@ -413,7 +412,7 @@ impl Point {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Step {
-    /// The number of the first request that holds it.
+    /// The number of the first request that contains it.
     pub request: usize,
     /// The place in the body.
     pub at: String,
@@ -421,6 +420,6 @@ pub struct Step {
     pub share: Share,
     /// The role, or the name of a tool.
     pub label: Arc<str>,
-    /// Its tokens.
+    /// The number of its tokens.
     pub tokens: u64,
 }

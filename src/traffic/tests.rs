@@ -1,4 +1,4 @@
-//! Sessions written by hand, one for each thing that may be reported, and for each that must not.
+//! Handwritten sessions, one for each thing that must or must not be reported.
 
 use std::sync::{Arc, OnceLock};
 
@@ -26,7 +26,7 @@ fn told(lines: &[Value]) -> Stories {
     told_text(&written(lines))
 }
 
-/// Returns JSON Lines.
+/// Writes JSON Lines.
 fn written(lines: &[Value]) -> String {
     lines.iter().map(|line| line.to_string() + "\n").collect()
 }
@@ -53,7 +53,7 @@ fn one(lines: &[Value]) -> Story {
     stories.into_iter().next().expect("one")
 }
 
-/// The kinds of changes of a story, each with its first request.
+/// Returns the kinds of changes in a story, each with its first request.
 fn changes(story: &Story) -> Vec<(&'static str, usize)> {
     story
         .breaks
@@ -62,7 +62,7 @@ fn changes(story: &Story) -> Vec<(&'static str, usize)> {
         .collect()
 }
 
-/// A text that is long enough to be cached.
+/// Returns a text that is long enough to be cached.
 fn long(of: &str) -> String {
     format!("{of} reads every file with care and says what it does. ").repeat(160)
 }
@@ -75,7 +75,7 @@ fn assistant(text: impl std::fmt::Display) -> Value {
     json!({"role": "assistant", "content": format!("{text}: it reads lines, sorts them by their length and writes them to a file")})
 }
 
-/// The messages of a conversation up to its turn `turn`, the first being 0.
+/// Returns the messages of a conversation up to its turn `turn`, counted from 0.
 fn talk(name: &str, turn: usize) -> Vec<Value> {
     let answered = (0..turn).flat_map(|at| {
         [
@@ -86,7 +86,7 @@ fn talk(name: &str, turn: usize) -> Vec<Value> {
     answered.chain([user(format!("{name} {turn}"))]).collect()
 }
 
-/// A request to Claude that asks to keep the system prompt and the messages.
+/// Returns a request to Claude that asks to cache the system prompt and the messages.
 fn claude(system: &str, messages: &[Value]) -> Value {
     let mark = json!({"type": "ephemeral"});
     let mut messages = messages.to_vec();
@@ -152,7 +152,7 @@ fn a_date_in_the_system_prompt_is_found_with_its_price() {
     );
     assert!(found.loss.tokens > 1_000 && found.loss.dollars.is_some_and(|dollars| dollars > 0.0));
     assert_eq!(found.place.line, 3);
-    // With each request once more.
+    // Each request is sent twice.
     let story = one(&(0..5)
         .map(|turn| dated(20 + turn, turn))
         .collect::<Vec<_>>());
@@ -443,7 +443,7 @@ fn a_summary_for_the_history_is_legitimate() {
     assert_eq!((story.compactions.len(), story.breaks.len()), (1, 0));
     assert_eq!(story.compactions[0].request, 3);
     assert!(!story.has_findings());
-    // Nothing is shared: it is reported as what it says it is.
+    // Nothing is shared, so it is reported as a conversation that begins with a summary.
     let stories = told(&[claude(&system, &talk("a", 4)), claude(&system, &[summary])]).stories;
     assert_eq!(stories[1].origin, Origin::Summary);
 }
@@ -512,7 +512,7 @@ fn thinking_that_is_dropped_or_goes_to_another_model_is_told() {
         "{:?}",
         story.thinking
     );
-    // The answer held a signature, and what is sent back does not.
+    // The answer contained a signature, which is missing from the next request.
     let answer = json!({"content": thought("c2lnbmVk")["content"], "usage": {"input_tokens": 9, "output_tokens": 3}});
     let first = || answered(&claude(&system, &[user("a")]), &answer);
     assert_eq!(
@@ -582,7 +582,7 @@ fn the_message_that_poisons_a_session_is_named() {
         ),
         ("messages[4]", 2, 2, None)
     );
-    // It is gone again.
+    // A later request does not contain the message.
     let mended = [&talk("a", 1)[..], &[assistant("x")], &talk("b", 2)[..]].concat();
     let story = one(&[
         claude(&system, &poisoned(&empty, 0)),
@@ -601,7 +601,7 @@ fn the_message_that_poisons_a_session_is_named() {
             .collect::<Vec<_>>(),
         [Some(3)]
     );
-    // The provider took it: then the rule is wrong there.
+    // The provider accepted the message, so the rule is wrong there.
     let taken = one(&[
         logged(&claude(&system, &poisoned(&empty, 0))),
         logged(&claude(&system, &poisoned(&empty, 1))),
@@ -775,7 +775,7 @@ fn forms_of_logs_hold_the_same_story() {
     }
 }
 
-/// Returns a line as the Python SDK of OpenAI logs a request.
+/// Returns a request as a log line of the OpenAI Python SDK.
 fn debug_line(body: &Value) -> String {
     let options = format!("{{'method': 'post', 'url': '/chat/completions', 'json_data': {body}}}");
     format!("DEBUG:openai._base_client:Request options: {options}\n")
@@ -831,7 +831,7 @@ fn session_files_of_agents_are_conversations() {
         (missed.request, missed.predicted, missed.counted),
         (3, 20_501, 0)
     );
-    // Another prompt after the first answer leaves out what came behind.
+    // A new prompt after the first answer removes everything after that answer.
     let rewound = [
         &claude[..],
         &[
@@ -937,7 +937,7 @@ fn codex_tokens(input: u64) -> Value {
     json!({"type": "event_msg", "payload": {"type": "token_count", "info": {"last_token_usage": {"input_tokens": input, "cached_input_tokens": 0, "output_tokens": 3}}}})
 }
 
-/// A digest of a story that does not depend on where it is.
+/// Returns a digest of a story that does not depend on its place.
 fn digest(story: &Story) -> String {
     let breaks: Vec<String> = story
         .breaks
@@ -958,7 +958,7 @@ fn digest(story: &Story) -> String {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// However conversations are interleaved, the same stories are reported.
+    /// The stories are the same for any interleaving of conversations.
     #[test]
     fn the_order_of_interleaving_changes_no_story(order in proptest::collection::vec(0_usize..3, 0..18)) {
         let dated: Vec<Value> = (0..5).map(|turn| claude(&format!("{}Today is 2026-11-2{turn}.", long("c")), &talk("c", turn))).collect();

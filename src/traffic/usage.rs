@@ -1,5 +1,4 @@
-//! The facts that an answer gives of itself: the tokens that were counted, whether it thought, what
-//! was refused.
+//! The facts in an answer: its token counts, signed thinking, and refusal.
 
 use serde_json::Value;
 
@@ -7,7 +6,7 @@ use super::read::{count, holds};
 use super::sent::Answer;
 use crate::conversation::Usage;
 
-/// How deep an answer is looked into for its usage.
+/// The depth to which an answer is searched for its usage.
 const DEEPEST: usize = 5;
 
 /// Reads an answer: an object, a JSON text, or a stream of events.
@@ -67,8 +66,8 @@ fn read_text(text: &str, depth: usize, found: &mut Answer) {
     }
 }
 
-/// Returns the later of two counts of one answer: the last event of a stream knows more, but some
-/// leave out the input.
+/// Combines two token counts of one answer. The last event of a stream is more complete, but may
+/// omit the input.
 fn later(first: Option<Usage>, second: Usage) -> Usage {
     let first = first.unwrap_or_default();
     Usage {
@@ -80,7 +79,7 @@ fn later(first: Option<Usage>, second: Usage) -> Usage {
     }
 }
 
-/// Reads counts of tokens in any provider's form.
+/// Reads token counts in any provider's form.
 pub(super) fn usage(value: &Value) -> Option<Usage> {
     let written = count(
         value,
@@ -94,7 +93,7 @@ pub(super) fn usage(value: &Value) -> Option<Usage> {
         value,
         &["/cache_read_input_tokens", "/cacheReadInputTokens"],
     );
-    // Anthropic counts what came from the cache beside the rest, others within it.
+    // Anthropic counts cached tokens separately from the input; others include them.
     let is_within = ["/cached_input_tokens", "/prompt_tokens"]
         .iter()
         .any(|at| value.pointer(at).is_some());
@@ -158,14 +157,14 @@ fn is_signed(block: &Value) -> bool {
     }
 }
 
-/// Returns what an error says.
+/// Returns the message of an error.
 fn refusal(value: &Value) -> Option<String> {
     let message = value.pointer("/error/message")?.as_str()?;
     Some(message.chars().take(300).collect())
 }
 
-/// Reads a time in milliseconds: a date and a time of day as ISO 8601 writes them, or a number of
-/// seconds, milliseconds … since 1970.
+/// Reads a time in milliseconds since 1970 from an ISO 8601 date and time, or from a number of
+/// seconds, milliseconds, … since 1970.
 pub(super) fn time(value: &Value) -> Option<i64> {
     match value {
         Value::Number(number) => of_number(number.as_f64()?),
@@ -183,8 +182,8 @@ pub(super) fn time(value: &Value) -> Option<i64> {
     reason = "times of logs are far below 2^53"
 )]
 fn of_number(number: f64) -> Option<i64> {
-    // Seconds, milliseconds, microseconds and nanoseconds since 1970 of this century do not
-    // overlap.
+    // For this century, the ranges of seconds, milliseconds, microseconds, and nanoseconds since
+    // 1970 do not overlap.
     let scale = match number {
         1e9..1e11 => 1e3,
         1e12..1e14 => 1.0,
@@ -221,7 +220,7 @@ fn of_text(text: &str) -> Option<i64> {
     Some(seconds * 1000 + milliseconds)
 }
 
-/// Returns the seconds of `+02:00`.
+/// Returns the seconds of an offset such as `+02:00`.
 fn offset(zone: &str) -> i64 {
     let sign = match zone.as_bytes().first() {
         Some(b'+') => 1,
@@ -242,7 +241,7 @@ fn part(zone: &str, range: std::ops::Range<usize>) -> i64 {
         .unwrap_or(0)
 }
 
-/// Returns the days since 1970-01-01, by the civil calendar.
+/// Returns the days since 1970-01-01 in the Gregorian calendar.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);

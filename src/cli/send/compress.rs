@@ -1,4 +1,4 @@
-//! `reqc send --compress`: a summary in the place of the conversation so far.
+//! `reqc send --compress`: replaces the conversation so far with a summary.
 
 use super::input::Input;
 use super::output::Printer;
@@ -9,7 +9,7 @@ use crate::runtime::compression::Compression;
 use crate::runtime::pool::{PoolOptions, SessionPool};
 use crate::runtime::{Agent, CompileError, Event, Session, Transport};
 
-/// The request for the summary, as far as it is known before the session is there.
+/// Compiles the request for the summary, as far as it is known before the session exists.
 pub(super) fn compile(agent: &Agent, input: &Input) -> Result<Compilation, Failure> {
     let history = input
         .resumed
@@ -38,7 +38,7 @@ pub(super) fn compile(agent: &Agent, input: &Input) -> Result<Compilation, Failu
     }
 }
 
-/// Returns the compression of the session: by an agent with the policy of the repository.
+/// Returns the compression of the session, with an agent and the policy of the repository.
 pub(super) fn compression(
     command: &Command<'_>,
     agent: Agent,
@@ -55,8 +55,7 @@ pub(super) fn compression(
     )
 }
 
-/// Compresses the session. The summary is printed if nothing else will be; if an answer follows,
-/// only what happened is.
+/// Compresses the session. The summary is printed if no answer follows; otherwise, only a note is.
 pub(super) async fn first(
     session: &Session,
     compression: &Compression,

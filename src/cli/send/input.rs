@@ -1,4 +1,4 @@
-//! The request to send: a message, a context, a session that goes on.
+//! The request to send: a message, a context, or the continuation of a session.
 
 use std::path::Path;
 
@@ -22,17 +22,17 @@ use crate::source::SourceText;
 use crate::system::{FolderContent, JournalFile, project_environment, to_read, to_write};
 use crate::world::AccessError;
 
-/// Everything that a request is made from, beside the agent.
+/// Everything from which a request is made, apart from the agent.
 pub(super) struct Input {
-    /// The surroundings of the conversation.
+    /// The environment for prompts.
     pub(super) environment: PromptEnvironment,
-    /// Tools, layers and the history of a context; the task of a completion.
+    /// The tools, layers, and history of a context; the task of a completion.
     pub(super) base: Conversation,
-    /// A session that goes on.
+    /// The session to continue.
     pub(super) resumed: Option<Resumed>,
-    /// The new message; `None` to go on with what is there.
+    /// The new message; `None` to continue without one.
     pub(super) blocks: Option<Vec<Block>>,
-    /// Tools that can run.
+    /// The tools that can run.
     pub(super) tools: Option<Tools>,
 }
 
@@ -84,7 +84,7 @@ impl Input {
         })
     }
 
-    /// Returns what the session begins with.
+    /// Returns the starting point of the session.
     pub(super) fn restored(&self) -> SessionStart {
         match &self.resumed {
             Some(resumed) => SessionStart::Resumed(resumed.log.clone(), self.base.clone()),
@@ -93,8 +93,8 @@ impl Input {
     }
 }
 
-/// Returns what kind of task the agent is for, if it can be used. What is found about it is
-/// reported.
+/// Returns the kind of task for which the agent is made, if the agent can be used. Findings about
+/// it are reported.
 fn usable_agent(
     options: &Options,
     send: &Send,
@@ -123,15 +123,15 @@ fn is_empty(conversation: &Conversation) -> bool {
     matches!(&conversation.task, Task::Chat(history) if history.is_empty())
 }
 
-/// Shows what was found in an agent's files.
+/// Shows the findings in an agent's files.
 fn tell_of_agent(options: &Options, opened: &Opened, id: ProfileId, terminal: &Terminal) {
     let mut findings = opened.findings_of(id);
-    // Told once the request is compiled, also if a repository allows the finding.
+    // It is reported when the request is compiled, even if a repository allows the finding.
     findings.retain(|finding| finding.rule.code != "provider/plain-http");
     terminal.findings_aside(options.format, &opened.report_of(findings));
 }
 
-/// The message of the command line: its text, then its images.
+/// Returns the message of the command line: its text, then its images.
 fn message(options: &Options, send: &Send) -> Result<Option<Vec<Block>>, Failure> {
     let mut blocks = Vec::new();
     if let Some(text) = text(send)?.filter(|text| !text.trim().is_empty()) {
@@ -169,7 +169,7 @@ fn message(options: &Options, send: &Send) -> Result<Option<Vec<Block>>, Failure
     Ok((!blocks.is_empty()).then_some(blocks))
 }
 
-/// The files beside the session that goes on or is saved, if one is.
+/// Returns the folder of files beside the session that is continued or saved, if any.
 pub(super) fn session_files(
     options: &Options,
     send: &Send,
@@ -185,8 +185,7 @@ pub(super) fn session_files(
     Ok(Some(FolderContent::open(folder).map_err(Failure::from)?))
 }
 
-/// The image in a file; a phrase that continues the sentence after the image's name if there is
-/// none.
+/// Reads an image from a file. An error is a phrase that follows the image's name in a sentence.
 fn read_image(path: &Path) -> Result<Image, AccessError> {
     let bytes = crate::system::read_bytes(path, image::MAX_BYTES)?;
     image::of_bytes(&bytes).ok_or_else(|| "is not a PNG, JPEG, GIF or WebP".into())
@@ -207,7 +206,7 @@ fn text(send: &Send) -> Result<Option<String>, Failure> {
     }
 }
 
-/// The gap that a completion agent fills: after the text of the message.
+/// Returns the gap for a completion agent, which begins after the text of the message.
 fn completion(send: &Send, blocks: Option<&[Block]>) -> Result<Task, Failure> {
     match blocks {
         Some([Block::Text(prefix)]) => Ok(Task::Completion {
@@ -221,7 +220,7 @@ fn completion(send: &Send, blocks: Option<&[Block]>) -> Result<Task, Failure> {
     }
 }
 
-/// The session in a file, which stays as it is until something is sent.
+/// Opens the session in a file, which is unchanged until something is sent.
 fn resume(options: &Options, path: &Path, send: &Send) -> Result<Resumed, Failure> {
     let path = &options.path(path);
     to_write(path, Some(options.directory()))?;
@@ -258,7 +257,7 @@ fn resume(options: &Options, path: &Path, send: &Send) -> Result<Resumed, Failur
     })
 }
 
-/// A file that has no complete line to go on with.
+/// Returns the failure for a file without a complete line.
 fn no_session(shown: &str, bytes: &[u8]) -> Failure {
     match (bytes.is_empty(), Log::is_cut_header(bytes)) {
         (true, _) => Failure::new(format!("`{shown}` is empty: it holds no session"))
@@ -274,7 +273,7 @@ fn no_session(shown: &str, bytes: &[u8]) -> Failure {
     }
 }
 
-/// A context by its name, or a file that holds one, as the agent gets it.
+/// Returns the context with this name, or from the file with this path, prepared for the agent.
 fn from_context(
     options: &Options,
     agent: &str,
@@ -335,7 +334,8 @@ fn context(
     Ok(context)
 }
 
-/// The project: the folder that the command was started in, or as if it was.
+/// Returns the environment for the project, which is the folder in which the command was started or
+/// that was named.
 fn real_environment(options: &Options, opened: &Opened) -> Result<PromptEnvironment, Failure> {
     Ok(project_environment(options.directory(), &opened.root)?)
 }

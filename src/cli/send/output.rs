@@ -1,4 +1,4 @@
-//! The ways to print an answer: for people, event by event, or as one result.
+//! The output of an answer: for people, as events, or as a single result.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::runtime::clean::{AnswerPlace, clean};
 use crate::runtime::{Compiled, Error, Event, Outcome, Refusal, Session, Usage, named};
 use crate::text::{Text, cut, mask_strings, text};
 
-/// The request as it would be sent; keys stay placeholders.
+/// Returns the request as it would be sent, with placeholders for keys.
 pub(super) fn dry_run(compiled: &Compiled) -> Text {
     let mut head = text!("{} {}\n", compiled.line.method, compiled.line.url);
     for Header { name, value } in &compiled.line.headers {
@@ -21,7 +21,7 @@ pub(super) fn dry_run(compiled: &Compiled) -> Text {
     text!("{}\n{}", head, Text::json_text(&compiled.body.pretty()))
 }
 
-/// The end of standard output for programs where nothing was sent.
+/// The end of the output for programs if nothing was sent.
 pub(super) struct Ending<'e> {
     request: Value,
     outcome: Value,
@@ -29,7 +29,7 @@ pub(super) struct Ending<'e> {
 }
 
 impl<'e> Ending<'e> {
-    /// An error, and the findings that are its reason.
+    /// Makes the ending for an error, with the findings that caused it.
     pub(super) fn failed(error: Error, found: Option<&'e Report>) -> Ending<'e> {
         Ending {
             request: Value::Null,
@@ -38,7 +38,7 @@ impl<'e> Ending<'e> {
         }
     }
 
-    /// Nothing was to be sent.
+    /// Makes the ending for a run that was not meant to send anything.
     pub(super) fn as_asked() -> Ending<'e> {
         Ending {
             request: Value::Null,
@@ -47,13 +47,13 @@ impl<'e> Ending<'e> {
         }
     }
 
-    /// Shows the request too.
+    /// Adds the request.
     pub(super) fn with_request(self, request: Value) -> Ending<'e> {
         Ending { request, ..self }
     }
 
-    /// Prints it: on one line or two, or as one document. Keys in it are masked, except in the
-    /// request, which is asked for as it is.
+    /// Prints it, on one or two lines or as one document. Keys in it are masked, except in the
+    /// request, which is printed unchanged on demand.
     pub(super) fn print(mut self, format: Format, terminal: &mut Terminal) {
         mask_strings(&mut self.outcome);
         let mut found = self.found.map(|found| Value::from(findings_json(found)));
@@ -97,15 +97,15 @@ pub(super) struct Printer<'t> {
     format: Format,
     terminal: &'t mut Terminal,
     text: String,
-    /// `true` if the last thing on standard output is an unfinished line.
+    /// `true` if standard output ends with an incomplete line.
     mid_line: bool,
     calls: Vec<Value>,
     own: Vec<Value>,
-    /// The text of a round that is cleaned once it is whole.
+    /// The text of a round, which is cleaned when it is complete.
     held: Option<Held>,
 }
 
-/// Text that waits, and what is around its place.
+/// Text that is held back, and the text around its place.
 #[derive(Default)]
 pub(super) struct Held {
     text: String,
@@ -114,7 +114,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// For an answer to this task.
+    /// Makes an empty buffer for the answer to this task.
     pub(super) fn for_task(task: &Task) -> Held {
         match task {
             Task::Completion { prefix, suffix } => Held {
@@ -126,7 +126,7 @@ impl Held {
         }
     }
 
-    /// The text that came since the last time, cleaned.
+    /// Returns the text received since the last call, cleaned.
     fn take(&mut self) -> String {
         let text = std::mem::take(&mut self.text);
         let place = AnswerPlace {
@@ -152,12 +152,12 @@ impl Printer<'_> {
         }
     }
 
-    /// Holds the text of each round back until it is whole, and cleans it.
+    /// Holds back the text of each round until it is complete, and cleans it.
     pub(super) fn cleaning(self, held: Option<Held>) -> Self {
         Printer { held, ..self }
     }
 
-    /// Reports text that was held back.
+    /// Prints the text that was held back.
     fn release(&mut self) {
         let text = self.held.as_mut().map(Held::take).unwrap_or_default();
         if !text.is_empty() {
@@ -165,7 +165,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Returns `true` if nobody reads any more.
+    /// Returns `true` if the reader of the output has gone away.
     pub(super) fn is_closed(&self) -> bool {
         self.terminal.is_closed()
     }
@@ -193,7 +193,7 @@ impl Printer<'_> {
         }
     }
 
-    /// The answer goes to standard output, everything else to standard error.
+    /// Writes the answer to standard output, and everything else to standard error.
     fn tell(&mut self, event: &Event) {
         match event {
             Event::Text(text) => {
@@ -311,7 +311,7 @@ impl Printer<'_> {
     }
 }
 
-/// Returns why an answer was refused, as far as the provider says.
+/// Returns the provider's reason for refusing an answer, if it gave one.
 fn refused(refusal: &Refusal) -> String {
     let words = [refusal.category.as_deref(), refusal.explanation.as_deref()];
     let words: Vec<String> = words.into_iter().flatten().map(shortened).collect();
@@ -323,7 +323,7 @@ fn refused(refusal: &Refusal) -> String {
     format!("refused: {why}")
 }
 
-/// The start of a text, on one line.
+/// Returns the beginning of a text, on one line.
 pub(super) fn shortened(text: &str) -> String {
     const MOST: usize = 160;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");

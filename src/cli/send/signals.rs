@@ -1,4 +1,4 @@
-//! Ctrl-C and its kin: the first cancels the request, a second one ends the process.
+//! Ctrl-C and similar signals: the first cancels the request, the second ends the process.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::runtime::Session;
 
-/// How long a cancelled request may take to say its last words to somebody who does not read them.
+/// The time that a cancelled request has to write its last output to a reader that does not read.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Cancels the request at the first signal, wherever the rest of the program is. A second signal,
-/// or output that nobody takes, ends the process, once the request has ended: no tool is left
+/// Cancels the request at the first signal, whatever the program is doing. A second signal, or
+/// output that nobody reads, ends the process after the request has ended, so that no tool is left
 /// running.
 pub(super) async fn watch(session: Session, cancel: CancellationToken) {
     let mut signals = Signals::new();
@@ -37,7 +37,7 @@ impl Signals {
             SignalKind::terminate(),
             SignalKind::hangup(),
         ];
-        // One that cannot be listened to keeps what it does by itself.
+        // A signal that cannot be handled keeps its default action.
         Signals(
             kinds
                 .into_iter()

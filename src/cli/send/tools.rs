@@ -1,4 +1,5 @@
-//! Tools of a `tools.toml`: programs at once, those of servers once they run.
+//! Tools of a `tools.toml`: programs are available immediately, those of servers after the servers
+//! have started.
 
 use std::path::Path;
 
@@ -14,13 +15,13 @@ use crate::system::{OpenedTools, RunningTools, SystemSecrets, to_read};
 
 /// The tools of a `tools.toml`.
 pub(super) struct Tools {
-    /// The programs; once servers run, their tools too.
+    /// The programs, and also the tools of servers once they run.
     pub(super) set: ToolSet,
     opened: OpenedTools,
 }
 
 impl Tools {
-    /// Reads a file. What is only a warning does not stop the request.
+    /// Reads a file. Warnings do not stop the request.
     pub(super) fn read(
         options: &Options,
         opened: &Opened,
@@ -55,12 +56,12 @@ impl Tools {
         })
     }
 
-    /// Returns `true` if some of the tools are known only once servers run.
+    /// Returns `true` if some tools are known only after servers have started.
     pub(super) fn has_servers(&self) -> bool {
         !self.opened.file.servers.is_empty()
     }
 
-    /// Returns what it asks the person for.
+    /// Returns the permissions that the file needs from the user.
     pub(super) fn grants(
         &self,
         root: &Path,
@@ -69,7 +70,7 @@ impl Tools {
         self.opened.grants(root, secrets).map_err(Failure::from)
     }
 
-    /// Starts the servers, and adds what they offer.
+    /// Starts the servers, and adds their tools.
     pub(super) async fn start(&mut self, transport: &Transport) -> Result<RunningTools, Failure> {
         let running = self.opened.start(transport).await.map_err(failure)?;
         running.warnings().for_each(Terminal::warn);

@@ -1,5 +1,4 @@
-//! The permissions that a repository asks for, and whether the person allows it: before any key is
-//! read and any program runs.
+//! Asks for the permissions that a repository needs, before any key is read and any program runs.
 
 use std::path::Path;
 
@@ -7,7 +6,7 @@ use super::super::{Failure, Terminal};
 use crate::runtime::trust::{Grant, TrustStore};
 use crate::text::{Text, text};
 
-/// Goes on if everything was allowed before, is allowed by `--trust`, or is allowed now by a person
+/// Continues if everything was allowed before, is allowed by `--trust`, or is now allowed by a user
 /// at a terminal.
 pub(super) fn ask(
     root: &Path,

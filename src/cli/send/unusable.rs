@@ -1,10 +1,10 @@
-//! Why there is nothing to send.
+//! The reasons why there is nothing to send.
 
 use super::super::Failure;
 use crate::diag::Diagnostic;
 use crate::source::Sources;
 
-/// Why there is nothing to send.
+/// The reasons why there is nothing to send.
 pub(super) enum Unusable {
     Failure(Failure),
     Findings(Vec<Diagnostic>),

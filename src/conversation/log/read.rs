@@ -1,4 +1,4 @@
-//! From lines to entries. Unknown keys are kept with the line and not looked at.
+//! Parses lines to entries. Unknown keys are kept with the line and ignored.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::conversation::{
 };
 use crate::json::parse;
 
-/// Something that was read of a line.
+/// The result of reading part of a line.
 pub(in crate::conversation) type Read<T> = Result<T, LineError>;
 
-/// Why a line says nothing that a log can hold: one lower-case phrase.
+/// The reason why a line cannot be read: one lower-case phrase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::conversation) struct LineError(String);
 
@@ -39,7 +39,7 @@ impl From<&str> for LineError {
     }
 }
 
-/// The first line. A byte-order mark is kept with it.
+/// Reads the first line. A byte-order mark is kept with it.
 pub(super) fn header(raw: &[u8]) -> Read<(Header, String)> {
     let (line, raw) = object(raw, "\u{feff}")?;
     if line.text("kind")? != "session".into() {
@@ -65,15 +65,15 @@ pub(super) fn header(raw: &[u8]) -> Read<(Header, String)> {
     ))
 }
 
-/// Any other line, the entry that it holds, and the number that it was written with; older programs
-/// wrote none.
+/// Reads any other line. Returns its entry, and the number that it was written with, which older
+/// programs omitted.
 pub(super) fn entry(raw: &[u8]) -> Read<(Entry, Option<u64>, String)> {
     let (line, raw) = object(raw, "")?;
     let number = line.0.get("line").and_then(Value::as_u64);
     Ok((entry_of(&line)?, number, raw))
 }
 
-/// Returns what a line says, of which the members are known.
+/// Returns the entry of a parsed line.
 pub(in crate::conversation) fn entry_of(line: &Object) -> Read<Entry> {
     let kind = line.text("kind")?;
     Ok(match &*kind {
@@ -100,7 +100,7 @@ pub(in crate::conversation) fn entry_of(line: &Object) -> Read<Entry> {
     })
 }
 
-/// An object of the line.
+/// A JSON object of the line.
 pub(in crate::conversation) struct Object(Map<String, Value>);
 
 /// Reads a line that may begin with `mark`.
@@ -165,7 +165,7 @@ impl Object {
         }
     }
 
-    /// Returns how many of something there are.
+    /// Takes a member that is a count.
     fn size(&self, key: &str) -> Read<Option<usize>> {
         let size = self.count(key)?.map(usize::try_from).transpose();
         size.map_err(|_| format!("`{key}` is too large").into())
@@ -198,8 +198,8 @@ fn message(line: &Object) -> Read<Message> {
     })
 }
 
-/// A message or a typed item as in a context, where text that is all of a message may stand for its
-/// blocks, or as in a log.
+/// Reads a message or typed item in the form of a context, where a string may replace the blocks,
+/// or in the form of a log.
 pub(in crate::conversation) fn message_of(line: &Object) -> Read<Message> {
     match (
         line.optional("kind")?
@@ -274,7 +274,7 @@ fn input(block: &Object) -> Read<Value> {
     Ok(Value::Object(Object::of(written, "`input`")?.0))
 }
 
-/// A value that is under the first key, or as a JSON text under the second.
+/// Takes a value from the first key, or parses the JSON text under the second.
 fn written(block: &Object, [key, as_text]: [&str; 2]) -> Read<Value> {
     match (block.0.get(key), block.optional(as_text)?) {
         (Some(value), _) => Ok(value.clone()),
@@ -448,7 +448,7 @@ pub(in crate::conversation) fn usage(line: &Object) -> Read<Usage> {
     })
 }
 
-/// The start of a text that may be long.
+/// Returns the beginning of a text that may be long.
 fn excerpt(text: &str) -> String {
     text.chars().take(40).collect()
 }

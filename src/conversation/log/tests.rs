@@ -512,7 +512,8 @@ fn log() -> impl Strategy<Value = Log> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Written logs are read again: the same entries, history and usage, and again the same bytes.
+    /// A written log can be read back: it has the same entries, history, and usage, and writes the
+    /// same bytes.
     #[test]
     fn a_log_survives_its_file(log in log()) {
         let text = log.to_text();
@@ -522,11 +523,11 @@ proptest! {
         prop_assert_eq!(loaded, Loaded { log: Some(log), tail_bytes: 0 });
     }
 
-    /// Serde has the same form for each line, except for its number, and for messages, items and
-    /// blocks that of contexts.
+    /// Serde uses the form of each line without its number; messages, items, and blocks have the
+    /// form of contexts.
     #[test]
     fn serde_has_the_form_of_lines(entry in entry()) {
-        // Nothing can be taken back here, and nothing was said.
+        // The log is empty, so nothing can be removed.
         let entry = match entry {
             Entry::Retract { .. } => Entry::Retract { messages: 0 },
             Entry::Summary(summary) => Entry::Summary(Summary { messages: 0, ..summary }),
@@ -547,7 +548,7 @@ proptest! {
         }
     }
 
-    /// A file cut at any byte loads, and what it tells is a prefix.
+    /// A file cut at any byte can be loaded, and yields a prefix of its entries.
     #[test]
     fn every_prefix_loads(log in log()) {
         let text = log.to_text();
@@ -569,7 +570,7 @@ proptest! {
     }
 }
 
-/// A log of a round of tools, as it is written.
+/// Returns the lines of a log with one round of tool calls.
 fn round_of_tools() -> Vec<String> {
     let mut log = Log::new("A");
     log.append(user("one"));
@@ -615,7 +616,7 @@ fn a_line_that_is_missing_as_a_whole_is_missed_where_others_follow() {
 #[test]
 fn lines_of_two_sessions_and_of_older_programs_are_taken() {
     let lines = round_of_tools();
-    // Both began with the header, and neither knew of the other's lines.
+    // Both sessions began with the header, and neither knew the other's lines.
     let twice: Vec<&String> = lines
         .iter()
         .take(1)
@@ -640,7 +641,7 @@ fn lines_of_two_sessions_and_of_older_programs_are_taken() {
         })
         .collect();
     assert!(Log::parse(old.concat().as_bytes()).is_ok());
-    // Without numbers, only the call of a result is known to have was there.
+    // Without line numbers, only the loss of a result's call is noticed.
     let without = |index: usize| [&old[..index], &old[index + 1..]].concat().concat();
     let (line, message) = problem(&without(2));
     assert_eq!(line, 3);
@@ -653,7 +654,7 @@ fn lines_of_two_sessions_and_of_older_programs_are_taken() {
             .iter()
             .all(|index| Log::parse(without(*index).as_bytes()).is_ok())
     );
-    // What goes on with such a log has numbers.
+    // Lines appended to such a log are numbered.
     let mut log = Log::parse(old.concat().as_bytes())
         .expect("it loads")
         .log
@@ -676,7 +677,7 @@ fn a_result_may_answer_a_call_in_the_providers_own_form() {
     assert!(Log::parse(format!("{HEADER}{call}\n{result}\n").as_bytes()).is_ok());
 }
 
-/// A log with two turns: surroundings and a file in the first, an answer that was cut off in the
+/// Returns a log with two turns: surroundings and a file in the first, a cut-off answer in the
 /// second.
 fn two_turns() -> Log {
     let mut log = Log::new("A");
@@ -743,7 +744,7 @@ fn a_summary_stands_for_the_beginning_and_what_is_known_of_the_rest_moves_along(
         .log;
     assert_eq!(loaded.as_ref(), Some(&log));
 
-    // A second one stands for the first, and what is taken back is counted in what is left.
+    // A second summary replaces the first, and retractions count the messages that are left.
     log.append(Entry::Summary(Summary::new(9, "T")));
     assert_eq!(texts(&log), ["T", "Here.", "new"]);
     assert!(log.ends_with_summary() && !log.is_interrupted());
@@ -788,7 +789,7 @@ fn a_summary_of_what_is_not_there_is_an_error() {
     assert_eq!(texts(&log), ["S"]);
 }
 
-/// A question and an answer, as lines.
+/// Returns a question and an answer as lines.
 fn two_lines() -> String {
     let mut log = Log::new("A");
     log.append(user("one"));

@@ -1,6 +1,6 @@
-//! From entries to lines.
+//! Writes entries as lines.
 //!
-//! Blocks have the shape that they have in context files, so that a real conversation can become a
+//! Blocks have the form that they have in context files, so that a real conversation can become a
 //! context.
 
 use serde_json::{Map, Value, json};
@@ -10,8 +10,8 @@ use crate::conversation::{
     Block, Document, Image, Item, Message, ProviderBlock, SystemLayer, Tool, Usage,
 };
 
-/// Arguments nested deeper than this are written as a JSON string: a line holds them some levels
-/// down, and what was written must stay readable.
+/// Arguments nested deeper than this are written as a JSON string: the line adds some levels, and
+/// must stay readable for a parser with a depth limit.
 pub(crate) const MAX_INPUT_DEPTH: usize = 100;
 
 pub(super) fn header(header: &Header) -> String {
@@ -22,7 +22,7 @@ pub(super) fn header(header: &Header) -> String {
     finish(line)
 }
 
-/// Returns how the header of every log begins.
+/// Returns the bytes with which every log begins.
 pub(super) fn header_begin() -> String {
     let mut line = object("session");
     line.insert("version".into(), VERSION.into());
@@ -30,14 +30,14 @@ pub(super) fn header_begin() -> String {
     whole.trim_end_matches(['}', '\n']).to_owned()
 }
 
-/// An entry as the line with this number.
+/// Writes an entry as the line with this number.
 pub(super) fn entry(entry: &Entry, number: usize) -> String {
     let mut line = members(entry);
     line.insert("line".into(), number.into());
     finish(line)
 }
 
-/// Returns what the line of an entry holds.
+/// Returns the members of an entry's line.
 pub(in crate::conversation) fn members(entry: &Entry) -> Map<String, Value> {
     match entry {
         Entry::Message(it) => message(it),
@@ -67,7 +67,8 @@ pub(in crate::conversation) fn members(entry: &Entry) -> Map<String, Value> {
     }
 }
 
-/// The line. JSON escapes every control character, so the only newline is the last one.
+/// Returns the finished line. JSON escapes every control character, so the only newline is the last
+/// one.
 fn finish(line: Map<String, Value>) -> String {
     let mut text = Value::Object(line).to_string();
     text.push('\n');
@@ -90,7 +91,7 @@ fn message(it: &Message) -> Map<String, Value> {
     line
 }
 
-/// A message without the kind of its line.
+/// Returns the members of a message, without the `kind` of its line.
 pub(in crate::conversation) fn message_members(message: &Message) -> Map<String, Value> {
     let mut line = Map::new();
     line.insert("role".into(), message.role.name().into());
@@ -103,7 +104,7 @@ pub(in crate::conversation) fn message_members(message: &Message) -> Map<String,
     line
 }
 
-/// A result: as in a message, except for its first key.
+/// Returns the members of a result: as in a message, except for the first key.
 fn tool_result(result: &Block) -> Map<String, Value> {
     let mut line = object("tool_result");
     if let Value::Object(members) = block(result) {
@@ -112,7 +113,7 @@ fn tool_result(result: &Block) -> Map<String, Value> {
     line
 }
 
-/// System prompt and tools; tools and layers as in a context.
+/// Returns the members of instructions; tools and layers have the form of a context.
 fn instructions(it: &Instructions) -> Map<String, Value> {
     let mut line = object("instructions");
     line.insert("agent".into(), (*it.agent).into());
@@ -160,7 +161,7 @@ pub(in crate::conversation) fn tool(tool: &Tool) -> Value {
     Value::Object(members)
 }
 
-/// A block as context files and logs hold it.
+/// Returns a block in the form of context files and logs.
 pub(crate) fn block(block: &Block) -> Value {
     let mut value = match block {
         Block::Text(text) => return json!({"type": "text", "text": &**text}),
@@ -209,7 +210,7 @@ pub(crate) fn block(block: &Block) -> Value {
     value
 }
 
-/// A text, or a text and images.
+/// Returns the text, or the text and the images.
 fn result(content: &str, images: &[Image]) -> Value {
     match images {
         [] => content.into(),

@@ -1,4 +1,4 @@
-//! Names of called tools: models make up some that no request may hold.
+//! Names of called tools: models invent some that no request may contain.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use super::{NormalFormChange, NormalFormRules};
 use crate::conversation::Block;
 use crate::text::stable_id;
 
-/// The names of tools that a wire format takes.
+/// The tool names that a wire format accepts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameRule {
-    /// Any but none at all.
+    /// Any name that is not empty.
     #[default]
     Any,
     /// `[A-Za-z0-9_-]`, at least one and at most this many.
@@ -19,12 +19,13 @@ pub enum NameRule {
     Dotted(usize),
 }
 
-/// The fewest characters that every format takes.
+/// The shortest limit of any format, in characters.
 const SHORTEST_LIMIT: usize = 64;
 
 impl NameRule {
-    /// Another name for one that the format refuses. It ends in letters and digits computed from
-    /// the name: always the same, and no tool is called so.
+    /// Returns a replacement for a name that the format refuses, or `None` if it is accepted. The
+    /// replacement ends in letters and digits computed from the name, so it is always the same and
+    /// differs from the names of real tools.
     fn instead_of(self, name: &str) -> Option<Arc<str>> {
         let limit = match self {
             NameRule::Any if !name.is_empty() => return None,
@@ -58,7 +59,7 @@ impl NameRule {
     }
 }
 
-/// Returns `true` if every format takes a name.
+/// Returns `true` if every format accepts the name.
 pub(super) fn is_plain(name: &str) -> bool {
     [
         NameRule::Word(SHORTEST_LIMIT),
@@ -69,7 +70,7 @@ pub(super) fn is_plain(name: &str) -> bool {
 }
 
 impl NormalFormRules {
-    /// A block as the target takes it: calls have names that it takes.
+    /// Returns a block with its call renamed if the target refuses the name.
     pub(super) fn named(
         &self,
         block: &Block,

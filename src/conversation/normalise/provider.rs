@@ -1,4 +1,4 @@
-//! A provider's own blocks: which go back, and which need each other.
+//! A provider's own blocks: which are sent back, and which need each other.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,31 +8,32 @@ use serde_json::Value;
 use super::{NormalForm, NormalFormChange, NormalFormRules};
 use crate::conversation::{Block, Message, ProviderBlock, Role, kind_of};
 
-/// The facts of a wire format about its own blocks. The default takes every block, and pairs none.
+/// The facts of a wire format about its own blocks. By default, every block is sent back and none
+/// are paired.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProviderBlockKinds {
-    /// The kinds that are known, by the block's `type`, or else by the name of its first member.
+    /// The known kinds, by the block's `type` or else by the name of its first member.
     pub known: &'static [(&'static str, ProviderBlockKind)],
     /// `true` if blocks of other kinds stay with the host.
     pub keeps_unknown: bool,
 }
 
-/// The fate of a provider's own block in the next request.
+/// The treatment of a provider's own block in the next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProviderBlockKind {
-    /// It goes back.
+    /// It is sent back.
     Sent,
     /// It stays with the host: requests have no place for it.
     Kept,
-    /// It is a call with its id under this name: it goes back together with its result.
+    /// It is a call, with its id under this name. It is sent back only with its result.
     Call(&'static str),
-    /// It is the result of a call, whose id is under this name.
+    /// It is the result of a call, with the call's id under this name.
     Result(&'static str),
 }
 
 impl ProviderBlockKinds {
-    /// Returns what becomes of a block.
+    /// Returns the treatment of a block.
     pub(crate) fn of(self, data: &Value) -> ProviderBlockKind {
         let name = kind_of(data);
         let known = self
@@ -47,8 +48,8 @@ impl ProviderBlockKinds {
         })
     }
 
-    /// The calls of the answer that a history ends with, or that nothing but results follows, which
-    /// wait for the host and have no result.
+    /// Returns the calls of the last answer that wait for the host and have no result. Only results
+    /// may follow that answer.
     #[cfg(feature = "runtime")]
     pub(crate) fn open_calls(self, history: &[Message]) -> Vec<&ProviderBlock> {
         let half = |block: &Block| own_half(block, self);
@@ -97,8 +98,7 @@ impl ProviderBlockKinds {
         own_half(block, self).is_some_and(|(_, is_call)| !is_call)
     }
 
-    /// Returns `true` if a block mentions something that the provider did: it goes back, and waits
-    /// for nothing.
+    /// Returns `true` if a block is sent back and needs no result.
     #[cfg(feature = "runtime")]
     pub(crate) fn is_done(self, data: &Value) -> bool {
         matches!(
@@ -109,7 +109,7 @@ impl ProviderBlockKinds {
 }
 
 impl NormalFormRules {
-    /// Returns `true` if a provider's own block goes to the target. Without a target, all stay.
+    /// Returns `true` if a provider's own block is sent to the target. Without a target, all are.
     pub(super) fn takes(&self, own: &ProviderBlock) -> bool {
         let kept = || self.own_blocks.of(&own.data) == ProviderBlockKind::Kept;
         self.origin
@@ -118,7 +118,7 @@ impl NormalFormRules {
     }
 }
 
-/// Where the two halves of a pair are: the index of a message in the list.
+/// The messages with the two halves of a pair, by index.
 #[derive(Default)]
 struct Pair {
     call: Option<usize>,
@@ -127,8 +127,9 @@ struct Pair {
 
 impl NormalForm {
     /// Drops a provider's own calls without results and results without calls. A call of the last
-    /// turn stays while nothing but results follows: the provider goes on with it. After such a
-    /// turn, the call stays as it was sent, and gets an error at the end of the turn.
+    /// turn is kept while only results follow it, because the provider continues it. After a turn
+    /// that cannot be continued, such a call is kept as it was sent, and gets an error at the end
+    /// of the turn.
     pub(super) fn pair_own(&mut self, rules: &NormalFormRules) {
         let has_own = self.messages.iter().any(|(_, message)| {
             message
@@ -167,8 +168,8 @@ impl NormalForm {
         self.end_with(errors);
     }
 
-    /// Returns where the turn of each message ends: the model's messages, and results. For others,
-    /// after themselves.
+    /// Returns the end of each message's turn, which consists of the model's messages and results.
+    /// For other messages, this is the position after the message.
     fn ends_of_turns(&self) -> Vec<usize> {
         let mut ends = vec![0; self.messages.len()];
         let mut end = ends.len();
@@ -181,8 +182,8 @@ impl NormalForm {
         ends
     }
 
-    /// Puts results of the provider's own at the ends of turns, where no request has been: before
-    /// the last answer, or after the last results.
+    /// Inserts the provider's own error results at the ends of turns, where they change no earlier
+    /// request: before the last answer, or after the last results.
     fn end_with(&mut self, errors: Vec<(usize, Block)>) {
         for (end, error) in errors.into_iter().rev() {
             let (index, last) = &mut self.messages[end - 1];
@@ -212,7 +213,7 @@ impl NormalForm {
                         &mut pair.result
                     }) = Some(at);
                 } else if let Some(pair) = block.result_id().and_then(|id| pairs.get_mut(&**id)) {
-                    // A result in the common form may answer a call in the provider's own.
+                    // A result in the common form may answer a call in the provider's own form.
                     pair.result = Some(at);
                 }
             }
@@ -220,7 +221,8 @@ impl NormalForm {
         pairs
     }
 
-    /// Returns where the last turn begins, if nothing but results follows it; else after the end.
+    /// Returns the beginning of the last turn if only results follow it; otherwise, the end of the
+    /// history.
     fn open_turn(&self) -> usize {
         let end = self
             .messages
@@ -238,7 +240,7 @@ impl NormalForm {
     }
 }
 
-/// The id of a block that needs another one, and whether it is the call.
+/// Returns the id of a block that needs another one, and `true` if the block is the call.
 fn own_half(block: &Block, kinds: ProviderBlockKinds) -> Option<(String, bool)> {
     let Block::Provider(own) = block else {
         return None;
@@ -258,8 +260,8 @@ fn is_results(message: &Message) -> bool {
         .all(|block| block.result_id().is_some())
 }
 
-/// Returns what says that a call of Anthropic's own has no result (`anthropic` 2.12,
-/// `types/*_tool_result_error_param.py`); `None` for tools that are not known.
+/// Returns an error result for one of Anthropic's own calls (`anthropic` 2.12,
+/// `types/*_tool_result_error_param.py`), or `None` if the tool is unknown.
 fn unavailable(call: &Block) -> Option<Block> {
     let Block::Provider(own) = call else {
         return None;
@@ -292,7 +294,7 @@ fn unavailable(call: &Block) -> Option<Block> {
     }))
 }
 
-/// Tools of Anthropic's servers, as the kinds of their results name them.
+/// Tools of Anthropic's servers, as named in the kinds of their results.
 const SERVER_TOOLS: [&str; 7] = [
     "web_search",
     "web_fetch",
@@ -303,7 +305,7 @@ const SERVER_TOOLS: [&str; 7] = [
     "advisor",
 ];
 
-/// Returns `true` if the provider itself runs a call; others wait for the host.
+/// Returns `true` if the provider itself runs the call; other calls wait for the host.
 fn waits_for_provider(block: &Block) -> bool {
     let Block::Provider(own) = block else {
         return false;

@@ -1,5 +1,4 @@
-//! Calls and results in pairs: a round is a turn of the model, and what is between it and the next
-//! turn.
+//! Pairs of calls and results. A round is a turn of the model and everything up to the next turn.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -35,7 +34,7 @@ impl NormalForm {
     }
 }
 
-/// A turn of the model, and what follows it up to the next one. The first round may lack its turn.
+/// A turn of the model and everything up to the next turn. The first round may have no turn.
 #[derive(Default)]
 struct Round {
     turn: Vec<Numbered>,
@@ -43,17 +42,17 @@ struct Round {
 }
 
 struct Pairing<'f> {
-    /// Ids of calls that there are already.
+    /// The ids of calls so far.
     taken: HashSet<Arc<str>>,
-    /// The next number after a word that ids were made of.
+    /// The next number for each word from which ids are made.
     next: HashMap<Arc<str>, u64>,
     form: &'f mut NormalForm,
 }
 
-/// Where a call is: a message of the turn, and a block of it.
+/// The position of a call: a message of the turn, and a block in it.
 type CallAt = (usize, usize);
 
-/// A result on its way to its call.
+/// A result that is being moved to its call.
 struct Placed {
     call: CallAt,
     /// The index of its message in the original history.
@@ -94,8 +93,8 @@ impl Pairing<'_> {
         self.form.messages.append(&mut tail);
     }
 
-    /// The results of a round that answer a call, what is left of its tail, and whether the first
-    /// message that is left had results: then they stay with it.
+    /// Returns the results of a round that answer a call, the rest of its tail, and `true` if the
+    /// first remaining message contained results, which then stay with it.
     fn results(
         &mut self,
         turn: &[Numbered],
@@ -141,7 +140,7 @@ impl Pairing<'_> {
         (results, rest, joins)
     }
 
-    /// Calls belong to the model.
+    /// Returns the block unless it is a call, since only the model may call tools.
     fn unless_call(&mut self, message: usize, block: Block) -> Option<Block> {
         match block.call_id() {
             Some(id) => {
@@ -155,7 +154,8 @@ impl Pairing<'_> {
         }
     }
 
-    /// Drops the calls of a message that have no result, and gives those their own id that share
+    /// Drops the calls of a message that have no result, and gives calls with a repeated id an id
+    /// of their own.
     /// one.
     fn calls(
         &mut self,
@@ -201,7 +201,7 @@ impl Pairing<'_> {
         }
     }
 
-    /// Another id for a call whose id is taken, or that has none.
+    /// Returns a new id for a call whose id is taken or missing; `None` if it can keep its id.
     fn own_id(&mut self, message: usize, id: &Arc<str>) -> Option<Arc<str>> {
         if id.is_empty() {
             self.tell(NormalFormChange::CallWithoutId { message });
@@ -217,7 +217,7 @@ impl Pairing<'_> {
         Some(self.numbered(id, 2))
     }
 
-    /// A free id: a word and the next number, from a first one on.
+    /// Returns a free id, made of a word and the next number, beginning with `first`.
     fn numbered(&mut self, word: &str, first: u64) -> Arc<str> {
         let mut number = self.next.get(word).copied().unwrap_or(first);
         loop {
@@ -230,7 +230,7 @@ impl Pairing<'_> {
         }
     }
 
-    /// Puts results after their calls, in a message of their own.
+    /// Adds the results in a message of their own after their calls.
     fn put(&mut self, results: Vec<Placed>) {
         if let Some(index) = results.first().map(|first| first.index) {
             let blocks = self.with_texts(results);
@@ -252,7 +252,7 @@ impl Pairing<'_> {
             .collect()
     }
 
-    /// An error says something.
+    /// Returns a result, with a default text if it is an empty error.
     fn with_text(&mut self, result: Placed) -> Block {
         let mut block = result.block;
         if let Block::ToolResult {
@@ -282,7 +282,7 @@ fn has(messages: &[Numbered]) -> bool {
     messages.iter().any(|(_, message)| message.has_pairs())
 }
 
-/// The calls of a turn by id, in their order.
+/// Returns the calls of a turn by id, in order.
 fn open_calls(turn: &[Numbered]) -> HashMap<Arc<str>, VecDeque<CallAt>> {
     let mut open: HashMap<Arc<str>, VecDeque<CallAt>> = HashMap::new();
     for (at, (_, message)) in turn.iter().enumerate() {
@@ -299,8 +299,8 @@ fn open_calls(turn: &[Numbered]) -> HashMap<Arc<str>, VecDeque<CallAt>> {
 }
 
 impl Block {
-    /// The id that a result names: that of a call, or of Chat Completions' own call of a custom
-    /// tool, whose result is like any other.
+    /// Returns the id of the answered call: an ordinary call, or Chat Completions' own call of a
+    /// custom tool, whose result has the common form.
     fn answered_id(&self) -> Option<Arc<str>> {
         match self {
             Block::Provider(own) if own.data.get("type")? == "custom" => {

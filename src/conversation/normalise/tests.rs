@@ -55,7 +55,8 @@ fn item(text: &str) -> Message {
     }
 }
 
-/// The normal form for any target, in short: each message's role and blocks, and what was reported.
+/// Returns a short form of the normal form for any target: each message's role and blocks, and the
+/// reported changes.
 fn shown(history: &[Message]) -> (Vec<String>, Vec<String>) {
     shown_for(history, &NormalFormRules::default())
 }
@@ -373,7 +374,7 @@ fn thinking_must_be_signed_and_of_the_same_origin() {
     assert_eq!(normalise(&history, &NormalFormRules::default()).changes, []);
 }
 
-/// A block of Claude's own.
+/// Returns one of Claude's own blocks.
 fn own(kind: &str, id: &str, text: Option<&str>) -> Block {
     let key = if kind.ends_with("_result") {
         "tool_use_id"
@@ -387,7 +388,7 @@ fn own(kind: &str, id: &str, text: Option<&str>) -> Block {
     })
 }
 
-/// The rules of a client API, by its name.
+/// Returns the rules of the client API with this name.
 fn rules_of(api: &str) -> NormalFormRules {
     let api = crate::provider::ClientApi::from_name(api).expect("a client API");
     api.chat_wire().normal_form(api.name())
@@ -457,8 +458,8 @@ fn turn() -> Vec<Block> {
     vec![text("so"), own("server_tool_use", "s", None)]
 }
 
-/// Content that was sent in the middle of a turn stays, also when its result never comes: only an
-/// error joins it, where no request has been.
+/// Content that was sent in the middle of a turn is kept even if its result never arrives. Only an
+/// error is added, at a place that no request has contained.
 #[test]
 fn a_servers_own_call_that_was_sent_stays_and_gets_an_error() {
     let rules = rules_of("Claude");
@@ -582,7 +583,7 @@ fn named(name: &str, api: &str) -> (String, usize) {
     (name.to_string(), normal.changes.len())
 }
 
-/// Twice the messages take about twice the time; the square would take minutes.
+/// Twice as many messages take about twice the time; quadratic work would take minutes.
 #[test]
 fn long_runs_are_linear() {
     let mut history = vec![assistant(
@@ -648,8 +649,8 @@ fn rules() -> impl Strategy<Value = NormalFormRules> {
     })
 }
 
-/// Returns `true` if each call has its result in the next message, before anything else, except for
-/// calls of the last message.
+/// Returns `true` if each call has its result directly in the next message, except for calls of the
+/// last message.
 fn is_paired(history: &[Message]) -> bool {
     history.iter().enumerate().all(|(at, message)| {
         let mut calls = ids(message, Block::call_id);
@@ -705,7 +706,7 @@ proptest! {
         }
     }
 
-    /// A history that was answered and goes on: what was rendered before stays.
+    /// If a history that was answered grows, what was rendered before is unchanged.
     #[test]
     fn a_history_that_grows_keeps_its_beginning(history in histories(), more in histories()) {
         let rules = NormalFormRules { needs_end: true, drops_open_calls: true, ..NormalFormRules::default() };

@@ -1,7 +1,7 @@
 //! Gemini `generateContent`.
 //!
-//! The model is in the path. Own blocks: `google-genai` 3.4, `types.py`, `Part` and `Candidate`.
-//! Names of tools: `FunctionDeclaration.name`.
+//! The path contains the model. Own blocks: `google-genai` 3.4, `types.py`, `Part` and `Candidate`.
+//! Tool names: `FunctionDeclaration.name`.
 
 #[cfg(feature = "runtime")]
 use super::facts::AnswerForm;

@@ -1,4 +1,4 @@
-//! llama.cpp `/infill`, which serves the model that is loaded.
+//! llama.cpp `/infill`, which uses the loaded model.
 
 #[cfg(feature = "runtime")]
 use super::facts::AnswerForm;

@@ -1,8 +1,8 @@
 //! OpenAI Chat Completions.
 //!
 //! Own blocks: `types/chat/chat_completion_assistant_message_param.py` of `openai` 3.54 has no
-//! place for annotations; OpenRouter takes `images` and `reasoning_details` back (its API document,
-//! `ChatAssistantMessage`). Ids have at most 40 characters; names of tools: OpenAI's specification,
+//! place for annotations; OpenRouter accepts `images` and `reasoning_details` (its API document,
+//! `ChatAssistantMessage`). Ids have at most 40 characters. Tool names: OpenAI's specification,
 //! `FunctionObject`.
 
 #[cfg(feature = "runtime")]

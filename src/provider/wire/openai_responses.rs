@@ -1,8 +1,8 @@
 //! OpenAI Responses.
 //!
-//! Own blocks: `openai` 3.54, `types/responses/response_input_item_param.py`; *No tool output
-//! found*. A reasoning item without its encrypted content refers to nothing, and a turn that ends
-//! with reasoning is refused (vercel/ai#7099). A `call_id` has 1 to 64 characters; names of tools:
+//! Own blocks: `openai` 3.54, `types/responses/response_input_item_param.py`; the error *No tool
+//! output found*. A reasoning item without its encrypted content has no reference, and a turn that
+//! ends with reasoning is refused (vercel/ai#7099). A `call_id` has 1 to 64 characters. Tool names:
 //! OpenAI's specification, `FunctionToolCall`.
 
 #[cfg(feature = "runtime")]

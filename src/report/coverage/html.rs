@@ -1,4 +1,4 @@
-//! One page that needs no network: each file with its lines, how often they ran, and its gaps.
+//! A page that needs no network: each file with its lines, their counts, and its gaps.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::compile::coverage::{Coverage, FileCoverage, Gap};
 use crate::report::escape::html;
 use crate::text::Text;
 
-/// The content policy of a page: it has a style, and nothing else.
+/// The content security policy of the page, which allows only its styles.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 const STYLE: &str = include_str!("coverage.css");
 

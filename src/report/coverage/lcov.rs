@@ -1,9 +1,9 @@
-//! The tracefile of lcov, as `geninfo(1)` describes it: editors and coverage services read it.
+//! The lcov tracefile format, as described in `geninfo(1)`; editors and coverage services read it.
 
 use crate::compile::coverage::Coverage;
 use crate::text::Text;
 
-/// Returns the coverage as a tracefile; paths start from the repository.
+/// Returns the coverage as a tracefile. Paths are relative to the repository.
 pub fn coverage_lcov(coverage: &Coverage) -> Text {
     let mut shown = Text::new();
     for file in &coverage.files {

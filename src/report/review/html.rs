@@ -1,5 +1,5 @@
-//! One page that needs no network: causes at the left; of each the source, and one body before and
-//! after.
+//! A page that needs no network: a list of causes at the left, and for each cause the source and
+//! one body before and after.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -18,21 +18,21 @@ use crate::review::{Cause, Edit, Listed, Review};
 use crate::secret::masked;
 use crate::text::Text;
 
-/// The content policy of a page: it has a style, and nothing else.
+/// The content security policy of the page, which allows only its styles.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 const STYLE: &str = include_str!("review.css");
 
-/// The beginning of a table of two sides: a number and a text each.
+/// The beginning of a table with two sides, each with a line number and a text.
 const COLUMNS: &str = "<colgroup><col class=\"n\"><col><col class=\"n\"><col></colgroup>\n";
 
-/// The number of causes that are shown, and changes and lines of each.
+/// The maximum number of causes shown, and of changes and lines of each.
 const MOST_CAUSES: usize = 300;
 const MOST_CHANGES: usize = 40;
 const MOST_LINES: usize = 600;
-/// The number of equal lines that are shown around those that differ.
+/// The number of equal lines shown around differing ones.
 const CONTEXT: usize = 3;
 
-/// The review as an HTML document.
+/// Returns the review as an HTML document.
 pub fn review_html(review: &Review, base: Option<&Text>) -> Text {
     let title = html(&summary(review));
     let base = base
@@ -125,7 +125,7 @@ fn list(what: &str, list: &[Listed]) -> String {
     }
 }
 
-/// The agents that compile on one side alone, or on neither.
+/// Returns the agents that compile on one side only, or on neither.
 fn broken(review: &Review) -> String {
     let lists: [(&str, Vec<&Arc<str>>); 4] = [
         (
@@ -193,7 +193,7 @@ fn section(review: &Review, at: usize, cause: &Cause) -> String {
     )
 }
 
-/// The lines of an edit, side by side.
+/// Returns the lines of an edit, side by side.
 fn edit(edit: &Edit) -> String {
     let what = what(edit)
         .map(|what| format!(" {}", code(&what)))
@@ -242,8 +242,8 @@ fn block(block: &Block<'_>, cause: &Cause) -> String {
     )
 }
 
-/// A body before and after, what stays the same folded. Texts with several lines are shown line by
-/// line.
+/// Returns a body before and after, with unchanged parts folded. Texts of several lines are shown
+/// line by line.
 fn body(file: &ChangedFile) -> String {
     let text =
         |side: &Option<String>| masked(side.as_deref().unwrap_or_default()).replace("\\n", "\\n\n");
@@ -283,7 +283,7 @@ fn fold(text: &str) -> String {
     )
 }
 
-/// Lines that both sides have.
+/// Returns lines that are equal on both sides.
 fn equal(lines: &[&str], range: Range<usize>, new_start: usize) -> String {
     let first = range.start;
     let row = |at: usize| {
@@ -316,7 +316,7 @@ fn equal(lines: &[&str], range: Range<usize>, new_start: usize) -> String {
         .collect()
 }
 
-/// Lines of one side, and the number of the first.
+/// Lines of one side, with the number of the first.
 #[derive(Clone, Copy)]
 struct Numbered<'l> {
     lines: &'l [&'l str],
@@ -324,7 +324,7 @@ struct Numbered<'l> {
 }
 
 impl<'l> Numbered<'l> {
-    /// A range of all lines, up to `most` of them.
+    /// Returns a range of all lines, up to `most` of them.
     fn of(all: &'l [&'l str], range: Range<usize>, most: usize) -> Numbered<'l> {
         Numbered {
             lines: &all[range.start..range.end.min(range.start + most)],
@@ -333,7 +333,7 @@ impl<'l> Numbered<'l> {
     }
 }
 
-/// Lines that differ, side by side.
+/// Returns differing lines, side by side.
 fn rows(old: Numbered<'_>, new: Numbered<'_>) -> String {
     let mut rows = String::new();
     for at in 0..old.lines.len().max(new.lines.len()) {

@@ -1,4 +1,4 @@
-//! For people at a terminal.
+//! Output for people at a terminal.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use crate::review::{Cause, Edit, EditKind, Hunk, Listed, Review};
 use crate::secret::masked;
 use crate::text::{Text, text};
 
-/// The number of names that a line lists before it counts.
+/// The number of names that a line lists before it only counts.
 const NAMES: usize = 3;
-/// The most changes of a cause, and edits and lines of each, that are shown.
+/// The maximum number of changes and edits shown for a cause, and of lines for each.
 const MOST_CHANGES: usize = 12;
 const MOST_EDITS: usize = 12;
 const MOST_LINES: usize = 40;
-/// The number of causes that are shown.
+/// The maximum number of causes shown.
 const MOST_CAUSES: usize = 200;
-/// How much of what did not change is shown around what did, in characters.
+/// The number of unchanged characters shown around a change.
 const CONTEXT: usize = 24;
 
-/// Everything of a review: the sum, then cause after cause. `base` says what the older side is.
+/// Writes a whole review: the summary, then each cause. `base` describes the older side.
 pub fn review_text(review: &Review, base: Option<&Text>, layout: Layout) -> Text {
     let mut all = names(review, layout);
     all.push(&lowered_text(&review.lowered));
@@ -69,8 +69,8 @@ pub fn review_text(review: &Review, base: Option<&Text>, layout: Layout) -> Text
     all
 }
 
-/// Returns what can be accepted by itself, with the paths of its files: each cause, who came and
-/// went, and what no edit explains.
+/// Returns the items that can be accepted separately, with the paths of their files: each cause,
+/// the added and removed agents and contexts, and the changes that no edit explains.
 pub fn review_items(review: &Review, layout: Layout) -> Vec<(Text, Vec<String>)> {
     let causes = review
         .causes
@@ -122,7 +122,7 @@ fn paths(files: &[ChangedFile]) -> Vec<String> {
         .collect::<Vec<_>>()
 }
 
-/// The agents that no longer compile or compile now, and the edits that change nothing beside that.
+/// Lists the agents that no longer compile or now compile, and the edits that have no other effect.
 pub fn review_broken(review: &Review, layout: Layout) -> Text {
     let mut all = names(review, layout);
     for cause in review
@@ -136,7 +136,7 @@ pub fn review_broken(review: &Review, layout: Layout) -> Text {
     all
 }
 
-/// The names of agents that compile on one side alone, or on neither: who is read first.
+/// Lists the agents that compile on one side only, or on neither; they come first.
 fn names(review: &Review, layout: Layout) -> Text {
     let (red, plain) = (Style::new().red().bold(), Style::new());
     let lists: [(&str, Style, Vec<&Arc<str>>); 4] = [
@@ -172,7 +172,7 @@ fn names(review: &Review, layout: Layout) -> Text {
     all
 }
 
-/// Up to so many names, and how many more there are.
+/// Lists up to `most` names, and the number of the others.
 fn some_names(names: &[&Arc<str>], most: usize) -> Text {
     let shown: Vec<Text> = names.iter().take(most).map(|agent| name(agent)).collect();
     let rest = names.len().saturating_sub(most);
@@ -196,7 +196,7 @@ fn more(number: usize, noun: &str) -> Text {
     )
 }
 
-/// Returns who came and who went.
+/// Lists the agents and contexts that were added or removed.
 fn roll(review: &Review) -> Text {
     let roll = &review.roll;
     let mut all = Text::new();
@@ -273,7 +273,7 @@ fn listed(what: &'static str, list: &[Listed]) -> Text {
     )
 }
 
-/// Edits that change no compared body.
+/// Lists the edits that change no compared body.
 fn beside(review: &Review) -> Text {
     let edits = Edit::shown(review.beside());
     if edits.is_empty() {
@@ -289,7 +289,7 @@ fn beside(review: &Review) -> Text {
     all
 }
 
-/// Returns what an edit is on one line: a value that became another is shown.
+/// Describes an edit on one line, with both values if a value was replaced.
 fn short(edit: &Edit) -> Text {
     let what = what(edit).map_or(Text::new(), |what| {
         text!("  {}", Text::line(&what).cut(LONGEST))
@@ -355,7 +355,7 @@ fn cause_text(review: &Review, cause: &Cause, layout: Layout) -> Text {
     all
 }
 
-/// Whom a cause reaches: agents that it breaks, with their errors, agents that it fixes, and
+/// Lists what a cause reaches: agents that it breaks, with their errors, agents that it fixes, and
 /// bodies.
 fn reached_text(review: &Review, cause: &Cause) -> Text {
     let mut all = Text::new();
@@ -396,9 +396,9 @@ fn edit_text(edit: &Edit, layout: Layout) -> Text {
     all
 }
 
-/// Lines that are gone and lines that are new, what differs in them marked.
+/// Writes removed and added lines, with their differences marked.
 fn lines_text(removed: &[String], added: &[String], indent: &'static str, layout: Layout) -> Text {
-    // Before they are taken apart: a part of a key would not be known as one.
+    // Masks keys before lines are split, because part of a key would not be recognised.
     let (removed, added) = (without_keys(removed), without_keys(added));
     let pairs: Vec<(Vec<Word>, Vec<Word>)> = match removed.len() == added.len() {
         true => removed
@@ -445,8 +445,8 @@ fn without_keys(lines: &[String]) -> Vec<String> {
     lines.iter().map(|line| masked(line).into_owned()).collect()
 }
 
-/// A line: what changed in full, of what stays around it so much that it can be found, if the line
-/// is long.
+/// Writes a line with its changed words in full. Of the unchanged text in a long line, only enough
+/// to locate the changes is shown.
 fn line_text(words: &[Word], style: Style, layout: Layout) -> Text {
     let length: usize = words.iter().map(|word| word.text.chars().count()).sum();
     let is_long = length + 6 > layout.width;
@@ -467,7 +467,7 @@ fn line_text(words: &[Word], style: Style, layout: Layout) -> Text {
     line
 }
 
-/// The ends of a text that something is at.
+/// Returns the beginning and end of a text, as far as they are next to a change.
 fn shortened(text: &str, has_before: bool, has_after: bool) -> String {
     let chars: Vec<char> = text.chars().collect();
     let kept = CONTEXT * (usize::from(has_before) + usize::from(has_after)).max(2);

@@ -1,4 +1,4 @@
-//! For programs; `docs/json.md` describes the document.
+//! JSON for programs; `docs/json.md` describes the document.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::report::lowered;
 use crate::review::{Cause, Class, Edit, EditKind, Listed, Renamed, Review};
 use crate::text::Text;
 
-/// The whole review as one document.
+/// Returns the whole review as one document.
 pub fn review_json(review: &Review, base: Option<&Text>) -> Text {
     let roll = &review.roll;
     let caused = review.causes.iter().flat_map(|cause| {
@@ -67,7 +67,7 @@ fn names(names: &BTreeSet<Arc<str>>) -> Vec<&str> {
     names.iter().map(AsRef::as_ref).collect()
 }
 
-/// An agent that does not compile, its errors, and the edits that break it.
+/// Returns an agent that does not compile, its errors, and the edits that break it.
 fn broken_value(review: &Review, broken: &BrokenAgent) -> Value {
     let agent = BTreeSet::from([Arc::clone(&broken.agent)]);
     let errors = errors(review, &agent)

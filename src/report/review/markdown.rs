@@ -1,5 +1,5 @@
-//! For a comment on a pull request: folded, gravest first, and never longer than such comments may
-//! be.
+//! Markdown for a comment on a pull request: folded, the most severe changes first, and within the
+//! length limit of comments.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::report::{MOST_OF_COMMENT, units};
 use crate::review::{Cause, Edit, Listed, Review};
 use crate::text::{Text, cut, fence};
 
-/// The bytes that the sentence about what is left out may take of a comment.
+/// The number of bytes of a comment reserved for the sentence about omitted content.
 const FRAME: usize = 200;
-/// The most characters of what is shown of one cause.
+/// The maximum number of characters shown for one cause.
 const LONGEST_CAUSE: usize = 12_000;
-/// The number of changes of a cause that are shown, and how many names of a list.
+/// The maximum number of changes shown for a cause, and of names in a list.
 const MOST_CHANGES: usize = 20;
 const MOST_NAMES: usize = 10;
-/// The most lines of a hunk, and characters of a line, that are shown.
+/// The maximum number of lines shown of a hunk, and of characters shown of a line.
 const MOST_LINES: usize = 60;
 const LONGEST_LINE: usize = 400;
 
-/// The review as Markdown as GitHub and GitLab read it.
+/// Writes the review as Markdown for GitHub and GitLab.
 pub fn review_markdown(review: &Review, base: Option<&Text>) -> Text {
     let mut all = format!("### {}\n\n", html(&summary(review)));
     if let Some(base) = base {
@@ -58,12 +58,12 @@ pub fn review_markdown(review: &Review, base: Option<&Text>) -> Text {
     Text::lines(&all)
 }
 
-/// A name, a path or a pointer as code.
+/// Returns a name, path, or pointer as code.
 fn name(foreign: &str) -> String {
     code(&cut(foreign, LONGEST_NAME))
 }
 
-/// Up to so many names, and how many more there are.
+/// Lists up to a maximum number of names, and the number of the others.
 fn some_names<'n>(names: impl IntoIterator<Item = &'n Arc<str>>) -> String {
     let names: Vec<&Arc<str>> = names.into_iter().collect();
     let shown: Vec<String> = names.iter().take(MOST_NAMES).map(|it| name(it)).collect();
@@ -76,7 +76,7 @@ fn some_names<'n>(names: impl IntoIterator<Item = &'n Arc<str>>) -> String {
     format!("{}{rest}", shown.join(", "))
 }
 
-/// The agents that compile on one side alone, or on neither.
+/// Lists the agents that compile on one side only, or on neither.
 fn broken(review: &Review) -> String {
     let lists: [(&str, Vec<&Arc<str>>); 4] = [
         (
@@ -268,7 +268,7 @@ fn signed(removed: &[String], added: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// A block of lines that differ.
+/// Returns a code block of differing lines.
 fn diff(lines: &[String], indent: &str) -> String {
     if lines.is_empty() {
         return String::new();
@@ -316,7 +316,7 @@ fn block_markdown(block: &Block<'_>, cause: &Cause) -> String {
     }
 }
 
-/// Returns what no edit explains, and edits that change no compared body.
+/// Lists the changes that no edit explains, and the edits that change no compared body.
 fn rest(review: &Review) -> String {
     let mut all = String::new();
     if !review.unexplained.is_empty() {

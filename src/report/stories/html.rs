@@ -1,5 +1,5 @@
-//! One page that needs no network: each conversation with a picture of its sizes over time, and
-//! what is told of it.
+//! A page that needs no network: each conversation with a chart of its request sizes over time, and
+//! its story.
 
 use super::sentences::{Sentence, heading, of_story, summary};
 use super::{spelled, told};
@@ -8,11 +8,11 @@ use crate::report::thousands;
 use crate::text::Text;
 use crate::traffic::{Point, Share, Stories, Story};
 
-/// The content policy of a page: it has a style, and nothing else.
+/// The content security policy of the page, which allows only its styles.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 const STYLE: &str = include_str!("stories.css");
 
-/// The most conversations that are shown.
+/// The maximum number of conversations shown.
 const MOST: usize = 300;
 
 /// Returns the stories as an HTML document.
@@ -78,10 +78,10 @@ fn sentence(sentence: &Sentence) -> String {
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 180.0;
-/// The room for numbers at the left.
+/// The width reserved for numbers at the left.
 const LEFT: f64 = 70.0;
 
-/// The scales of a picture.
+/// The scales of a chart.
 struct Scale {
     first: usize,
     requests: usize,
@@ -101,7 +101,7 @@ impl Scale {
     }
 }
 
-/// Draws the sizes of a conversation's requests, one part on top of the other.
+/// Draws a chart of the sizes of a conversation's requests, with their parts stacked.
 fn picture(story: &Story) -> String {
     let points = &story.growth.points;
     let (Some(first), Some(last)) = (points.first(), points.last()) else {

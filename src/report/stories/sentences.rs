@@ -1,4 +1,4 @@
-//! The story of a conversation, sentence by sentence.
+//! The story of a conversation as a list of sentences.
 
 use crate::diag::count;
 use crate::report::thousands;
@@ -7,10 +7,10 @@ use crate::traffic::{
     ThinkingLoss, ThinkingLossKind, Unpriced,
 };
 
-/// A sentence, and what is shown below it.
+/// A sentence, and the details shown below it.
 #[derive(Debug, Default)]
 pub(super) struct Sentence {
-    /// `true` if it ought to be fixed.
+    /// `true` if it reports something to fix.
     pub(super) is_finding: bool,
     pub(super) text: String,
     pub(super) before: Option<String>,
@@ -26,7 +26,7 @@ fn note(text: String) -> Sentence {
     }
 }
 
-/// Returns the heading of a story:
+/// Returns the heading of a story, for example
 /// `conversation 2: 23 requests, claude-sonnet-5 (anthropic-messages), log.jsonl:1 to 29`.
 pub(super) fn heading(at: usize, story: &Story) -> String {
     let models: Vec<&str> = story
@@ -57,7 +57,7 @@ pub(super) fn heading(at: usize, story: &Story) -> String {
     )
 }
 
-/// Returns the last lines: how much there was, and what was left out.
+/// Returns the last lines: the totals, and the number of omitted stories.
 pub(super) fn summary(stories: &Stories) -> Vec<String> {
     let forms: Vec<String> = stories
         .forms
@@ -153,7 +153,7 @@ fn number(tokens: u64) -> String {
     thousands(usize::try_from(tokens).unwrap_or(usize::MAX))
 }
 
-/// Returns all sentences of a story, in the order in which they are reported.
+/// Returns all sentences of a story, in the order of the report.
 pub(super) fn of_story(story: &Story) -> Vec<Sentence> {
     let mut sentences: Vec<Sentence> = origin(story).into_iter().chain(counts(story)).collect();
     sentences.extend(story.breaks.iter().map(|found| of_break(found, story)));
@@ -184,7 +184,7 @@ pub(super) fn of_story(story: &Story) -> Vec<Sentence> {
     sentences
 }
 
-/// The most summaries of a conversation that are reported.
+/// The maximum number of summaries reported for a conversation.
 const MOST_COMPACTIONS: usize = 10;
 
 fn origin(story: &Story) -> Option<Sentence> {

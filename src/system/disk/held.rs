@@ -1,18 +1,18 @@
-//! A folder that is held open while files in it are read, written and removed, so that no link can
-//! take its place in between.
+//! A folder that is held open while its files are read, written, and removed, so that it cannot be
+//! replaced by a link in between.
 //!
-//! On Unix each folder on the way is opened from the one above it, without following links.
-//! Elsewhere each is looked at first.
+//! On Unix, each folder of the path is opened relative to its parent without following links. On
+//! other systems, each is checked first.
 
 #[cfg(not(unix))]
 pub(super) use looked_at::Held;
 #[cfg(unix)]
 pub(super) use opened::Held;
 
-/// The message about a link that is where a folder should.
+/// The message for a link in the place of a folder.
 const LINK: &str = "is a link, and none is followed here";
 
-/// Returns what is in the way of a file.
+/// Describes the obstacle in the place of a file.
 fn in_the_way(is_link: bool, is_folder: bool) -> &'static str {
     match (is_link, is_folder) {
         (true, _) => "a link is there",
@@ -41,7 +41,7 @@ mod opened {
     /// A folder, held open.
     pub(in crate::system::disk) struct Held(OwnedFd);
 
-    /// The most names for a new file that are tried.
+    /// The maximum number of names tried for a new file.
     const TRIES: u64 = 100;
 
     impl Held {
@@ -51,8 +51,8 @@ mod opened {
                 .map_err(said)
         }
 
-        /// A folder in it; `None` if there is none. An error continues the sentence after the
-        /// folder's name.
+        /// Opens a folder in it; `None` if there is none. An error is a phrase that follows the
+        /// folder's name in a sentence.
         pub(in crate::system::disk) fn enter(
             &self,
             name: &str,
@@ -85,7 +85,8 @@ mod opened {
             }
         }
 
-        /// Returns whether a regular file has this name; an error if anything else has it.
+        /// Returns `true` if there is a regular file with this name, and an error if there is
+        /// something else.
         fn has_file(&self, name: &str) -> Result<bool, AccessError> {
             match self.kind(name)? {
                 None => Ok(false),
@@ -96,7 +97,7 @@ mod opened {
             }
         }
 
-        /// The bytes of a file; `None` if there is none.
+        /// Returns the bytes of a file; `None` if there is none.
         pub(in crate::system::disk) fn read(
             &self,
             name: &str,
@@ -114,8 +115,8 @@ mod opened {
             Ok(Some(bounded::read_opened(File::from(file), limit)?))
         }
 
-        /// Writes a new file beside the old one and renames it: readers see the old bytes or the
-        /// new ones.
+        /// Replaces a file atomically, by renaming a new one: readers see either the old or the new
+        /// bytes.
         pub(in crate::system::disk) fn write(
             &self,
             name: &str,
@@ -158,13 +159,13 @@ mod opened {
             }
         }
 
-        /// Removes a folder in it that is empty.
+        /// Removes an empty folder.
         pub(in crate::system::disk) fn remove_folder(&self, name: &str) {
-            // Fails, as it should, unless the folder is empty.
+            // This fails if the folder is not empty, as intended.
             let _ = unlinkat(&self.0, name, AtFlags::REMOVEDIR);
         }
 
-        /// The names in it, in no particular order.
+        /// Returns the names in it, in no particular order.
         pub(in crate::system::disk) fn names(
             &self,
         ) -> Result<Vec<(String, EntryKind)>, AccessError> {
@@ -211,7 +212,7 @@ mod looked_at {
     use crate::system::{bounded, words};
     use crate::world::{AccessError, EntryKind, MAX_ENTRIES};
 
-    /// A folder that was not a link when it was looked at.
+    /// A folder that was not a link when it was checked.
     pub(in crate::system::disk) struct Held(PathBuf);
 
     impl Held {
@@ -228,8 +229,8 @@ mod looked_at {
             }
         }
 
-        /// A folder in it; `None` if there is none. An error continues the sentence after the
-        /// folder's name.
+        /// Opens a folder in it; `None` if there is none. An error is a phrase that follows the
+        /// folder's name in a sentence.
         pub(in crate::system::disk) fn enter(
             &self,
             name: &str,
@@ -249,7 +250,8 @@ mod looked_at {
             }
         }
 
-        /// Returns whether a regular file has this name; an error if anything else has it.
+        /// Returns `true` if there is a regular file with this name, and an error if there is
+        /// something else.
         fn has_file(&self, name: &str) -> Result<bool, AccessError> {
             match self.found(name)? {
                 None => Ok(false),
@@ -258,7 +260,7 @@ mod looked_at {
             }
         }
 
-        /// The bytes of a file; `None` if there is none.
+        /// Returns the bytes of a file; `None` if there is none.
         pub(in crate::system::disk) fn read(
             &self,
             name: &str,
@@ -270,8 +272,8 @@ mod looked_at {
             }
         }
 
-        /// Writes a new file beside the old one and renames it: readers see the old bytes or the
-        /// new ones.
+        /// Replaces a file atomically, by renaming a new one: readers see either the old or the new
+        /// bytes.
         pub(in crate::system::disk) fn write(
             &self,
             name: &str,
@@ -296,13 +298,13 @@ mod looked_at {
             }
         }
 
-        /// Removes a folder in it that is empty.
+        /// Removes an empty folder.
         pub(in crate::system::disk) fn remove_folder(&self, name: &str) {
-            // Fails, as it should, unless the folder is empty.
+            // This fails if the folder is not empty, as intended.
             let _ = fs::remove_dir(self.0.join(name));
         }
 
-        /// The names in it, in no particular order.
+        /// Returns the names in it, in no particular order.
         pub(in crate::system::disk) fn names(
             &self,
         ) -> Result<Vec<(String, EntryKind)>, AccessError> {
@@ -330,7 +332,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    /// Both ways of holding a folder answer alike.
+    /// Tests that both implementations behave alike.
     macro_rules! holds {
         ($name:ident, $held:ty) => {
             #[test]

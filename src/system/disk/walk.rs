@@ -1,5 +1,5 @@
-//! Finds the files below a folder: through links that stay inside, bounded, and with everything
-//! told that is not known.
+//! Finds the files below a folder, following links that stay inside. The walk is bounded, and
+//! reports everything that it could not examine.
 
 use std::collections::HashMap;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::world::{
     is_hidden, names_source,
 };
 
-/// Everything below a folder; see [`World::walk`](crate::world::World::walk).
+/// Returns everything below a folder; see [`World::walk`](crate::world::World::walk).
 pub(super) fn walk(disk: &Disk, folder: &str) -> Walk {
     let resolved = disk
         .visible(folder)
@@ -39,8 +39,7 @@ pub(super) fn walk(disk: &Disk, folder: &str) -> Walk {
             .into_iter(),
     ) {
         Ok(()) => sorted(walker.found),
-        // What was found until then depends on the order in which the system lists: it does not
-        // count.
+        // The files found so far depend on the system's listing order, so they are discarded.
         Err(why) => Walk::unread(&folder, why),
     }
 }
@@ -50,7 +49,7 @@ struct Walker<'d> {
     found: Walk,
     seen: usize,
     links: usize,
-    /// Where folders that hold links really are.
+    /// The real paths of folders that contain links.
     real: HashMap<PathBuf, PathBuf>,
 }
 
@@ -92,8 +91,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Returns what files in a hidden folder are called. What git keeps is not a source of
-    /// anybody's.
+    /// Records files in a hidden folder whose names are those of source files. `.git` is skipped,
+    /// because nobody keeps sources there.
     fn hidden_folder(&mut self, entry: &DirEntry) -> Result<(), ReadError> {
         if entry.file_name() == ".git" {
             return Ok(());
@@ -156,8 +155,8 @@ impl Walker<'_> {
         Ok(())
     }
 
-    /// A link to a folder is entered if it stays inside the root, and does not lead back to a
-    /// folder that the walk is in.
+    /// Checks a link to a folder: it is entered if it stays inside the root and does not lead to a
+    /// folder around it.
     fn link(&mut self, path: &str, link: &Path, walk: &mut IntoIter) {
         match self.disk.resolve(path) {
             Ok(target) => {
@@ -178,7 +177,7 @@ impl Walker<'_> {
         }
     }
 
-    /// A broken link, a link to a folder that the walk is in, a folder that may not be listed.
+    /// Records a broken link, a link to a folder around it, or a folder that cannot be listed.
     fn failure(&mut self, error: &Error) {
         let Some(place) = error.path().filter(|path| !is_hidden_name(path)) else {
             return;
@@ -198,8 +197,8 @@ impl Walker<'_> {
         }
         let is_link = fs::symlink_metadata(place).is_ok_and(|found| found.is_symlink());
         match error.io_error() {
-            // Reading it says what is wrong. Other names are not source files, but may have been
-            // folders.
+            // Reading it later reports the error. Links without an extension are not source files,
+            // but may have been folders.
             _ if is_link && place.extension().is_some() => self.file(path),
             Some(error) if is_link => self.unread(&path, broken_link(error)),
             Some(error) if error.kind() != ErrorKind::NotFound => {
@@ -217,7 +216,7 @@ impl Walker<'_> {
     }
 }
 
-/// A folder's path without links; its own if that cannot be found out.
+/// Returns the real path of a folder, or its own path if the real one is unknown.
 fn real_folder<'r>(known: &'r mut HashMap<PathBuf, PathBuf>, folder: &Path) -> &'r Path {
     if !known.contains_key(folder) {
         let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
@@ -226,8 +225,7 @@ fn real_folder<'r>(known: &'r mut HashMap<PathBuf, PathBuf>, folder: &Path) -> &
     &known[folder]
 }
 
-/// Returns what is directly in a folder, hidden files and folders left out, and how many entries
-/// there are with these.
+/// Returns the visible entries of a folder, and the number of its entries including hidden ones.
 pub(super) fn children(disk: &Disk, folder: &str) -> Result<(Vec<Entry>, usize), ReadError> {
     let children = match fs::read_dir(disk.root.join(folder)) {
         Ok(children) => children,
@@ -265,7 +263,7 @@ pub(super) fn children(disk: &Disk, folder: &str) -> Result<(Vec<Entry>, usize),
     Ok((entries, looked_at))
 }
 
-/// Returns what a child is, without another look at what is not a link.
+/// Returns the kind of a child; only links need another system call.
 fn child_kind(child: &fs::DirEntry) -> EntryKind {
     let is_folder = match child.file_type() {
         Ok(kind) if kind.is_dir() => true,
@@ -289,7 +287,7 @@ fn is_hidden_name(path: &Path) -> bool {
         .is_some_and(|name| is_hidden(&name.to_string_lossy()))
 }
 
-/// Returns `true` if a folder's name would be taken for a source file's.
+/// Returns `true` if the name of a folder looks like that of a source file.
 fn looks_like_file(path: &str) -> bool {
     [".toml", ".jinja", ".json"]
         .iter()

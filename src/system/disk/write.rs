@@ -1,4 +1,4 @@
-//! Writing below a folder: through no link, and to nothing hidden.
+//! Writing below a folder: never through a link, and never to hidden files.
 
 #[cfg(target_os = "linux")]
 use super::beneath;
@@ -7,7 +7,7 @@ use super::{Disk, folded};
 use crate::golden;
 use crate::world::{AccessError, Entry, MAX_ENTRIES, MAX_FILE_BYTES, Output, ReadError, is_hidden};
 
-/// A file that is written: the folders on the way to it, and its name.
+/// The path of a file to write: the folders on the way, and its name.
 struct Way<'p> {
     folders: Vec<&'p str>,
     name: &'p str,
@@ -27,13 +27,14 @@ impl<'p> Way<'p> {
     }
 }
 
-/// The manifest is the one hidden file that is ours.
+/// Returns `true` if a part of a path is hidden. The manifest is the only hidden file that reqc
+/// writes.
 fn refused(part: &str) -> bool {
     is_hidden(part) && part != golden::MANIFEST
 }
 
 impl Disk {
-    /// Goes down folder by folder. Returns `None` if one is missing.
+    /// Enters one folder after another. Returns `None` if one is missing.
     fn enter(&self, folders: &[&str], make: bool) -> Result<Option<Held>, AccessError> {
         let mut held = Held::open(self.root())?;
         for (index, name) in folders.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Files of a repository, read as far as a limit.
+//! Reads files of a repository, up to a limit.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::system::bounded;
 use crate::world::{AccessError, ReadError};
 
-/// The bytes of a regular file of a repository that is not a link; `None` if there is none.
+/// Returns the bytes of a regular file that is not a link; `None` if there is none.
 pub(super) fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, AccessError> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => Err(ReadError::Failed("it is a link".to_owned())),

@@ -1,4 +1,4 @@
-//! Reading objects: their size first, then their bytes.
+//! Reads objects: first their size, then their bytes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{ChildStdin, ChildStdout, Stdio};
@@ -9,7 +9,7 @@ use super::stand_in::ObjectFormat;
 use crate::system::words;
 use crate::world::{AccessError, MAX_REPOSITORY_BYTES};
 
-/// A `git cat-file --batch` process. It is asked for one object at a time, so that no pipe fills
+/// A `git cat-file --batch` process. Only one object is requested at a time, so that no pipe fills
 /// up.
 pub(super) struct Objects {
     running: Running,
@@ -20,7 +20,7 @@ pub(super) struct Objects {
     left: u64,
 }
 
-/// The facts that git gives of an object before its bytes.
+/// The data that git prints before an object's bytes.
 struct Header {
     kind: String,
     size: u64,
@@ -49,7 +49,7 @@ impl Objects {
         self.format
     }
 
-    /// The bytes of an object of a kind.
+    /// Returns the bytes of an object that must have this kind.
     pub(super) fn read(
         &mut self,
         name: &str,
@@ -99,7 +99,7 @@ impl Objects {
         });
         answered.map_err(|error| format!("cannot be read: {}", words(&error)))?;
         let line = String::from_utf8_lossy(&line);
-        // `<object> <type> <size>`, or `<object> missing`.
+        // The line is `<object> <type> <size>` or `<object> missing`.
         let mut parts = line.trim_end().rsplit(' ');
         match (parts.next().map(str::parse), parts.next()) {
             (Some(Ok(size)), Some(kind)) => Ok(Header {

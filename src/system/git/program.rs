@@ -1,4 +1,4 @@
-//! git as a program: which one, with which environment, and how much it may take.
+//! The git program: its location, its environment, and the limits on its output.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -10,27 +10,27 @@ use super::running::Running;
 use crate::system::{in_path, words};
 use crate::world::AccessError;
 
-/// The largest configuration that is read, in bytes.
+/// The maximum size of a configuration file, in bytes.
 const MAX_CONFIGURATION_BYTES: u64 = 1 << 20;
 
-/// The most that is read of what git prints.
+/// The maximum size of git's output, in bytes.
 const MAX_OUTPUT_BYTES: u64 = 16 << 20;
 
-/// git, to be run in a folder of our own.
+/// The git program, run in a folder of our own.
 #[derive(Debug)]
 pub(super) struct Git {
     program: PathBuf,
-    /// Where it runs.
+    /// The folder in which it runs.
     folder: PathBuf,
-    /// The folder that git takes for its repository.
+    /// The folder that git treats as its repository.
     own: PathBuf,
     variables: Vec<(String, String)>,
     objects: Option<PathBuf>,
 }
 
 impl Git {
-    /// The git of `PATH`, run in `folder`. What lies in a checkout of strangers is not run,
-    /// whatever `PATH` says.
+    /// Finds git in `PATH`, to be run in `folder`. A program in an untrusted checkout is never run,
+    /// whatever `PATH` contains.
     pub(super) fn new(folder: &Path, strangers: &Strangers) -> Result<Git, AccessError> {
         let program = strangers
             .program()
@@ -44,13 +44,13 @@ impl Git {
         })
     }
 
-    /// The same with what git takes for its repository: `folder` itself, or what stands for a
-    /// further work tree in it.
+    /// Sets the folder that git treats as its repository: `folder` itself, or the folder in it for
+    /// a linked work tree.
     pub(super) fn with_own_folder(self, own: PathBuf) -> Git {
         Git { own, ..self }
     }
 
-    /// The same with the folder of the objects.
+    /// Sets the object folder.
     pub(super) fn with_objects(self, objects: PathBuf) -> Git {
         Git {
             objects: Some(objects),
@@ -67,8 +67,8 @@ impl Git {
             .push((format!("GIT_CONFIG_VALUE_{count}"), value.to_owned()));
     }
 
-    /// The keys, in lower case except for the middle part, and the values of a configuration file.
-    /// Nothing is included, and nothing that it names is run.
+    /// Returns the entries of a configuration file. Keys are in lower case except for the middle
+    /// part. Included files are not read, and no program named in it is run.
     pub(super) fn read_configuration(
         path: &Path,
         strangers: &Strangers,
@@ -96,8 +96,8 @@ impl Git {
             .collect())
     }
 
-    /// A command that knows nothing of the person's and the system's configuration, of hooks and of
-    /// other repositories.
+    /// Returns a command that ignores the user's and the system's configuration, hooks, and other
+    /// repositories.
     pub(super) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         for (name, _) in
@@ -139,9 +139,9 @@ impl Git {
         command
     }
 
-    /// Returns what a command writes; git's first line about why it failed.
+    /// Runs a command. Returns its output, or the first line of git's error message.
     pub(super) fn run(&self, arguments: &[&str]) -> Result<Vec<u8>, AccessError> {
-        // A file, not a pipe: nobody need read it while git runs.
+        // Errors go to a file rather than a pipe, which would have to be read while git runs.
         let errors = self.folder.join("errors");
         let said = File::create(&errors).map_err(|error| words(&error))?;
         let running = Running::start(self.command(arguments).stdout(Stdio::piped()).stderr(said))?;
@@ -164,21 +164,21 @@ impl Git {
     }
 }
 
-/// The checkouts whose files may be a stranger's: no program in them is run.
+/// Checkouts whose files may be untrusted; no program in them is run.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Strangers {
     folders: Vec<PathBuf>,
 }
 
 impl Strangers {
-    /// Every checkout that a canonical path lies in: a submodule's too, and those that it is a
-    /// submodule of.
+    /// Returns every checkout around a canonical path, including a submodule's and those that
+    /// contain it.
     pub(super) fn around(path: &Path) -> Strangers {
         Strangers::default().and(path)
     }
 
-    /// These, and those that another canonical path lies in. A checkout that is the whole disk
-    /// holds the system's programs.
+    /// Adds the checkouts around another canonical path. A checkout of the whole disk is excluded,
+    /// because it contains the system's programs.
     pub(super) fn and(mut self, path: &Path) -> Strangers {
         let found = path
             .ancestors()
@@ -188,8 +188,8 @@ impl Strangers {
         self
     }
 
-    /// The first git in a folder of `PATH` that neither lies in a checkout nor is reached through
-    /// one.
+    /// Returns the first git in a folder of `PATH` that is neither in a checkout nor reached
+    /// through one.
     fn program(&self) -> Option<PathBuf> {
         in_path("git", &[std::env::consts::EXE_SUFFIX]).find(|program| {
             program
@@ -199,7 +199,7 @@ impl Strangers {
         })
     }
 
-    /// Returns `true` if a path, with its links resolved, lies in none of the checkouts.
+    /// Returns `true` if a path, with its links resolved, is in none of the checkouts.
     fn is_outside(&self, path: &Path) -> bool {
         let Ok(real) = fs::canonicalize(path) else {
             return false;

@@ -1,4 +1,4 @@
-//! Finds the repository that a folder belongs to, and decides whether to trust what it says.
+//! Finds the repository of a folder, and decides if its files can be trusted.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,22 +11,22 @@ use super::program::{Git, Strangers};
 use crate::system::{relative, words};
 use crate::world::AccessError;
 
-/// The longest file that says where something lies, in bytes.
+/// The maximum size of a file that contains a path, in bytes.
 const MAX_POINTER_BYTES: u64 = 64 << 10;
 
-/// The most files and folders of an object store.
+/// The maximum number of files and folders in an object store.
 const MAX_OBJECT_FILES: usize = 4_000_000;
 
-/// The most object stores that are borrowed from altogether: each is looked through.
+/// The maximum number of borrowed object stores, each of which is checked.
 const MAX_STORES: usize = 50;
 
-/// The file that names the stores that a store of objects borrows from.
+/// The file in an object store that names the stores it borrows from.
 const ALTERNATES: &str = "info/alternates";
 
-/// The most further work trees that are looked at.
+/// The maximum number of linked work trees that are examined.
 const MAX_WORK_TREES: usize = 1_000;
 
-/// The number of object stores that may borrow from each other in a row: git itself follows five.
+/// The maximum length of a chain of borrowed object stores; git itself follows five.
 const MAX_BORROWED: usize = 5;
 
 /// A repository with a work tree.
@@ -34,16 +34,16 @@ const MAX_BORROWED: usize = 5;
 pub(super) struct Repository {
     /// The folder of the work tree.
     work_tree: PathBuf,
-    /// The folder of `HEAD`.
+    /// The folder that contains `HEAD`.
     own: PathBuf,
-    /// The folder of refs, configuration and objects.
+    /// The folder that contains refs, configuration, and objects.
     common: PathBuf,
     prefix: String,
     strangers: Strangers,
 }
 
 impl Repository {
-    /// The repository that a folder, a canonical path, lies in.
+    /// Finds the repository around a folder, given as a canonical path.
     pub(super) fn around(root: &Path) -> Result<Repository, AccessError> {
         let found = root
             .ancestors()
@@ -85,13 +85,13 @@ impl Repository {
         self.common.join("objects")
     }
 
-    /// Returns where the folder lies in the work tree.
+    /// Returns the path of the folder within the work tree.
     pub(super) fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// git opens whatever it finds among the objects: links would lead it away, and pipes would
-    /// keep it.
+    /// Checks the object store, in which git opens any file: links would lead it elsewhere, and
+    /// pipes would block it.
     fn check_objects(
         &self,
         store: &Path,
@@ -148,8 +148,8 @@ impl Repository {
     }
 }
 
-/// The folder of objects that a line of `info/alternates` names. git reads quotes and folds `..`
-/// before it follows links: what it may read in another way is refused.
+/// Returns the object folder named on a line of `info/alternates`. Git interprets quotes and folds
+/// `..` before it follows links, so lines that it may read differently are refused.
 fn borrowed_store(store: &Path, line: &str) -> Result<PathBuf, AccessError> {
     if line.starts_with('"')
         || line.contains(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER)
@@ -175,14 +175,14 @@ fn refused() -> AccessError {
     AccessError::from("its `objects/info/alternates` holds a path that can be read in two ways")
 }
 
-/// Returns `true` if the person allows objects to be borrowed from a folder.
+/// Returns `true` if the user allows objects to be borrowed from a folder.
 fn is_allowed(folder: &Path) -> bool {
     let named = std::env::var_os("GIT_ALTERNATE_OBJECT_DIRECTORIES").unwrap_or_default();
     std::env::split_paths(&named)
         .any(|named| fs::canonicalize(named).is_ok_and(|named| named == folder))
 }
 
-/// The folder that a work tree's `.git` is, or points to.
+/// Returns the folder that a work tree's `.git` is, or points to.
 fn own_folder(work_tree: &Path, strangers: &Strangers) -> Result<PathBuf, AccessError> {
     let marker = work_tree.join(".git");
     let real = canonical(&marker)?;
@@ -203,8 +203,7 @@ fn own_folder(work_tree: &Path, strangers: &Strangers) -> Result<PathBuf, Access
     }
 }
 
-/// Returns `true` if the person names a folder as that of a repository, as git itself wants to be
-/// told.
+/// Returns `true` if the user names a folder as the repository, in git's own variable `GIT_DIR`.
 fn is_named_by_person(folder: &Path) -> bool {
     std::env::var_os("GIT_DIR")
         .is_some_and(|named| fs::canonicalize(named).is_ok_and(|named| named == folder))
@@ -218,19 +217,19 @@ fn leads_away(folder: &Path, work_tree: &Path) -> String {
     )
 }
 
-/// Returns whether a folder outside the work tree says that it is this work tree's: what lies
-/// outside is not a stranger's.
+/// Returns `true` if a folder outside the work tree points back to it. Folders outside are not
+/// under the control of the checkout's author.
 fn points_back(
     own: &Path,
     work_tree: &Path,
     marker: &Path,
     strangers: &Strangers,
 ) -> Result<bool, AccessError> {
-    // A further work tree: `<repository>/worktrees/<name>/gitdir` names its `.git`.
+    // A linked work tree: `<repository>/worktrees/<name>/gitdir` contains the path of its `.git`.
     if let Some(back) = pointer(&own.join("gitdir"))? {
         return Ok(fs::canonicalize(own.join(back.trim())).is_ok_and(|back| back == marker));
     }
-    // A submodule: `core.worktree` of its configuration names the work tree.
+    // A submodule: `core.worktree` in its configuration contains the path of the work tree.
     for name in ["config", "config.worktree"] {
         for (key, value) in Git::read_configuration(&own.join(name), strangers)? {
             if key == "core.worktree"
@@ -243,7 +242,7 @@ fn points_back(
     Ok(false)
 }
 
-/// The folder that a further work tree shares with its repository.
+/// Returns the folder that a linked work tree shares with its repository.
 fn common_folder(own: &Path) -> Result<PathBuf, AccessError> {
     let Some(text) = pointer(&own.join("commondir"))? else {
         return Ok(own.to_owned());
@@ -255,7 +254,7 @@ fn common_folder(own: &Path) -> Result<PathBuf, AccessError> {
     }
 }
 
-/// The folders of a repository's further work trees.
+/// Returns the folders of a repository's linked work trees.
 fn further_work_trees(common: &Path) -> Result<Vec<PathBuf>, AccessError> {
     let Ok(found) = fs::read_dir(common.join("worktrees")) else {
         return Ok(Vec::new());

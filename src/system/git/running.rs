@@ -1,7 +1,7 @@
-//! A git that runs, within bounds of memory, of processor time and of the clock.
+//! A running git process, with limits on memory, processor time, and silence.
 //!
-//! The clock is for what costs no processor time: a git that waits, for a pipe or for a disk that
-//! is gone, would wait for ever. It starts again with each sign of life.
+//! The time limit is for a git that waits without using the processor, for example for a pipe or an
+//! unreachable disk. It restarts with each sign of life.
 
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,32 +13,32 @@ use std::time::Duration;
 use crate::system::words;
 use crate::world::AccessError;
 
-/// Memory that git may ask for, in bytes: it holds one object and what that is stored as a
-/// difference from. Linux only.
+/// The maximum memory of git, in bytes: it holds one object and the objects on which its delta is
+/// based. Linux only.
 #[cfg(target_os = "linux")]
 const MAX_MEMORY_BYTES: u64 = 1 << 30;
 
-/// Processor time that one git may take, in seconds: objects can be made so that each costs seconds
-/// to unpack. Linux only.
+/// The maximum processor time of one git process, in seconds: malicious objects can take seconds
+/// each to unpack. Linux only.
 #[cfg(target_os = "linux")]
 const MAX_CPU_SECONDS: u64 = 120;
 
-/// How long git may be silent.
+/// The maximum time for which git may be silent.
 const MAX_SILENCE: Duration = Duration::from_mins(1);
 
-/// How often a git is looked at that has nothing more to say.
+/// The interval at which a git that has closed its output is checked.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// A git that runs. It is ended, and waited for, when this is dropped.
+/// A running git process. Dropping it ends the process and waits for it.
 pub(super) struct Running {
     child: Arc<Mutex<Child>>,
-    /// Tells the watch that git lives; the watch ends with it.
+    /// Sends signs of life to the watching thread, which ends when this is dropped.
     alive: Sender<()>,
     is_late: Arc<AtomicBool>,
 }
 
 impl Running {
-    /// Starts git, and bounds what it takes where the system can.
+    /// Starts git, with resource limits if the system supports them.
     pub(super) fn start(command: &mut Command) -> Result<Running, AccessError> {
         Running::start_within(command, MAX_SILENCE)
     }
@@ -82,13 +82,13 @@ impl Running {
         locked(&self.child).stdout.take()
     }
 
-    /// Starts the clock again.
+    /// Restarts the time limit.
     pub(super) fn lives(&self) {
-        // Where nobody watches any more, git has been ended.
+        // If the watching thread is gone, git has been killed.
         let _ = self.alive.send(());
     }
 
-    /// Returns why git ended, if that was for its silence.
+    /// Returns the reason if git was killed for its silence.
     pub(super) fn why(&self) -> Option<AccessError> {
         let is_late = self.is_late.load(Ordering::SeqCst);
         is_late.then(|| {
@@ -107,7 +107,7 @@ impl Running {
     /// Waits until git has ended.
     pub(super) fn wait(self) -> Result<ExitStatus, AccessError> {
         loop {
-            // Not `wait`: the watch must get at it meanwhile.
+            // `wait` would keep the lock, which the watching thread needs.
             let ended = locked(&self.child).try_wait();
             match ended.map_err(|error| format!("git cannot be run: {}", words(&error)))? {
                 Some(status) => return self.why().map_or(Ok(status), Err),
@@ -119,7 +119,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It only reads, so it can be ended at any time; waiting keeps it from staying as a zombie.
+        // Git only reads, so it can be killed at any time. Waiting avoids a zombie process.
         self.end();
         let _ = locked(&self.child).wait();
     }
@@ -139,7 +139,7 @@ fn bound(child: &Child) {
         (Resource::Data, MAX_MEMORY_BYTES),
         (Resource::Cpu, MAX_CPU_SECONDS),
     ] {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = prlimit(
             Some(id),
             resource,
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn what_waits_for_ever_is_ended() {
         let started = Instant::now();
-        // With its output open, and with it closed.
+        // Once with open output, and once with closed output.
         for script in ["exec sleep 100", "exec >/dev/null; exec sleep 100"] {
             let running = shell(script);
             let mut said = String::new();

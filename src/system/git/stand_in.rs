@@ -1,5 +1,5 @@
-//! The folder that git takes for the repository: our configuration, and copies of what says which
-//! commit a name means.
+//! The folder that git treats as the repository: it contains our configuration, and copies of the
+//! files that map names to commits.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,17 +14,17 @@ use super::repository::Repository;
 use crate::system::{relative, words};
 use crate::world::AccessError;
 
-/// The most bytes that all files that are copied may have together.
+/// The maximum total size of copied files, in bytes.
 const MAX_REFS_BYTES: u64 = 64 << 20;
 
-/// The largest file of one ref.
+/// The maximum size of a ref file, in bytes.
 const MAX_REF_BYTES: u64 = 4 << 10;
 
-/// The most files of refs, and of their logs.
+/// The maximum number of files for refs, and for their logs.
 const MAX_REFS: usize = 200_000;
 
-/// Nothing of the person's and nothing of the repository's. Windows and caches are small, since
-/// memory is bounded.
+/// Configuration that uses nothing of the user's or the repository's. Windows and caches are small
+/// because memory is limited.
 const CONFIGURATION: &str = "\
 [core]
 \tbare = true
@@ -47,8 +47,8 @@ const CONFIGURATION: &str = "\
 #[derive(Debug)]
 pub(super) struct StandIn {
     folder: TempDir,
-    /// The folder, with its last `/`, of what a further work tree has of its own; empty for the
-    /// first one.
+    /// The folder with a linked work tree's own files, with its trailing `/`; empty for the main
+    /// work tree.
     own: &'static str,
     git: Git,
     format: ObjectFormat,
@@ -58,10 +58,10 @@ pub(super) struct StandIn {
     left: u64,
 }
 
-/// Where what a further work tree has of its own lies in a repository, with its last `/`.
+/// The folder for a linked work tree's own files in the stand-in, with its trailing `/`.
 const FURTHER: &str = "worktrees/own/";
 
-/// How objects are named.
+/// The hash function that names objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ObjectFormat {
     Sha1,
@@ -69,7 +69,7 @@ pub(super) enum ObjectFormat {
 }
 
 impl ObjectFormat {
-    /// Bytes of a name.
+    /// Returns the length of an object name in bytes.
     pub(super) fn bytes(self) -> usize {
         match self {
             ObjectFormat::Sha1 => 20,
@@ -77,14 +77,14 @@ impl ObjectFormat {
         }
     }
 
-    /// Returns `true` if a text is a name, in hexadecimal digits.
+    /// Returns `true` if a text is an object name in hexadecimal.
     pub(super) fn names(self, text: &str) -> bool {
         text.len() == 2 * self.bytes() && text.bytes().all(|byte| byte.is_ascii_hexdigit())
     }
 }
 
 impl StandIn {
-    /// Stands in for a repository, with the history of its refs if that is needed.
+    /// Makes a stand-in for a repository, with the history of its refs if needed.
     pub(super) fn of(repository: &Repository, with_history: bool) -> Result<StandIn, AccessError> {
         let folder = tempfile::tempdir().map_err(|error| words(&error))?;
         let own = if repository.own() == repository.common() {
@@ -151,22 +151,22 @@ impl StandIn {
         self.format
     }
 
-    /// The name of the commit that a revision stands for.
+    /// Returns the object name of a revision's commit.
     pub(super) fn commit(&self, rev: &str) -> Result<String, AccessError> {
-        // In two steps: what follows `:/` is a text to search for, to its end.
+        // Two steps are needed, because everything after `:/` is a text to search for.
         let object = self.object(rev)?;
         self.object(&format!("{object}^{{commit}}"))
     }
 
-    /// The commit at which the histories of two commits meet.
+    /// Returns the merge base of two commits.
     pub(super) fn merge_base(&self, one: &str, other: &str) -> Result<String, AccessError> {
         let base = self.git.run(&["merge-base", one, other]);
         let base = base.map_err(|why| format!("{why}{}", self.advice(one)))?;
         Ok(String::from_utf8_lossy(&base).trim().to_owned())
     }
 
-    /// Returns what is staged: mode, name of the object, and path of each file. Of a file in
-    /// conflict the first of its versions.
+    /// Returns the mode, object name, and path of each staged file. For a file in conflict, this is
+    /// only the first version.
     pub(super) fn staged(
         &mut self,
         repository: &Repository,
@@ -197,7 +197,7 @@ impl StandIn {
             .collect())
     }
 
-    /// The name of the one object that a revision stands for.
+    /// Returns the name of the only object that a revision refers to.
     fn object(&self, rev: &str) -> Result<String, AccessError> {
         let name = self
             .git
@@ -210,7 +210,7 @@ impl StandIn {
         }
     }
 
-    /// Returns what to do if objects are missing.
+    /// Returns advice for missing objects.
     pub(super) fn advice(&self, rev: &str) -> String {
         match (self.is_partial, self.is_shallow) {
             (true, _) => {
@@ -231,7 +231,8 @@ impl StandIn {
             .map_err(|error| words(&error).into())
     }
 
-    /// Copies a regular file of a repository to the same place below `to`; whether it is there.
+    /// Copies a regular file of a repository to the same path below `to`. Returns `false` if there
+    /// is no such file.
     fn copy_file(&mut self, from: &Path, name: &str, to: &str) -> Result<bool, AccessError> {
         let Some(bytes) = read(&from.join(name), self.left)? else {
             return Ok(false);
@@ -240,8 +241,8 @@ impl StandIn {
         self.write(&format!("{to}{name}"), &bytes).map(|()| true)
     }
 
-    /// Copies what one work tree, or all of them, have: `HEAD` and its kin, refs, and their history
-    /// if that is needed.
+    /// Copies the files of one work tree or those shared by all: `HEAD` and similar files, refs,
+    /// and the refs' history if needed.
     fn copy_work_tree(
         &mut self,
         from: &Path,
@@ -257,7 +258,7 @@ impl StandIn {
         }
     }
 
-    /// `HEAD` and its kin: `FETCH_HEAD`, `ORIG_HEAD` and others.
+    /// Copies `HEAD` and similar files: `FETCH_HEAD`, `ORIG_HEAD`, and others.
     fn copy_heads(&mut self, from: &Path, to: &str) -> Result<(), AccessError> {
         for (count, found) in fs::read_dir(from)
             .map_err(|error| words(&error))?
@@ -282,7 +283,8 @@ impl StandIn {
         Ok(())
     }
 
-    /// git takes no folder for a repository whose `HEAD` is neither a branch nor a commit.
+    /// Checks that `HEAD` names a branch or a commit, without which git does not accept a
+    /// repository.
     fn check_head(&self) -> Result<(), AccessError> {
         let bytes = read(
             &self.folder.path().join(self.own).join("HEAD"),
@@ -328,7 +330,7 @@ impl StandIn {
                         format!("ref: {}\n", target.trim()).as_bytes(),
                     )?;
                 }
-                // A work tree's own are read from files alone.
+                // A linked work tree's own refs are read only from files.
                 _ if self.format.names(&text) && !to.is_empty() => {
                     self.write(&format!("{to}{path}"), text.as_bytes())?;
                 }
@@ -343,8 +345,8 @@ impl StandIn {
         self.write(&format!("{to}packed-refs"), lines.concat().as_bytes())
     }
 
-    /// git opens the tables that the list names, wherever they are: they must be those that were
-    /// copied.
+    /// Checks that the list names only tables that were copied, because git opens the named files
+    /// wherever they are.
     fn check_tables(&self, to: &str) -> Result<(), AccessError> {
         let list = self.folder.path().join(to).join("reftable/tables.list");
         let list = read(&list, MAX_REFS_BYTES)?.unwrap_or_default();
@@ -367,8 +369,8 @@ impl StandIn {
     }
 }
 
-/// The paths of the regular files below a folder, with `/` between their parts; links are left out,
-/// the folder too if it is one.
+/// Returns the paths of the regular files below a folder, with `/` between their parts. Links are
+/// skipped, even if the folder is one.
 fn files(from: &Path, folder: &str) -> Result<Vec<String>, AccessError> {
     let mut paths = Vec::new();
     for (count, found) in WalkDir::new(from.join(folder))
@@ -384,7 +386,7 @@ fn files(from: &Path, folder: &str) -> Result<Vec<String>, AccessError> {
         if count > MAX_REFS {
             return Err(format!("it has more than {MAX_REFS} {folder}").into());
         }
-        // A name that is not text cannot be asked for.
+        // Git cannot be asked for a name that is not valid Unicode.
         if found.file_type().is_file() && found.path().to_str().is_some() {
             paths.push(relative(from, found.path()));
         }
@@ -399,8 +401,8 @@ fn value_of<'c>(configuration: &'c [(String, String)], key: &str) -> Option<&'c 
     Some(value)
 }
 
-/// Returns what `@{upstream}` and `@{push}` ask the configuration for. Of a remote that is where it
-/// fetches from and pushes to, as names of refs: nothing that git could call or run.
+/// Returns the settings that `@{upstream}` and `@{push}` need. For a remote, these are only the
+/// refs that it fetches and pushes; they contain nothing that git could contact or run.
 fn upstreams(configuration: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
     configuration
         .iter()
@@ -414,7 +416,7 @@ fn is_asked(key: &str) -> bool {
         || matches!(key, "remote.pushdefault" | "push.default")
 }
 
-/// Returns `true` for `SECTION.….NAME` with one of these names.
+/// Returns `true` for a key `SECTION.….NAME` with one of these names.
 fn ends_with_one_of(key: &str, section: &str, names: [&str; 3]) -> bool {
     let name = key
         .strip_prefix(section)
@@ -422,7 +424,7 @@ fn ends_with_one_of(key: &str, section: &str, names: [&str; 3]) -> bool {
     name.is_some_and(|(_, name)| names.contains(&name))
 }
 
-/// Returns `true` for the name of a reftable in its own folder.
+/// Returns `true` if this can be the name of a reftable in the same folder.
 fn is_name_of_table(name: &[u8]) -> bool {
     name.ends_with(b".ref")
         && name[0] != b'.'
@@ -431,7 +433,7 @@ fn is_name_of_table(name: &[u8]) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte))
 }
 
-/// Returns `true` if a path is the name of a ref, and no replacement of objects
+/// Returns `true` if a path is a valid ref name and does not replace objects
 /// (`git help check-ref-format`).
 fn is_ref(path: &str) -> bool {
     path.starts_with("refs/")

@@ -1,4 +1,4 @@
-//! The files of a commit, links followed as on disk, within the same bounds.
+//! The files of a commit. Links are followed as on disk, within the same limits.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::world::{
     is_hidden, join,
 };
 
-/// The number of links that one path may go through.
+/// The maximum number of links in one path.
 const MAX_LINKS: usize = 40;
 
-/// The longest path that a link may hold, in bytes.
+/// The maximum length of a link's target, in bytes.
 const MAX_LINK_BYTES: u64 = 4 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ enum Kind {
     Submodule,
 }
 
-/// The thing at a path.
+/// A file, folder, or link at a path.
 #[derive(Debug, Clone)]
 struct Node {
     kind: Kind,
@@ -37,16 +37,16 @@ struct Node {
 #[derive(Debug, Default)]
 struct Nodes {
     named: BTreeMap<String, Node>,
-    /// Names that are not text, shown as well as possible: each could be another's.
+    /// Names that are not valid Unicode, converted lossily; each could equal another name.
     no_text: Vec<(String, Kind)>,
 }
 
 type Folder = Arc<Nodes>;
 
-/// The trees of one commit, read when they are needed.
+/// The trees of one commit, read on demand.
 pub(super) struct Trees {
     objects: Objects,
-    /// The folder that the world's paths begin at; `None` if the commit has no such folder.
+    /// The folder at which the world's paths begin; `None` if the commit has no such folder.
     root: Option<Node>,
     folders: HashMap<String, Folder>,
     links: HashMap<String, String>,
@@ -54,7 +54,7 @@ pub(super) struct Trees {
     linked: usize,
 }
 
-/// Files by the path under which they are seen.
+/// Object names by the paths under which files are visible.
 type Files = BTreeMap<String, String>;
 
 impl Trees {
@@ -66,7 +66,7 @@ impl Trees {
         Trees::of_root(objects, format!("{commit}^{{tree}}"), HashMap::new()).below(prefix)
     }
 
-    /// The trees that files would have: each a mode, the name of an object, and a path.
+    /// Builds trees from files, given as a mode, an object name, and a path.
     pub(super) fn of_index(
         objects: Objects,
         files: Vec<(String, String, String)>,
@@ -126,7 +126,7 @@ impl Trees {
         }
     }
 
-    /// The same from a folder on.
+    /// Returns the part of the trees below a folder.
     fn below(mut self, prefix: &str) -> Result<Trees, AccessError> {
         let trees = &mut self;
         for part in prefix.split('/').filter(|part| !part.is_empty()) {
@@ -137,7 +137,7 @@ impl Trees {
         Ok(self)
     }
 
-    /// Reads every file that an agent repository has.
+    /// Reads all files of an agent repository.
     pub(super) fn world(&mut self) -> Result<MemoryWorld, AccessError> {
         let mut files = Files::new();
         if let Some(root) = self.root.clone() {
@@ -154,8 +154,8 @@ impl Trees {
         Ok(world)
     }
 
-    /// Adds what lies in a folder that is seen under the path `shown`. `trail` are the paths of the
-    /// folders that led here, links resolved; the last is the folder itself.
+    /// Adds the content of a folder that is visible under the path `shown`. `trail` contains the
+    /// resolved paths of the folders that led here, the last of which is the folder itself.
     fn expand(
         &mut self,
         shown: &str,
@@ -222,7 +222,7 @@ impl Trees {
             files.insert(shown.to_owned(), node.object);
             return Ok(());
         }
-        // A folder that holds one of those that led here would never end.
+        // A link to a folder around it would never end.
         let is_loop = trail.iter().any(|folder| {
             target.is_empty() || *folder == target || folder.starts_with(&format!("{target}/"))
         });
@@ -238,8 +238,8 @@ impl Trees {
         self.enter(shown, &node, target, trail, files)
     }
 
-    /// Returns what a path leads to with all its links followed, and where that is; `None` if it
-    /// leaves the root, never ends, or is hidden.
+    /// Follows all links of a path. Returns the resolved path and its node, or `None` if it does
+    /// not exist, leaves the root, passes too many links, or is hidden.
     fn resolve(&mut self, path: &str) -> Result<Option<(String, Node)>, AccessError> {
         let Some(root) = self.root.clone() else {
             return Ok(None);
@@ -279,7 +279,7 @@ impl Trees {
         Ok((!is_hidden(&path)).then_some((path, node)))
     }
 
-    /// Returns what a link says; `None` if that leads outside or is not a path.
+    /// Returns the target of a link; `None` if it is absolute or not a path.
     fn link(&mut self, link: &Node) -> Result<Option<String>, AccessError> {
         if let Some(known) = self.links.get(&link.object) {
             return Ok(Some(known.clone()));
@@ -308,13 +308,14 @@ impl Trees {
     }
 }
 
-/// Folders of an index are not objects: they are named by their paths, with a sign that no object's
-/// name begins with.
+/// Returns a name for a folder of an index, which is not an object: its path after a character with
+/// which no object name begins.
 fn named(folder: &str) -> String {
     format!("/{folder}")
 }
 
-/// Reads a tree object: `<mode> <name>\0` and the bytes of an object's name, for each entry.
+/// Parses a tree object, which contains `<mode> <name>\0` and the bytes of an object name for each
+/// entry.
 fn parse(mut bytes: &[u8], name_bytes: usize) -> Option<Nodes> {
     let mut nodes = Nodes::default();
     while !bytes.is_empty() {
@@ -322,7 +323,7 @@ fn parse(mut bytes: &[u8], name_bytes: usize) -> Option<Nodes> {
         let about = String::from_utf8_lossy(&bytes[..end]);
         let (mode, name) = about.split_once(' ')?;
         let object = bytes.get(end + 1..end + 1 + name_bytes)?;
-        // Names that would lead elsewhere are in no tree that git made.
+        // Trees written by git do not contain names that lead elsewhere.
         if !matches!(name, "" | "." | "..") && !name.contains('/') {
             let kind = Kind::of_mode(mode);
             match std::str::from_utf8(&bytes[..end]) {
@@ -352,8 +353,8 @@ impl Kind {
     }
 }
 
-/// Returns `true` if an agent repository has something at a path: in its folders, or a TOML file at
-/// the root. A link may lead to either.
+/// Returns `true` if an agent repository has files at a path: in its folders, or a TOML file at the
+/// root. A link may lead to either.
 fn is_needed(path: &str, kind: Kind) -> bool {
     let (first, is_inside) = path
         .split_once('/')

@@ -1,17 +1,17 @@
-//! References within a schema.
+//! References inside a schema.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
-/// The schema that references lead into.
+/// The schema to which references belong.
 pub(super) struct Refs<'s> {
     root: &'s Value,
-    /// `true` if an inner schema has an address of its own, from which references in it are read.
+    /// `true` if an inner schema has its own `$id`, relative to which its references are resolved.
     is_rebased: bool,
 }
 
-/// The number of references in a row that are followed.
+/// The maximum length of a chain of references.
 const LONGEST: usize = 20;
 
 impl<'s> Refs<'s> {
@@ -22,7 +22,7 @@ impl<'s> Refs<'s> {
         Refs { root, is_rebased }
     }
 
-    /// The schema that a reference leads to; `None` if it is not one of this document.
+    /// Returns the target of a reference; `None` if it is not in this document.
     pub(super) fn find(&self, target: &str) -> Option<&'s Value> {
         let pointer = target.strip_prefix('#').filter(|_| !self.is_rebased)?;
         let pointer = percent_encoding::percent_decode_str(pointer)
@@ -33,7 +33,7 @@ impl<'s> Refs<'s> {
             .filter(|found| found.is_object() || found.is_boolean())
     }
 
-    /// A schema, or what its reference leads to.
+    /// Returns a schema, or the target if the schema is a reference.
     pub(super) fn resolved(&self, schema: &Value) -> Value {
         let mut schema = schema;
         let mut seen = HashSet::new();
@@ -47,7 +47,7 @@ impl<'s> Refs<'s> {
         schema.clone()
     }
 
-    /// Returns `true` if a reference of a schema leads nowhere.
+    /// Returns `true` if a reference in a schema has no target.
     pub(super) fn has_dangling(&self, schema: &Value) -> bool {
         let dangles = |value: &Value| {
             let target = value.get("$ref").and_then(Value::as_str);
@@ -57,7 +57,7 @@ impl<'s> Refs<'s> {
     }
 }
 
-/// Returns `true` if a schema, or one in it, refers to another.
+/// Returns `true` if a schema contains a reference.
 pub(super) fn holds_any(schema: &Value) -> bool {
     any(schema, &mut |value| {
         ["$ref", "$dynamicRef", "$recursiveRef"]
@@ -66,7 +66,7 @@ pub(super) fn holds_any(schema: &Value) -> bool {
     })
 }
 
-/// Returns `true` if a schema, or one in it, refers to the root.
+/// Returns `true` if a schema contains a reference to the root.
 pub(super) fn holds_root(schema: &Value) -> bool {
     any(schema, &mut |value| {
         value
@@ -75,7 +75,7 @@ pub(super) fn holds_root(schema: &Value) -> bool {
     })
 }
 
-/// Returns whether a value or one in it is such a one.
+/// Returns `true` if a value, or any value in it, satisfies the condition.
 fn any(value: &Value, is_one: &mut dyn FnMut(&Value) -> bool) -> bool {
     is_one(value)
         || match value {

@@ -1,4 +1,4 @@
-//! The abilities of each provider's form of schemas.
+//! The abilities of each provider's schema dialect.
 
 use serde_json::{Map, Value, json};
 
@@ -7,27 +7,27 @@ use crate::json::Pointer;
 use crate::provider::{Server, WireFormat};
 use crate::tool_list::target::{Form, ToolTarget};
 
-/// The abilities of a provider's form of schemas.
+/// The abilities of a provider's schema dialect.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Speech {
     keywords: Keywords,
     pub(super) takes_refs: bool,
     pub(super) takes_booleans: bool,
-    /// `true` if nothing is beside `$ref`.
+    /// `true` if `$ref` must be the only keyword.
     pub(super) has_lone_refs: bool,
-    /// `true` if the root is an object with properties and little else.
+    /// `true` if the root must be an object with properties and little else.
     pub(super) is_plain_root: bool,
     pub(super) refuses_at_root: &'static [&'static str],
     pub(super) needs_items: bool,
     pub(super) most_min_items: Option<u64>,
-    /// The names that properties of the root may have; `None`: any.
+    /// A check for the names of the root's properties; `None` allows all names.
     pub(super) takes_property: Option<fn(&str) -> bool>,
     formats: Option<&'static [&'static str]>,
     pub(super) finish: Finish,
 }
 
-/// The keywords of a form.
+/// The keywords of a dialect.
 #[derive(Debug, Clone, Copy)]
 enum Keywords {
     All,
@@ -35,19 +35,19 @@ enum Keywords {
     Only(&'static [&'static str]),
 }
 
-/// The last step of a form.
+/// The final step of lowering to a dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Finish {
     AsItIs,
-    /// Every schema has one type, and an object has properties.
+    /// Every schema must have exactly one type, and objects must have properties.
     OpenApi,
-    /// Objects hold what they declare and nothing else; `needs_all`: each property is required.
+    /// Objects must be closed. With `needs_all`, all properties must be required.
     Closed {
         needs_all: bool,
     },
 }
 
-/// All of JSON Schema.
+/// The abilities of full JSON Schema.
 const WHOLE: Speech = Speech {
     keywords: Keywords::All,
     takes_refs: true,
@@ -62,8 +62,8 @@ const WHOLE: Speech = Speech {
     finish: Finish::AsItIs,
 };
 
-/// The keywords whose meaning a schema around them decides, so they are kept only where nothing is
-/// left out.
+/// Keywords whose meaning depends on the surrounding schema, so that they are kept only if nothing
+/// is omitted.
 const UNEVALUATED: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
 
 const CLAUDE: Speech = Speech {
@@ -192,7 +192,7 @@ const GEMINI_OPEN_API: Speech = Speech {
 };
 
 impl Speech {
-    /// Returns what a target's form of schemas can say.
+    /// Returns the abilities of a target's schema dialect.
     pub fn of(target: &ToolTarget) -> Speech {
         match (target.wire, target.form, target.server) {
             (WireFormat::AnthropicMessages, Form::Strict, _) => CLAUDE_STRICT,
@@ -216,7 +216,7 @@ impl Speech {
         }
     }
 
-    /// Returns `true` if it has all of JSON Schema.
+    /// Returns `true` if it is full JSON Schema.
     pub(super) fn is_whole(&self) -> bool {
         matches!(self.keywords, Keywords::All)
     }
@@ -238,7 +238,8 @@ impl Speech {
     }
 }
 
-/// Anthropic takes `^[a-zA-Z0-9_.-]{1,64}$` as the name of a property of the root.
+/// Returns `true` if Anthropic accepts the name for a property of the root:
+/// `^[a-zA-Z0-9_.-]{1,64}$`.
 fn is_claude_property(name: &str) -> bool {
     (1..=64).contains(&name.len())
         && name
@@ -246,7 +247,7 @@ fn is_claude_property(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-'))
 }
 
-/// Returns `true` if a keyword tells something of values without checking them.
+/// Returns `true` if a keyword describes values without checking them.
 pub(super) fn is_annotation(keyword: &str) -> bool {
     const ANNOTATIONS: [&str; 14] = [
         "title",
@@ -267,7 +268,7 @@ pub(super) fn is_annotation(keyword: &str) -> bool {
     ANNOTATIONS.contains(&keyword) || keyword.starts_with("x-")
 }
 
-/// Returns `true` if a keyword says nothing by itself: addresses and definitions.
+/// Returns `true` if a keyword has no effect by itself, like addresses and definitions.
 pub(super) fn says_nothing(keyword: &str) -> bool {
     matches!(
         keyword,
@@ -282,7 +283,7 @@ pub(super) fn says_nothing(keyword: &str) -> bool {
     )
 }
 
-/// The keywords that mean something to values of one type alone, in Gemini's own kind of schemas.
+/// Returns `true` if a keyword applies to a type in Gemini's own schema dialect.
 fn belongs(keyword: &str, kind: &str) -> bool {
     match keyword {
         "properties" | "required" | "minProperties" | "maxProperties" | "propertyOrdering" => {
@@ -295,7 +296,7 @@ fn belongs(keyword: &str, kind: &str) -> bool {
     }
 }
 
-/// A schema of Gemini's own kind.
+/// Converts a schema to Gemini's own dialect.
 pub(super) fn open_api(
     root: Map<String, Value>,
     losses: &mut Vec<Loss>,
@@ -404,7 +405,7 @@ fn holds_texts(value: &Value) -> bool {
         .is_some_and(|list| list.iter().all(Value::is_string) && !list.is_empty())
 }
 
-/// The types that a schema names.
+/// Returns the types in a schema.
 pub(super) fn types(value: &Value) -> Vec<String> {
     match value {
         Value::Array(several) => several.iter().filter_map(text_of).collect(),
@@ -416,7 +417,7 @@ fn text_of(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
-/// A schema of one type.
+/// Returns the schema for one of the types.
 fn of_type(
     node: &Map<String, Value>,
     kind: &str,
@@ -511,7 +512,7 @@ fn of_type(
     Ok(said)
 }
 
-/// A schema that can be kept strictly: every object in it is closed.
+/// Converts a schema to strict mode, in which every object is closed.
 pub(super) fn closed(
     root: Map<String, Value>,
     needs_all: bool,
@@ -599,7 +600,7 @@ fn closed_node(
     Ok(Value::Object(node))
 }
 
-/// Requires every property. What may be left out may be `null` instead.
+/// Makes all properties required. Optional ones may be `null` instead.
 fn require_all(node: &mut Map<String, Value>, at: &Pointer, losses: &mut Vec<Loss>) {
     let required: Vec<Value> = node
         .get("required")
@@ -607,7 +608,7 @@ fn require_all(node: &mut Map<String, Value>, at: &Pointer, losses: &mut Vec<Los
         .cloned()
         .unwrap_or_default();
     let Some(Value::Object(properties)) = node.get_mut("properties") else {
-        // Nothing fits a closed object without properties that needs one.
+        // A closed object without properties that requires one accepts no value.
         node.remove("required");
         return;
     };
@@ -627,7 +628,7 @@ fn require_all(node: &mut Map<String, Value>, at: &Pointer, losses: &mut Vec<Los
     node.insert("required".to_owned(), Value::Array(names));
 }
 
-/// A schema that takes `null` too.
+/// Returns a schema that also accepts `null`.
 fn nullable(schema: Value) -> Value {
     let Value::Object(mut members) = schema else {
         return schema;

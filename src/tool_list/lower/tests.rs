@@ -1,5 +1,5 @@
-//! Lowered schemas accept whatever the original accepts, on generated schemas and values; and some
-//! by example.
+//! Checks that lowered schemas accept everything that the originals accept, with generated schemas
+//! and values, and with examples.
 
 use fastrand::Rng;
 use jsonschema::Validator;
@@ -166,7 +166,7 @@ fn names_of_properties_that_claude_refuses_are_not_declared() {
 
 const NAMES: [&str; 4] = ["a", "b", "c", "x[1]"];
 
-/// A random schema.
+/// Returns a random schema.
 fn schema(rng: &mut Rng, depth: usize) -> Value {
     if depth == 0 || rng.usize(..12) == 0 {
         return match rng.usize(..8) {
@@ -265,7 +265,7 @@ fn keyword(rng: &mut Rng, depth: usize) -> (&'static str, Value) {
     }
 }
 
-/// A random value.
+/// Returns a random value.
 fn value(rng: &mut Rng, depth: usize) -> Value {
     match rng.usize(..if depth == 0 { 6 } else { 10 }) {
         0 => json!(null),
@@ -296,7 +296,7 @@ fn validator(schema: &Value) -> Option<Validator> {
         .ok()
 }
 
-/// Returns what a schema of Gemini's own kind means, in JSON Schema.
+/// Converts a schema of Gemini's own dialect to JSON Schema.
 fn meant(schema: &Value) -> Value {
     match schema {
         Value::Object(members) => {
@@ -315,8 +315,8 @@ fn meant(schema: &Value) -> Value {
     }
 }
 
-/// The values that say the same in strict mode: what was left out is `null`, as far as a schema
-/// asks for it.
+/// Returns the equivalent values in strict mode, where omitted properties are `null` if the schema
+/// requires them.
 fn encodings(value: &Value, node: &Value, root: &Value, depth: usize) -> Vec<Value> {
     let Some(depth) = depth.checked_sub(1) else {
         return vec![value.clone()];
@@ -334,7 +334,7 @@ fn encodings(value: &Value, node: &Value, root: &Value, depth: usize) -> Vec<Val
             .flat_map(|inner| encodings(value, inner, root, depth))
             .collect();
         all.push(value.clone());
-        // Alternatives may be beside properties.
+        // Properties may be beside the alternatives.
         let rest = Value::Object(
             node.as_object()
                 .into_iter()
@@ -409,7 +409,7 @@ fn encodings(value: &Value, node: &Value, root: &Value, depth: usize) -> Vec<Val
     }
 }
 
-/// Closes every object of a schema, and says what the rest is: what strict modes ask for.
+/// Closes every object of a schema, and adapts the other keywords for strict modes.
 fn close(schema: &mut Value) {
     if let Value::Array(elements) = schema {
         elements.iter_mut().for_each(close);
@@ -428,10 +428,10 @@ fn close(schema: &mut Value) {
     }
 }
 
-/// The number of values that were accepted by an original and by what it became, for each target.
+/// The number of values that both an original and its lowered schema accepted, by target.
 type Held = std::collections::BTreeMap<&'static str, usize>;
 
-/// A lowered schema that refuses what the original accepts, if a seed finds one.
+/// Fails if the schema generated from a seed becomes stricter when it is lowered.
 fn stricter(seed: u64, held: &mut Held) -> Result<(), String> {
     let mut rng = Rng::with_seed(seed);
     let mut original = schema(&mut rng, 3);
@@ -467,7 +467,7 @@ fn stricter(seed: u64, held: &mut Held) -> Result<(), String> {
         let Ok(lowered) = lower(&original, &Speech::of(&target)) else {
             continue;
         };
-        // Without parameters there is nothing to hold to.
+        // A tool without parameters makes no checks.
         let meaning = if lowered.schema.is_null() {
             json!({})
         } else {

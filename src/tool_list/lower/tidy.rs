@@ -1,11 +1,11 @@
-//! The keywords with a value of the wrong kind, which make a text no JSON Schema.
+//! Keywords whose values have the wrong type, so that the text is not a JSON Schema.
 
 use serde_json::{Map, Value};
 
 use super::Lowering;
 use crate::json::{Pointer, kind_of};
 
-/// The kind of value that a keyword has.
+/// The type of a keyword's value.
 enum Kind {
     Type,
     Schema,
@@ -93,10 +93,10 @@ fn is_schema(value: &Value) -> bool {
 }
 
 impl Lowering<'_> {
-    /// Leaves out keywords whose value is not one, with those that would mean something else
+    /// Removes keywords with invalid values, together with those that would have another meaning
     /// without them.
     pub(super) fn tidy(&mut self, schema: &mut Map<String, Value>, at: &Pointer) {
-        // Older drafts have a list there.
+        // Older drafts allow a list there.
         let is_older = |name: &str, value: &Value| {
             name == "items" && value.is_array() && self.speech.is_whole()
         };

@@ -1,17 +1,16 @@
-//! Cassettes of VCR in YAML, as `vcrpy`, `pytest-recording`, the `vcr` of Ruby and `go-vcr` write
-//! them.
+//! VCR cassettes in YAML, as written by `vcrpy`, `pytest-recording`, Ruby's `vcr`, and `go-vcr`.
 //!
-//! Read is what their writers use of YAML: mappings and lists in blocks, and scalars plain, in
-//! quotes and in blocks. Anything else is null. Sources: `kevin1024/vcrpy`,
+//! Only the parts of YAML that these writers use are read: block mappings and lists, and plain,
+//! quoted, and block scalars. Anything else becomes null. Sources: `kevin1024/vcrpy`,
 //! `vcr/serializers/yamlserializer.py`; `vcr/vcr`, `lib/vcr/cassette/serializers.rb`;
 //! `dnaeon/go-vcr`; `pydantic/pydantic-ai`, `tests/json_body_serializer.py` (`parsed_body`).
 
 use serde_json::{Map, Value, json};
 
-/// How deep values may be nested.
+/// The maximum nesting depth of values.
 const DEEPEST: usize = 64;
 
-/// Returns the interactions of a cassette as JSON; `None` if a text is not one.
+/// Returns the interactions of a cassette as JSON, or `None` if the text is not a cassette.
 pub(in super::super) fn document(text: &str) -> Option<Value> {
     let begins = text.lines().any(|line| is_beginning(line.as_bytes()));
     if !begins {
@@ -28,7 +27,7 @@ pub(in super::super) fn document(text: &str) -> Option<Value> {
     Some(json!({"interactions": interactions}))
 }
 
-/// Returns `true` for the line with which the interactions of a cassette begin.
+/// Returns `true` for the line that begins the interactions of a cassette.
 pub(in super::super) fn is_beginning(line: &[u8]) -> bool {
     matches!(
         line.trim_ascii_end(),
@@ -36,7 +35,7 @@ pub(in super::super) fn is_beginning(line: &[u8]) -> bool {
     )
 }
 
-/// Gives the members of an interaction the names that logs have.
+/// Renames the members of an interaction to the names used in logs.
 fn settle(interaction: &mut Value) {
     for side in ["request", "response"] {
         let Some(Value::Object(members)) = interaction.get_mut(side) else {
@@ -62,7 +61,7 @@ struct Line<'t> {
     text: &'t str,
 }
 
-/// Reads YAML from line to line.
+/// A line-by-line YAML reader.
 struct Yaml<'t> {
     lines: Vec<Line<'t>>,
     at: usize,
@@ -81,7 +80,7 @@ impl<'t> Yaml<'t> {
         Yaml { lines, at: 0 }
     }
 
-    /// Returns the next line that says something.
+    /// Returns the next line that is neither blank nor a comment.
     fn line(&mut self) -> Option<Line<'t>> {
         while self
             .lines
@@ -93,7 +92,7 @@ impl<'t> Yaml<'t> {
         self.lines.get(self.at).copied()
     }
 
-    /// Reads what is at an indentation or deeper.
+    /// Reads the value at this indentation or deeper.
     fn node(&mut self, indent: usize, depth: usize) -> Value {
         let Some(line) = self
             .line()
@@ -126,7 +125,7 @@ impl<'t> Yaml<'t> {
                 };
             }
             elements.push(self.node(indent + 1, depth));
-            // What cannot be read is ignored.
+            // Lines that cannot be read are ignored.
             while self.line().is_some_and(|line| line.indent > indent) {
                 self.at += 1;
             }
@@ -162,7 +161,7 @@ impl<'t> Yaml<'t> {
         Value::Object(members)
     }
 
-    /// Reads a scalar that begins in this line; its other lines are further in than `indent`.
+    /// Reads a scalar that begins on this line; its other lines are indented deeper than `indent`.
     fn scalar(&mut self, text: &str, indent: usize) -> Value {
         self.at += 1;
         match text.as_bytes().first() {
@@ -175,7 +174,7 @@ impl<'t> Yaml<'t> {
         }
     }
 
-    /// A scalar in quotes: lines are folded to spaces, an empty one is a line end.
+    /// Reads a quoted scalar: lines are folded to spaces, and an empty line becomes a line break.
     fn quoted(&mut self, text: &str, quote: char) -> Value {
         let mut raw = text[1..].to_owned();
         while closing(&raw, quote).is_none() {
@@ -192,7 +191,7 @@ impl<'t> Yaml<'t> {
         }
     }
 
-    /// `|` and `>`, with `-` where no line end is at the end.
+    /// Reads a `|` or `>` block; `-` removes the final line break.
     fn block(&mut self, header: &str, indent: usize) -> Value {
         let digit = header
             .chars()
@@ -227,7 +226,7 @@ impl<'t> Yaml<'t> {
         )
     }
 
-    /// A scalar without quotes goes on in lines that are further in.
+    /// Reads a plain scalar, which continues on lines that are indented deeper.
     fn plain(&mut self, text: &str, indent: usize) -> Value {
         let mut whole = text.to_owned();
         while let Some(line) = self
@@ -254,7 +253,7 @@ fn is_element(text: &str) -> bool {
     text == "-" || text.starts_with("- ")
 }
 
-/// Returns the key of a line of a mapping, and what is after it.
+/// Returns the key of a line of a mapping, and the text after it.
 fn key(text: &str) -> Option<(&str, &str)> {
     if let Some(quote) = text
         .chars()
@@ -291,7 +290,7 @@ fn fold(text: &mut String, line: &str, has_escapes: bool) {
     }
 }
 
-/// Returns the place of the quote that ends a scalar.
+/// Returns the position of the quote that ends a scalar.
 fn closing(text: &str, quote: char) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -307,7 +306,7 @@ fn closing(text: &str, quote: char) -> Option<usize> {
     None
 }
 
-/// Resolves the escapes of a scalar in double quotes, of which JSON has most.
+/// Resolves the escapes in a double-quoted scalar, most of which are those of JSON.
 fn unescaped(text: &str) -> Option<String> {
     let mut json = String::with_capacity(text.len() + 2);
     json.push('"');

@@ -1,15 +1,15 @@
-//! The logs of the Python SDKs of OpenAI and Anthropic at the level `DEBUG`:
+//! `DEBUG` logs of the OpenAI and Anthropic Python SDKs:
 //! `Request options: {'method': 'post', 'json_data': {…}}`.
 //!
 //! Source: `openai/openai-python`, `src/openai/_base_client.py`
-//! (`log.debug("Request options: %s", …)`); the SDK of Anthropic has the same.
+//! (`log.debug("Request options: %s", …)`). The Anthropic SDK writes the same.
 
 use serde_json::{Map, Number, Value};
 
-/// How deep values may be nested.
+/// The maximum nesting depth of values.
 const DEEPEST: usize = 100;
 
-/// Returns the options of a line, as JSON.
+/// Returns the request options of a line as JSON.
 pub(super) fn options(line: &str) -> Option<Value> {
     let (_, options) = line.split_once("Request options: {")?;
     let text = format!("{{{options}");
@@ -17,7 +17,7 @@ pub(super) fn options(line: &str) -> Option<Value> {
     reader.value(DEEPEST)
 }
 
-/// Reads a literal of Python.
+/// A reader of Python literals.
 struct Reader<'t> {
     rest: &'t str,
 }
@@ -121,8 +121,8 @@ impl Reader<'_> {
         None
     }
 
-    /// A number, a constant, or the shape of an object that has no literal, such as `NOT_GIVEN` and
-    /// `<Timeout …>`.
+    /// Reads a number, a constant, or the representation of an object without a literal, such as
+    /// `NOT_GIVEN` or `<Timeout …>`.
     fn word(&mut self) -> Option<Value> {
         let mut depth = 0_usize;
         let end = self.rest.char_indices().find(|(_, sign)| {

@@ -1,5 +1,5 @@
-//! Spans of OpenTelemetry with the conventions for generative AI, those of `OpenLLMetry`, and those
-//! of the Vercel AI SDK.
+//! OpenTelemetry spans: by the semantic conventions for generative AI, by `OpenLLMetry`, and by the
+//! Vercel AI SDK.
 //!
 //! Sources: <https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/>
 //! (`gen_ai.input.messages`, `gen_ai.system_instructions`, `gen_ai.tool.definitions`);
@@ -15,7 +15,8 @@ use super::Unit;
 /// The attributes of a span.
 type Attributes = Map<String, Value>;
 
-/// Returns the requests of the spans that an object holds, or is; `None` if it has none.
+/// Returns the requests of the spans in an object, or of the object if it is a span; `None` if
+/// there are none.
 pub(super) fn of(members: &mut Map<String, Value>) -> Option<Vec<Unit>> {
     if let Some(Value::Array(resources)) = members.get_mut("resourceSpans").map(Value::take) {
         let spans = resources
@@ -83,7 +84,7 @@ fn plain(value: &Value) -> Value {
 
 fn request(span: &Value) -> Option<Unit> {
     let attributes = attributes_of(span.get("attributes")?);
-    // An agent's span, and the outer one of the AI SDK, hold what the spans of its requests hold.
+    // An agent's span and the AI SDK's outer span repeat the content of their requests' spans.
     if text(&attributes, "gen_ai.operation.name").is_some_and(|name| {
         matches!(
             name,
@@ -165,7 +166,7 @@ fn read(attributes: &Attributes, name: &str) -> Option<Value> {
     }
 }
 
-/// Reads `OpenLLMetry`'s `gen_ai.prompt.3.role`.
+/// Reads messages from `OpenLLMetry`'s numbered attributes, such as `gen_ai.prompt.3.role`.
 fn numbered(attributes: &Attributes) -> Option<Value> {
     let mut messages: BTreeMap<usize, Map<String, Value>> = BTreeMap::new();
     for (name, value) in attributes {
@@ -184,7 +185,7 @@ fn numbered(attributes: &Attributes) -> Option<Value> {
     (!messages.is_empty()).then(|| messages.into_values().map(Value::Object).collect())
 }
 
-/// Returns a message as a chat API takes it: one, or several results.
+/// Returns a message in the form of a chat API; results may become several messages.
 fn message(message: &Value) -> Vec<Value> {
     let role = message
         .get("role")

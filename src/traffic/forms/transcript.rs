@@ -1,5 +1,5 @@
-//! Agents' own session files: what was said, message by message, and the usage of each answer. The
-//! system prompt and the tools are not in them, or in part.
+//! Agents' own session files, which contain the conversation message by message, and the usage of
+//! each answer. The system prompt and the tools are missing, or only partly there.
 //!
 //! | file | source of its form |
 //! | --- | --- |
@@ -24,10 +24,10 @@ use crate::traffic::sizer::Sizer;
 use crate::traffic::story::Place;
 use crate::traffic::usage;
 
-/// The most bytes of messages that are kept to be judged at the end.
+/// The size of messages up to which they are kept for the check at the end, in bytes.
 const MOST_JUDGED: usize = 8 << 20;
 
-/// The agents whose session files are known.
+/// The agents whose session files are supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::traffic) enum Agent {
     ClaudeCode,
@@ -38,7 +38,7 @@ pub(in crate::traffic) enum Agent {
 }
 
 impl Agent {
-    /// Returns the agent whose file a document is, or is a line of.
+    /// Returns the agent that wrote a document, or the file to which a line belongs.
     pub(in crate::traffic) fn of(document: &Value) -> Option<Agent> {
         let has = |name: &str| document.get(name).is_some();
         if has("uuid") && has("sessionId") && (has("message") || has("parentUuid")) {
@@ -67,7 +67,7 @@ impl Agent {
         (is_trajectory || is_list).then_some(Agent::Messages)
     }
 
-    /// Returns the form that is reported.
+    /// Returns the name of the format for reports.
     pub(in crate::traffic) fn form(self) -> &'static str {
         match self {
             Agent::ClaudeCode => "Claude Code session",
@@ -77,7 +77,7 @@ impl Agent {
         }
     }
 
-    /// Returns the key of the conversation that a line belongs to, within its file.
+    /// Returns the key of the conversation that a line belongs to, unique within its file.
     pub(in crate::traffic) fn key(self, document: &Value) -> String {
         match self {
             Agent::ClaudeCode => {
@@ -114,7 +114,7 @@ fn is_message(element: &Value) -> bool {
     element.get("role").is_some_and(Value::is_string) && element.get("content").is_some()
 }
 
-/// One conversation of a session file, up to where it was read.
+/// One conversation of a session file, as far as it has been read.
 pub(in crate::traffic) struct Transcript {
     agent: Agent,
     thread: u64,
@@ -122,21 +122,21 @@ pub(in crate::traffic) struct Transcript {
     model: Arc<str>,
     prompt: Vec<Piece>,
     history: Vec<Piece>,
-    /// The messages, to be judged at the end: what one answer says in several lines is one.
+    /// The messages, to be checked at the end. An answer that takes several lines is one message.
     values: Vec<Value>,
-    /// For each of them, its first piece.
+    /// The index of each message's first piece.
     firsts: Vec<usize>,
     bytes: usize,
     /// A request whose usage has not been read yet.
     pending: Option<Sent>,
-    /// The answers that were read, by their ids, each with its place among the messages.
+    /// The answers read so far: their position among the messages, by id.
     answers: HashMap<u64, usize>,
     is_answering: bool,
     is_compacted: bool,
-    /// For each line, how long the history was after it.
+    /// The length of the history after each line, by the line's id.
     lengths: HashMap<u64, usize>,
     place: Place,
-    /// When it was last used, by a counter.
+    /// The time of its last use, according to a counter.
     pub(in crate::traffic) used: u64,
 }
 
@@ -168,7 +168,7 @@ impl Transcript {
         }
     }
 
-    /// Reads a line or a document; returns the requests that it completes.
+    /// Reads a line or a document, and returns the requests that it completes.
     pub(in crate::traffic) fn read(
         &mut self,
         document: &Value,
@@ -184,7 +184,7 @@ impl Transcript {
         }
     }
 
-    /// Ends it.
+    /// Ends the transcript.
     pub(in crate::traffic) fn end(mut self) -> Ended {
         let member = self.member();
         let is_whole = self.bytes <= MOST_JUDGED && !self.values.is_empty();
@@ -225,7 +225,7 @@ impl Transcript {
         }
     }
 
-    /// Adds more of a message, if that is kept; else a message of its own.
+    /// Adds blocks to an earlier message if that message is kept; otherwise adds a message.
     fn say_more(&mut self, at: Option<usize>, value: Value, sizer: &Sizer) {
         let more = blocks_of(&value);
         self.say(value, sizer);
@@ -242,7 +242,7 @@ impl Transcript {
         }
     }
 
-    /// Goes back to a shorter history.
+    /// Shortens the history to a length.
     fn cut(&mut self, length: usize) {
         self.history.truncate(length);
         let kept = self.firsts.partition_point(|first| *first < length);
@@ -250,7 +250,7 @@ impl Transcript {
         self.values.truncate(kept);
     }
 
-    /// A request was sent: it holds all that was said so far.
+    /// Returns a request that contains the conversation so far.
     fn sent(&mut self, answer: Answer, time: Option<i64>) -> Sent {
         let server = usual_server(self.wire, Some(&self.model));
         Sent {
@@ -315,8 +315,8 @@ impl Transcript {
         found
     }
 
-    /// An answer: each of its blocks is a line with the same id. Results of its first calls may be
-    /// between.
+    /// Reads a line of an answer. The blocks of an answer are on separate lines with the same id,
+    /// and the results of its first calls may come between them.
     fn claude_answer(&mut self, message: &Value, time: Option<i64>, sizer: &Sizer) -> Option<Sent> {
         let id = message.get("id").and_then(Value::as_str).map(of_name);
         if let Some(model) = message
@@ -328,7 +328,7 @@ impl Transcript {
         }
         let known = id.and_then(|id| self.answers.get(&id).copied());
         let sent = known.is_none().then(|| {
-            // What the file keeps of an answer is what the agent sends back.
+            // The agent sends an answer back as it is in the file.
             let usage = message.get("usage").and_then(usage::usage);
             self.sent(
                 Answer {
@@ -350,7 +350,7 @@ impl Transcript {
         sent
     }
 
-    /// A prompt that follows an earlier line leaves out what came between.
+    /// Removes the history after an earlier line, if a prompt follows that line instead.
     fn rewind(&mut self, parent: Option<u64>) {
         let Some(length) = parent.and_then(|parent| self.lengths.get(&parent).copied()) else {
             return;
@@ -425,7 +425,7 @@ impl Transcript {
         done
     }
 
-    /// Reads the usage of the last answer, which is reported once or more often.
+    /// Reads the usage of the last answer, which may be reported more than once.
     fn counted(&mut self, payload: &Value) {
         let usage = payload
             .pointer("/info/last_token_usage")
@@ -518,14 +518,14 @@ fn text_at<'v>(payload: &'v Value, at: &str) -> Option<&'v str> {
     payload.pointer(at).and_then(Value::as_str)
 }
 
-/// The remains of a transcript that ends.
+/// The remaining data of a transcript that ends.
 pub(in crate::traffic) struct Ended {
-    /// A request that waited for its usage.
+    /// A request that was waiting for its usage.
     pub(in crate::traffic) last: Option<Sent>,
-    /// A body of all messages, to be judged.
+    /// A body with all messages, to be checked.
     pub(in crate::traffic) body: Option<Value>,
     pub(in crate::traffic) wire: WireFormat,
-    /// For each message of the body, its first piece.
+    /// The index of the first piece of each message in the body.
     pub(in crate::traffic) pieces: Vec<usize>,
 }
 
@@ -537,7 +537,7 @@ fn blocks_of(message: &Value) -> Vec<Value> {
     }
 }
 
-/// Leaves out what agents note beside a message.
+/// Removes the agent's notes from a message.
 fn without_notes(message: &Value) -> Value {
     const OF_MESSAGES: [&str; 8] = [
         "role",
@@ -570,7 +570,7 @@ fn is_result_of_claude(message: &Value) -> bool {
     })
 }
 
-/// Returns content of Gemini CLI as parts: a text, a part, or a list of either.
+/// Returns Gemini CLI content as parts; it may be a text, a part, or a list of either.
 fn parts_of_gemini(content: Option<&Value>) -> Vec<Value> {
     match content {
         Some(Value::String(text)) if !text.is_empty() => vec![json!({"text": text})],
