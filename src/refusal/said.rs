@@ -132,7 +132,9 @@ const BEFORE_STATUS: [&str; 9] = [
 
 /// Texts that precede a status or other numbers. After them, the number must be followed by the
 /// meaning of the status, or by no letter.
-const OFTEN_BEFORE_STATUS: [&str; 6] = ["error", "error:", "status", "status=", "http/2", "code="];
+const OFTEN_BEFORE_STATUS: [&str; 7] = [
+    "error", "error:", "failed:", "status", "status=", "http/2", "code=",
+];
 
 /// Texts that follow a status, in the form used for comparison.
 const BEHIND_STATUS: [&str; 12] = [
@@ -162,6 +164,7 @@ pub(super) fn status(text: &str) -> Option<u16> {
     let first = text
         .split_whitespace()
         .next()
+        .map(|word| word.trim_end_matches(':'))
         .filter(|word| word.len() == 3)
         .and_then(|word| word.parse().ok());
     let named = BEFORE_STATUS
@@ -314,6 +317,8 @@ mod tests {
             "requests.exceptions.HTTPError: 401 Client Error: Unauthorized for url",
             "HTTP/2 401",
             "the server answered with status=401",
+            "401: no such key",
+            "request failed: 401 Unauthorized (after 3 attempts)",
         ] {
             assert_eq!(status(text), Some(401), "{text}");
         }
