@@ -11,10 +11,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms whose modules still use each other in circles.
-const CIRCLES: [&str; CIRCLES_LEFT] = ["render", "runtime"];
+const CIRCLES: [&str; CIRCLES_LEFT] = ["render"];
 
 /// The number of them: it only falls.
-const CIRCLES_LEFT: usize = 2;
+const CIRCLES_LEFT: usize = 1;
 
 /// Rooms that are a front door: no module behind it uses what the door itself declares or names
 /// again.

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use super::agent::Agent;
+use super::future::BoxFuture;
 use super::pool::SessionPool;
-use super::{Category, Error};
-use crate::conversation::{DEFAULT_PRIORITY, SystemLayer};
+use super::session::{BorrowedSession, Session, Summariser, WhenFull};
+use super::{Category, Error, Run};
+use crate::conversation::{Conversation, DEFAULT_PRIORITY, SystemLayer};
 
 /// The way a chat is compressed: an agent of its own, in a one-shot session, writes a summary, and
 /// the chat goes on with that in the place of what it stands for. See
@@ -33,9 +35,6 @@ const LAYER: &str = "compression";
 /// The guidance of an agent unless the host gives another.
 const GUIDANCE: &str = "Your summary takes the place of the conversation: whoever goes on sees the summary and nothing else of what was said. \
                         Write names, numbers, paths and quoted code exactly as they are.";
-
-/// The words before a summary in the history.
-const BEFORE: &str = "[Summary of the conversation so far, which it replaces]\n\n";
 
 impl Compression {
     /// Compression by an agent, with a session of a pool.
@@ -66,7 +65,7 @@ impl Compression {
         }
     }
 
-    pub(super) fn layer(&self) -> SystemLayer {
+    fn layer(&self) -> SystemLayer {
         SystemLayer {
             name: Arc::from(LAYER),
             priority: DEFAULT_PRIORITY,
@@ -75,9 +74,18 @@ impl Compression {
     }
 }
 
-/// The text of a summary as the model of the chat sees it.
-pub(super) fn shown(summary: &str) -> Arc<str> {
-    format!("{BEFORE}{}", summary.trim()).into()
+impl Summariser for Compression {
+    fn keep_turns(&self) -> usize {
+        self.keep_turns
+    }
+
+    fn session(&self, part: Conversation) -> BoxFuture<'_, BorrowedSession> {
+        Box::pin(async move {
+            let session = self.pool.acquire_for(&self.agent, part).await;
+            session.set_layer(self.layer());
+            Box::new(session) as BorrowedSession
+        })
+    }
 }
 
 /// Automatic compression of a chat:
@@ -129,7 +137,7 @@ impl AutoCompression {
         clippy::cast_sign_loss,
         reason = "windows are small and not negative"
     )]
-    pub(super) fn most(&self, agent: &Agent) -> Result<u64, Error> {
+    fn most(&self, agent: &Agent) -> Result<u64, Error> {
         if !(self.share > 0.0 && self.share <= 1.0) {
             let detail = format!("it is {}: write one between 0 and 1", self.share);
             return Err(Error::new(
@@ -146,5 +154,38 @@ impl AutoCompression {
                 Error::new(Category::Config, message).detail("set `AutoCompression::window`")
             })?;
         Ok((window as f64 * self.share) as u64)
+    }
+}
+
+impl Session {
+    /// Lets an agent write a summary of what was said, and goes on with it in the place of that.
+    /// The run is the agent's: its text is the summary, its usage and cost become the session's.
+    /// What stays as it is, what becomes of thinking, images, calls and items, and what the log
+    /// holds is described in `docs/sessions.md`, “Summaries”.
+    ///
+    /// Fails as [`Category::Config`](super::Category::Config) if there is nothing to compress, and
+    /// as the agent's request does. Then, and if it is cancelled, the session is as it was.
+    pub fn compress(&self, compression: &Compression) -> Run {
+        self.summarise(Arc::new(compression.clone()))
+    }
+
+    /// Compresses the chat by itself before a request that takes more than a share of the model's
+    /// context window, also between rounds of tools; `None`, the default, never does. The run
+    /// reports it with [`Event::Compressed`](super::Event::Compressed). If the summary fails, a
+    /// warning says so and the request is sent as it is. Holds for the requests from here on.
+    ///
+    /// # Errors
+    ///
+    /// The context window is not known, or the share is not between 0 and 1.
+    pub fn set_auto_compression(&self, auto: Option<AutoCompression>) -> Result<(), Error> {
+        let when_full = match auto {
+            None => None,
+            Some(auto) => Some(WhenFull {
+                tokens: auto.most(self.agent())?,
+                summariser: Arc::new(auto.compression),
+            }),
+        };
+        self.set_when_full(when_full);
+        Ok(())
     }
 }

@@ -1,10 +1,8 @@
-//! The errors once a body is to be sent.
+//! The errors once a body is to be sent, and what a provider says of its answer.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-
-use super::ResponseInfo;
 
 /// Why a request failed.
 ///
@@ -50,6 +48,29 @@ pub enum Category {
     /// The time that the host gives a whole run was over:
     /// [`Session::set_run_timeout`](super::Session::set_run_timeout).
     Timeout,
+}
+
+/// The facts that a provider gives of its answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ResponseInfo {
+    /// Its id of the request, from the answer's headers or its error: what its support asks for.
+    pub request_id: Option<Arc<str>>,
+    /// Its id of the answer.
+    pub response_id: Option<Arc<str>>,
+    /// The model that answered, which may be another than the one that was asked for.
+    pub model: Option<Arc<str>>,
+}
+
+impl ResponseInfo {
+    /// This, and what only the other one knows.
+    pub(super) fn or(self, other: &ResponseInfo) -> ResponseInfo {
+        ResponseInfo {
+            request_id: self.request_id.or_else(|| other.request_id.clone()),
+            response_id: self.response_id.or_else(|| other.response_id.clone()),
+            model: self.model.or_else(|| other.model.clone()),
+        }
+    }
 }
 
 impl Category {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Error;
-use super::tools::ToolOutput;
+use super::error::{Error, ResponseInfo};
+use super::tool_output::ToolOutput;
 use crate::conversation::log::CutOff;
 use crate::conversation::{Block, Item, Message, ProviderBlock, Usage};
 #[cfg(feature = "cli")]
@@ -130,29 +130,6 @@ pub enum Event {
     },
     /// The request ended.
     Done(Outcome),
-}
-
-/// The facts that a provider gives of its answer.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ResponseInfo {
-    /// Its id of the request, from the answer's headers or its error: what its support asks for.
-    pub request_id: Option<Arc<str>>,
-    /// Its id of the answer.
-    pub response_id: Option<Arc<str>>,
-    /// The model that answered, which may be another than the one that was asked for.
-    pub model: Option<Arc<str>>,
-}
-
-impl ResponseInfo {
-    /// This, and what only the other one knows.
-    pub(super) fn or(self, other: &ResponseInfo) -> ResponseInfo {
-        ResponseInfo {
-            request_id: self.request_id.or_else(|| other.request_id.clone()),
-            response_id: self.response_id.or_else(|| other.response_id.clone()),
-            model: self.model.or_else(|| other.model.clone()),
-        }
-    }
 }
 
 /// Why an answer was refused, in the provider's words.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use super::tools::BoxFuture;
+pub use super::future::BoxFuture;
 use super::{Event, ToolCall};
 
 /// The hooks of a host while an agent works. Every method has a default that changes nothing.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::agent::Agent;
 use super::super::tools::{ToolOutput, ToolSet};
 use super::super::{Category, Error, Event};
-use super::Start;
+use super::summariser::Summariser;
 use crate::conversation::log::{CutOff, Entry, Instructions, Log, Sent, Summary};
 use crate::conversation::{
     Block, Conversation, Item, Message, ProviderBlock, Role, SystemLayer, Task, TaskKind, Tool,
@@ -53,6 +53,16 @@ pub(super) struct State {
     asked: Option<Sent>,
     /// The correction of estimates that answers taught.
     calibration: Calibration,
+}
+
+/// The beginning of a request.
+pub(super) enum Start {
+    /// A message of the user.
+    Message(Vec<Block>),
+    /// Go on from what is there.
+    Proceed,
+    /// Nothing: a summary takes the place of what is there.
+    Summarise(Arc<dyn Summariser>),
 }
 
 /// The input of a round.
@@ -520,7 +530,7 @@ impl State {
                     .detail("send a message, or inject an item"),
             ),
             // What is compressed begins in a way of its own.
-            Start::Proceed | Start::Compress(_) => Ok(()),
+            Start::Proceed | Start::Summarise(_) => Ok(()),
         }
     }
 

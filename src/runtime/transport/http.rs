@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use http::{Request, Response};
 
-use crate::runtime::tools::BoxFuture;
+use crate::runtime::future::BoxFuture;
 
 /// Sends one request and gives the head of its response, with the body as it comes: status,
 /// headers, a stream of bytes.

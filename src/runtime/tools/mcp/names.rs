@@ -1,7 +1,7 @@
 //! Names of a server's tools, as models know them.
 
 use crate::repo::{MAX_TOOL_NAME, is_in_names};
-use crate::runtime::trust::digest;
+use crate::runtime::digest::digest;
 
 /// How much of a digest makes a name its own, in signs.
 const DIGITS: usize = 8;
