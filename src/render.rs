@@ -7,38 +7,46 @@
 //! An [`Engine`] is built once per repository; a [`Renderer`] is an engine with limits for one size
 //! of conversation; both are shared by all threads.
 
+pub(crate) mod rules;
+mod limits;
+mod parts;
+mod recursion;
+mod refusal;
 mod account;
+mod values;
+mod place;
+mod rope;
+mod tracked;
+mod objects;
+mod keep;
+mod writing;
+mod folders;
+mod slips_of_data;
+mod unexpanded;
 mod analyse;
 mod builtins;
-pub(crate) mod coverage;
-mod data;
-mod dialect;
-mod errors;
-mod eval;
+mod inja;
 mod functions;
+mod prompt;
+mod dialect;
+mod eval;
+mod data;
 mod included;
 mod includes;
-mod inja;
-mod limits;
-mod names;
-mod parts;
-mod prompt;
-mod recording;
-mod recursion;
-mod rope;
-pub(crate) mod rules;
 mod slips;
-mod slips_of_data;
 mod unclosed;
-mod unexpanded;
-mod values;
+mod recording;
+pub(crate) mod coverage;
+mod errors;
+mod names;
 
-pub(crate) use account::LIMIT as ACCOUNT_LIMIT;
+pub(crate) use account::{LIMIT as ACCOUNT_LIMIT, MAX_OUTPUT};
+pub(crate) use analyse::full_name;
 pub use data::ContextData;
+pub use folders::Folders;
 pub use functions::IdRule;
 pub(crate) use included::Keep;
-pub(crate) use includes::full_name;
-pub use prompt::{Folders, PromptScope};
+pub use prompt::PromptScope;
 pub use recording::{By, From as ComputedFrom, Step, StepKind, Written};
 pub(crate) use recording::{DataRead, Recording};
 pub use rope::{ReadFile, ReadPlace};
@@ -48,8 +56,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
-use minijinja::syntax::SyntaxConfig;
-use minijinja::{Environment, Error, UndefinedBehavior, Value};
+use minijinja::{Environment, Error, Value};
 
 use crate::diag::{Diagnostic, Severity, Suggestions, nearest};
 use crate::memory::{Identity, Memory, Question};
@@ -60,6 +67,7 @@ use crate::toml;
 use analyse::{ALL_OF_CTX, Analysis};
 use eval::{Asked, Failure, Hole, Input, Output, Steps, Watch};
 use included::{BodyLibrary, LeftOut};
+use place::Place;
 
 /// Steps that every template may take.
 const BASE_FUEL: u64 = 200_000;
@@ -67,10 +75,6 @@ const BASE_FUEL: u64 = 200_000;
 const FUEL_PER_BLOCK: u64 = 5_000;
 /// Steps that no template may take, however long the conversation is.
 const MAX_FUEL: u64 = 5_000_000;
-/// How deep macros, includes, loops and blocks may nest; an include counts 10, a macro call 4.
-pub(crate) const RECURSION_LIMIT: usize = 300;
-/// The largest output of one template, in bytes.
-pub(crate) const MAX_OUTPUT: usize = 32 * 1024 * 1024;
 
 /// Begins the name under which a template of a profile is registered: no include can spell it.
 const OF_PROFILE: char = '\u{1}';
@@ -207,7 +211,7 @@ impl Engine {
     /// Compiles and checks the partials of a repository.
     pub fn new(repo: &Repo, memory: &Arc<Memory>) -> (Engine, Vec<Diagnostic>) {
         let mut engine = Engine {
-            environment: environment(),
+            environment: eval::environment(),
             globals: functions::globals(repo.config.dialect)
                 .into_iter()
                 .collect(),
@@ -683,7 +687,7 @@ impl Engine {
     }
 
     /// The place in a file of a place in a template.
-    fn place_span(&self, sources: &Sources, place: eval::Place) -> Span {
+    fn place_span(&self, sources: &Sources, place: Place) -> Span {
         self.span(
             sources,
             &self.numbered[place.template as usize],
@@ -953,22 +957,7 @@ impl Renderer<'_> {
     }
 }
 
-/// Returns how the engine's own filters are to behave.
-fn environment() -> Environment<'static> {
-    let mut environment = Environment::empty();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment
-}
-
 /// Returns `true` if the system prompt is among the members of `ctx` that are read.
 fn can_read_prompt(reads: &BTreeSet<String>) -> bool {
     reads.contains("system_prompt") || reads.contains(ALL_OF_CTX)
-}
-
-/// Returns how templates are written: inja keeps the line end at the end of one.
-fn syntax(dialect: Dialect) -> SyntaxConfig {
-    let keeps_line_end = SyntaxConfig::builder()
-        .keep_trailing_newline(dialect == Dialect::Inja)
-        .build();
-    keeps_line_end.expect("the delimiters are the usual ones")
 }

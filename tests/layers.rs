@@ -10,12 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Rooms whose modules still use each other in circles.
-const CIRCLES: [&str; CIRCLES_LEFT] = ["render"];
-
-/// The number of them: it only falls.
-const CIRCLES_LEFT: usize = 1;
-
 /// Rooms that are a front door: no module behind it uses what the door itself declares or names
 /// again.
 const DOORS: [&str; 1] = ["compile"];
@@ -258,10 +252,7 @@ impl Room {
 #[test]
 fn no_import_inside_a_room_runs_back_up() {
     let mut wrong = Vec::new();
-    for room in rooms()
-        .iter()
-        .filter(|room| !CIRCLES.contains(&room.path.as_str()))
-    {
+    for room in rooms() {
         let is_door = DOORS
             .iter()
             .any(|door| room.path == *door || room.path.starts_with(&format!("{door}/")));
@@ -279,27 +270,6 @@ fn no_import_inside_a_room_runs_back_up() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-/// Of a room that is named without need nobody would learn that it is in order.
-#[test]
-fn rooms_with_circles_have_some() {
-    let rooms = rooms();
-    for path in CIRCLES {
-        let room = rooms
-            .iter()
-            .find(|room| room.path == path)
-            .unwrap_or_else(|| panic!("there is no room {path}"));
-        let is_wrong = room.modules.iter().enumerate().any(|(at, module)| {
-            room.uses(module).keys().any(|other| {
-                room.modules
-                    .iter()
-                    .position(|it| it == other)
-                    .is_some_and(|it| it > at)
-            })
-        });
-        assert!(is_wrong, "`{path}` is in order");
-    }
 }
 
 /// What a file shows to hosts: its public items, those that it names again, and public modules;

@@ -9,13 +9,21 @@ use std::cell::Cell;
 
 use minijinja::Error;
 
-use super::prompt::Refusal;
+use super::refusal::Refusal;
 use super::rules;
 
 /// Units that one template may spend; the templates of one body share as many. A byte that is read
 /// costs 1, one that is made 2: the memory that a template can hold on to stays below half of this,
 /// in bytes.
 pub(crate) const LIMIT: u64 = 400_000_000;
+
+/// How deep macros, includes, loops and blocks may nest; an include counts 10, a macro call 4.
+pub(super) const RECURSION_LIMIT: usize = 300;
+/// The largest output of one template, in bytes.
+pub(crate) const MAX_OUTPUT: usize = 32 * 1024 * 1024;
+/// The message of errors where [`MAX_OUTPUT`] is passed.
+pub(super) const TOO_LARGE: &str = "the output is too large";
+
 /// A step of the engine.
 pub(super) const STEP: u64 = 16;
 /// A value that is visited.

@@ -8,7 +8,8 @@ use minijinja::machinery::{self, Token};
 use minijinja::syntax::SyntaxConfig;
 
 use super::analyse::{Analysis, Callable};
-use super::functions::INDEX_FROM_0;
+use super::folders::PROMPT_VARIABLES;
+use super::inja::INDEX_FROM_0;
 use super::limits::{self, Depth};
 use super::rules;
 use crate::diag::{Diagnostic, Severity, count};
@@ -38,14 +39,6 @@ pub(super) struct Rewritten {
     /// Lines of text that would be statements for an engine that reads line statements.
     line_statements: Vec<Range<usize>>,
 }
-
-/// The variables of a prompt's own text and the names that stand for them: short enough to fit with
-/// braces.
-pub(super) const PROMPT_VARIABLES: [(&str, &str); 3] = [
-    ("${PROJECT_DIR}", "_p"),
-    ("${CONFIG_DIR}", "_c"),
-    ("${HOME}", "_h"),
-];
 
 /// Rewrites a template's source. A text that cannot be tokenised is rewritten up to there; the
 /// parser reports it.
@@ -454,6 +447,14 @@ fn outliving(analysis: &Analysis) -> Vec<(&str, Range<usize>)> {
         }
     }
     found
+}
+
+/// Returns how templates are written: inja keeps the line end at the end of one.
+pub(super) fn syntax(dialect: Dialect) -> SyntaxConfig {
+    let keeps_line_end = SyntaxConfig::builder()
+        .keep_trailing_newline(dialect == Dialect::Inja)
+        .build();
+    keeps_line_end.expect("the delimiters are the usual ones")
 }
 
 #[cfg(test)]

@@ -8,9 +8,14 @@ use minijinja::value::{ValueKind, from_args};
 use minijinja::{Error, ErrorKind, Value};
 
 use super::builtins::{Filter, Test};
-use super::eval::{Function, Native, Origin, Tracked};
-use super::functions::{INDEX_FROM_0, undefined};
+use super::objects::Function;
+use super::tracked::{Native, Origin, Tracked};
+use super::values::undefined;
 use super::{account, values};
+
+/// The name that `loop.index` is rewritten to where it counts from 0: as long as the original, with
+/// padding.
+pub(super) const INDEX_FROM_0: &str = "_i";
 
 /// The functions beside those that every template has.
 pub(super) const FUNCTIONS: [&str; 26] = [

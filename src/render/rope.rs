@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::eval::Place;
+use super::place::Place;
 use crate::json::Pointer;
 
 /// The number of runs that a text may have: as many as a long history makes, fewer than a loop that

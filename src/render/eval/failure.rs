@@ -4,10 +4,10 @@ use std::ops::{Deref, DerefMut};
 
 use minijinja::{Error, ErrorKind, Value};
 
-use super::super::functions::TOO_LARGE;
+use super::super::account::TOO_LARGE;
+use super::super::place::Place;
+use super::super::tracked::{Absent, Arguments, Tracked};
 use super::Step;
-use super::tree::Place;
-use super::value::{Absent, Arguments, Tracked};
 
 /// The result of a part of a render.
 pub(super) type Outcome<T> = Result<T, Failure>;

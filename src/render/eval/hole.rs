@@ -3,7 +3,7 @@
 
 use minijinja::Value;
 
-use super::value::Tracked;
+use super::super::tracked::Tracked;
 use super::watch::Watch;
 
 /// Watches for looks at a text.

@@ -20,11 +20,11 @@
 
 use minijinja::Error;
 
+use super::super::place::Place;
 use super::super::rope::{FrameId, Told};
+use super::super::tracked::Tracked;
 use super::Step;
 use super::decisions::Decision;
-use super::tree::Place;
-use super::value::Tracked;
 
 /// Is told what happens.
 pub(in super::super) trait Watch {
