@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::log::CutOff;
+use super::cut_off::CutOff;
 use super::{Block, ItemKind, Message, Role};
 
 /// Something that the host program tells the model.

@@ -1,9 +1,5 @@
 //! Whose server a request goes to: what servers of one wire format take and refuse differs.
 
-use super::ClientApi;
-use super::request::UrlParts;
-use crate::repo::Instance;
-
 /// Who runs or makes the server that answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Server {
@@ -140,12 +136,6 @@ impl Server {
             .map(|(_, server)| server)
     }
 
-    /// The server behind a provider instance: by the host of its URL, else by its client API.
-    pub fn of(instance: &Instance, api: ClientApi) -> Server {
-        Server::by_host(UrlParts::of(&instance.url.value).host())
-            .unwrap_or_else(|| Server::by_api(api))
-    }
-
     /// The server of a public host.
     pub fn by_host(host: &str) -> Option<Server> {
         let known = [
@@ -174,21 +164,6 @@ impl Server {
             .find(|(domain, _)| is_below(host, domain))
             .map(|(_, server)| server)
     }
-
-    /// The server that a client API is made for, whatever its address.
-    pub fn by_api(api: ClientApi) -> Server {
-        match api {
-            ClientApi::Claude => Server::Anthropic,
-            ClientApi::GoogleAi => Server::Google,
-            ClientApi::OpenAiChat | ClientApi::OpenAiResponses => Server::OpenAi,
-            ClientApi::OpenAiCompatible => Server::Unknown,
-            ClientApi::OpenRouter => Server::OpenRouter,
-            ClientApi::LmStudioChat | ClientApi::LmStudioResponses => Server::LmStudio,
-            ClientApi::OllamaOpenAi | ClientApi::OllamaNative => Server::Ollama,
-            ClientApi::LlamaCpp => Server::LlamaCpp,
-            ClientApi::Mistral | ClientApi::Codestral => Server::Mistral,
-        }
-    }
 }
 
 fn is_below(host: &str, domain: &str) -> bool {
@@ -208,6 +183,7 @@ pub(crate) fn is_openai_model(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::request::UrlParts;
     use super::*;
 
     #[test]

@@ -56,8 +56,6 @@ mod decisions;
 mod lower;
 mod failure;
 mod objects;
-#[cfg(test)]
-mod differential;
 mod variables;
 mod watch;
 mod asked;
@@ -70,6 +68,8 @@ mod ran;
 mod reads;
 mod statements;
 mod trace;
+#[cfg(test)]
+mod differential;
 
 pub(super) use asked::Asked;
 pub(super) use charge::Steps;
