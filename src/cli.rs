@@ -4,6 +4,9 @@
 //! Everything is printed through `Terminal`; other modules make all decisions.
 
 mod args;
+mod progress;
+mod shared;
+mod terminal;
 mod formats;
 mod options;
 mod baseline;
@@ -13,7 +16,6 @@ mod list;
 mod models;
 mod part;
 mod export;
-mod progress;
 mod check;
 mod lint;
 mod import;
@@ -32,14 +34,12 @@ mod send;
 mod installed;
 #[cfg(feature = "runtime")]
 mod mcp_list;
-mod shared;
 mod man;
 mod goldens;
 mod diff;
 mod compile;
 mod init;
 mod show;
-mod terminal;
 mod review;
 mod tools;
 mod tree;

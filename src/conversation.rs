@@ -7,14 +7,15 @@
 //! parts have the form that contexts and logs give them. Knows nothing of templates or wire
 //! formats.
 
-mod arrival;
 mod content_kind;
+mod cut_off;
 mod data;
-pub mod log;
 mod item;
-mod json;
+mod arrival;
 mod normalise;
 mod usage;
+pub mod log;
+mod json;
 
 pub(crate) use arrival::{Arrival, arrived_before, placed, turn_from, with_arrivals};
 pub use content_kind::ContentKind;
@@ -255,7 +256,7 @@ pub enum Block {
     Image(Image),
     /// A document, for example a PDF.
     Document(Document),
-    /// A recording.
+    /// An audio recording.
     Audio(Audio),
     /// An image, document, or recording that the host keeps; its bytes are loaded when a request is
     /// made.

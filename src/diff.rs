@@ -5,10 +5,10 @@
 
 mod bounded;
 mod hunks;
-mod group;
-mod cause;
 mod structural;
+mod group;
 mod file;
+mod cause;
 mod words;
 
 pub use cause::{CausedGroup, alike, grouped};

@@ -4,24 +4,26 @@
 //! Input: a rendered body, and the settings of the profile and the request. Output: the final body
 //! and the [`RequestLine`]. All functions are pure; none renders or sends.
 
+mod cache;
+mod capability;
+mod headers;
+pub(crate) mod rules;
+mod server;
+mod wire;
 mod api;
 #[cfg(feature = "runtime")]
 mod blocks;
-mod cache;
-mod headers;
 mod request;
-pub(crate) mod rules;
 mod instances;
-mod server;
 mod tools;
-mod wire;
 
 pub use crate::profile::Breakpoint;
-pub use api::{Auth, Capability, ClientApi};
+pub use api::{Auth, ClientApi};
 #[cfg(feature = "runtime")]
 pub(crate) use cache::breakpoints_of;
 pub(crate) use cache::{CacheMark, CachePlace, Cacheable, LOOKBACK, add_cache_control};
 pub use cache::{CachePlan, CacheTtl};
+pub use capability::Capability;
 pub use headers::ApiHeaders;
 pub use instances::{check_instances, origins};
 pub(crate) use request::UrlParts;

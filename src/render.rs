@@ -7,38 +7,46 @@
 //! An [`Engine`] is built once per repository; a [`Renderer`] is an engine with limits for
 //! conversations up to a given size. All threads share both.
 
+pub(crate) mod rules;
+mod limits;
+mod parts;
+mod recursion;
+mod refusal;
 mod account;
+mod values;
+mod place;
+mod rope;
+mod tracked;
+mod objects;
+mod keep;
+mod writing;
+mod folders;
+mod slips_of_data;
+mod unexpanded;
 mod analyse;
 mod builtins;
-pub(crate) mod coverage;
-mod data;
-mod dialect;
-mod errors;
-mod eval;
+mod inja;
 mod functions;
+mod prompt;
+mod dialect;
+mod eval;
+mod data;
 mod included;
 mod includes;
-mod inja;
-mod limits;
-mod names;
-mod parts;
-mod prompt;
-mod recording;
-mod recursion;
-mod rope;
-pub(crate) mod rules;
 mod slips;
-mod slips_of_data;
 mod unclosed;
-mod unexpanded;
-mod values;
+mod recording;
+pub(crate) mod coverage;
+mod errors;
+mod names;
 
-pub(crate) use account::LIMIT as ACCOUNT_LIMIT;
+pub(crate) use account::{LIMIT as ACCOUNT_LIMIT, MAX_OUTPUT};
+pub(crate) use analyse::full_name;
 pub use data::ContextData;
+pub use folders::Folders;
 pub use functions::IdRule;
 pub(crate) use included::Keep;
-pub(crate) use includes::full_name;
-pub use prompt::{Folders, PromptScope};
+pub use prompt::PromptScope;
 pub use recording::{By, From as ComputedFrom, Step, StepKind, Written};
 pub(crate) use recording::{DataRead, Recording};
 pub use rope::{ReadFile, ReadPlace};
@@ -48,8 +56,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
-use minijinja::syntax::SyntaxConfig;
-use minijinja::{Environment, Error, UndefinedBehavior, Value};
+use minijinja::{Environment, Error, Value};
 
 use crate::diag::{Diagnostic, Severity, Suggestions, nearest};
 use crate::memory::{Identity, Memory, Question};
@@ -60,6 +67,7 @@ use crate::toml;
 use analyse::{ALL_OF_CTX, Analysis};
 use eval::{Asked, Failure, Hole, Input, Output, Steps, Watch};
 use included::{BodyLibrary, LeftOut};
+use place::Place;
 
 /// The base number of steps for any template.
 const BASE_FUEL: u64 = 200_000;
@@ -67,11 +75,6 @@ const BASE_FUEL: u64 = 200_000;
 const FUEL_PER_BLOCK: u64 = 5_000;
 /// The maximum number of steps, however long the conversation is.
 const MAX_FUEL: u64 = 5_000_000;
-/// The maximum nesting depth of macros, includes, loops and blocks; an include counts 10, a macro
-/// call 4.
-pub(crate) const RECURSION_LIMIT: usize = 300;
-/// The maximum output of one template, in bytes.
-pub(crate) const MAX_OUTPUT: usize = 32 * 1024 * 1024;
 
 /// The first character of the name under which a profile's template is registered; no include can
 /// contain it.
@@ -158,7 +161,7 @@ pub struct Engine {
     /// The templates that are system prompts.
     prompts: HashSet<Arc<str>>,
     memory: Arc<Memory>,
-    /// Identifies the engine in questions to the memory.
+    /// Identifies this conversation in questions to the memory.
     id: Identity,
 }
 
@@ -210,7 +213,7 @@ impl Engine {
     /// Compiles and checks the partials of a repository.
     pub fn new(repo: &Repo, memory: &Arc<Memory>) -> (Engine, Vec<Diagnostic>) {
         let mut engine = Engine {
-            environment: environment(),
+            environment: eval::environment(),
             globals: functions::globals(repo.config.dialect)
                 .into_iter()
                 .collect(),
@@ -686,7 +689,7 @@ impl Engine {
     }
 
     /// Returns the place in a file of a place in a template.
-    fn place_span(&self, sources: &Sources, place: eval::Place) -> Span {
+    fn place_span(&self, sources: &Sources, place: Place) -> Span {
         self.span(
             sources,
             &self.numbered[place.template as usize],
@@ -955,22 +958,7 @@ impl Renderer<'_> {
     }
 }
 
-/// Returns the settings of the engine's own filters.
-fn environment() -> Environment<'static> {
-    let mut environment = Environment::empty();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment
-}
-
 /// Returns `true` if the system prompt is among the members of `ctx` that are read.
 fn can_read_prompt(reads: &BTreeSet<String>) -> bool {
     reads.contains("system_prompt") || reads.contains(ALL_OF_CTX)
-}
-
-/// Returns the syntax of a dialect: inja keeps the line end at the end of a template.
-fn syntax(dialect: Dialect) -> SyntaxConfig {
-    let keeps_line_end = SyntaxConfig::builder()
-        .keep_trailing_newline(dialect == Dialect::Inja)
-        .build();
-    keeps_line_end.expect("the delimiters are the usual ones")
 }

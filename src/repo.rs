@@ -11,10 +11,10 @@ pub(crate) mod folders;
 mod listing;
 mod matching;
 pub(crate) mod rules;
+mod keys;
 mod config;
 pub(crate) mod headers;
 mod instance;
-mod keys;
 mod roster;
 mod tools;
 mod families;
@@ -56,7 +56,7 @@ use crate::world::{ReadError, World};
 /// The layer that something belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LayerKind {
-    /// The files that come with `reqc`.
+    /// The files that are bundled with `reqc`.
     Bundled,
     /// The repository's own files.
     Own,

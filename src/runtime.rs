@@ -36,40 +36,41 @@
 //! | [`stream`] | programs that decode answers received elsewhere: bytes → events and an [`Answer`] |
 //! | [`tool_loop`] | hosts that run rounds themselves: when tools run, and when to stop |
 
-mod agent;
-pub mod clean;
-pub mod compression;
-pub mod content;
+mod digest;
+mod future;
 mod error;
-mod event;
-mod exchange;
 mod failure;
-pub mod hooks;
 pub mod image;
-pub mod installed;
-pub mod pool;
+mod tool_output;
+mod event;
 mod redact;
-mod run;
 pub mod secret;
-mod session;
 pub mod stream;
-mod structured;
-pub mod tool_loop;
-pub mod tools;
 mod transport;
 pub mod client;
+pub mod content;
+pub mod installed;
+mod agent;
+pub mod tools;
 pub mod trust;
+pub mod clean;
+pub mod hooks;
+mod structured;
+mod run;
+pub mod tool_loop;
+mod exchange;
+mod session;
+pub mod pool;
+pub mod compression;
 
 pub use crate::conversation::Usage;
 #[doc(inline)]
 pub use crate::provider::{ClientApi, Header, HeaderValue, RequestLine, WireFormat};
 pub use agent::{Agent, CompileError, Compiled};
-pub use error::{Category, Error};
+pub use error::{Category, Error, ResponseInfo};
 #[cfg(feature = "cli")]
 pub(crate) use event::named;
-pub use event::{
-    Answer, Event, MalformedInput, Outcome, Refusal, ResponseInfo, StopReason, ToolCall,
-};
+pub use event::{Answer, Event, MalformedInput, Outcome, Refusal, StopReason, ToolCall};
 pub use run::{Run, TextAnswer};
 pub use session::{AgentLoop, Session, SessionStart};
 pub use transport::{RetryPolicy, Transport, TransportOptions};

@@ -7,13 +7,12 @@
 //! order: sorted bytewise by path, with `/` between parts.
 
 mod bounded;
-#[cfg(feature = "runtime")]
-mod content;
 mod embedded;
 mod git;
-mod opened;
 mod place;
 mod disk;
+#[cfg(feature = "runtime")]
+mod content;
 mod journal;
 #[cfg(feature = "runtime")]
 mod secrets;
@@ -24,6 +23,7 @@ mod supervisor;
 mod process;
 #[cfg(feature = "runtime")]
 mod tools;
+mod opened;
 #[cfg(feature = "runtime")]
 mod trust;
 #[cfg(feature = "cli")]

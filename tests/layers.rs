@@ -1,20 +1,14 @@
 //! Rooms: the modules of `src/` import only what is above them in the table of `ARCHITECTURE.md`,
-//! and inside a room a module imports only those whose `mod` lines are above its own. Rooms in
-//! [`DOORS`] are stricter: what a door offers is for those outside, and no module behind it uses
-//! that. What hosts see is counted: the path of [`PATH`] has few items, and the documentation says
-//! of each other module whom it is for.
+//! and inside a room a module imports only those whose `mod` lines are above its own, also by the
+//! names that the door gives their items. Rooms in [`DOORS`] are stricter: what a door offers is for
+//! those outside, and no module behind it uses that. What hosts see is counted: the path of [`PATH`]
+//! has few items, and the documentation says of each other module whom it is for.
 
 #![expect(clippy::disallowed_methods, reason = "the test reads the sources")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// Rooms whose modules still use each other in circles.
-const CIRCLES: [&str; CIRCLES_LEFT] = ["render", "runtime", "unit"];
-
-/// The number of them: it only falls.
-const CIRCLES_LEFT: usize = 3;
 
 /// Rooms that are a front door: no module behind it uses what the door itself declares or names
 /// again.
@@ -192,6 +186,8 @@ struct Room {
     path: String,
     /// The modules that it declares, in order; tests aside.
     modules: Vec<String>,
+    /// The items of these that its door names again, each with its module.
+    named_again: BTreeMap<String, String>,
 }
 
 /// Every room of `src/`.
@@ -207,9 +203,12 @@ fn rooms() -> Vec<Room> {
             if path.is_dir() && door.is_file() {
                 let relative = path.strip_prefix(root().join("src")).expect("below it");
                 let path = relative.to_string_lossy().replace('\\', "/");
+                let text = read(&door);
+                let modules = declared(&text);
                 rooms.push(Room {
                     path,
-                    modules: declared(&read(&door)),
+                    named_again: named_again(&text, &modules),
+                    modules,
                 });
             }
             if path.is_dir() {
@@ -231,7 +230,42 @@ fn declared(text: &str) -> Vec<String> {
     modules.filter(|name| name != "tests").collect()
 }
 
+/// The items of some modules that a file names again, each with its module.
+fn named_again(text: &str, modules: &[String]) -> BTreeMap<String, String> {
+    let code = code(text);
+    let uses = code.split('\n').scan(0, |at, line| {
+        let start = *at;
+        *at += line.len() + 1;
+        Some((start, line))
+    });
+    let mut found = BTreeMap::new();
+    for (at, line) in uses {
+        let Some((before, _)) = line.split_once("use ") else {
+            continue;
+        };
+        if !(before.is_empty() || before.starts_with("pub")) {
+            continue;
+        }
+        let path = &code[at + before.len() + "use ".len()..];
+        let path = path.split_once(';').expect("an end").0;
+        let path = path.strip_prefix("self::").unwrap_or(path);
+        let module = word(path);
+        if modules.contains(&module) && path[module.len()..].starts_with("::") {
+            let items = used(path).into_iter();
+            found.extend(items.map(|item| (item, module.clone())));
+        }
+    }
+    found
+}
+
 impl Room {
+    /// The module of the room that an item of its door is from, or that a name is; `None` if the
+    /// door declares it, or has it from elsewhere.
+    fn place(&self, name: &str) -> Option<usize> {
+        let module = self.named_again.get(name).map_or(name, String::as_str);
+        self.modules.iter().position(|known| known == module)
+    }
+
     /// The modules of the room, and the items of its door, that one of its modules names, with the
     /// files that do.
     fn uses(&self, module: &str) -> BTreeMap<String, Vec<String>> {
@@ -258,17 +292,15 @@ impl Room {
 #[test]
 fn no_import_inside_a_room_runs_back_up() {
     let mut wrong = Vec::new();
-    for room in rooms()
-        .iter()
-        .filter(|room| !CIRCLES.contains(&room.path.as_str()))
-    {
+    for room in rooms() {
         let is_door = DOORS
             .iter()
             .any(|door| room.path == *door || room.path.starts_with(&format!("{door}/")));
         for (at, module) in room.modules.iter().enumerate() {
             for (other, files) in room.uses(module) {
-                let place = room.modules.iter().position(|known| *known == other);
-                if place.map_or(is_door && !other.is_empty(), |place| place > at) {
+                let is_of_door = !other.is_empty() && !room.modules.contains(&other);
+                let runs_back = room.place(&other).is_some_and(|place| place > at);
+                if runs_back || is_door && is_of_door {
                     wrong.push(format!(
                         "in `{}`, `{module}` uses `{other}`: {}",
                         room.path,
@@ -279,27 +311,6 @@ fn no_import_inside_a_room_runs_back_up() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-/// Of a room that is named without need nobody would learn that it is in order.
-#[test]
-fn rooms_with_circles_have_some() {
-    let rooms = rooms();
-    for path in CIRCLES {
-        let room = rooms
-            .iter()
-            .find(|room| room.path == path)
-            .unwrap_or_else(|| panic!("there is no room {path}"));
-        let is_wrong = room.modules.iter().enumerate().any(|(at, module)| {
-            room.uses(module).keys().any(|other| {
-                room.modules
-                    .iter()
-                    .position(|it| it == other)
-                    .is_some_and(|it| it > at)
-            })
-        });
-        assert!(is_wrong, "`{path}` is in order");
-    }
 }
 
 /// What a file shows to hosts: its public items, those that it names again, and public modules;
@@ -410,6 +421,13 @@ fn imports_inside_a_room_are_found() {
         declared("mod a;\npub(super) mod b;\n#[cfg(test)]\nmod tests;\nuse c;\n"),
         ["a", "b"]
     );
+    let door = "pub mod a;\nmod b;\npub use a::{X, y::Z as W};\nuse self::b::V;\nuse other::U;\nfn f() {\n    use b::T;\n}\n";
+    let again = named_again(door, &declared(door));
+    let again: Vec<_> = again
+        .iter()
+        .map(|(item, module)| (&**item, &**module))
+        .collect();
+    assert_eq!(again, [("V", "b"), ("W", "a"), ("X", "a")]);
     let rooms = rooms();
     let compile = rooms
         .iter()

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::log::CutOff;
+use super::cut_off::CutOff;
 use super::{Block, ItemKind, Message, Role};
 
 /// A message from the host program to the model.
@@ -14,7 +14,7 @@ use super::{Block, ItemKind, Message, Role};
 pub enum Item {
     /// Something happened.
     Notification {
-        /// The exact text that the model sees.
+        /// Returns the exact text that the model sees.
         text: Arc<str>,
         /// A headline for people.
         title: Option<Arc<str>>,
@@ -23,7 +23,7 @@ pub enum Item {
     },
     /// A child agent's life cycle.
     PodEvent {
-        /// The exact text that the model sees.
+        /// Returns the exact text that the model sees.
         text: Arc<str>,
         /// The child's name.
         agent: Arc<str>,
@@ -34,7 +34,7 @@ pub enum Item {
     },
     /// A file was attached.
     FileAttachment {
-        /// The exact text that the model sees.
+        /// Returns the exact text that the model sees.
         text: Arc<str>,
         /// The path as the user knows it.
         file_path: Arc<str>,
@@ -43,7 +43,7 @@ pub enum Item {
     },
     /// Information that was looked up.
     Knowledge {
-        /// The exact text that the model sees.
+        /// Returns the exact text that the model sees.
         text: Arc<str>,
         /// The search query.
         query: Option<Arc<str>>,
@@ -52,7 +52,7 @@ pub enum Item {
     },
     /// A step of a workflow.
     Workflow {
-        /// The exact text that the model sees.
+        /// Returns the exact text that the model sees.
         text: Arc<str>,
         /// The workflow's name.
         name: Arc<str>,
@@ -63,7 +63,7 @@ pub enum Item {
     },
     /// A turn was interrupted.
     Interrupt {
-        /// The exact text that the model sees.
+        /// Returns the exact text that the model sees.
         text: Arc<str>,
         /// The reason for the interruption, if one was given.
         reason: Option<Arc<str>>,

@@ -24,6 +24,7 @@
 pub(super) mod read;
 pub(super) mod write;
 
+pub use super::cut_off::CutOff;
 pub(crate) use write::{MAX_INPUT_DEPTH, block as block_json, depth};
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -136,7 +137,7 @@ impl Summary {
 /// The first line of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
-    /// The agent's name.
+    /// Returns the agent's name.
     pub agent: Arc<str>,
     /// The start time of the session, in the host's words; this crate does not read the clock.
     pub created: Option<Arc<str>>,
@@ -176,53 +177,6 @@ pub enum Entry {
     Usage(Usage),
 }
 
-/// The reason why an answer is incomplete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum CutOff {
-    /// The request was cancelled.
-    Cancelled,
-    /// The connection or the provider failed.
-    Broken,
-    /// The model or a filter of the provider refused.
-    Refused,
-    /// The limit of output tokens, or of the context, was reached.
-    MaxTokens,
-    /// The provider paused its turn and did not continue it.
-    Paused,
-    /// The host's time limit for the whole run was reached.
-    TimedOut,
-}
-
-impl CutOff {
-    /// All reasons.
-    pub const ALL: [CutOff; 6] = [
-        CutOff::Cancelled,
-        CutOff::Broken,
-        CutOff::Refused,
-        CutOff::MaxTokens,
-        CutOff::Paused,
-        CutOff::TimedOut,
-    ];
-
-    /// Returns the stable name.
-    pub fn name(self) -> &'static str {
-        match self {
-            CutOff::Cancelled => "cancelled",
-            CutOff::Broken => "broken",
-            CutOff::Refused => "refused",
-            CutOff::MaxTokens => "max_tokens",
-            CutOff::Paused => "paused",
-            CutOff::TimedOut => "timed_out",
-        }
-    }
-
-    /// Returns the reason with this name.
-    pub fn from_name(name: &str) -> Option<CutOff> {
-        CutOff::ALL.into_iter().find(|reason| reason.name() == name)
-    }
-}
-
 #[derive(Debug, Clone, PartialEq)]
 struct Line {
     /// The line as in the file, with its newline.
@@ -245,7 +199,7 @@ pub struct Loaded {
 pub struct LogError {
     /// The line, counted from 1.
     pub line: usize,
-    /// One lower-case phrase.
+    /// The message, one lower-case phrase.
     pub message: String,
 }
 

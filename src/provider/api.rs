@@ -1,6 +1,9 @@
 //! Client APIs: the wire format, authentication and capabilities of each.
 
-use super::{ApiHeaders, WireFormat};
+use super::capability::Capability;
+use super::headers::ApiHeaders;
+use super::server::Server;
+use super::wire::WireFormat;
 use crate::repo::Instance;
 
 /// A client's way of talking to a provider.
@@ -41,15 +44,6 @@ pub enum Auth {
     Bearer,
     /// A header that holds the key.
     Header(&'static str),
-}
-
-/// A feature that a profile can ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Capability {
-    /// Tool definitions and calls.
-    Tools,
-    /// Reasoning.
-    Thinking,
 }
 
 impl ClientApi {
@@ -244,20 +238,19 @@ impl ClientApi {
     }
 }
 
-impl Capability {
-    /// Returns the profile key that asks for it.
-    pub fn key(self) -> &'static str {
-        match self {
-            Capability::Tools => "enable_tools",
-            Capability::Thinking => "enable_thinking",
-        }
-    }
-
-    /// Returns the plain word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Capability::Tools => "tools",
-            Capability::Thinking => "thinking",
+impl Server {
+    /// Returns the server that a client API is made for, whatever its URL.
+    pub fn by_api(api: ClientApi) -> Server {
+        match api {
+            ClientApi::Claude => Server::Anthropic,
+            ClientApi::GoogleAi => Server::Google,
+            ClientApi::OpenAiChat | ClientApi::OpenAiResponses => Server::OpenAi,
+            ClientApi::OpenAiCompatible => Server::Unknown,
+            ClientApi::OpenRouter => Server::OpenRouter,
+            ClientApi::LmStudioChat | ClientApi::LmStudioResponses => Server::LmStudio,
+            ClientApi::OllamaOpenAi | ClientApi::OllamaNative => Server::Ollama,
+            ClientApi::LlamaCpp => Server::LlamaCpp,
+            ClientApi::Mistral | ClientApi::Codestral => Server::Mistral,
         }
     }
 }

@@ -1,6 +1,8 @@
-//! Checks of provider instances, and the origins that a context may name.
+//! Provider instances: whether their client API is known, whose server is behind one, and whom a
+//! context may name as an origin.
 
-use super::{ClientApi, is_in_the_clear, rules};
+use super::request::UrlParts;
+use super::{ClientApi, Server, is_in_the_clear, rules};
 use crate::context::Origins;
 use crate::diag::{Diagnostic, did_you_mean};
 use crate::repo::{Instance, Repo};
@@ -52,4 +54,12 @@ fn unknown_api(instance: &Instance) -> Diagnostic {
         did_you_mean(name, known).unwrap_or_else(|| format!("known are: {}", known.join(", ")));
     let message = format!("there is no client API `{name}`");
     Diagnostic::new(&rules::UNKNOWN_API, instance.client_api.span, message).help(help)
+}
+
+impl Server {
+    /// Returns the server of a provider instance: by the host of its URL, else by its client API.
+    pub fn of(instance: &Instance, api: ClientApi) -> Server {
+        Server::by_host(UrlParts::of(&instance.url.value).host())
+            .unwrap_or_else(|| Server::by_api(api))
+    }
 }

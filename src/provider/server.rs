@@ -1,9 +1,5 @@
 //! The server behind a request: servers of one wire format differ in what they accept.
 
-use super::ClientApi;
-use super::request::UrlParts;
-use crate::repo::Instance;
-
 /// The operator or maker of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Server {
@@ -140,12 +136,6 @@ impl Server {
             .map(|(_, server)| server)
     }
 
-    /// Returns the server of a provider instance: by the host of its URL, else by its client API.
-    pub fn of(instance: &Instance, api: ClientApi) -> Server {
-        Server::by_host(UrlParts::of(&instance.url.value).host())
-            .unwrap_or_else(|| Server::by_api(api))
-    }
-
     /// Returns the server of a public host.
     pub fn by_host(host: &str) -> Option<Server> {
         let known = [
@@ -174,21 +164,6 @@ impl Server {
             .find(|(domain, _)| is_below(host, domain))
             .map(|(_, server)| server)
     }
-
-    /// Returns the server that a client API is made for, whatever its URL.
-    pub fn by_api(api: ClientApi) -> Server {
-        match api {
-            ClientApi::Claude => Server::Anthropic,
-            ClientApi::GoogleAi => Server::Google,
-            ClientApi::OpenAiChat | ClientApi::OpenAiResponses => Server::OpenAi,
-            ClientApi::OpenAiCompatible => Server::Unknown,
-            ClientApi::OpenRouter => Server::OpenRouter,
-            ClientApi::LmStudioChat | ClientApi::LmStudioResponses => Server::LmStudio,
-            ClientApi::OllamaOpenAi | ClientApi::OllamaNative => Server::Ollama,
-            ClientApi::LlamaCpp => Server::LlamaCpp,
-            ClientApi::Mistral | ClientApi::Codestral => Server::Mistral,
-        }
-    }
 }
 
 fn is_below(host: &str, domain: &str) -> bool {
@@ -208,6 +183,7 @@ pub(crate) fn is_openai_model(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::request::UrlParts;
     use super::*;
 
     #[test]

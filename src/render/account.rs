@@ -10,13 +10,22 @@ use std::cell::Cell;
 
 use minijinja::Error;
 
-use super::prompt::Refusal;
+use super::refusal::Refusal;
 use super::rules;
 
 /// The maximum units for one template, and for all templates of one body together. Reading a byte
 /// costs 1 and creating one costs 2, so that the memory held by a template stays below half of this
 /// number, in bytes.
 pub(crate) const LIMIT: u64 = 400_000_000;
+
+/// The maximum nesting depth of macros, includes, loops and blocks; an include counts 10, a macro
+/// call 4.
+pub(super) const RECURSION_LIMIT: usize = 300;
+/// The maximum output of one template, in bytes.
+pub(crate) const MAX_OUTPUT: usize = 32 * 1024 * 1024;
+/// The message of errors where [`MAX_OUTPUT`] is passed.
+pub(super) const TOO_LARGE: &str = "the output is too large";
+
 /// The cost of a step of the engine.
 pub(super) const STEP: u64 = 16;
 /// The cost of visiting a value.

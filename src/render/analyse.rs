@@ -1,14 +1,15 @@
 //! Extracts facts from the text of a template, without running it.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
 use minijinja::Error;
+use minijinja::machinery;
 use minijinja::machinery::ast::{Call, CallArg, CallType, Expr, ForLoop, Macro, Stmt};
-use minijinja::machinery::{self, Span};
 use minijinja::syntax::SyntaxConfig;
 
-use super::parts;
+use super::parts::{self, literal_name, literal_names, range};
 use super::recursion::{Misplaced, Scope};
 use super::slips_of_data::{self, Told};
 use super::unexpanded::Unexpanded;
@@ -54,6 +55,14 @@ pub(super) struct Include {
     pub(super) range: Range<usize>,
 }
 
+/// Returns the name under which a partial is registered, with the `partials/` prefix.
+pub(crate) fn full_name(name: &str) -> Cow<'_, str> {
+    match name.starts_with("partials/") || name.starts_with('\u{1}') {
+        true => Cow::Borrowed(name),
+        false => Cow::Owned(format!("partials/{name}")),
+    }
+}
+
 /// A name that is called.
 #[derive(Debug)]
 pub(super) struct Called {
@@ -81,10 +90,6 @@ pub(super) fn analyse(text: &str, name: &str) -> Result<Analysis, Error> {
     walker.statement(&tree);
     walker.found.told = slips_of_data::find(&tree);
     Ok(walker.found)
-}
-
-pub(super) fn range(span: Span) -> Range<usize> {
-    span.start_offset as usize..span.end_offset as usize
 }
 
 struct Walker {
@@ -300,7 +305,7 @@ impl Walker {
     fn call(&mut self, call: &Call<'_>, range: Range<usize>) {
         match call.identify_call() {
             CallType::Function(name) => {
-                let range = self::range(call.expr.span());
+                let range = parts::range(call.expr.span());
                 self.found.misplaced.extend(self.scope.called(name, &range));
                 self.called(Callable::Function, name, range);
                 if name == "exists" {
@@ -379,21 +384,4 @@ impl Walker {
             object => self.expression(object),
         }
     }
-}
-
-pub(super) fn literal_name(expression: &Expr<'_>) -> Option<String> {
-    match expression {
-        Expr::Const(it) => it.value.as_str().map(str::to_owned),
-        _ => None,
-    }
-}
-
-/// Returns the name or names of an include, if they are literals.
-pub(super) fn literal_names(expression: &Expr<'_>) -> Option<Vec<String>> {
-    let items = match expression {
-        Expr::List(it) => &it.items,
-        Expr::Tuple(it) => &it.items,
-        single => return literal_name(single).map(|name| vec![name]),
-    };
-    items.iter().map(literal_name).collect()
 }

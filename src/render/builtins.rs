@@ -7,16 +7,15 @@
 
 pub(super) mod texts;
 mod tests;
-mod lists;
+pub(super) mod lists;
 
 use minijinja::{Error, ErrorKind};
 
 use super::analyse::Callable;
-use super::eval::{Native, Tracked};
-use super::functions;
+use super::objects::Apply;
+use super::tracked::{Native, Tracked};
+use super::writing::tojson;
 
-/// The implementation of a filter or a function.
-pub(super) type Apply = for<'n, 'e> fn(&mut Native<'n, 'e>) -> Result<Tracked, Error>;
 /// The implementation of a test.
 type Ask = for<'n, 'e> fn(&mut Native<'n, 'e>) -> Result<bool, Error>;
 
@@ -65,7 +64,7 @@ const fn passing(name: &'static str, apply: Apply) -> Filter {
 pub(super) const FILTERS: [Filter; 34] = [
     filter("abs", texts::abs),
     filter("capitalize", texts::capitalize),
-    filter("count", functions::length),
+    filter("count", lists::length),
     passing("d", texts::default),
     passing("default", texts::default),
     filter("first", lists::first),
@@ -75,7 +74,7 @@ pub(super) const FILTERS: [Filter; 34] = [
     filter("items", lists::items),
     passing("join", lists::join),
     filter("last", lists::last),
-    filter("length", functions::length),
+    filter("length", lists::length),
     filter("lines", texts::lines),
     filter("list", lists::list),
     filter("lower", texts::lower),
@@ -93,7 +92,7 @@ pub(super) const FILTERS: [Filter; 34] = [
     filter("split", texts::split),
     passing("string", texts::string),
     filter("title", texts::title),
-    passing("tojson", functions::tojson),
+    passing("tojson", tojson),
     filter("trim", texts::trim),
     filter("unique", lists::unique),
     filter("upper", texts::upper),

@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use super::eval::{self, Decision, Need, Place, Ran, Steps};
+use super::eval::{self, Decision, Need, Ran, Steps};
+use super::place::Place;
 use super::{BodyInput, Engine, PromptScope, Renderer, TemplateId, TemplateOrigin};
 use crate::source::{FileId, Sources, Span};
 

@@ -115,7 +115,7 @@ mod tests {
         .expect("valid");
         let value = to_value(&json);
         assert_eq!(
-            super::super::functions::to_json(&value).expect("serialises"),
+            super::super::writing::to_json(&value).expect("serialises"),
             json.to_string()
         );
     }

@@ -8,7 +8,8 @@ use minijinja::machinery::{self, Token};
 use minijinja::syntax::SyntaxConfig;
 
 use super::analyse::{Analysis, Callable};
-use super::functions::INDEX_FROM_0;
+use super::folders::PROMPT_VARIABLES;
+use super::inja::INDEX_FROM_0;
 use super::limits::{self, Depth};
 use super::rules;
 use crate::diag::{Diagnostic, Severity, count};
@@ -37,14 +38,6 @@ pub(super) struct Rewritten {
     /// Lines of text that an engine with line statements would read as statements.
     line_statements: Vec<Range<usize>>,
 }
-
-/// The variables in a prompt's own text, with the names that replace them: short enough to fit
-/// together with braces.
-pub(super) const PROMPT_VARIABLES: [(&str, &str); 3] = [
-    ("${PROJECT_DIR}", "_p"),
-    ("${CONFIG_DIR}", "_c"),
-    ("${HOME}", "_h"),
-];
 
 /// Rewrites a template's source. If the text cannot be tokenised, only the part before the error is
 /// rewritten; the parser reports the error.
@@ -454,6 +447,14 @@ fn outliving(analysis: &Analysis) -> Vec<(&str, Range<usize>)> {
         }
     }
     found
+}
+
+/// Returns the syntax of a dialect: inja keeps the line end at the end of a template.
+pub(super) fn syntax(dialect: Dialect) -> SyntaxConfig {
+    let keeps_line_end = SyntaxConfig::builder()
+        .keep_trailing_newline(dialect == Dialect::Inja)
+        .build();
+    keeps_line_end.expect("the delimiters are the usual ones")
 }
 
 #[cfg(test)]

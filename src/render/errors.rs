@@ -6,11 +6,13 @@ use std::ops::Range;
 use minijinja::machinery::{self, ast::Expr};
 use minijinja::{Error, ErrorKind, Value};
 
-use super::eval::{Absent, AbsentKind, Failure, Place};
-use super::prompt::Refusal;
+use super::eval::Failure;
+use super::place::Place;
+use super::refusal::Refusal;
 use super::slips::{self, Slip};
+use super::tracked::{Absent, AbsentKind};
 use super::unclosed::{self, OpenTag, Unbalanced};
-use super::{Engine, TemplateKind, functions, rules};
+use super::{Engine, TemplateKind, account, rules};
 use crate::conversation::{TEMPLATE_DATA, members_of};
 use crate::diag::{Diagnostic, Rule, did_you_mean};
 use crate::repo::Dialect;
@@ -256,7 +258,7 @@ fn describe(
         ErrorKind::MissingArgument | ErrorKind::TooManyArguments => {
             return wrong_arguments(called, error, span);
         }
-        ErrorKind::WriteFailure if detail == functions::TOO_LARGE => (
+        ErrorKind::WriteFailure if detail == account::TOO_LARGE => (
             &rules::TOO_LARGE,
             "the template writes more than 32 MiB".into(),
         ),

@@ -50,11 +50,8 @@ mod tags;
 mod tree;
 mod decisions;
 mod lower;
-mod value;
 mod failure;
 mod objects;
-#[cfg(test)]
-mod differential;
 mod variables;
 mod watch;
 mod asked;
@@ -67,6 +64,8 @@ mod ran;
 mod reads;
 mod statements;
 mod trace;
+#[cfg(test)]
+mod differential;
 
 pub(super) use asked::Asked;
 pub(super) use charge::Steps;
@@ -75,25 +74,22 @@ pub(super) use decisions::{Decision, Need};
 pub(super) use failure::Failure;
 pub(super) use hole::Hole;
 pub(super) use lower::lower;
-pub(super) use objects::{Function, Module, Namespace};
 pub(crate) use ran::Outcomes;
 pub(super) use ran::Ran;
 pub(super) use reads::Reads;
 pub(super) use trace::{Frame, Trace};
-pub(super) use tree::{Place, Template};
-pub(super) use value::{
-    Absent, AbsentKind, Arguments, Names, Native, Origin, Tracked, of_data, told_as,
-};
+pub(super) use tree::Template;
 pub(super) use watch::Watch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use foldhash::HashMap;
-use minijinja::{Error, State, Value};
+use minijinja::{Environment, Error, State, UndefinedBehavior, Value};
 
-use super::MAX_OUTPUT as MAX_TEXT;
+use super::place::Place;
 use super::rope::Told;
+use super::tracked::{Names, Origin, Tracked};
 use calls::Declared;
 use failure::Outcome;
 use tree::Block;
@@ -355,6 +351,13 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 }
 
+/// Returns the settings of the engine's own filters.
+pub(super) fn environment() -> Environment<'static> {
+    let mut environment = Environment::empty();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment
+}
+
 /// Renders a template without includes.
 ///
 /// # Errors
@@ -370,7 +373,7 @@ pub(super) fn render_alone(text: &str, dialect: crate::repo::Dialect) -> Result<
     }
     let template = lower(text, dialect, 0, &[]).map_err(|error| error.to_string())?;
     let globals = super::functions::globals(dialect).into_iter().collect();
-    let environment = super::environment();
+    let environment = environment();
     let input = Input {
         library: &Empty,
         globals: &globals,

@@ -11,8 +11,12 @@ use std::sync::Arc;
 
 use minijinja::{Error, Value};
 
-use super::eval::{self, Asked, Known, Library, Names, Steps, Template, Watch};
-use super::{BodyInput, Engine, IdRule, MAX_OUTPUT, account, can_read_prompt, includes};
+use super::account::{self, MAX_OUTPUT};
+use super::analyse::full_name;
+use super::eval::{self, Asked, Known, Library, Steps, Template, Watch};
+use super::functions::IdRule;
+use super::tracked::Names;
+use super::{BodyInput, Engine, can_read_prompt};
 use crate::memory::{Identity, Question};
 
 /// The memory overhead of a text, in bytes.
@@ -135,10 +139,7 @@ impl BodyLibrary<'_> {
     /// depends on more than a key can contain.
     fn text(&self, name: &str, template: &dyn Names) -> Option<Arc<Text>> {
         let (keep, partial) = (self.keep?, self.find(name)?);
-        let reads = self
-            .engine
-            .reads_of_partials
-            .get(includes::full_name(name).as_ref());
+        let reads = self.engine.reads_of_partials.get(full_name(name).as_ref());
         let prompt = self
             .input
             .system_prompt

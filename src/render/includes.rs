@@ -1,6 +1,5 @@
 //! Include names: their syntax, their resolution, and cycles.
 
-use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
@@ -8,7 +7,7 @@ use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
 
-use super::analyse::Include;
+use super::analyse::{Include, full_name};
 use super::functions::BODY_FUNCTIONS;
 use super::prompt::PROMPT_FUNCTIONS;
 use super::{Engine, eval, rules};
@@ -16,14 +15,6 @@ use crate::chain;
 use crate::diag::{Diagnostic, Suggestions, is_misspelling, one_of};
 use crate::repo::{PartialState, Repo};
 use crate::world::EntryKind;
-
-/// Returns the name under which a partial is registered, with the `partials/` prefix.
-pub(crate) fn full_name(name: &str) -> Cow<'_, str> {
-    match name.starts_with("partials/") || name.starts_with('\u{1}') {
-        true => Cow::Borrowed(name),
-        false => Cow::Owned(format!("partials/{name}")),
-    }
-}
 
 /// Returns the reason why a name is rejected, whatever it refers to.
 fn refusal(name: &str) -> Option<&'static str> {

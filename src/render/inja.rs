@@ -7,9 +7,14 @@ use minijinja::value::{ValueKind, from_args};
 use minijinja::{Error, ErrorKind, Value};
 
 use super::builtins::{Filter, Test};
-use super::eval::{Function, Native, Origin, Tracked};
-use super::functions::{INDEX_FROM_0, undefined};
+use super::objects::Function;
+use super::tracked::{Native, Origin, Tracked};
+use super::values::undefined;
 use super::{account, values};
+
+/// The name that replaces `loop.index` where it counts from 0; padding makes it as long as the
+/// original.
+pub(super) const INDEX_FROM_0: &str = "_i";
 
 /// The functions in addition to those of all templates.
 pub(super) const FUNCTIONS: [&str; 26] = [

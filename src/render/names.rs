@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::analyse::{Analysis, Callable, Called};
 use super::builtins::{self, FUNCTIONS, filter_names, test_names};
-use super::functions::{BODY_FUNCTIONS, INDEX_FROM_0};
+use super::functions::BODY_FUNCTIONS;
 use super::inja;
+use super::inja::INDEX_FROM_0;
 use super::prompt::PROMPT_FUNCTIONS;
 use super::{Engine, TemplateKind, rules};
 use crate::diag::{Diagnostic, did_you_mean};

@@ -1,5 +1,9 @@
-//! The parts of expressions: one walk for all analyses of a template's text.
+//! The parts of expressions: one walk for whoever looks at the text of a template, and what a part
+//! says.
 
+use std::ops::Range;
+
+use minijinja::machinery::Span;
 use minijinja::machinery::ast::{CallArg, Expr};
 
 /// Visits the direct parts of an expression, in order.
@@ -53,4 +57,27 @@ pub(super) fn visit_arguments<'t>(arguments: &[CallArg<'t>], part: impl FnMut(&E
         it
     });
     values.for_each(part);
+}
+
+/// The bytes of a template's text that the engine means.
+pub(super) fn range(span: Span) -> Range<usize> {
+    span.start_offset as usize..span.end_offset as usize
+}
+
+/// The text that an expression is, if it is a literal.
+pub(super) fn literal_name(expression: &Expr<'_>) -> Option<String> {
+    match expression {
+        Expr::Const(it) => it.value.as_str().map(str::to_owned),
+        _ => None,
+    }
+}
+
+/// Returns the name or names of an include, if they are literals.
+pub(super) fn literal_names(expression: &Expr<'_>) -> Option<Vec<String>> {
+    let items = match expression {
+        Expr::List(it) => &it.items,
+        Expr::Tuple(it) => &it.items,
+        single => return literal_name(single).map(|name| vec![name]),
+    };
+    items.iter().map(literal_name).collect()
 }

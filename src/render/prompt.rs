@@ -4,14 +4,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use minijinja::value::from_args;
-use minijinja::{Error, ErrorKind, Value};
+use minijinja::{Error, Value};
 
 use super::builtins::Filter;
-use super::eval::{Function, Native, Tracked};
-use super::functions::text;
+use super::folders::Folders;
+use super::objects::Function;
+use super::refusal::{Refusal, UnreadableFile};
 use super::rope::{ReadFile, ReadPlace, Told, Writer};
+use super::tracked::{Native, Tracked};
+use super::values::text;
 use super::{account, rules};
-use crate::diag::{Rule, did_you_mean};
+use crate::diag::did_you_mean;
 use crate::repo::Dialect;
 use crate::source::{SourceText, TextError};
 use crate::world::{EntryKind, ReadError, World, normalise_path};
@@ -94,81 +97,6 @@ pub struct PromptScope {
     pub shown_below: Vec<&'static str>,
     /// The values of `${PROJECT_DIR}`, `${CONFIG_DIR}` and `${HOME}` in the prompt's own text.
     pub folders: Folders,
-}
-
-/// The names of the three folders.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Folders {
-    /// `${PROJECT_DIR}`.
-    pub project: Arc<str>,
-    /// `${CONFIG_DIR}`: the agent repository.
-    pub config: Arc<str>,
-    /// `${HOME}`.
-    pub home: Arc<str>,
-}
-
-impl Folders {
-    /// Returns the folders for compilation, which are the same on every machine.
-    pub fn placeholders() -> Folders {
-        Folders {
-            project: Arc::from("/project"),
-            config: Arc::from("/config"),
-            home: Arc::from("/home/user"),
-        }
-    }
-}
-
-/// A refusal with a rule of its own, passed through the engine as the source of an error.
-#[derive(Debug)]
-pub(super) struct Refusal {
-    pub(super) rule: &'static Rule,
-    pub(super) message: String,
-    pub(super) help: Option<String>,
-    /// The file to fix.
-    pub(super) file: Option<Box<UnreadableFile>>,
-    /// The cause to fix elsewhere; findings with the same cause are merged.
-    pub(super) cause: Option<String>,
-}
-
-/// A file of a layer that is not text.
-#[derive(Debug)]
-pub(super) struct UnreadableFile {
-    /// Its path in reports.
-    pub(super) path: String,
-    pub(super) bytes: Vec<u8>,
-    /// The offset of the first invalid byte.
-    pub(super) at: usize,
-}
-
-impl std::fmt::Display for Refusal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Refusal {}
-
-impl Refusal {
-    pub(super) fn new(rule: &'static Rule, message: String) -> Refusal {
-        Refusal {
-            rule,
-            message,
-            help: None,
-            file: None,
-            cause: None,
-        }
-    }
-
-    pub(super) fn help(mut self, help: impl Into<String>) -> Refusal {
-        self.help = Some(help.into());
-        self
-    }
-}
-
-impl From<Refusal> for Error {
-    fn from(refusal: Refusal) -> Error {
-        Error::new(ErrorKind::InvalidOperation, refusal.message.clone()).with_source(refusal)
-    }
 }
 
 /// The variables of prompts.

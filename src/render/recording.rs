@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use minijinja::Value;
 
-use super::eval::{Frame, Place, Reads, Scope, Steps, Trace};
+use super::eval::{Frame, Reads, Scope, Steps, Trace};
+use super::place::Place;
 use super::rope::{self, FrameId, Input, ReadFile, Run, Told, Writer};
 use super::{BodyInput, Engine, PromptScope, Renderer, TemplateId};
 use crate::json::Pointer;

@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::eval::Place;
+use super::place::Place;
 use crate::json::Pointer;
 
 /// The maximum number of runs in a text: enough for a long history, and too few for a loop that

@@ -13,8 +13,7 @@ use minijinja::machinery::ast::{
     BinOpKind, Call, CallArg, CallType, Expr, Filter, ForLoop, Macro, Stmt,
 };
 
-use super::analyse::{literal_name, range};
-use super::parts;
+use super::parts::{self, literal_name, range};
 use crate::conversation::members_of;
 use crate::diag::nearest;
 

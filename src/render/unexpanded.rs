@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use minijinja::machinery::ast::{BinOpKind, Expr, Set};
 
-use super::dialect::PROMPT_VARIABLES;
+use super::folders::PROMPT_VARIABLES;
 
 /// The texts found so far in one template.
 #[derive(Debug, Default)]

@@ -1,11 +1,12 @@
-//! Walks over values, charged and bounded in depth, to measure them or check that they may be kept.
+//! Walks over values, charged and bounded in depth; the errors for values that are not there, or no
+//! texts.
 
 use indexmap::IndexMap;
 use minijinja::value::{DynObject, Tuple, ValueKind};
 use minijinja::{Error, ErrorKind, Value};
 
-use super::account::{self, ELEMENT, LIST, MAP, MEMBER, VISIT};
-use super::prompt::Refusal;
+use super::account::{self, ELEMENT, VISIT};
+use super::refusal::Refusal;
 use super::rules;
 
 /// The maximum nesting depth of values, the same as for JSON.
@@ -15,14 +16,15 @@ const MAX_DEPTH: usize = crate::json::MAX_DEPTH;
 pub(super) type Members = IndexMap<Value, Value>;
 
 /// The content of one of the engine's objects.
-enum Shape<'v> {
+pub(super) enum Shape<'v> {
     Elements(&'v [Value]),
     Members(&'v Members),
     /// Another object of the engine, such as a loop or a function.
     Other,
 }
 
-fn shape(object: &DynObject) -> Shape<'_> {
+/// Returns the content of an object.
+pub(super) fn shape(object: &DynObject) -> Shape<'_> {
     if let Some(list) = object.downcast_ref::<Vec<Value>>() {
         Shape::Elements(list)
     } else if let Some(map) = object.downcast_ref::<Members>() {
@@ -74,58 +76,12 @@ fn weigh_at(value: &Value, depth: usize) -> Result<u64, Error> {
     Ok(units)
 }
 
-/// The holder of a kept value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Holder {
-    /// A variable.
-    Variable,
-    /// A namespace, which outlives loops and could come to contain itself.
-    Namespace,
-}
-
-/// Charges for a value to keep, and rejects one that nests too deeply; a namespace accepts only
-/// data.
-pub(super) fn keep(value: &Value, place: Holder) -> Result<(), Error> {
-    keep_at(value, place, 0)
-}
-
-fn keep_at(value: &Value, place: Holder, depth: usize) -> Result<(), Error> {
-    let Some(object) = value.as_object() else {
-        return Ok(());
-    };
-    check_depth(depth)?;
-    match shape(object) {
-        Shape::Elements(elements) => {
-            account::charge(LIST + ELEMENT * elements.len() as u64)?;
-            elements
-                .iter()
-                .try_for_each(|element| keep_at(element, place, depth + 1))
-        }
-        Shape::Members(members) => {
-            account::charge(MAP + MEMBER * members.len() as u64)?;
-            let mut values = members.iter().flat_map(|(key, member)| [key, member]);
-            values.try_for_each(|value| keep_at(value, place, depth + 1))
-        }
-        Shape::Other if place == Holder::Namespace => Err(Error::new(
-            ErrorKind::InvalidOperation,
-            "a namespace holds texts, numbers, lists and objects only: no namespaces, loops, macros or modules",
-        )),
-        Shape::Other if is_module(object) => {
-            account::charge(MAP)?;
-            let mut pairs = object.try_iter_pairs().into_iter().flatten();
-            pairs.try_for_each(|(_, member)| keep_at(&member, place, depth + 1))
-        }
-        // Namespaces contain data of bounded depth; other objects contain nothing.
-        Shape::Other => account::charge(VISIT),
-    }
-}
-
-/// Returns `true` for the result of `import`, which contains the variables of a partial.
-fn is_module(object: &DynObject) -> bool {
-    object.downcast_ref::<super::eval::Module>().is_some()
-}
-
-fn check_depth(depth: usize) -> Result<(), Error> {
+/// Refuses what nests too deeply.
+///
+/// # Errors
+///
+/// If `depth` is more than values may have.
+pub(super) fn check_depth(depth: usize) -> Result<(), Error> {
     match depth > MAX_DEPTH {
         true => Err(Refusal::new(
             &rules::TOO_DEEP,
@@ -141,7 +97,7 @@ fn check_depth(depth: usize) -> Result<(), Error> {
 /// for them.
 pub(super) fn elements(value: &Value) -> Result<Vec<Value>, Error> {
     if value.is_undefined() {
-        return Err(super::functions::undefined());
+        return Err(undefined());
     }
     match value.as_object().map(shape) {
         Some(Shape::Elements(elements)) => {
@@ -180,5 +136,37 @@ pub(super) fn position(value: &Value, name: &str) -> Option<usize> {
     match value.as_object().map(shape) {
         Some(Shape::Members(members)) => members.get_index_of(&Value::from(name)),
         _ => None,
+    }
+}
+
+/// Returns the error for an undefined value, whose origin is recorded with the value.
+pub(super) fn undefined() -> Error {
+    Error::from(ErrorKind::UndefinedError)
+}
+
+/// Returns a text argument of a function.
+///
+/// # Errors
+///
+/// Returns an error if the value is not text.
+pub(super) fn text(value: &Value) -> Result<&str, Error> {
+    match value.as_str() {
+        Some(text) => Ok(text),
+        None if value.is_undefined() => Err(undefined()),
+        None => {
+            let message = format!("a text is needed, not {}", kind_in_words(value));
+            Err(Error::new(ErrorKind::InvalidOperation, message))
+        }
+    }
+}
+
+fn kind_in_words(value: &Value) -> &'static str {
+    match value.kind() {
+        ValueKind::None => "`none`",
+        ValueKind::Bool => "a boolean",
+        ValueKind::Number => "a number",
+        ValueKind::Seq | ValueKind::Iterable => "a list",
+        ValueKind::Map => "an object",
+        _ => "this value",
     }
 }

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use super::agent::Agent;
+use super::future::BoxFuture;
 use super::pool::SessionPool;
-use super::{Category, Error};
-use crate::conversation::{DEFAULT_PRIORITY, SystemLayer};
+use super::session::{BorrowedSession, Session, Summariser, WhenFull};
+use super::{Category, Error, Run};
+use crate::conversation::{Conversation, DEFAULT_PRIORITY, SystemLayer};
 
 /// The method of compressing a chat: another agent, in a one-shot session, writes a summary, and
 /// the chat continues with that in place of the summarised messages. See
@@ -33,9 +35,6 @@ const LAYER: &str = "compression";
 /// The default guidance of the agent.
 const GUIDANCE: &str = "Your summary takes the place of the conversation: whoever goes on sees the summary and nothing else of what was said. \
                         Write names, numbers, paths and quoted code exactly as they are.";
-
-/// The text before a summary in the history.
-const BEFORE: &str = "[Summary of the conversation so far, which it replaces]\n\n";
 
 impl Compression {
     /// Returns compression by an agent, in a session of a pool.
@@ -66,7 +65,7 @@ impl Compression {
         }
     }
 
-    pub(super) fn layer(&self) -> SystemLayer {
+    fn layer(&self) -> SystemLayer {
         SystemLayer {
             name: Arc::from(LAYER),
             priority: DEFAULT_PRIORITY,
@@ -75,9 +74,18 @@ impl Compression {
     }
 }
 
-/// Returns a summary in the form that the chat's model sees.
-pub(super) fn shown(summary: &str) -> Arc<str> {
-    format!("{BEFORE}{}", summary.trim()).into()
+impl Summariser for Compression {
+    fn keep_turns(&self) -> usize {
+        self.keep_turns
+    }
+
+    fn session(&self, part: Conversation) -> BoxFuture<'_, BorrowedSession> {
+        Box::pin(async move {
+            let session = self.pool.acquire_for(&self.agent, part).await;
+            session.set_layer(self.layer());
+            Box::new(session) as BorrowedSession
+        })
+    }
 }
 
 /// Automatic compression of a chat:
@@ -128,7 +136,7 @@ impl AutoCompression {
         clippy::cast_sign_loss,
         reason = "windows are small and not negative"
     )]
-    pub(super) fn most(&self, agent: &Agent) -> Result<u64, Error> {
+    fn most(&self, agent: &Agent) -> Result<u64, Error> {
         if !(self.share > 0.0 && self.share <= 1.0) {
             let detail = format!("it is {}: write one between 0 and 1", self.share);
             return Err(Error::new(
@@ -145,5 +153,39 @@ impl AutoCompression {
                 Error::new(Category::Config, message).detail("set `AutoCompression::window`")
             })?;
         Ok((window as f64 * self.share) as u64)
+    }
+}
+
+impl Session {
+    /// Lets an agent write a summary of the history, and continues with the summary in its place.
+    /// The run is the agent's: its text is the summary; its usage and cost are added to the
+    /// session's. `docs/sessions.md`, “Summaries”, describes the parts that are kept, the treatment
+    /// of thinking, images, calls and items, and the entries in the log.
+    ///
+    /// Fails as [`Category::Config`](super::Category::Config) if there is nothing to compress, and
+    /// whenever the agent's request fails. A failed or cancelled compression leaves the session
+    /// unchanged.
+    pub fn compress(&self, compression: &Compression) -> Run {
+        self.summarise(Arc::new(compression.clone()))
+    }
+
+    /// Compresses the chat automatically before a request that exceeds a share of the model's
+    /// context window, also between tool rounds; `None`, the default, disables this. The run
+    /// reports it with [`Event::Compressed`](super::Event::Compressed). If the summary fails, the
+    /// request is sent as it is, with a warning. Applies from the next request on.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the context window is unknown, or the share is not between 0 and 1.
+    pub fn set_auto_compression(&self, auto: Option<AutoCompression>) -> Result<(), Error> {
+        let when_full = match auto {
+            None => None,
+            Some(auto) => Some(WhenFull {
+                tokens: auto.most(self.agent())?,
+                summariser: Arc::new(auto.compression),
+            }),
+        };
+        self.set_when_full(when_full);
+        Ok(())
     }
 }

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::{Category, Error, image, trust};
+use super::digest::digest;
+use super::{Category, Error, image};
 use crate::conversation::{
     Audio, Block, Conversation, Document, DocumentSource, Image, Message, StoredContent, Task,
 };
@@ -48,7 +49,7 @@ pub fn stored(reference: impl Into<Arc<str>>, bytes: &[u8]) -> Result<StoredCont
     }
     let media_type = media_type(bytes)
         .ok_or_else(|| config("is not an image, PDF, recording or text", &reference))?;
-    let (bytes, sha256) = (bytes.len() as u64, trust::digest(bytes).into());
+    let (bytes, sha256) = (bytes.len() as u64, digest(bytes).into());
     Ok(StoredContent {
         reference,
         media_type: media_type.into(),
@@ -129,7 +130,7 @@ fn load(content: &StoredContent, loader: Option<&dyn ContentLoader>) -> Result<B
     let bytes = loader
         .load(reference)
         .map_err(|why| unusable(reference, &format!("cannot be loaded: {why}")))?;
-    if bytes.len() as u64 != content.bytes || trust::digest(&bytes) != *content.sha256 {
+    if bytes.len() as u64 != content.bytes || digest(&bytes) != *content.sha256 {
         let help = "put back what it was, so that the session goes on as it was";
         return Err(
             unusable(reference, "is not what it was when it joined the session").detail(help),

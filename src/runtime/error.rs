@@ -1,10 +1,8 @@
-//! Errors of sending a body and receiving its answer.
+//! The errors once a body is to be sent, and what a provider says of its answer.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-
-use super::ResponseInfo;
 
 /// The failure of a request.
 ///
@@ -49,6 +47,29 @@ pub enum Category {
     /// The host's time limit for a whole run expired:
     /// [`Session::set_run_timeout`](super::Session::set_run_timeout).
     Timeout,
+}
+
+/// A provider's facts about its response.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ResponseInfo {
+    /// The provider's id of the request, from the headers or the error, for its support.
+    pub request_id: Option<Arc<str>>,
+    /// The provider's id of the answer.
+    pub response_id: Option<Arc<str>>,
+    /// The model that answered, which may differ from the requested one.
+    pub model: Option<Arc<str>>,
+}
+
+impl ResponseInfo {
+    /// Returns these facts, completed with those of another response.
+    pub(super) fn or(self, other: &ResponseInfo) -> ResponseInfo {
+        ResponseInfo {
+            request_id: self.request_id.or_else(|| other.request_id.clone()),
+            response_id: self.response_id.or_else(|| other.response_id.clone()),
+            model: self.model.or_else(|| other.model.clone()),
+        }
+    }
 }
 
 impl Category {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Error;
-use super::tools::ToolOutput;
+use super::error::{Error, ResponseInfo};
+use super::tool_output::ToolOutput;
 use crate::conversation::log::CutOff;
 use crate::conversation::{Block, Item, Message, ProviderBlock, Usage};
 #[cfg(feature = "cli")]
@@ -56,7 +56,7 @@ pub enum Event {
         /// The tool's name.
         name: Arc<str>,
     },
-    /// A piece of the JSON text of a call's arguments.
+    /// Adds a piece to the JSON text of a call's arguments.
     ToolCallArguments {
         /// The call's id.
         id: Arc<str>,
@@ -129,29 +129,6 @@ pub enum Event {
     },
     /// The request ended.
     Done(Outcome),
-}
-
-/// A provider's facts about its response.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ResponseInfo {
-    /// The provider's id of the request, from the headers or the error, for its support.
-    pub request_id: Option<Arc<str>>,
-    /// The provider's id of the answer.
-    pub response_id: Option<Arc<str>>,
-    /// The model that answered, which may differ from the requested one.
-    pub model: Option<Arc<str>>,
-}
-
-impl ResponseInfo {
-    /// Returns these facts, completed with those of another response.
-    pub(super) fn or(self, other: &ResponseInfo) -> ResponseInfo {
-        ResponseInfo {
-            request_id: self.request_id.or_else(|| other.request_id.clone()),
-            response_id: self.response_id.or_else(|| other.response_id.clone()),
-            model: self.model.or_else(|| other.model.clone()),
-        }
-    }
 }
 
 /// The reason why an answer was refused, in the provider's words.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use super::tools::BoxFuture;
+pub use super::future::BoxFuture;
 use super::{Event, ToolCall};
 
 /// A host's hooks into the work of an agent. Every method has a default that changes nothing.

@@ -20,7 +20,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde_json::Value;
 
-use super::tools::ToolOutput;
+use super::tool_output::ToolOutput;
 use super::{Answer, Error, Event, MalformedInput, Refusal, ResponseInfo, StopReason, ToolCall};
 use crate::conversation::Block;
 use crate::text::hex;

@@ -6,6 +6,7 @@
 //! omitted. A request that no longer begins with the text that thinking is bound to counts as a
 //! renewal too.
 
+mod summariser;
 mod state;
 mod drive;
 mod calls;
@@ -19,7 +20,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::Error;
 use super::agent::Agent;
-use super::compression::{AutoCompression, Compression};
 use super::hooks::{Hooks, MessageHook, NoHooks};
 use super::run::{self, Run};
 use super::tool_loop::{AGENT_LIMIT, PLAIN_LIMIT, TOOLS_AT_ONCE, ToolLoop};
@@ -29,9 +29,10 @@ use crate::conversation::{Content, Conversation, Item, Message, SystemLayer, Usa
 use crate::diag::Diagnostic;
 use crate::tokens::TokenEstimate;
 use crate::world::Journal;
-use drive::{Deadline, Policy, RequestTask, Start};
+use drive::{Deadline, Policy, RequestTask};
 pub use state::SessionStart;
-use state::State;
+use state::{Start, State};
+pub(super) use summariser::{BorrowedSession, Summariser, WhenFull};
 
 /// A conversation with one agent. There is no other copy of the history: every request, including
 /// those after tool results, is compiled from it.
@@ -54,8 +55,8 @@ struct Shared {
     tools_at_once: AtomicUsize,
     /// The time limit for a whole run.
     run_timeout: Mutex<Option<Duration>>,
-    /// Automatic compression, if enabled.
-    auto_compression: Mutex<Option<AutoCompression>>,
+    /// Who writes a summary before a request that is too large, if anybody.
+    when_full: Mutex<Option<WhenFull>>,
     flight: Mutex<Flight>,
 }
 
@@ -96,7 +97,7 @@ impl Session {
             round_limit: AtomicU32::new(PLAIN_LIMIT),
             tools_at_once: AtomicUsize::new(TOOLS_AT_ONCE),
             run_timeout: Mutex::default(),
-            auto_compression: Mutex::default(),
+            when_full: Mutex::default(),
             flight: Mutex::new(flight),
         };
         Session {
@@ -114,9 +115,9 @@ impl Session {
         shared.round_limit.store(PLAIN_LIMIT, Ordering::Relaxed);
         shared.tools_at_once.store(TOOLS_AT_ONCE, Ordering::Relaxed);
         *lock(&shared.run_timeout) = None;
-        let auto_compression = lock(&shared.auto_compression).take();
+        let when_full = lock(&shared.when_full).take();
         // The host's tools are dropped while no lock is held.
-        drop((old, auto_compression));
+        drop((old, when_full));
     }
 
     /// Returns `true` if no request is in flight.
@@ -159,32 +160,19 @@ impl Session {
         self.start(Start::Proceed, self.plain())
     }
 
-    /// Lets an agent write a summary of the history, and continues with the summary in its place.
-    /// The run is the agent's: its text is the summary; its usage and cost are added to the
-    /// session's. `docs/sessions.md`, “Summaries”, describes the parts that are kept, the treatment
-    /// of thinking, images, calls and items, and the entries in the log.
-    ///
-    /// Fails as [`Category::Config`](super::Category::Config) if there is nothing to compress, and
-    /// whenever the agent's request fails. A failed or cancelled compression leaves the session
-    /// unchanged.
-    pub fn compress(&self, compression: &Compression) -> Run {
-        self.start(Start::Compress(Box::new(compression.clone())), self.plain())
+    /// The agent.
+    pub(super) fn agent(&self) -> &Agent {
+        &self.shared.agent
     }
 
-    /// Compresses the chat automatically before a request that exceeds a share of the model's
-    /// context window, also between tool rounds; `None`, the default, disables this. The run
-    /// reports it with [`Event::Compressed`](super::Event::Compressed). If the summary fails, the
-    /// request is sent as it is, with a warning. Applies from the next request on.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the context window is unknown, or the share is not between 0 and 1.
-    pub fn set_auto_compression(&self, auto: Option<AutoCompression>) -> Result<(), Error> {
-        if let Some(auto) = &auto {
-            auto.most(&self.shared.agent)?;
-        }
-        *lock(&self.shared.auto_compression) = auto;
-        Ok(())
+    /// Puts a summary by another agent in the place of what was said. The run is that agent's.
+    pub(super) fn summarise(&self, summariser: Arc<dyn Summariser>) -> Run {
+        self.start(Start::Summarise(summariser), self.plain())
+    }
+
+    /// Does the same from now on before a request that is too large; `None` never does.
+    pub(super) fn set_when_full(&self, when_full: Option<WhenFull>) {
+        *lock(&self.shared.when_full) = when_full;
     }
 
     /// Estimates the tokens of the request that would be sent now, part by part, corrected by the

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::tools::ToolOutput;
+use super::tool_output::ToolOutput;
 use super::{Category, Error, ToolCall};
 use crate::conversation::Block;
 

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+pub use super::digest::digest;
 use super::installed::ModelList;
 use super::{Category, Compiled, Error, tools};
 use crate::compile::Compiler;
@@ -392,11 +393,6 @@ fn key(header: &Header) -> Option<SecretRef> {
         HeaderValue::Key { key, .. } => Some(key.clone()),
         HeaderValue::Plain(_) => None,
     }
-}
-
-/// Returns the SHA-256 of bytes, in hexadecimal.
-pub fn digest(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
 }
 
 #[cfg(test)]

@@ -4,23 +4,20 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
-use super::Request;
 use super::assembled::assemble;
 use super::costed::Costed;
-use super::fragment::{FragmentOf, Fragments, Hollow, HollowOf};
+use super::fragment::{FragmentOf, Fragments, Hollow, HollowOf, too_much_work};
 use super::members::{Member, MemberRef, Members, Sameness, Shared};
 use super::plan::{KeyOrValue, Part, Plan};
 use super::prompt::{Prompt, PromptOf, SystemPrompt, placeholder};
-use super::record::Steps;
-use super::splices::SpliceIndex;
+use super::request::Request;
+use super::splices::{Splice, SpliceIndex};
 use crate::diag::Diagnostic;
 use crate::json::Pointer;
 use crate::memory::{Identity, Memory, Question};
-use crate::provider::{Tools, WireFormat, rules as provider_rules, with_own_tools};
+use crate::provider::{CacheMark, Tools, WireFormat, rules as provider_rules, with_own_tools};
 use crate::render::coverage::Runs;
-use crate::render::{
-    ACCOUNT_LIMIT, BodyInput, DataRead, Keep, Renderer, TemplateId, rules as render_rules,
-};
+use crate::render::{ACCOUNT_LIMIT, BodyInput, DataRead, Keep, Renderer, TemplateId};
 use crate::source::{Sources, Span};
 
 /// A request body, exactly as it is sent.
@@ -37,17 +34,13 @@ pub struct Body {
     memory: Option<Arc<Memory>>,
 }
 
-/// A value of a body that a template rendered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Splice {
-    /// The place in the body.
-    pub pointer: Pointer,
-    /// The template's literal in its TOML file.
-    pub literal: Span,
-    /// The template.
-    pub template: TemplateId,
-    /// The cost in units of work.
-    pub(super) cost: u64,
+/// The changes that the provider steps made to a body.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Steps {
+    pub(super) has_model: bool,
+    /// The number of the body's own tools, which precede those of the request.
+    pub(super) tools_behind: Option<usize>,
+    pub(super) marks: Vec<CacheMark>,
 }
 
 impl Body {
@@ -712,13 +705,3 @@ pub(super) fn cost_of_holes(holes: usize, prompt_len: usize) -> u64 {
 
 /// The output of a template, as a member of a body.
 type MemberFragment = Costed<Result<Option<Member>, Box<Diagnostic>>>;
-
-/// Returns the finding for a body whose templates together exceed the limit, at the template that
-/// exceeds it.
-pub(super) fn too_much_work(literal: Span) -> Diagnostic {
-    let message = "the templates of this body work on too much data together";
-    let finding = Diagnostic::new(&render_rules::TOO_MUCH_WORK, literal, message);
-    finding.help(
-        "look for templates that copy, join, compare or search long texts or lists again and again",
-    )
-}

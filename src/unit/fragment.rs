@@ -3,13 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::body::too_much_work;
 use super::costed::{Costed, HOLDER};
 use super::excerpt::{self, Excerpt};
 use super::fix;
 use super::members::{Member, Shared};
 use super::prompt::{SystemPrompt, placeholder};
-use super::{Request, rules};
+use super::request::Request;
+use super::rules;
 use crate::diag::{Diagnostic, Edit, Label, Rule};
 use crate::json::{self, JsonError, Pointer, Problem};
 use crate::memory::{Identity, Memory, Question};
@@ -497,4 +497,14 @@ fn rule(problem: &Problem) -> &'static Rule {
         Problem::TooDeep => &rules::TOO_DEEP,
         _ => &rules::SYNTAX,
     }
+}
+
+/// Returns the finding for a body whose templates together exceed the limit, at the template that
+/// exceeds it.
+pub(super) fn too_much_work(literal: Span) -> Diagnostic {
+    let message = "the templates of this body work on too much data together";
+    let finding = Diagnostic::new(&render_rules::TOO_MUCH_WORK, literal, message);
+    finding.help(
+        "look for templates that copy, join, compare or search long texts or lists again and again",
+    )
 }

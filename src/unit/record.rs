@@ -1,38 +1,28 @@
-//! Finds the writer of each value of a body: a literal of a profile, a template, or a provider
-//! step.
+//! Finds out who wrote each value of a body: literals of profiles, templates, provider steps.
 //!
-//! Input: a body, and the inputs that it was built from. Output: the writer of each place in it.
-//! Assembly and the provider steps log their changes ([`Splice`](super::Splice), [`Steps`]); the
-//! output of a template is recorded once, when a place in it is first asked for.
+//! Input: a body, and everything that it was made from. Assembly and the provider steps leave
+//! behind what they did ([`Splice`], [`Steps`](super::body::Steps)); what templates wrote is recorded
+//! once per template, when somebody asks for a place in it.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::Request;
-use super::body::{Body, Splice};
+use super::body::Body;
 use super::costed::HOLDER;
 use super::excerpt::{self, Excerpt};
 use super::fragment::FragmentOf;
 use super::plan::{KeyOrValue, Plan};
 use super::prompt::{SystemPrompt, placeholder};
-use super::splices::SpliceIndex;
+use super::request::Request;
+use super::splices::{Splice, SpliceIndex};
 use crate::json::{self, Pointer, Tree};
 use crate::memory::{Identity, Question};
-use crate::provider::{CacheMark, is_injected, tool_source};
+use crate::provider::{is_injected, tool_source};
 use crate::render::{By, ComputedFrom, ReadFile, Recording, Renderer, Written};
 use crate::repo::Repo;
 use crate::source::{Sources, Span};
-
-/// The changes that the provider steps made to a body.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Steps {
-    pub(super) has_model: bool,
-    /// The number of the body's own tools, which precede those of the request.
-    pub(super) tools_behind: Option<usize>,
-    pub(super) marks: Vec<CacheMark>,
-}
 
 /// A step that a setting of the profile enables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,15 +1,28 @@
-//! The splices of a body, indexed by place, so that a lookup does not go through all of them.
+//! The values of a body that templates rendered, and where they are: a place is found without going
+//! through all of them.
 
 use std::cell::RefCell;
 use std::collections::hash_map::Entry;
 
 use foldhash::{HashMap, HashSet};
 
-use super::body::Splice;
 use crate::json::Pointer;
-use crate::render::is_template;
+use crate::render::{TemplateId, is_template};
 use crate::source::{FileId, Span};
 use crate::toml::{Kind, Node};
+
+/// A value of a body that a template rendered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Splice {
+    /// The place in the body.
+    pub pointer: Pointer,
+    /// The template's literal in its TOML file.
+    pub literal: Span,
+    /// The template.
+    pub template: TemplateId,
+    /// The cost in units of work.
+    pub(super) cost: u64,
+}
 
 /// The splices of one body.
 pub(super) struct SpliceIndex<'b> {

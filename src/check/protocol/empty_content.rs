@@ -76,10 +76,7 @@ fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         WireFormat::OpenAiChat => {
             empty_prompt(subject, found);
             no_tools(subject, found);
-            if matches!(
-                subject.server,
-                Server::XAi | Server::Moonshot | Server::ZAi
-            ) {
+            if matches!(subject.server, Server::XAi | Server::Moonshot | Server::ZAi) {
                 empty_text(subject, found);
             }
         }

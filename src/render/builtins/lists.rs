@@ -6,10 +6,12 @@ use minijinja::value::{DynObject, Kwargs, Rest, Tuple, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, Value};
 
 use super::super::account;
-use super::super::eval::{Arguments, Namespace, Native, Origin, Tracked};
-use super::super::functions::{to_json, undefined};
+use super::super::keep::{Holder, keep};
+use super::super::objects::Namespace;
 use super::super::rope::{Told, Writer};
-use super::super::values::{self, Holder, Members};
+use super::super::tracked::{Arguments, Native, Origin, Tracked};
+use super::super::values::{self, Members, undefined};
+use super::super::writing::to_json;
 use super::texts::{Text, text_of};
 use super::{filter_named, invalid, test_named};
 
@@ -428,7 +430,7 @@ pub(super) fn range(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
 pub(super) fn dict(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (made, origins) = members(native)?;
     let made = Value::from_object(made);
-    values::keep(&made, Holder::Variable)?;
+    keep(&made, Holder::Variable)?;
     Ok(Tracked {
         value: made,
         origin: Origin::Map(origins.into()),
@@ -474,8 +476,8 @@ pub(super) fn namespace(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     const MAX: usize = 256;
     let (made, origins) = members(native)?;
     let value = Value::from_object(made.clone());
-    values::keep(&value, Holder::Variable)?;
-    values::keep(&value, Holder::Namespace)?;
+    keep(&value, Holder::Variable)?;
+    keep(&value, Holder::Namespace)?;
     if made.len() > MAX {
         return Err(invalid(format!(
             "a namespace begins with at most {MAX} members"
@@ -489,4 +491,19 @@ pub(super) fn namespace(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
             Some((name, Tracked { value, origin }))
         });
     Ok(Tracked::plain(Value::from_object(Namespace::new(named))))
+}
+
+/// Returns the number of elements, members or characters.
+pub(in super::super) fn length(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
+    let (value,): (&Value,) = from_args(&native.arguments.values)?;
+    account::read(value.as_bytes().map_or(0, <[u8]>::len))?;
+    match value.kind() {
+        ValueKind::Undefined => Err(undefined()),
+        kind => value.len().map(Tracked::plain).ok_or_else(|| {
+            Error::new(
+                ErrorKind::InvalidOperation,
+                format!("a {kind} has no length"),
+            )
+        }),
+    }
 }

@@ -3,9 +3,9 @@
 use minijinja::value::{ValueKind, from_args};
 use minijinja::{Error, Value};
 
-use super::super::eval::Native;
-use super::super::functions::undefined as undefined_value;
+use super::super::tracked::Native;
 use super::super::values;
+use super::super::values::undefined as undefined_value;
 use super::invalid;
 use super::texts::{Text, text_of};
 

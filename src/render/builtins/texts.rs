@@ -3,9 +3,9 @@
 use minijinja::value::{Kwargs, Rest, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, Value, filters};
 
-use super::super::eval::{Native, Tracked};
-use super::super::functions::undefined;
 use super::super::rope::{Cutter, Told, Writer};
+use super::super::tracked::{Native, Tracked};
+use super::super::values::undefined;
 use super::super::{account, values};
 use super::invalid;
 

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use minijinja::value::{DynObject, Kwargs, ValueKind};
 use minijinja::{Error, ErrorKind, Value};
 
-use super::super::values::Holder;
+use super::super::keep::Holder;
+use super::super::objects::Function;
+use super::super::place::Place;
+use super::super::tracked::{Absent, AbsentKind, Arguments, Native, Origin, Tracked};
 use super::decisions::{self, DecisionKind};
 use super::failure::{Failure, Outcome, invalid};
-use super::objects::{Function, Loop, MacroRef, NOT_CALLABLE};
-use super::tree::{Argument, Call, Callee, Expr, Macro, Place, Template};
-use super::value::{Absent, AbsentKind, Arguments, Native, Origin, Tracked};
+use super::objects::{Loop, MacroRef, NOT_CALLABLE};
+use super::tree::{Argument, Call, Callee, Expr, Macro, Template};
 use super::variables::ClosureId;
 use super::watch::Watch;
 use super::{Eval, Scope, Step, operators};

@@ -1,9 +1,9 @@
 //! The decisions of a template: its conditions, loops and defaults, each with two outcomes and the
 //! data required for them.
 
+use super::super::place::Place;
 use super::tree::{
-    Argument, Call, Callee, Emit, Expr, ExprKind, For, Macro, Place, Stmt, StmtKind, Target,
-    Template,
+    Argument, Call, Callee, Emit, Expr, ExprKind, For, Macro, Stmt, StmtKind, Target, Template,
 };
 use crate::conversation::{MISSING_IF_EMPTY, NEVER_EMPTY};
 use minijinja::machinery::ast::{BinOpKind, CompareOpKind};

@@ -38,10 +38,15 @@ use minijinja::{Environment, Error, ErrorKind, Value};
 use rayon::prelude::*;
 
 use super::objects::NOT_CALLABLE;
-use super::{Failure, Input, Library, Output, Steps, Template, Trace, Watch, lower, run};
+use super::{
+    Failure, Input, Library, Output, Steps, Template, Trace, Watch, environment, lower, run,
+};
 use crate::panics::caught;
-use crate::render::prompt::Refusal;
-use crate::render::{MAX_OUTPUT, account, functions, includes};
+use crate::render::account::{self, MAX_OUTPUT};
+use crate::render::analyse::full_name;
+use crate::render::functions;
+use crate::render::place::Place;
+use crate::render::refusal::Refusal;
 use crate::repo::Dialect;
 
 /// The steps after which a template is given up.
@@ -64,7 +69,7 @@ impl Source {
     /// Returns the partial of a name.
     fn new(name: &str, text: String) -> Source {
         Source {
-            name: includes::full_name(name).into_owned(),
+            name: full_name(name).into_owned(),
             text,
             pairs: Vec::new(),
         }
@@ -111,7 +116,7 @@ struct Trees(BTreeMap<String, Template>);
 
 impl Library for Trees {
     fn find(&self, name: &str) -> Option<&Template> {
-        self.0.get(includes::full_name(name).as_ref())
+        self.0.get(full_name(name).as_ref())
     }
 }
 
@@ -213,7 +218,7 @@ impl Both {
             prompt: None,
             most: MAX_OUTPUT,
         };
-        let environment = crate::render::environment();
+        let environment = environment();
         run(&self.trees.0[name], input, environment.empty_state(), watch)
     }
 
@@ -339,7 +344,7 @@ fn watched_otherwise(plain: &Output<Steps>, traced: &Output<Trace>) -> Option<St
     })
 }
 
-fn places(failure: &Failure) -> (ErrorKind, super::Place) {
+fn places(failure: &Failure) -> (ErrorKind, Place) {
     (failure.error.kind(), failure.at)
 }
 

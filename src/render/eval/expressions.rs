@@ -6,15 +6,16 @@ use minijinja::Value;
 use minijinja::value::{Tuple, ValueKind};
 
 use super::super::builtins::texts;
+use super::super::objects::{Module, Namespace};
+use super::super::place::Place;
 use super::super::rope::{Told, Writer};
+use super::super::tracked::{Absent, Arguments, Origin, Tracked};
 use super::super::values::{self, Members};
-use super::super::{account, functions};
+use super::super::{account, writing};
 use super::decisions::{self, DecisionKind};
 use super::failure::{Failure, Outcome, undefined};
 use super::lower::literal;
-use super::objects::{Module, Namespace};
-use super::tree::{Choice, Expr, ExprKind, Filtered, Place, Tested};
-use super::value::{Absent, Arguments, Origin, Tracked};
+use super::tree::{Choice, Expr, ExprKind, Filtered, Tested};
 use super::watch::Watch;
 use super::{Eval, operators};
 
@@ -84,7 +85,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         let text = value
             .as_str()
             .map(str::to_owned)
-            .or_else(|| functions::to_json(value).ok());
+            .or_else(|| writing::to_json(value).ok());
         let Some(text) = text else {
             return Tracked::plain(value.clone());
         };

@@ -4,10 +4,10 @@ use std::ops::{Deref, DerefMut};
 
 use minijinja::{Error, ErrorKind, Value};
 
-use super::super::functions::TOO_LARGE;
+use super::super::account::TOO_LARGE;
+use super::super::place::Place;
+use super::super::tracked::{Absent, Arguments, Tracked};
 use super::Step;
-use super::tree::Place;
-use super::value::{Absent, Arguments, Tracked};
 
 /// The result of a part of a render.
 pub(super) type Outcome<T> = Result<T, Failure>;
@@ -19,7 +19,7 @@ pub(in super::super) struct Failure(Box<Failed>);
 /// The parts of a failure.
 #[derive(Debug)]
 pub(in super::super) struct Failed {
-    /// The error.
+    /// The error of the previous attempt.
     pub(in super::super) error: Error,
     /// The expression or the tag.
     pub(in super::super) at: Place,

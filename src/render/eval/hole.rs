@@ -4,7 +4,7 @@
 
 use minijinja::Value;
 
-use super::value::Tracked;
+use super::super::tracked::Tracked;
 use super::watch::Watch;
 
 /// A watch that detects the examination of a text.

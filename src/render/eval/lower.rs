@@ -11,13 +11,14 @@ use minijinja::machinery::{self, Span};
 use minijinja::{Error, Value};
 
 use super::super::builtins::{Filter, Test};
-use super::super::dialect::PROMPT_VARIABLES;
-use super::super::syntax;
+use super::super::dialect::syntax;
+use super::super::folders::PROMPT_VARIABLES;
+use super::super::place::Place;
 use super::closure;
 use super::tags::{Parentheses, Side, Tags};
 use super::tree::{
     Argument, Block, Call, Callee, Choice, Emit, Expr, ExprKind, Filtered, For, If, Imported,
-    Macro, Parameter, Place, Slice, Stmt, StmtKind, Target, Template, Tested,
+    Macro, Parameter, Slice, Stmt, StmtKind, Target, Template, Tested,
 };
 use crate::repo::Dialect;
 

@@ -8,15 +8,17 @@ use minijinja::machinery::ast::{self, BinOpKind, CompareOpKind, Spanned};
 use minijinja::value::{Tuple, ValueKind};
 use minijinja::{Error, ErrorKind, Value};
 
-use super::super::account;
+use super::super::account::{self, MAX_OUTPUT};
+use super::super::keep::{Holder, keep};
+use super::super::place::Place;
 use super::super::rope::Told;
-use super::super::values::{self, Holder};
+use super::super::tracked::{Tracked, elements, told_as};
+use super::super::values;
+use super::Eval;
 use super::decisions::DecisionKind;
 use super::failure::{Failure, Outcome, invalid, too_large, undefined};
-use super::tree::{Expr, ExprKind, Place, Slice, Target};
-use super::value::{Tracked, elements};
+use super::tree::{Expr, ExprKind, Slice, Target};
 use super::watch::Watch;
-use super::{Eval, MAX_TEXT};
 
 /// The maximum length of a list created by addition or repetition.
 const MAX_ELEMENTS: usize = 1_000_000;
@@ -40,7 +42,7 @@ pub(super) fn whole(value: &Value, times: u64) -> Result<(), Error> {
         }
         None => {
             let len = value.as_bytes().map_or(0, <[u8]>::len);
-            if len > MAX_TEXT {
+            if len > MAX_OUTPUT {
                 return Err(too_large());
             }
             account::charge(2 * times * len as u64)
@@ -151,7 +153,7 @@ fn calculated(op: BinOpKind, left: &Tracked, right: &Tracked) -> Result<Value, E
     match made.kind() {
         ValueKind::String => {
             let len = made.as_bytes().map_or(0, <[u8]>::len);
-            if len > MAX_TEXT {
+            if len > MAX_OUTPUT {
                 return Err(too_large());
             }
             account::make(len)?;
@@ -303,7 +305,7 @@ impl<W: Watch> Eval<'_, W> {
     /// Appends a value's text to another text.
     fn push(&self, made: &mut Told, value: &Tracked, text: &str) {
         match W::FOLLOWS {
-            true => made.push(&super::told_as(value, text, true, self.watch.frame())),
+            true => made.push(&told_as(value, text, true, self.watch.frame())),
             false => made.text.push_str(text),
         }
     }
@@ -318,7 +320,7 @@ fn sum<W: Watch>(
 ) -> Outcome<Tracked> {
     if let (Some(one), Some(other)) = (left.value.as_str(), right.value.as_str()) {
         let len = one.len() + other.len();
-        let error = if len > MAX_TEXT {
+        let error = if len > MAX_OUTPUT {
             Err(too_large())
         } else {
             account::make(len)
@@ -489,7 +491,7 @@ fn sliced(base: &Tracked, picked: &Picked, follows: bool, frame: u32) -> Result<
             let text = base.value.as_str().unwrap_or_default();
             account::make(4 * text.len())?;
             let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
-            let told = super::told_as(base, text, follows, frame);
+            let told = told_as(base, text, follows, frame);
             let mut made = Told::new(follows);
             for index in picked.of(starts.len()) {
                 let end = starts.get(index + 1).copied().unwrap_or(text.len());
@@ -581,7 +583,7 @@ pub(super) fn kept<'e, W: Watch>(
         _ => {
             let value = eval.value(expression)?;
             if holder == Holder::Namespace || makes(expression) {
-                values::keep(&value.value, holder).map_err(|error| Failure::at(at, error))?;
+                keep(&value.value, holder).map_err(|error| Failure::at(at, error))?;
             }
             Ok(value)
         }

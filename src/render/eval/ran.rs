@@ -2,8 +2,8 @@
 
 use foldhash::HashMap;
 
+use super::super::place::Place;
 use super::decisions::Decision;
-use super::tree::Place;
 use super::watch::Watch;
 
 /// Counts of executed statements, and of the outcomes of decisions.

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use super::tree::Place;
-use super::value::{Origin, Tracked};
+use super::super::place::Place;
+use super::super::tracked::{Origin, Tracked};
 use super::watch::Watch;
 use crate::json::Pointer;
 

@@ -5,14 +5,17 @@ use std::sync::Arc;
 use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, Value};
 
+use super::super::keep::{Holder, keep};
+use super::super::objects::{Module, Namespace};
+use super::super::place::Place;
 use super::super::rope::{Told, Writer};
-use super::super::values::{self, Holder, Members};
-use super::super::{account, functions, inja};
+use super::super::tracked::{Absent, AbsentKind, Origin, Tracked};
+use super::super::values::Members;
+use super::super::{account, inja, writing};
 use super::decisions::DecisionKind;
 use super::failure::{Failure, Outcome, invalid, undefined};
-use super::objects::{Loop, Module, Namespace};
-use super::tree::{Emit, Expr, For, If, Imported, Place, Stmt, StmtKind, Target, Template};
-use super::value::{Absent, AbsentKind, Origin, Tracked};
+use super::objects::Loop;
+use super::tree::{Emit, Expr, For, If, Imported, Stmt, StmtKind, Target, Template};
 use super::variables::Running;
 use super::watch::Watch;
 use super::{Blocks, Eval, Scope, Step, operators};
@@ -158,13 +161,13 @@ impl<'e, W: Watch> Eval<'e, W> {
         if !W::FOLLOWS
             && let Some(text) = value.value.as_str()
         {
-            functions::charge_text(text).map_err(|error| Failure::at(at, error))?;
+            writing::charge_text(text).map_err(|error| Failure::at(at, error))?;
             return self.write_text(text, at);
         }
         if value.is_missing() {
             return Err(undefined(at, value));
         }
-        let mut told = functions::emitted(value, W::FOLLOWS)
+        let mut told = writing::emitted(value, W::FOLLOWS)
             .map_err(|error| Failure::at(at, error).lacking(value.origin.missing()))?;
         self.watch.writes(&mut told, tag);
         self.write(&told, at)
@@ -214,8 +217,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         };
         let value = self.claimed(value, at);
         if target.is_in_namespace() {
-            values::keep(&value.value, Holder::Namespace)
-                .map_err(|error| Failure::at(at, error))?;
+            keep(&value.value, Holder::Namespace).map_err(|error| Failure::at(at, error))?;
         }
         self.assign(target, value)
     }
@@ -674,7 +676,7 @@ impl<'e, W: Watch> Eval<'e, W> {
             origins,
             written,
         });
-        values::keep(&module, Holder::Variable).map_err(|error| Failure::at(at, error))?;
+        keep(&module, Holder::Variable).map_err(|error| Failure::at(at, error))?;
         self.variables.set(name, Tracked::plain(module));
         Ok(())
     }

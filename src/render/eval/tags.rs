@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use minijinja::machinery::{self, Token};
 
-use super::super::syntax;
+use super::super::dialect::syntax;
 use crate::repo::Dialect;
 
 /// The tags of a template.

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use super::super::place::Place;
 use super::super::rope::{FrameId, Told};
-use super::tree::Place;
 use super::watch::Watch;
 use super::{Scope, Step};
 

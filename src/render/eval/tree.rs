@@ -3,66 +3,11 @@
 //!
 //! Nodes contain their places, so that any event can be reported there.
 
-use std::ops::Range;
-
 use minijinja::Value;
 use minijinja::machinery::ast::{BinOpKind, CompareOpKind};
 
 use super::super::builtins::{Filter, Test};
-
-/// A place in a template's own text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(in super::super) struct Place {
-    /// The template's number in its engine.
-    pub(in super::super) template: u32,
-    start: u32,
-    end: u32,
-}
-
-impl Place {
-    /// Returns the place of a range of bytes. Templates are shorter than 2^32 bytes.
-    pub(in super::super) fn new(template: u32, range: &Range<usize>) -> Place {
-        Place {
-            template,
-            start: offset(range.start),
-            end: offset(range.end),
-        }
-    }
-
-    /// Returns the range of bytes.
-    pub(in super::super) fn range(self) -> Range<usize> {
-        self.start as usize..self.end as usize
-    }
-
-    /// Returns the part of the place at `range`, relative to its start.
-    pub(in super::super) fn part(self, range: &Range<usize>) -> Place {
-        let start = self.start as usize;
-        Place::new(self.template, &(start + range.start..start + range.end))
-    }
-
-    /// Returns the place without its first and last byte: a literal without its quotes.
-    pub(in super::super) fn inside(self) -> Place {
-        Place {
-            start: self.start + 1,
-            end: self.end.saturating_sub(1),
-            ..self
-        }
-    }
-
-    /// Returns `true` if another place is within this one.
-    pub(in super::super) fn contains(self, other: Place) -> bool {
-        self.template == other.template && self.start <= other.start && other.end <= self.end
-    }
-
-    /// Returns the number of bytes.
-    pub(in super::super) fn len(self) -> usize {
-        self.end.saturating_sub(self.start) as usize
-    }
-}
-
-fn offset(at: usize) -> u32 {
-    u32::try_from(at).unwrap_or(u32::MAX)
-}
+use super::super::place::Place;
 
 /// A template.
 #[derive(Debug)]

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use minijinja::{Error, Value};
 
+use super::super::account::RECURSION_LIMIT;
+use super::super::tracked::{Names, Origin, Tracked};
 use super::failure::invalid;
 use super::objects::Loop;
 use super::tree::For;
-use super::value::{Names, Origin, Tracked};
-use crate::render::RECURSION_LIMIT;
 
 /// The number of the variables that a scope's macros capture.
 pub(super) type ClosureId = usize;

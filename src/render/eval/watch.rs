@@ -19,11 +19,11 @@
 
 use minijinja::Error;
 
+use super::super::place::Place;
 use super::super::rope::{FrameId, Told};
+use super::super::tracked::Tracked;
 use super::Step;
 use super::decisions::Decision;
-use super::tree::Place;
-use super::value::Tracked;
 
 /// Observes the evaluation of a template.
 pub(in super::super) trait Watch {

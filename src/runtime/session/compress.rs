@@ -4,13 +4,23 @@
 //! A single journal line makes the change: before it the chat is unchanged, after it the summary
 //! applies. Nothing else is written, so the process may be killed at any point.
 
-use super::super::compression::{AutoCompression, Compression, shown};
+use std::sync::Arc;
+
 use super::super::{Category, Error, Event, Outcome, Run, StopReason, TextAnswer};
 use super::drive::{RequestTask, Stop};
 use super::lock;
 use super::state::{Compressible, State};
+use super::summariser::Summariser;
 use crate::conversation::log::Summary;
 use crate::conversation::{Block, Conversation, Message, Role, Task};
+
+/// The text before a summary in the history.
+const BEFORE: &str = "[Summary of the conversation so far, which it replaces]\n\n";
+
+/// Returns a summary in the form that the chat's model sees.
+fn shown(summary: &str) -> Arc<str> {
+    format!("{BEFORE}{}", summary.trim()).into()
+}
 
 /// The agent's events that the reader of the chat receives.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -102,30 +112,27 @@ fn says_something(history: &[Message]) -> bool {
 
 impl RequestTask<'_> {
     /// Compresses the chat on request.
-    pub(super) async fn compress(&self, compression: &Compression) -> Result<StopReason, Stop> {
+    pub(super) async fn compress(&self, summariser: &dyn Summariser) -> Result<StopReason, Stop> {
         let compressible = self
             .shared
             .state()
-            .begin_compression(compression.keep_turns)?;
-        self.summarise(compression, compressible, Told::All).await?;
+            .begin_compression(summariser.keep_turns())?;
+        self.summarise(summariser, compressible, Told::All).await?;
         Ok(StopReason::EndTurn)
     }
 
     /// Compresses the chat if a request is too large, and returns `true` if it did. If compression
     /// fails, the request is sent as it is: its server may accept it.
     pub(super) async fn compress_if_full(&self, tokens: u64) -> Result<bool, Stop> {
-        let Some(auto) = self.too_large(tokens) else {
+        let Some(summariser) = self.if_too_large(tokens) else {
             return Ok(false);
         };
-        let compressible = self
-            .shared
-            .state()
-            .compressible(auto.compression.keep_turns);
+        let compressible = self.shared.state().compressible(summariser.keep_turns());
         let Some(compressible) = compressible else {
             return Ok(false);
         };
         match self
-            .summarise(&auto.compression, compressible, Told::Little)
+            .summarise(&*summariser, compressible, Told::Little)
             .await
         {
             Ok(()) => Ok(true),
@@ -140,20 +147,18 @@ impl RequestTask<'_> {
         }
     }
 
-    /// Returns the compression settings if a request with this number of tokens is too large.
-    fn too_large(&self, tokens: u64) -> Option<AutoCompression> {
-        let auto = lock(&self.shared.auto_compression).clone()?;
+    /// Returns who compresses the chat, if a request with so many tokens is too large.
+    fn if_too_large(&self, tokens: u64) -> Option<Arc<dyn Summariser>> {
+        let full = lock(&self.shared.when_full).clone()?;
         let tokens = self.shared.state().calibration().corrected(tokens);
-        let is_full = auto
-            .most(&self.shared.agent)
-            .is_ok_and(|most| tokens >= most);
-        (is_full && !self.has_given_up_compression()).then_some(auto)
+        let is_full = tokens >= full.tokens;
+        (is_full && !self.has_given_up_compression()).then_some(full.summariser)
     }
 
     /// Lets the agent write a summary, and replaces the summarised messages with it.
     async fn summarise(
         &self,
-        compression: &Compression,
+        summariser: &dyn Summariser,
         part: Compressible,
         told: Told,
     ) -> Result<(), Stop> {
@@ -161,11 +166,9 @@ impl RequestTask<'_> {
             conversation,
             messages,
         } = part;
-        let acquired = compression
-            .pool
-            .acquire_for(&compression.agent, conversation);
-        let session = self.unless_cancelled(acquired).await?;
-        session.set_layer(compression.layer());
+        let session = self
+            .unless_cancelled(summariser.session(conversation))
+            .await?;
         let answer = self
             .unless_cancelled(self.read(session.proceed(), told))
             .await?;
@@ -173,7 +176,7 @@ impl RequestTask<'_> {
         let mut state = self.shared.state();
         state.add_cost(session.cost());
         let summary = Summary {
-            agent: Some(compression.agent.name().clone()),
+            agent: Some(session.agent().name().clone()),
             usage: session.usage(),
             ..Summary::new(messages, shown(text?))
         };

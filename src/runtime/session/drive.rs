@@ -9,7 +9,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::super::agent::{Compiled, Made};
-use super::super::compression::Compression;
 use super::super::exchange::{Ended, Exchange, RoundContext};
 use super::super::hooks::{Hooks, MessageDecision, MessageHook, RoundDecision};
 use super::super::redact::Redactor;
@@ -17,21 +16,11 @@ use super::super::run::Emitter;
 use super::super::tool_loop::{Next, RequestId};
 use super::super::tools::{ToolOutput, ToolSet};
 use super::super::{Answer, Category, Error, Event, Outcome, StopReason, ToolCall};
-use super::state::RoundInput;
+use super::state::{RoundInput, Start};
 use super::{Shared, lock};
 use crate::conversation::log::CutOff;
 use crate::conversation::{Block, ProviderBlock, ProviderBlockKinds, Usage};
 use crate::provider::{AnswerForm, WireFormat};
-
-/// The start of a request.
-pub(super) enum Start {
-    /// A user message.
-    Message(Vec<Block>),
-    /// The history as it is.
-    Proceed,
-    /// No message: a summary replaces a part of the history.
-    Compress(Box<Compression>),
-}
 
 /// The rules for driving a request.
 pub(super) struct Policy {
@@ -220,7 +209,7 @@ impl<'a> RequestTask<'a> {
 
     async fn work(&mut self, start: Start) -> Result<StopReason, Stop> {
         match start {
-            Start::Compress(compression) => self.compress(&compression).await,
+            Start::Summarise(summariser) => self.compress(&*summariser).await,
             start @ (Start::Message(_) | Start::Proceed) => self.rounds(start).await,
         }
     }

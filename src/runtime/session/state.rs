@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::agent::Agent;
 use super::super::tools::{ToolOutput, ToolSet};
 use super::super::{Category, Error, Event};
-use super::Start;
+use super::summariser::Summariser;
 use crate::conversation::log::{CutOff, Entry, Instructions, Log, Sent, Summary};
 use crate::conversation::{
     Block, Conversation, Item, Message, ProviderBlock, Role, SystemLayer, Task, TaskKind, Tool,
@@ -40,9 +40,9 @@ pub(super) struct State {
     unsaid: Option<CutOff>,
     /// `true` if the history contains the agent's surroundings and the attached files.
     is_told: bool,
-    /// The agent's name.
+    /// Returns the agent's name.
     agent: Arc<str>,
-    /// The wire format of its requests.
+    /// Returns the wire format of its requests.
     wire: WireFormat,
     /// `true` if the next request renders the system prompt again, and omits earlier thinking.
     renews: bool,
@@ -50,6 +50,16 @@ pub(super) struct State {
     asked: Option<Sent>,
     /// The correction of estimates, learned from answers.
     calibration: Calibration,
+}
+
+/// The start of a request.
+pub(super) enum Start {
+    /// A user message.
+    Message(Vec<Block>),
+    /// The history as it is.
+    Proceed,
+    /// No message: a summary replaces a part of the history.
+    Summarise(Arc<dyn Summariser>),
 }
 
 /// The input of a round.
@@ -518,7 +528,7 @@ impl State {
                     .detail("send a message, or inject an item"),
             ),
             // Compression begins separately.
-            Start::Proceed | Start::Compress(_) => Ok(()),
+            Start::Proceed | Start::Summarise(_) => Ok(()),
         }
     }
 

@@ -14,7 +14,7 @@ use reqwest::{Client, ClientBuilder};
 use super::http::{HttpBody, HttpClient, HttpError, HttpErrorKind};
 use super::{TransportOptions, cause};
 use crate::provider::is_loopback;
-use crate::runtime::tools::BoxFuture;
+use crate::runtime::future::BoxFuture;
 use crate::runtime::{Category, Error};
 
 /// The clients of a transport: for this machine and for others, with and without TLS.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use http::{Request, Response};
 
-use crate::runtime::tools::BoxFuture;
+use crate::runtime::future::BoxFuture;
 
 /// Sends one request and returns the head of its response, with the body as a stream: status,
 /// headers and bytes.

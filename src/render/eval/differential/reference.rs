@@ -10,11 +10,15 @@ use minijinja::{
     escape_formatter,
 };
 
-use super::super::objects::Function;
-use super::super::value::{Arguments, Names, Native, Origin, Tracked};
 use super::Source;
+use crate::render::account::{RECURSION_LIMIT, TOO_LARGE};
+use crate::render::analyse::full_name;
 use crate::render::builtins::{FILTERS, TESTS};
-use crate::render::{RECURSION_LIMIT, functions, includes, inja, syntax};
+use crate::render::dialect::syntax;
+use crate::render::eval::environment as strict;
+use crate::render::objects::Function;
+use crate::render::tracked::{Arguments, Names, Native, Origin, Tracked};
+use crate::render::{functions, inja, writing};
 use crate::repo::Dialect;
 
 /// The name of the function that goes over an object by key and value.
@@ -40,7 +44,7 @@ pub(super) fn environment(
     environment.set_debug(true);
     environment.set_fuel(Some(FUEL));
     environment.set_formatter(format);
-    environment.set_path_join_callback(|name, _| includes::full_name(name));
+    environment.set_path_join_callback(|name, _| full_name(name));
     environment.set_syntax(syntax(dialect));
     add_builtins(&mut environment, dialect);
     for template in templates {
@@ -131,7 +135,7 @@ fn bridge<R>(
 ) -> Result<R, Error> {
     static STRICT: OnceLock<Environment<'static>> = OnceLock::new();
     let origins = values.iter().map(|_| Origin::Unknown).collect();
-    let mut empty = STRICT.get_or_init(crate::render::environment).empty_state();
+    let mut empty = STRICT.get_or_init(strict).empty_state();
     let mut native = Native {
         arguments: Arguments { values, origins },
         follows: false,
@@ -145,11 +149,11 @@ fn bridge<R>(
 fn format(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     match value.kind() {
         ValueKind::Bool | ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => out
-            .write_str(&functions::to_json(value)?)
+            .write_str(&writing::to_json(value)?)
             .map_err(Error::from),
         _ => match value.as_str() {
             Some(text) if text.len() > crate::render::MAX_OUTPUT => {
-                Err(Error::new(ErrorKind::WriteFailure, functions::TOO_LARGE))
+                Err(Error::new(ErrorKind::WriteFailure, TOO_LARGE))
             }
             Some(text) => out.write_str(text).map_err(Error::from),
             None => escape_formatter(out, state, value),

@@ -1,7 +1,7 @@
 //! Names of a server's tools for models.
 
 use crate::repo::{MAX_TOOL_NAME, is_in_names};
-use crate::runtime::trust::digest;
+use crate::runtime::digest::digest;
 
 /// The number of digest characters that make a name unique.
 const DIGITS: usize = 8;

@@ -6,20 +6,21 @@ use std::sync::{Arc, OnceLock};
 use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, State, Value};
 
-use super::super::rope::{FrameId, Input, MAX_INPUTS, Told, Writer};
-use super::tree::Place;
+use super::place::Place;
+use super::rope::{FrameId, Input, MAX_INPUTS, Told, Writer};
+use super::{account, values};
 use crate::json::Pointer;
 
 /// A value and its origin.
 #[derive(Debug, Clone, Default)]
-pub(in super::super) struct Tracked {
-    pub(in super::super) value: Value,
-    pub(in super::super) origin: Origin,
+pub(super) struct Tracked {
+    pub(super) value: Value,
+    pub(super) origin: Origin,
 }
 
 /// The origin of a value.
 #[derive(Debug, Clone, Default)]
-pub(in super::super) enum Origin {
+pub(super) enum Origin {
     /// The origin is unknown or not tracked.
     #[default]
     Unknown,
@@ -39,14 +40,14 @@ pub(in super::super) enum Origin {
 
 /// A missing value that a template reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) struct Absent {
-    pub(in super::super) at: Place,
-    pub(in super::super) kind: AbsentKind,
+pub(super) struct Absent {
+    pub(super) at: Place,
+    pub(super) kind: AbsentKind,
 }
 
 /// Kinds of missing values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum AbsentKind {
+pub(super) enum AbsentKind {
     /// A variable, a member or an element; the place is the expression that reads it.
     Value,
     /// A parameter without a value in the call; the place is its name in the declaration.
@@ -75,7 +76,7 @@ impl Tracked {
     }
 
     /// Returns a value with unknown origin.
-    pub(in super::super) fn plain(value: impl Into<Value>) -> Tracked {
+    pub(super) fn plain(value: impl Into<Value>) -> Tracked {
         Tracked {
             value: value.into(),
             origin: Origin::Unknown,
@@ -96,9 +97,9 @@ impl Tracked {
     }
 
     /// Returns a text with its writers, if they are tracked.
-    pub(in super::super) fn text(told: Told) -> Tracked {
+    pub(super) fn text(told: Told) -> Tracked {
         let value = Value::from(told.text.as_str());
-        super::super::account::follow(told.runs.len());
+        account::follow(told.runs.len());
         let origin = if told.is_followed() {
             Origin::Text(Arc::new(told))
         } else {
@@ -108,7 +109,7 @@ impl Tracked {
     }
 
     /// Returns a list of values.
-    pub(in super::super) fn list(elements: Vec<Tracked>) -> Tracked {
+    pub(super) fn list(elements: Vec<Tracked>) -> Tracked {
         let is_known = elements
             .iter()
             .any(|element| !matches!(element.origin, Origin::Unknown));
@@ -128,12 +129,12 @@ impl Tracked {
     }
 
     /// Returns `true` for the undefined value that counts as nothing.
-    pub(in super::super) fn is_nothing(&self) -> bool {
+    pub(super) fn is_nothing(&self) -> bool {
         matches!(self.origin, Origin::Nothing) && self.value.is_undefined()
     }
 
     /// Returns `true` if it is undefined and must not be used.
-    pub(in super::super) fn is_missing(&self) -> bool {
+    pub(super) fn is_missing(&self) -> bool {
         self.value.is_undefined() && !matches!(self.origin, Origin::Nothing)
     }
 }
@@ -148,7 +149,7 @@ fn made_by_engine() -> Result<Value, Error> {
 
 impl Origin {
     /// Returns the origin of an element of a list.
-    pub(in super::super) fn element(&self, index: usize) -> Origin {
+    pub(super) fn element(&self, index: usize) -> Origin {
         match self {
             Origin::Data(path) => Origin::Data(Arc::new(path.element(index))),
             Origin::List(elements) => elements.get(index).cloned().unwrap_or_default(),
@@ -157,11 +158,7 @@ impl Origin {
     }
 
     /// Returns the origin of a member of an object; `index` is its position in the object's order.
-    pub(in super::super) fn member(
-        &self,
-        name: &str,
-        index: impl FnOnce() -> Option<usize>,
-    ) -> Origin {
+    pub(super) fn member(&self, name: &str, index: impl FnOnce() -> Option<usize>) -> Origin {
         match self {
             Origin::Data(path) => Origin::Data(Arc::new(path.member(name))),
             Origin::Map(members) => index()
@@ -173,7 +170,7 @@ impl Origin {
     }
 
     /// Returns the expression of an undefined value: this one, or one inside it.
-    pub(in super::super) fn missing(&self) -> Option<Absent> {
+    pub(super) fn missing(&self) -> Option<Absent> {
         match self {
             Origin::Missing(absent) => Some(*absent),
             Origin::List(parts) | Origin::Map(parts) => parts.iter().find_map(Origin::missing),
@@ -182,7 +179,7 @@ impl Origin {
     }
 
     /// Returns the inputs of a text that was computed from this value.
-    pub(in super::super) fn inputs(&self) -> Vec<Input> {
+    pub(super) fn inputs(&self) -> Vec<Input> {
         match self {
             Origin::Data(path) => vec![Input::Data(Arc::clone(path))],
             Origin::Text(told) => told.inputs().take(MAX_INPUTS).collect(),
@@ -193,20 +190,20 @@ impl Origin {
 
 /// The arguments of a call, as parallel lists of values and origins.
 #[derive(Debug, Default)]
-pub(in super::super) struct Arguments {
-    pub(in super::super) values: Vec<Value>,
-    pub(in super::super) origins: Vec<Origin>,
+pub(super) struct Arguments {
+    pub(super) values: Vec<Value>,
+    pub(super) origins: Vec<Origin>,
 }
 
 impl Arguments {
     /// Adds an argument.
-    pub(in super::super) fn push(&mut self, argument: Tracked) {
+    pub(super) fn push(&mut self, argument: Tracked) {
         self.values.push(argument.value);
         self.origins.push(argument.origin);
     }
 
     /// Returns the argument at an index; if there is none, an undefined value with unknown origin.
-    pub(in super::super) fn get(&self, index: usize) -> Tracked {
+    pub(super) fn get(&self, index: usize) -> Tracked {
         let value = self.values.get(index).cloned().unwrap_or_default();
         Tracked {
             value,
@@ -215,7 +212,7 @@ impl Arguments {
     }
 
     /// Returns the inputs of a text that was computed from all arguments.
-    pub(in super::super) fn inputs(&self) -> Arc<[Input]> {
+    pub(super) fn inputs(&self) -> Arc<[Input]> {
         self.origins
             .iter()
             .flat_map(Origin::inputs)
@@ -224,13 +221,13 @@ impl Arguments {
     }
 
     /// Returns the expression of an undefined argument, or of an undefined part of one.
-    pub(in super::super) fn missing(&self) -> Option<Absent> {
+    pub(super) fn missing(&self) -> Option<Absent> {
         self.origins.iter().find_map(Origin::missing)
     }
 }
 
 /// Looks up variables of a template.
-pub(in super::super) trait Names {
+pub(super) trait Names {
     /// Returns the value of the variable with a name, if it exists.
     fn lookup(&self, name: &str) -> Option<Value>;
 
@@ -241,21 +238,21 @@ pub(in super::super) trait Names {
 }
 
 /// A call of one of our filters, tests or functions.
-pub(in super::super) struct Native<'n, 'e> {
-    pub(in super::super) arguments: Arguments,
+pub(super) struct Native<'n, 'e> {
+    pub(super) arguments: Arguments,
     /// `true` if writers are tracked.
-    pub(in super::super) follows: bool,
+    pub(super) follows: bool,
     /// The current frame of the render.
-    pub(in super::super) frame: FrameId,
+    pub(super) frame: FrameId,
     /// The state for the engine's own filters.
-    pub(in super::super) state: &'n mut State<'e, 'e>,
-    pub(in super::super) names: &'n dyn Names,
+    pub(super) state: &'n mut State<'e, 'e>,
+    pub(super) names: &'n dyn Names,
 }
 
 impl<'e> Native<'_, 'e> {
     /// Returns a value that was computed from the arguments; for a text, they are recorded as its
     /// inputs.
-    pub(in super::super) fn computed(&self, value: Value) -> Tracked {
+    pub(super) fn computed(&self, value: Value) -> Tracked {
         match value.as_str() {
             Some(text) if self.follows => {
                 let mut told = Told::one(
@@ -276,17 +273,17 @@ impl<'e> Native<'_, 'e> {
 
     /// Returns an argument as a text with its writers; the text of any other value counts as
     /// computed.
-    pub(in super::super) fn told(&self, index: usize, text: &str) -> Told {
+    pub(super) fn told(&self, index: usize, text: &str) -> Told {
         told_as(&self.arguments.get(index), text, self.follows, self.frame)
     }
 
     /// Returns any value's text with its writers.
-    pub(in super::super) fn told_of(&self, value: &Tracked, text: &str) -> Told {
+    pub(super) fn told_of(&self, value: &Tracked, text: &str) -> Told {
         told_as(value, text, self.follows, self.frame)
     }
 
     /// Returns a part of the first argument's text.
-    pub(in super::super) fn part(&self, text: &str, range: Range<usize>) -> Tracked {
+    pub(super) fn part(&self, text: &str, range: Range<usize>) -> Tracked {
         match self.follows {
             true => Tracked::text(self.told(0, text).part(range)),
             false => Tracked::plain(&text[range]),
@@ -294,7 +291,7 @@ impl<'e> Native<'_, 'e> {
     }
 
     /// Returns a call with other arguments, made from this one.
-    pub(in super::super) fn within(&mut self, arguments: Arguments) -> Native<'_, 'e> {
+    pub(super) fn within(&mut self, arguments: Arguments) -> Native<'_, 'e> {
         let Native {
             follows,
             frame,
@@ -315,7 +312,7 @@ impl<'e> Native<'_, 'e> {
     /// # Errors
     ///
     /// Returns an error if it has no elements, or too many.
-    pub(in super::super) fn elements(&self, index: usize) -> Result<Vec<Tracked>, Error> {
+    pub(super) fn elements(&self, index: usize) -> Result<Vec<Tracked>, Error> {
         elements(&self.arguments.get(index))
     }
 }
@@ -325,8 +322,8 @@ impl<'e> Native<'_, 'e> {
 /// # Errors
 ///
 /// Returns an error if the value has none of them, or too many.
-pub(in super::super) fn elements(list: &Tracked) -> Result<Vec<Tracked>, Error> {
-    let values = super::super::values::elements(&list.value)?;
+pub(super) fn elements(list: &Tracked) -> Result<Vec<Tracked>, Error> {
+    let values = values::elements(&list.value)?;
     let has_places = matches!(list.value.kind(), ValueKind::Seq | ValueKind::Iterable);
     Ok(values
         .into_iter()
@@ -347,12 +344,7 @@ fn origin(index: usize, has_places: bool, list: &Tracked) -> Origin {
 }
 
 /// Returns a value's text with its writers.
-pub(in super::super) fn told_as(
-    value: &Tracked,
-    text: &str,
-    follows: bool,
-    frame: FrameId,
-) -> Told {
+pub(super) fn told_as(value: &Tracked, text: &str, follows: bool, frame: FrameId) -> Told {
     if !follows {
         return Told::unfollowed(text);
     }
@@ -373,7 +365,7 @@ pub(in super::super) fn told_as(
 }
 
 /// Returns a text that is a value of the data.
-pub(in super::super) fn of_data(text: &str, path: &Arc<Pointer>) -> Told {
+pub(super) fn of_data(text: &str, path: &Arc<Pointer>) -> Told {
     Told::one(
         text,
         Writer::Data {

@@ -1,0 +1,33 @@
+//! The folders that a prompt's own text may name.
+
+use std::sync::Arc;
+
+/// The variables in a prompt's own text, with the names that replace them: short enough to fit
+/// together with braces.
+pub(super) const PROMPT_VARIABLES: [(&str, &str); 3] = [
+    ("${PROJECT_DIR}", "_p"),
+    ("${CONFIG_DIR}", "_c"),
+    ("${HOME}", "_h"),
+];
+
+/// The names of the three folders.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folders {
+    /// `${PROJECT_DIR}`.
+    pub project: Arc<str>,
+    /// `${CONFIG_DIR}`: the agent repository.
+    pub config: Arc<str>,
+    /// `${HOME}`.
+    pub home: Arc<str>,
+}
+
+impl Folders {
+    /// Returns the folders for compilation, which are the same on every machine.
+    pub fn placeholders() -> Folders {
+        Folders {
+            project: Arc::from("/project"),
+            config: Arc::from("/config"),
+            home: Arc::from("/home/user"),
+        }
+    }
+}
