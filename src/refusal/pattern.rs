@@ -558,11 +558,12 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Returns `true` if the sentence is the whole text, or everything between quotes.
+    /// Returns `true` if the sentence is the whole text, everything between quotes, or everything
+    /// after a status: `Error: 404 Resource not found`.
     fn is_all(&self, text: &str) -> bool {
         let before = text[..self.range.start].trim_end();
         let after = text[self.range.end..].trim_start_matches('.').trim_start();
-        (before.is_empty() || before.ends_with('\''))
+        (before.is_empty() || before.ends_with('\'') || ends_with_status(before))
             && (after.is_empty() || after.starts_with('\''))
     }
 
@@ -596,6 +597,17 @@ impl Found {
         let path = plain.text.get(start..end)?.trim_matches(['.', '/', '-']);
         (!path.is_empty()).then(|| path.to_owned())
     }
+}
+
+/// Returns `true` if a text ends with the status of a refusal, as SDKs write it in front of what the
+/// provider says: `BadRequestError: 400`, `HTTP 400 -`.
+fn ends_with_status(text: &str) -> bool {
+    let text = text.trim_end_matches([' ', ':', '-']);
+    let before = text.trim_end_matches(|c: char| c.is_ascii_digit());
+    let status = &text[before.len()..];
+    status.len() == 3
+        && status.starts_with(['4', '5'])
+        && !before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/'))
 }
 
 fn is_of_path(c: char) -> bool {
@@ -657,6 +669,28 @@ mod tests {
         assert!(holes("Overloaded", r#"{"message": "Overloaded"}"#).is_some());
         assert!(holes("Overloaded", "Overloaded").is_some());
         assert!(holes("Overloaded", "the server was overloaded by a client").is_none());
+    }
+
+    #[test]
+    fn few_letters_behind_a_status_are_all_that_is_said() {
+        let sentence = "Resource not found";
+        for text in [
+            "404 Resource not found",
+            "NotFoundError: 404 Resource not found.",
+            "request failed: HTTP 404 - Resource not found",
+            "Error: 404: Resource not found",
+        ] {
+            assert!(holes(sentence, text).is_some(), "{text}");
+        }
+        for text in [
+            "in row 404. Resource not found",
+            "line 1404 Resource not found",
+            "took 1.404 Resource not found",
+            "after 200 Resource not found",
+            "404 Resource not found in the cache",
+        ] {
+            assert!(holes(sentence, text).is_none(), "{text}");
+        }
     }
 
     #[test]

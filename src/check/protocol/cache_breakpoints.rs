@@ -4,10 +4,11 @@ use serde_json::Value;
 
 use super::value::{elements, is_type};
 use super::{Found, Subject, body_rule};
+use crate::provider::{Server, WireFormat};
 
 body_rule! {
     Error "protocol/cache-breakpoints", "breakpoints of the prompt cache are too many, in the wrong order or at the wrong place",
-    "A request to Anthropic has at most four blocks with `cache_control`: tools, system and messages together. The API reads them in \
+    "A request to Anthropic, or through OpenRouter to Claude, has at most four blocks with `cache_control`: tools, system and messages together. The API reads them in \
      that order, and one with `ttl` \"1h\" must not come after one with \"5m\", which is also what stands for no `ttl`. A block of \
      thinking cannot have one, nor can an empty text.\n\n\
      * wrong: a tool with `cache_control = { type = \"ephemeral\" }`, and the system prompt with `ttl = \"1h\"`\n\
@@ -18,6 +19,8 @@ body_rule! {
         "tghamm/Anthropic.SDK#50":
             "*A maximum of 4 blocks with cache_control may be provided*",
         "griffinmartin/opencode-claude-auth#121": "the same refusal",
+        "hotovo/aider-desk#513": "OpenRouter: the same refusal",
+        "cecli-dev/cecli#239": "OpenRouter: the same refusal",
         "askalf/dario#1066": "*cache_control cannot be set for empty text blocks*",
         "NousResearch/hermes-agent#1216": "the same refusal",
         "headroomlabs-ai/headroom#2939":
@@ -30,7 +33,7 @@ body_rule! {
 const MOST: usize = 4;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if !subject.wire.has_cache_breakpoints() {
+    if !subject.wire.has_cache_breakpoints() && !is_passed_on(subject) {
         return;
     }
     let mut seen = Seen {
@@ -52,6 +55,13 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             .for_each(|inner| seen.block(inner, found));
         seen.block(block, found);
     }
+}
+
+/// Returns `true` if OpenRouter passes the breakpoints of a request on to Claude.
+fn is_passed_on(subject: &Subject<'_>) -> bool {
+    subject.wire == WireFormat::OpenAiChat
+        && subject.server == Server::OpenRouter
+        && subject.model.is_some_and(|model| model.contains("claude"))
 }
 
 /// The breakpoints before a place.
