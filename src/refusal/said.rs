@@ -212,9 +212,15 @@ fn number(text: &str) -> Option<u16> {
 
 /// Returns `true` if an object is a request to a model, as far as its first members show.
 fn is_request(members: &serde_json::Map<String, Value>) -> bool {
-    ["messages", "contents", "input"]
-        .iter()
-        .any(|name| members.get(*name).is_some_and(Value::is_array))
+    // Answers of Cloudflare have a list `messages` beside their `errors`.
+    !has_list(members, "errors")
+        && ["messages", "contents", "input"]
+            .iter()
+            .any(|name| has_list(members, name))
+}
+
+fn has_list(members: &serde_json::Map<String, Value>, name: &str) -> bool {
+    members.get(name).is_some_and(Value::is_array)
 }
 
 fn holds_request(value: &Value) -> bool {
@@ -303,6 +309,14 @@ mod tests {
             [json!({"model": "m"}), json!({"error": {"message": "no"}})]
         );
         assert!(objects("{'error': {'message': 'no'}}").is_empty());
+    }
+
+    #[test]
+    fn an_answer_with_a_list_of_messages_is_no_request() {
+        let answer = json!({"success": false, "errors": [{"message": "no"}], "messages": []});
+        assert!(candidates(&answer.to_string()).contains(&"no".to_owned()));
+        let request = json!({"messages": [{"role": "user", "content": "no"}]});
+        assert!(candidates(&request.to_string()).iter().all(|it| it != "no"));
     }
 
     #[test]
