@@ -438,7 +438,7 @@ fn a_sentence_is_found_in_a_large_log() {
         Reason::Rule("protocol/unanswered-call".to_owned())
     );
     // A sentence in each line: some are reported.
-    let quoted: String = noise.replace("model: none", "'model: none");
+    let quoted: String = noise.replace("model: none", "'Model not found: none");
     assert!(!Dictionary::bundled().explain(&quoted).is_empty());
     assert!(Dictionary::bundled().explain("").is_empty());
     assert!(

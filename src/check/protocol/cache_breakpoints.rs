@@ -33,12 +33,14 @@ body_rule! {
 const MOST: usize = 4;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if !subject.wire.has_cache_breakpoints() && !is_passed_on(subject) {
+    let is_passed_on = is_passed_on(subject);
+    if !subject.wire.has_cache_breakpoints() && !is_passed_on {
         return;
     }
     let mut seen = Seen {
         count: usize::from(subject.member("cache_control").is_some()),
         short: false,
+        is_passed_on,
     };
     for block in ["tools", "system"]
         .into_iter()
@@ -59,15 +61,28 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 /// Returns `true` if OpenRouter passes the breakpoints of a request on to Claude.
 fn is_passed_on(subject: &Subject<'_>) -> bool {
-    subject.wire == WireFormat::OpenAiChat
-        && subject.server == Server::OpenRouter
-        && subject.model.is_some_and(|model| model.contains("claude"))
+    match subject.wire {
+        WireFormat::OpenAiChat => {
+            subject.server == Server::OpenRouter
+                && subject.model.is_some_and(|model| model.contains("claude"))
+        }
+        WireFormat::AnthropicMessages
+        | WireFormat::OpenAiResponses
+        | WireFormat::GoogleGenerateContent
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => false,
+    }
 }
 
 /// The breakpoints before a place.
 struct Seen {
     count: usize,
     short: bool,
+    /// Through OpenRouter, only their number is known to matter.
+    is_passed_on: bool,
 }
 
 impl Seen {
@@ -84,6 +99,9 @@ impl Seen {
             found
                 .at(mark, message)
                 .help("keep those whose prefix changes least: tools, system, the last turns");
+        }
+        if self.is_passed_on {
+            return;
         }
         self.in_order(mark, found);
         let text = block.get("text").and_then(Value::as_str);
