@@ -481,6 +481,35 @@ impl Lowering<'_> {
         if self.speech.needs_items && is_type(out, "array") && !out.contains_key("items") {
             out.insert("items".to_owned(), json!({}));
         }
+        if self.speech.defines_required {
+            self.require_defined(out, at);
+        }
+    }
+
+    /// Removes names from `required` that are not among the properties.
+    fn require_defined(&mut self, out: &mut Map<String, Value>, at: &Pointer) {
+        let Some(Value::Object(properties)) = out.get("properties") else {
+            return;
+        };
+        let Some(Value::Array(required)) = out.get("required") else {
+            return;
+        };
+        let kept: Vec<Value> = required
+            .iter()
+            .filter(|name| {
+                let name = name.as_str();
+                name.is_none_or(|name| properties.contains_key(name))
+            })
+            .cloned()
+            .collect();
+        if kept.len() < required.len() {
+            out.insert("required".to_owned(), kept.into());
+            self.lose(
+                at,
+                "required",
+                "does not list names that are not among `properties`",
+            );
+        }
     }
 
     /// Removes keywords that the dialect does not have.

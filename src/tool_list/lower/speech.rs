@@ -20,6 +20,8 @@ pub struct Speech {
     pub(super) is_plain_root: bool,
     pub(super) refuses_at_root: &'static [&'static str],
     pub(super) needs_items: bool,
+    /// `true` if `required` may name only properties that the same schema describes.
+    pub(super) defines_required: bool,
     pub(super) most_min_items: Option<u64>,
     /// A check for the names of the root's properties; `None` allows all names.
     pub(super) takes_property: Option<fn(&str) -> bool>,
@@ -56,6 +58,7 @@ const WHOLE: Speech = Speech {
     is_plain_root: false,
     refuses_at_root: &[],
     needs_items: false,
+    defines_required: false,
     most_min_items: None,
     takes_property: None,
     formats: None,
@@ -144,6 +147,14 @@ const OPENAI_STRICT: Speech = Speech {
     ..OPENAI
 };
 
+const MOONSHOT: Speech = Speech {
+    keywords: Keywords::AllBut(&UNEVALUATED),
+    takes_refs: false,
+    is_plain_root: true,
+    defines_required: true,
+    ..WHOLE
+};
+
 const OLLAMA: Speech = Speech {
     keywords: Keywords::Only(&[
         "type",
@@ -201,6 +212,7 @@ impl Speech {
                 OPENAI_STRICT
             }
             (WireFormat::OpenAiChat | WireFormat::OpenAiResponses, _, Server::OpenAi) => OPENAI,
+            (WireFormat::OpenAiChat, _, Server::Moonshot) => MOONSHOT,
             (WireFormat::GoogleGenerateContent, Form::OpenApi, _) => GEMINI_OPEN_API,
             (WireFormat::OllamaChat, ..) => OLLAMA,
             (
