@@ -271,6 +271,28 @@ fn a_batch_whose_job_names_the_model_needs_none() {
     );
 }
 
+#[test]
+fn an_mcp_server_needs_a_toolset_if_a_header_asks_for_the_newer_connector() {
+    let request = |beta| {
+        json!({
+            "method": "POST",
+            "url": "https://api.anthropic.com/v1/messages",
+            "headers": {"anthropic-version": "2023-06-01", "anthropic-beta": beta},
+            "body": {
+                "model": "claude-sonnet-4-5",
+                "max_tokens": 100,
+                "messages": [{"role": "user", "content": "Hello"}],
+                "mcp_servers": [{"type": "url", "url": "https://example.com/sse", "name": "notes"}],
+            },
+        })
+        .to_string()
+    };
+    let (code, out) = told("new.json", &request("mcp-client-2025-11-20"), &[]);
+    assert!(code == 1 && out.contains("no `mcp_toolset`"), "{out}");
+    let (code, out) = told("old.json", &request("mcp-client-2025-04-04"), &[]);
+    assert_eq!(code, 0, "{out}");
+}
+
 /// A HAR file with one entry per URL and body.
 fn har(entries: &[(&str, &str)]) -> String {
     let entry = |(url, body): &(&str, &str)| {

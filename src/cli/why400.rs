@@ -152,10 +152,10 @@ impl Judge<'_> {
     }
 }
 
-/// Returns the answer: the argument itself, unless it names a file.
+/// Returns the answer: the argument itself, unless it is a path at which there is something.
 fn answer(options: &Options, opened: &Opened, argument: &str) -> Result<String, Failure> {
-    let is_file = argument == "-" || options.path(Path::new(argument)).is_file();
-    match is_file {
+    let is_path = argument == "-" || options.path(Path::new(argument)).exists();
+    match is_path {
         true => read(options, opened, Path::new(argument)).map(|body| body.text),
         false => Ok(argument.to_owned()),
     }

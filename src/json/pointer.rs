@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use percent_encoding::percent_decode_str;
+
 /// A JSON pointer: the path to a value in a document. The root is `""`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Pointer(String);
@@ -11,6 +13,13 @@ impl Pointer {
     /// Returns the pointer to the whole document.
     pub fn root() -> Pointer {
         Pointer::default()
+    }
+
+    /// Returns the pointer in a URI fragment (RFC 6901, section 6): `/$defs/a` of `#/$defs/a`.
+    /// `None` for a reference to another document.
+    pub(crate) fn of_fragment(reference: &str) -> Option<Pointer> {
+        let fragment = percent_decode_str(reference.strip_prefix('#')?);
+        Some(Pointer(fragment.decode_utf8().ok()?.into_owned()))
     }
 
     /// Returns the pointer to a member of the object that this one points to.

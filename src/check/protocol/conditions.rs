@@ -100,21 +100,26 @@ impl Condition {
     }
 
     fn value<'b>(&self, subject: &Subject<'b>) -> Option<&'b Value> {
-        let mut names = self.0.split('.');
-        let first = names.next()?;
-        let is_lenient = subject.wire.facts().has_two_spellings;
-        let first = subject.member(first).or_else(|| {
-            is_lenient
-                .then(|| subject.member(&in_snake_case(first)))
-                .flatten()
-        })?;
-        let value = names.try_fold(first, |value, name| {
-            value
-                .get(name)
-                .or_else(|| is_lenient.then(|| value.get(in_snake_case(name))).flatten())
-        })?;
-        (!value.is_null()).then_some(value)
+        value_at(self.0, subject)
     }
+}
+
+/// Returns the value at a path of names with dots between them; `None` for `null` too.
+fn value_at<'b>(path: &str, subject: &Subject<'b>) -> Option<&'b Value> {
+    let mut names = path.split('.');
+    let first = names.next()?;
+    let is_lenient = subject.wire.facts().has_two_spellings;
+    let first = subject.member(first).or_else(|| {
+        is_lenient
+            .then(|| subject.member(&in_snake_case(first)))
+            .flatten()
+    })?;
+    let value = names.try_fold(first, |value, name| {
+        value
+            .get(name)
+            .or_else(|| is_lenient.then(|| value.get(in_snake_case(name))).flatten())
+    })?;
+    (!value.is_null()).then_some(value)
 }
 
 /// Returns a name in Gemini's other spelling, with underscores.
@@ -163,7 +168,7 @@ impl Test {
                 .is_some_and(|number| number > f64::from(least)),
             Test::Exceeds(other) => {
                 let number = value.and_then(Value::as_f64);
-                let limit = Condition(other, Test::Is).value(subject);
+                let limit = value_at(other, subject);
                 number
                     .zip(limit.and_then(Value::as_f64))
                     .is_some_and(|(number, limit)| number > limit)

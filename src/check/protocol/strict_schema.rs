@@ -1,12 +1,15 @@
 //! `protocol/strict-schema`: a schema that strict mode refuses.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
+use super::references;
 use super::schemas::{is_of_type, no_schemas, strict, visit};
 use super::tools::tools;
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
-use crate::json::kind_of;
+use crate::json::{Pointer, kind_of};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
@@ -125,10 +128,10 @@ fn limits<'b>(subject: &Subject<'b>, schemas: &[&'b Value], found: &mut Found<'b
     let (mut optional, mut unions) = (Limit::of(MOST_OPTIONAL), Limit::of(MOST_UNIONS));
     for schema in schemas {
         visit(schema, &mut |inner| {
-            let required = elements(inner.get("required"));
+            let required = required(inner);
             let properties = inner.get("properties").and_then(Value::as_object);
             for (name, property) in properties.into_iter().flatten() {
-                optional.count(property, !is_listed(name, required));
+                optional.count(property, !required.contains(name.as_str()));
                 unions.count(property, is_union(property));
             }
         });
@@ -183,52 +186,31 @@ impl<'b> Limit<'b> {
 
 /// Finds references that Anthropic does not follow: to other documents, and in circles.
 fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
+    let circular = references::in_circles(root);
     let mut is_told = false;
     visit(root, &mut |inner| {
-        let Some(reference) = inner.get("$ref").and_then(Value::as_str) else {
+        let Some(reference) = references::of(inner) else {
             return;
         };
-        if !reference.starts_with('#') {
+        let Some(target) = Pointer::of_fragment(reference) else {
             let note = found.at_member(
                 inner,
                 "$ref",
                 "a strict schema refers to itself only: this is another document",
             );
             note.help("put the schema below `$defs`, and write `#/$defs/NAME`");
-        } else if !is_told && leads_back(root, reference) {
+            return;
+        };
+        if !is_told && circular.contains(&target) {
             is_told = true;
             let note = found.at_member(
                 inner,
                 "$ref",
-                "a strict schema cannot contain itself, and this reference leads back to its own place",
+                "a strict schema cannot contain itself, and this reference leads into a circle",
             );
             note.help("write out as many levels as are needed, or leave out `strict`");
         }
     });
-}
-
-/// Returns `true` if what a reference refers to contains the reference again, directly or by others.
-fn leads_back(root: &Value, reference: &str) -> bool {
-    let mut followed: Vec<&str> = vec![reference];
-    let mut next = 0;
-    while let Some(target) = followed.get(next).map(|it| it.trim_start_matches('#')) {
-        next += 1;
-        let mut inner = Vec::new();
-        if let Some(target) = root.pointer(target) {
-            visit(target, &mut |schema| {
-                inner.extend(schema.get("$ref").and_then(Value::as_str));
-            });
-        }
-        if inner.contains(&reference) {
-            return true;
-        }
-        for other in inner {
-            if !followed.contains(&other) {
-                followed.push(other);
-            }
-        }
-    }
-    false
 }
 
 fn check_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
@@ -299,12 +281,12 @@ fn check_object<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
         );
         note.help("add it to every object of the schema");
     }
-    let required = elements(inner.get("required"));
+    let required = required(inner);
     let properties = inner.get("properties").and_then(Value::as_object);
     let optional = properties
         .into_iter()
         .flat_map(Map::keys)
-        .find(|name| !is_listed(name, required));
+        .find(|name| !required.contains(name.as_str()));
     if let Some(name) = optional.filter(|_| is_openai) {
         let message = format!(
             "`required` of a strict schema lists all properties: `{}` is missing",
@@ -315,6 +297,8 @@ fn check_object<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
     }
 }
 
-fn is_listed(name: &str, required: &[Value]) -> bool {
-    required.iter().any(|listed| listed == name)
+/// Returns the names in `required`.
+fn required(schema: &Value) -> HashSet<&str> {
+    let names = elements(schema.get("required")).iter();
+    names.filter_map(Value::as_str).collect()
 }

@@ -78,7 +78,14 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         });
         if subject.server == Server::Moonshot {
             moonshot_root(schema, found);
-            visit(schema, &mut |inner| check_moonshot(schema, inner, found));
+            let mut is_root = true;
+            visit(schema, &mut |inner| {
+                check_moonshot(schema, inner, found);
+                // The root has a `type` whatever else it has.
+                if !std::mem::take(&mut is_root) {
+                    moonshot_alternatives(inner, found);
+                }
+            });
         }
         if facts.drops_keywords {
             visit(schema, &mut |inner| check_ollama(inner, found));
@@ -132,13 +139,16 @@ type IsRight<'f> = &'f dyn Fn(&Value) -> bool;
 const OLLAMA_DROPS: [&str; 5] = ["pattern", "const", "oneOf", "allOf", "$ref"];
 
 /// Reports keywords that Moonshot's own dialect does not accept: references to anything but
-/// `$defs`, keywords beside a reference that the referenced schema repeats, and `type` beside
-/// `anyOf`.
+/// `$defs`, and keywords beside a reference that the referenced schema repeats.
 fn check_moonshot<'b>(root: &'b Value, inner: &'b Value, found: &mut Found<'b>) {
     moonshot_shape(inner, found);
     if let Some(reference) = inner.get("$ref").and_then(Value::as_str) {
         moonshot_reference(root, inner, reference, found);
     }
+}
+
+/// Finds a `type` beside `anyOf`.
+fn moonshot_alternatives<'b>(inner: &'b Value, found: &mut Found<'b>) {
     if inner.get("anyOf").is_some() && inner.get("type").is_some() {
         found
             .at_member(

@@ -4,6 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use crate::json::Pointer;
+
 /// The schema to which references belong.
 pub(super) struct Refs<'s> {
     root: &'s Value,
@@ -24,12 +26,9 @@ impl<'s> Refs<'s> {
 
     /// Returns the target of a reference; `None` if it is not in this document.
     pub(super) fn find(&self, target: &str) -> Option<&'s Value> {
-        let pointer = target.strip_prefix('#').filter(|_| !self.is_rebased)?;
-        let pointer = percent_encoding::percent_decode_str(pointer)
-            .decode_utf8()
-            .ok()?;
+        let pointer = Pointer::of_fragment(target).filter(|_| !self.is_rebased)?;
         self.root
-            .pointer(&pointer)
+            .pointer(pointer.as_str())
             .filter(|found| found.is_object() || found.is_boolean())
     }
 
