@@ -59,11 +59,35 @@ pub struct Explanation {
     pub holes: Vec<(String, String)>,
     /// The path into the body that it names, for example `messages.3.content.0`.
     pub path: Option<String>,
-    /// `true` if the text only resembles the sentence: it is cut short, or the provider changed
-    /// some words.
-    pub is_near: bool,
+    /// The part of the text that was recognised.
+    pub basis: Basis,
+    /// The HTTP status: the one in the text if there is exactly one, or else the one that comes
+    /// with the sentence, if known.
+    pub status: Option<i64>,
     /// Other providers that use the same sentence.
     pub also: Vec<&'static Provider>,
+}
+
+/// The part of a text that an explanation rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// The sentence itself.
+    Sentence,
+    /// The status, type or code alone: no sentence in the text is known.
+    Code,
+    /// A similar sentence: the text is cut short, or the provider changed some words.
+    Near,
+}
+
+impl Basis {
+    /// Returns the name used in reports for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Basis::Sentence => "sentence",
+            Basis::Code => "code",
+            Basis::Near => "near",
+        }
+    }
 }
 
 impl Dictionary {
@@ -134,11 +158,16 @@ impl Dictionary {
                 explained.truncate(1);
             }
         }
+        let status = said::status(text);
         if explained.is_empty() {
-            explained.extend(said::status(text).and_then(|status| self.of_status(status)));
+            explained.extend(status.and_then(|status| self.of_status(status)));
         }
         if explained.is_empty() && text.len() <= LONGEST_NEAR {
             explained.extend(self.nearest(text, &hints));
+        }
+        if status.is_some() {
+            let status = status.map(i64::from);
+            explained.iter_mut().for_each(|it| it.status = status);
         }
         explained
     }
@@ -198,7 +227,7 @@ impl Dictionary {
                     if is_better {
                         let length = range.len();
                         let said = plain.text[range].to_owned();
-                        let explanation = Explanation::of(provider, refusal, said, false);
+                        let explanation = Explanation::of(provider, refusal, said, Basis::Sentence);
                         best = Some((length, *hint, explanation));
                     }
                 }
@@ -222,7 +251,7 @@ impl Dictionary {
                 .map(move |refusal| (provider, refusal))
         });
         let (provider, refusal) = entries.find(|(_, refusal)| refusal.sentence == sentence)?;
-        Some(Explanation::of(provider, refusal, sentence, false))
+        Some(Explanation::of(provider, refusal, sentence, Basis::Code))
     }
 
     /// Finds the sentence most similar to a text, if it is similar enough.
@@ -393,7 +422,11 @@ impl Hit {
             said: plain.text[self.found.range.clone()].to_owned(),
             holes: self.found.named(plain),
             path: self.found.path(plain),
-            is_near: false,
+            basis: match self.refusal.is_code() {
+                true => Basis::Code,
+                false => Basis::Sentence,
+            },
+            status: self.refusal.status,
             also,
         }
     }
@@ -401,14 +434,14 @@ impl Hit {
 
 impl Explanation {
     fn near(provider: &'static Provider, refusal: &'static Refusal, plain: &Plain) -> Explanation {
-        Explanation::of(provider, refusal, plain.text.trim().to_owned(), true)
+        Explanation::of(provider, refusal, plain.text.trim().to_owned(), Basis::Near)
     }
 
     fn of(
         provider: &'static Provider,
         refusal: &'static Refusal,
         said: String,
-        is_near: bool,
+        basis: Basis,
     ) -> Explanation {
         Explanation {
             provider,
@@ -416,7 +449,8 @@ impl Explanation {
             said,
             holes: Vec::new(),
             path: None,
-            is_near,
+            basis,
+            status: refusal.status,
             also: Vec::new(),
         }
     }

@@ -53,10 +53,10 @@ pub use rope::{ReadFile, ReadPlace};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use foldhash::{HashMap, HashSet};
-use minijinja::{Environment, Error, Value};
+use minijinja::{Environment, Value};
 
 use crate::diag::{Diagnostic, Severity, Suggestions, nearest};
 use crate::memory::{Identity, Memory, Question};
@@ -140,8 +140,8 @@ pub struct Engine {
     numbered: Vec<Arc<str>>,
     places: HashMap<Arc<str>, TemplateOrigin>,
     analyses: HashMap<Arc<str>, Box<Analysis>>,
-    /// The compiled partials.
-    trees: HashMap<Arc<str>, eval::Template>,
+    /// The usable partials.
+    partials: HashMap<Arc<str>, Partial>,
     partial_names: BTreeSet<Arc<str>>,
     /// Partials and templates with a finding, which rendering would only repeat.
     broken: HashSet<Arc<str>>,
@@ -163,6 +163,16 @@ pub struct Engine {
     memory: Arc<Memory>,
     /// Identifies this conversation in questions to the memory.
     id: Identity,
+}
+
+/// A usable partial, compiled when it is first needed: most repositories use few of those that are
+/// bundled.
+struct Partial {
+    /// Its number among all templates.
+    number: u32,
+    /// The text to evaluate.
+    text: Box<str>,
+    tree: OnceLock<eval::Template>,
 }
 
 struct Template {
@@ -220,7 +230,7 @@ impl Engine {
             numbered: Vec::new(),
             places: HashMap::default(),
             analyses: HashMap::default(),
-            trees: HashMap::default(),
+            partials: HashMap::default(),
             partial_names: repo.partials.keys().cloned().collect(),
             broken: HashSet::default(),
             templates: Vec::new(),
@@ -245,7 +255,12 @@ impl Engine {
                 kind: None,
             };
             if let Some(text) = engine.register(&repo.sources, &source, &mut findings) {
-                engine.compile(&repo.sources, name, &text, &mut findings);
+                let partial = Partial {
+                    number: engine.next_number() - 1,
+                    text: text.into_boxed_str(),
+                    tree: OnceLock::new(),
+                };
+                engine.partials.insert(Arc::clone(name), partial);
             }
         }
         engine.check_partials(repo, &mut findings);
@@ -261,10 +276,7 @@ impl Engine {
                 id,
                 len: template.text.len(),
             },
-            || {
-                let made = self.lowered(&template.name, template.number, &template.text);
-                Arc::new(made.expect("a template that is usable was parsed"))
-            },
+            || Arc::new(self.lowered(&template.name, template.number, &template.text)),
         )
     }
 
@@ -397,43 +409,24 @@ impl Engine {
         self.checked(sources, template, &rewritten, findings)
     }
 
-    /// Compiles a partial; syntax errors become findings.
-    fn compile(
-        &mut self,
-        sources: &Sources,
-        name: &Arc<str>,
-        text: &str,
-        findings: &mut Vec<Diagnostic>,
-    ) {
-        let number = self.next_number() - 1;
-        match caught(|| self.lowered(name, number, text)) {
-            Ok(Ok(tree)) => drop(self.trees.insert(Arc::clone(name), tree)),
-            Ok(Err(error)) => self.refuse(sources, name, text, &error, findings),
-            Err(panic) => self.lost(sources, name, &panic, findings),
-        }
+    /// Returns a partial, compiled, if it is usable.
+    fn partial(&self, name: &str) -> Option<&eval::Template> {
+        let partial = self.partials.get(name)?;
+        let tree = partial
+            .tree
+            .get_or_init(|| self.lowered(name, partial.number, &partial.text));
+        Some(tree)
     }
 
-    /// Compiles a template's text.
-    fn lowered(&self, name: &str, number: u32, text: &str) -> Result<eval::Template, Error> {
+    /// Compiles the text of a usable template.
+    fn lowered(&self, name: &str, number: u32, text: &str) -> eval::Template {
         let pairs = self
             .analyses
             .get(name)
             .map(|analysis| analysis.pair_loops.as_slice())
             .unwrap_or_default();
         eval::lower(text, self.dialect, number, pairs)
-    }
-
-    /// Reports a template that does not parse.
-    fn refuse(
-        &mut self,
-        sources: &Sources,
-        name: &Arc<str>,
-        text: &str,
-        error: &Error,
-        findings: &mut Vec<Diagnostic>,
-    ) {
-        findings.push(errors::syntax(self, sources, name, text, error));
-        self.broken.insert(Arc::clone(name));
+            .expect("a template that is usable was parsed")
     }
 
     /// Rewrites a template to the engine's spelling; `None` if it is too long or nests too deeply.

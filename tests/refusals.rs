@@ -401,6 +401,14 @@ fn the_command_tells_the_place_in_the_body() {
         "{out}"
     );
 
+    // A sentence that nobody knows, of which only the status says something.
+    let told = why400(folder.path(), &["429 the request is odd"]);
+    let out = String::from_utf8_lossy(&told.stdout);
+    assert!(
+        told.status.code() == Some(0) && out.starts_with("No sentence in this answer is known."),
+        "{out}"
+    );
+
     // What cannot be read is reported, and no key is shown.
     assert_eq!(
         why400(folder.path(), &["-", "--body", "-"]).status.code(),

@@ -14,7 +14,9 @@ use crate::diag::Severity;
 use crate::json::Pointer;
 use crate::lint::recognise;
 use crate::provider::WireFormat;
-use crate::refusal::{Dictionary, Exchange, Explanation, Provider, Reason, exchanges, objects};
+use crate::refusal::{
+    Basis, Dictionary, Exchange, Explanation, Provider, Reason, exchanges, objects,
+};
 use crate::text::{Text, text};
 use crate::world::MAX_FILE_BYTES;
 
@@ -73,7 +75,7 @@ pub(super) fn run(options: &Options, args: &Why400, terminal: &mut Terminal) -> 
     }
     let is_explained = told
         .iter()
-        .all(|told| told.explained.iter().any(|it| !it.is_near));
+        .all(|told| told.explained.iter().any(|it| it.basis != Basis::Near));
     Ok(if is_explained {
         Status::Clean
     } else {
@@ -240,15 +242,16 @@ fn show(options: &Options, told: &Told, terminal: &mut Terminal) {
 /// Returns the explanation for people.
 fn page(it: &Explanation, place: Option<&Place>, width: usize) -> Text {
     let refusal = it.refusal;
-    let sentence = if it.is_near {
-        &refusal.sentence
-    } else {
-        &it.said
+    let sentence = match it.basis {
+        Basis::Near => &refusal.sentence,
+        Basis::Sentence | Basis::Code => &it.said,
     };
-    let mut page = if it.is_near {
-        text!("This sentence is not known. The nearest one that is:\n\n")
-    } else {
-        text!("")
+    let mut page = match it.basis {
+        Basis::Sentence => text!(""),
+        Basis::Code => {
+            text!("No sentence in this answer is known. In general, its status or type means:\n\n")
+        }
+        Basis::Near => text!("This sentence is not known. The nearest one that is:\n\n"),
     };
     page.push(&text!("{}\n  {}\n\n", heading(it), Text::line(sentence)));
     let mut paragraph = |text: &str| {
@@ -288,10 +291,10 @@ fn heading(it: &Explanation) -> String {
         heading.push_str(&format!(" (also {})", also.join(", ")));
     }
     heading.push_str(" refuses a request with");
-    if let Some(status) = it.refusal.status {
+    if let Some(status) = it.status {
         heading.push_str(&format!(" status {status}"));
     }
-    match (&it.refusal.kind, it.refusal.status) {
+    match (&it.refusal.kind, it.status) {
         (Some(kind), Some(_)) => heading.push_str(&format!(", `{kind}`:")),
         (Some(kind), None) => heading.push_str(&format!(" `{kind}`:")),
         (None, Some(_)) => heading.push(':'),
@@ -322,7 +325,7 @@ fn explanation(it: &Explanation, place: Option<&Place>) -> Value {
         Reason::Unruled(unruled) => (None, Some(unruled.name())),
     };
     json!({
-        "provider": it.provider.id, "is_near": it.is_near, "sentence": refusal.sentence, "said": it.said, "status": refusal.status,
+        "provider": it.provider.id, "basis": it.basis.name(), "sentence": refusal.sentence, "said": it.said, "status": it.status,
         "type": refusal.kind, "rule": rule, "unruled": unruled, "meaning": refusal.meaning, "remedy": refusal.remedy,
         "pointer": place.as_ref().map(|place| place.pointer.as_str()), "seen": refusal.seen, "sources": refusal.sources,
         "also": it.also.iter().map(|provider| provider.id.as_str()).collect::<Vec<_>>(),

@@ -47,6 +47,13 @@ pub struct Refusal {
     pub sources: Vec<String>,
 }
 
+impl Refusal {
+    /// Returns `true` for a type, a code or a status, which comes with many sentences.
+    pub(super) fn is_code(&self) -> bool {
+        !self.sentence.contains(char::is_whitespace)
+    }
+}
+
 /// The rule that predicts a refusal, or the reason why none does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {

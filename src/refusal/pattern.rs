@@ -171,6 +171,12 @@ const FEWEST_LETTERS: usize = 18;
 /// The number of letters that a sentence without a hole needs to be recognised inside a text.
 const FEWEST_LETTERS_ALONE: usize = 20;
 
+/// The number of letters that a sentence needs to be recognised as the whole rest of a line.
+const FEWEST_LETTERS_OF_MESSAGE: usize = 10;
+
+/// Marks after which a message begins in the output of programs.
+const INTRODUCING: [char; 7] = [':', ']', '>', '|', '\u{23bf}', '\u{274c}', '\u{26a0}'];
+
 /// Members of answers that contain a sentence.
 const MEMBERS: [&str; 4] = ["msg", "message", "detail", "error"];
 
@@ -301,7 +307,22 @@ impl Pattern {
         };
         let is_long =
             self.letters >= FEWEST_TELLING || self.letters >= fewest && !self.is_name(plain, found);
-        is_long || found.is_all(&plain.text) || self.is_of_path(plain, found)
+        is_long
+            || found.is_all(&plain.text)
+            || self.is_of_path(plain, found)
+            || self.is_message(plain, found)
+    }
+
+    /// Returns `true` if the match is all that follows a mark which introduces a message:
+    /// `Error: Overloaded`.
+    fn is_message(&self, plain: &Plain, found: &Found) -> bool {
+        let before = plain.text[..found.range.start].trim_end_matches([' ', '\'']);
+        let behind = &plain.text[found.range.end..];
+        self.letters >= FEWEST_LETTERS_OF_MESSAGE
+            && before.ends_with(INTRODUCING)
+            && behind
+                .trim_end_matches([' ', '.', '!', ']', '\''])
+                .is_empty()
     }
 
     /// Returns `true` if the words of the sentence occur without spaces, as in the name of an
@@ -669,6 +690,14 @@ mod tests {
         assert!(holes("Overloaded", r#"{"message": "Overloaded"}"#).is_some());
         assert!(holes("Overloaded", "Overloaded").is_some());
         assert!(holes("Overloaded", "the server was overloaded by a client").is_none());
+        for text in [
+            "API Error: Overloaded",
+            "  \u{23bf}  Overloaded.",
+            "[retry 3] Overloaded",
+        ] {
+            assert!(holes("Overloaded", text).is_some(), "{text}");
+        }
+        assert!(holes("Overloaded", "API Error: Overloaded by a client").is_none());
     }
 
     #[test]

@@ -118,7 +118,7 @@ pub(super) fn is_ended(whole: &str, candidate: &str) -> bool {
 
 /// Texts that precede a status, in the form used for comparison: without spaces and quotes, in
 /// lower case.
-const BEFORE_STATUS: [&str; 9] = [
+const BEFORE_STATUS: [&str; 10] = [
     "errorcode:",
     "statuscode:",
     "statuscode",
@@ -128,6 +128,7 @@ const BEFORE_STATUS: [&str; 9] = [
     "error(",
     "http",
     "http/1.1",
+    "状态码:",
 ];
 
 /// Texts that precede a status or other numbers. After them, the number must be followed by the
@@ -137,7 +138,8 @@ const OFTEN_BEFORE_STATUS: [&str; 7] = [
 ];
 
 /// Texts that follow a status, in the form used for comparison.
-const BEHIND_STATUS: [&str; 12] = [
+const BEHIND_STATUS: [&str; 14] = [
+    "badrequest",
     "unauthorized",
     "paymentrequired",
     "forbidden",
@@ -150,6 +152,7 @@ const BEHIND_STATUS: [&str; 12] = [
     "gatewaytimeout",
     "clienterror",
     "servererror",
+    "unprocessableentity",
 ];
 
 /// Returns the HTTP status in a text: at its beginning, or after the words that SDKs put before it.
@@ -173,10 +176,19 @@ pub(super) fn status(text: &str) -> Option<u16> {
     let meant = OFTEN_BEFORE_STATUS
         .iter()
         .flat_map(|before| numbers_that_mean(&folded, before));
+    let followed = BEHIND_STATUS
+        .iter()
+        .flat_map(|behind| numbers_before(&folded, behind));
+    let bracketed = folded.match_indices('[').filter_map(|(at, _)| {
+        let rest = &folded[at + 1..];
+        number(rest).filter(|_| rest[3..].starts_with("]:"))
+    });
     let mut all = first
         .into_iter()
         .chain(named)
         .chain(meant)
+        .chain(followed)
+        .chain(bracketed)
         .filter(|status| (400..600).contains(status));
     let status = all.next()?;
     all.all(|other| other == status).then_some(status)
@@ -195,6 +207,16 @@ fn numbers_that_mean<'a>(folded: &'a str, before: &'a str) -> impl Iterator<Item
         let behind = &rest[3..];
         let is_meant = BEHIND_STATUS.iter().any(|words| behind.starts_with(words));
         (is_meant || !behind.starts_with(char::is_alphanumeric)).then_some(found)
+    })
+}
+
+/// Returns the numbers directly before the meaning of a status, or before a dash, a colon or a
+/// bracket and the meaning: `400 - Bad Request`.
+fn numbers_before<'a>(folded: &'a str, meaning: &'a str) -> impl Iterator<Item = u16> + 'a {
+    folded.match_indices(meaning).filter_map(move |(at, _)| {
+        let before = folded[..at].trim_end_matches(['-', ':', '(', '–', '—']);
+        let start = before.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        number(&before[start..])
     })
 }
 
@@ -333,6 +355,9 @@ mod tests {
             "the server answered with status=401",
             "401: no such key",
             "request failed: 401 Unauthorized (after 3 attempts)",
+            "upstream said 401 - Unauthorized",
+            "[401]: no such key",
+            "请求失败，状态码: 401",
         ] {
             assert_eq!(status(text), Some(401), "{text}");
         }

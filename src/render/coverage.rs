@@ -102,7 +102,7 @@ impl Engine {
         let partials = self
             .partial_names
             .iter()
-            .filter_map(|name| self.trees.get(name))
+            .filter_map(|name| self.partial(name))
             .map(|tree| self.covered(sources, tree, &runs.0));
         let of_profiles = self
             .templates

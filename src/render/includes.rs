@@ -33,7 +33,7 @@ fn refusal(name: &str) -> Option<&'static str> {
 
 impl eval::Library for Engine {
     fn find(&self, name: &str) -> Option<&eval::Template> {
-        self.trees.get(full_name(name).as_ref())
+        self.partial(full_name(name).as_ref())
     }
 }
 
