@@ -234,8 +234,10 @@ fn number(text: &str) -> Option<u16> {
 
 /// Returns `true` if an object is a request to a model, as far as its first members show.
 fn is_request(members: &serde_json::Map<String, Value>) -> bool {
-    // Answers of Cloudflare have a list `messages` beside their `errors`.
-    !has_list(members, "errors")
+    // Answers of Cloudflare and of its gateway have a list `messages` beside their errors.
+    !["error", "errors", "success"]
+        .iter()
+        .any(|name| members.contains_key(*name))
         && ["messages", "contents", "input"]
             .iter()
             .any(|name| has_list(members, name))
@@ -336,6 +338,8 @@ mod tests {
     #[test]
     fn an_answer_with_a_list_of_messages_is_no_request() {
         let answer = json!({"success": false, "errors": [{"message": "no"}], "messages": []});
+        assert!(candidates(&answer.to_string()).contains(&"no".to_owned()));
+        let answer = json!({"error": [{"message": "no"}], "messages": []});
         assert!(candidates(&answer.to_string()).contains(&"no".to_owned()));
         let request = json!({"messages": [{"role": "user", "content": "no"}]});
         assert!(candidates(&request.to_string()).iter().all(|it| it != "no"));
