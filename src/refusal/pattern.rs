@@ -65,6 +65,9 @@ fn plain(text: &str) -> String {
     while let Some(first) = rest.chars().next() {
         let (c, length) = written(rest).unwrap_or((first, first.len_utf8()));
         rest = &rest[length..];
+        if first == '\n' {
+            rest = without_line_mark(rest);
+        }
         let c = match c {
             '"' | '`' | '\u{2018}' | '\u{2019}' | '\u{201c}' | '\u{201d}' => '\'',
             '\u{2010}'..='\u{2015}' => '-',
@@ -84,6 +87,17 @@ fn plain(text: &str) -> String {
     }
     plain
 }
+
+/// Removes the mark that a quotation, a diff or a comment puts at the beginning of a line.
+fn without_line_mark(line: &str) -> &str {
+    let inner = line.trim_start_matches(' ');
+    LINE_MARKS
+        .iter()
+        .find_map(|mark| inner.strip_prefix(mark))
+        .unwrap_or(line)
+}
+
+const LINE_MARKS: [&str; 7] = ["- ", "+ ", "> ", "# ", "// ", "* ", "| "];
 
 /// The mark of a character without meaning: a backslash or a colour.
 const NOTHING: char = '\0';
@@ -728,6 +742,8 @@ mod tests {
         for text in [
             "messages.1:thinking blocks must not be changed by anybody",
             "\u{258f} messages.1: thinking blo\n\u{258f} cks must not be changed by anybody",
+            "> messages.1: thinking blocks must\n> not be changed by anybody",
+            "// messages.1: thinking blocks must\n  // not be changed by anybody",
             "messages.1: `thinking` blocks must not be changed by anybody",
         ] {
             assert_eq!(

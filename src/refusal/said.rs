@@ -88,6 +88,7 @@ pub(super) fn candidates(text: &str) -> Vec<String> {
                 // Some sentences contain an object.
                 if !holds_request(&value) {
                     between.push_str(written);
+                    candidates.push(written.to_owned());
                 }
             }
             Part::Text(text) => between.push_str(text),
@@ -234,8 +235,9 @@ fn number(text: &str) -> Option<u16> {
 
 /// Returns `true` if an object is a request to a model, as far as its first members show.
 fn is_request(members: &serde_json::Map<String, Value>) -> bool {
-    // Answers of Cloudflare and of its gateway have a list `messages` beside their errors.
-    !["error", "errors", "success"]
+    // Answers of Cloudflare and of its gateway have a list `messages` beside their errors; findings
+    // of pydantic show the refused value as `input`.
+    !["error", "errors", "success", "msg"]
         .iter()
         .any(|name| members.contains_key(*name))
         && ["messages", "contents", "input"]
@@ -338,6 +340,8 @@ mod tests {
     #[test]
     fn an_answer_with_a_list_of_messages_is_no_request() {
         let answer = json!({"success": false, "errors": [{"message": "no"}], "messages": []});
+        assert!(candidates(&answer.to_string()).contains(&"no".to_owned()));
+        let answer = json!({"detail": [{"msg": "no", "input": ["no"]}]});
         assert!(candidates(&answer.to_string()).contains(&"no".to_owned()));
         let answer = json!({"error": [{"message": "no"}], "messages": []});
         assert!(candidates(&answer.to_string()).contains(&"no".to_owned()));
