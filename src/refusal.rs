@@ -66,6 +66,8 @@ pub struct Explanation {
     pub status: Option<i64>,
     /// Other providers that use the same sentence.
     pub also: Vec<&'static Provider>,
+    /// The number of letters that match.
+    letters: usize,
 }
 
 /// The part of a text that an explanation rests on.
@@ -195,7 +197,7 @@ impl Dictionary {
                 }
             }
         }
-        explained.sort_by_key(|it| std::cmp::Reverse(it.refusal.pattern.letters()));
+        explained.sort_by_key(|it| std::cmp::Reverse(it.letters));
         explained
     }
 
@@ -419,7 +421,7 @@ impl Hit {
         Explanation {
             provider: self.provider,
             refusal: self.refusal,
-            said: plain.text[self.found.range.clone()].to_owned(),
+            said: self.found.shown(plain).to_owned(),
             holes: self.found.named(plain),
             path: self.found.path(plain),
             basis: match self.refusal.is_code() {
@@ -428,6 +430,7 @@ impl Hit {
             },
             status: self.refusal.status,
             also,
+            letters: self.letters,
         }
     }
 }
@@ -451,6 +454,7 @@ impl Explanation {
             path: None,
             basis,
             status: refusal.status,
+            letters: refusal.pattern.letters(),
             also: Vec::new(),
         }
     }

@@ -189,7 +189,9 @@ const FEWEST_LETTERS_ALONE: usize = 20;
 const FEWEST_LETTERS_OF_MESSAGE: usize = 10;
 
 /// Marks after which a message begins in the output of programs.
-const INTRODUCING: [char; 7] = [':', ']', '>', '|', '\u{23bf}', '\u{274c}', '\u{26a0}'];
+const INTRODUCING: [char; 9] = [
+    ':', ']', '>', '|', '-', '(', '\u{23bf}', '\u{274c}', '\u{26a0}',
+];
 
 /// Members of answers that contain a sentence.
 const MEMBERS: [&str; 4] = ["msg", "message", "detail", "error"];
@@ -578,10 +580,14 @@ pub(super) fn ends_at(plain: &Plain, end: usize) -> bool {
         || rest.starts_with(" (")
 }
 
-/// Returns `true` if the sentence is over: neither a further word nor a reason after a colon
-/// follows.
+/// Returns `true` if the sentence is over: neither a further word, even after a quote, nor a reason
+/// after a colon follows.
 pub(super) fn is_over(plain: &Plain, end: usize) -> bool {
-    ends_at(plain, end) && !plain.text[end..].trim_start_matches('\'').starts_with(':')
+    let rest = plain.text[end..].trim_start_matches('\'');
+    let goes_on = rest
+        .strip_prefix(' ')
+        .is_some_and(|rest| rest.starts_with(char::is_alphanumeric));
+    ends_at(plain, end) && !goes_on && !rest.starts_with(':')
 }
 
 /// A match of a sentence in a text.
@@ -600,6 +606,16 @@ impl Found {
         let after = text[self.range.end..].trim_start_matches('.').trim_start();
         (before.is_empty() || before.ends_with('\'') || ends_with_status(before))
             && (after.is_empty() || after.starts_with('\''))
+    }
+
+    /// Returns the sentence as it appears in the text, with the quote that ends it.
+    pub(super) fn shown<'p>(&self, plain: &'p Plain) -> &'p str {
+        let shown = &plain.text[self.range.clone()];
+        let is_open = shown.matches('\'').count() % 2 == 1;
+        match plain.text[self.range.end..].starts_with('\'') && is_open {
+            true => &plain.text[self.range.start..=self.range.end],
+            false => shown,
+        }
     }
 
     /// Returns the content of each hole.
