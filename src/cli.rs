@@ -180,8 +180,7 @@ fn start() -> ExitCode {
         Err(error) => {
             #[cfg(feature = "runtime")]
             if let Some(format) = args::format_of_unread_send(&error) {
-                let failure =
-                    Failure::new("the command line cannot be read: standard error says why");
+                let failure = Failure::new("the command line is invalid: see standard error");
                 send::end_unsent(
                     format,
                     &failure,

@@ -482,7 +482,7 @@ fn name_taken(repo: &Repo, known: &Context, context: &Context) -> Diagnostic {
         (true, false) => (
             &repo_rules::DUPLICATE_NAME,
             format!(
-                "`{}` and `{}` differ in case only",
+                "`{}` and `{}` differ only in case",
                 known.name, context.name
             ),
         ),
@@ -492,7 +492,7 @@ fn name_taken(repo: &Repo, known: &Context, context: &Context) -> Diagnostic {
         ),
         (false, false) => {
             let message = format!(
-                "`{}` differs from the bundled context `{}` in case only",
+                "`{}` differs from the bundled context `{}` only in case",
                 context.name, known.name
             );
             (&repo_rules::BUNDLED_NAME, message)
@@ -501,5 +501,5 @@ fn name_taken(repo: &Repo, known: &Context, context: &Context) -> Diagnostic {
     let finding = Diagnostic::new(rule, span, message);
     finding
         .related(other, "the other one")
-        .help("give it another `name`")
+        .help("give it a different `name`")
 }

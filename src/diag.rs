@@ -378,7 +378,7 @@ struct Key {
 }
 
 /// The note at a further place of one cause.
-const MET_HERE: &str = "the same here";
+const MET_HERE: &str = "also here";
 
 /// The maximum number of further places shown for one cause.
 const MOST_PLACES: usize = 3;

@@ -321,7 +321,7 @@ fn unasked(
                 let most = MAX_REPOSITORY_BYTES >> 20;
                 left = left.checked_sub(size).ok_or_else(|| {
                     format!(
-                        "the files of `{}` have more than {most} MiB together: remove the folder",
+                        "the files in `{}` are larger than {most} MiB in total: remove the folder",
                         join(folder, slug)
                     )
                 })?;

@@ -122,7 +122,7 @@ const KEPT: [&str; 5] = [
 ];
 
 /// The reason why settings of an agent are not in a context.
-const OF_AGENTS: &str = "an agent says this, not a context";
+const OF_AGENTS: &str = "this belongs to the agent, not to a context";
 
 fn chat<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
     let Request { body, wire, .. } = *request;
@@ -151,7 +151,10 @@ fn chat<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
         .filter_map(|name| body.get(*name))
         .filter(|value| !value.is_null())
     {
-        lost.tell(value, "what the server keeps is not in the body");
+        lost.tell(
+            value,
+            "this refers to content on the server, which the body does not contain",
+        );
     }
     lost.shape(body, &[&TOOLS, turns::member_of(wire).as_slice()].concat());
     lost.rest(body, &read_members, OF_AGENTS);
@@ -160,7 +163,7 @@ fn chat<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
         if let Some(value) = read.values.get(change.message()) {
             lost.tell(
                 value,
-                format!("{}: no context keeps that", change.describe()),
+                format!("{}: a context cannot represent this", change.describe()),
             );
         }
     }
@@ -186,7 +189,7 @@ fn completion<'b>(
     let mut text = |name: &str| match body.get(name) {
         Some(Value::String(text)) => text.clone(),
         Some(other) => {
-            lost.tell(other, "it is not a text");
+            lost.tell(other, "it is not a string");
             String::new()
         }
         None => String::new(),
@@ -216,11 +219,11 @@ fn completion<'b>(
 /// Reads a file beside the code, in the form of `llama-server`.
 fn attached<'b>(file: &'b Value, lost: &mut Lost<'b>) -> Option<AttachedFile> {
     let Some(content) = text_of(file, "text") else {
-        lost.tell(file, "a file without a text");
+        lost.tell(file, "a file without text");
         return None;
     };
     let file_path = text_of(file, "filename").unwrap_or("file").into();
-    lost.rest(file, &["text", "filename"], "no context holds it");
+    lost.rest(file, &["text", "filename"], "a context cannot hold this");
     Some(AttachedFile {
         file_path,
         content: content.into(),
@@ -268,7 +271,7 @@ fn read_back(text: &str) -> Result<(), ImportError> {
     findings.retain(|finding| finding.rule != &context::rules::MEDIA_TYPE);
     match (context, findings.into_iter().next()) {
         (_, Some(finding)) => Err(ImportError(finding.message)),
-        (None, None) => Err(ImportError("it is not a context".to_owned())),
+        (None, None) => Err(ImportError("it is not a valid context".to_owned())),
         (Some(_), None) => Ok(()),
     }
 }

@@ -173,21 +173,23 @@ impl Problem {
             Problem::NotClosed { open, met } => {
                 format!("this `{open}` is not closed before `{met}`")
             }
-            Problem::ClosesNothing(found) => format!("`{found}` closes nothing"),
+            Problem::ClosesNothing(found) => format!("`{found}` has no matching opening bracket"),
             Problem::Unquoted(text) => format!("`{text}` is not a JSON value"),
             Problem::KeyNotString => "an object key must be a string in double quotes".into(),
-            Problem::Comment(mark) => format!("JSON has no comments, and this `{mark}` begins one"),
+            Problem::Comment(mark) => {
+                format!("JSON does not allow comments, but this `{mark}` starts one")
+            }
             Problem::MissingColon => "a `:` is missing after this key".into(),
             Problem::MissingValue => "a value is missing here".into(),
             Problem::UnterminatedString => "this string never ends".into(),
             Problem::ControlCharacter(byte) => {
-                format!("a raw control character (0x{byte:02x}) in a string")
+                format!("unescaped control character (0x{byte:02x}) in a string")
             }
-            Problem::BadEscape => "JSON has no such escape".into(),
+            Problem::BadEscape => "this is not a valid JSON escape".into(),
             Problem::LoneSurrogate => "a lone surrogate escape is not a character".into(),
             Problem::BadNumber => "this is not a JSON number".into(),
-            Problem::NumberOutOfRange => "this number does not fit 64 bits".into(),
-            Problem::DuplicateKey(key, _) => format!("the key `{key}` is there twice"),
+            Problem::NumberOutOfRange => "this number does not fit in 64 bits".into(),
+            Problem::DuplicateKey(key, _) => format!("the key `{key}` appears twice"),
             Problem::SecondValue => "there is more than one JSON value".into(),
             Problem::TooDeep => format!("nested deeper than {MAX_DEPTH} levels"),
         }
@@ -197,7 +199,7 @@ impl Problem {
     pub(crate) fn message_without_text(&self) -> String {
         match self {
             Problem::Unquoted(_) => "this is not a JSON value".into(),
-            Problem::DuplicateKey(..) => "a key is there twice".into(),
+            Problem::DuplicateKey(..) => "a key appears twice".into(),
             problem => problem.message(),
         }
     }
@@ -212,7 +214,7 @@ impl Problem {
                 "a value spliced in without quotes? write `{{ tojson(value) }}`, which quotes and escapes it"
             }
             Problem::ControlCharacter(_) => {
-                "`{{ tojson(value) }}` escapes a value; in literal text write `\\n` or `\\t`, and `\\\\n` or `\\\\t` where TOML reads escapes"
+                "`{{ tojson(value) }}` escapes a value; in literal text write `\\n` or `\\t`, or `\\\\n` or `\\\\t` where TOML processes escapes"
             }
             Problem::BadEscape | Problem::LoneSurrogate => {
                 "a string spliced in by hand? write `{{ tojson(value) }}`, which escapes it"
@@ -227,13 +229,13 @@ impl Problem {
                 "write `{` before the members of each element, and `}` after them"
             }
             Problem::DoubledComma | Problem::LeadingComma => {
-                "only a comma right before `]` or `}` is removed for you; guard this one with the same condition as the element it belongs to"
+                "only a comma directly before `]` or `}` is removed for you; put this one under the same condition as the element it belongs to"
             }
             Problem::SecondValue => {
-                "a template renders exactly one value: wrap several in `[…]`, or split them over several keys"
+                "a template must render exactly one value: wrap several in `[…]`, or split them over several keys"
             }
             Problem::Comment(_) => {
-                "remove it; templates have comments of their own, which are not rendered: `{# … #}`"
+                "remove it; to comment a template, write `{# … #}`, which is not rendered"
             }
             Problem::KeyNotString => "write the key in double quotes: `{\"key\": …}`",
             Problem::DuplicateKey(..) => {
@@ -241,10 +243,10 @@ impl Problem {
             }
             Problem::NumberOutOfRange => "send it as a string, if the API allows that",
             Problem::Unclosed(_) | Problem::NotClosed { .. } | Problem::ClosesNothing(_) => {
-                "every bracket is closed by its like: one is missing, or one branch opens what another closes"
+                "every bracket needs its matching closing bracket: one is missing, or one branch opens a bracket that another closes"
             }
             Problem::Empty => {
-                "a template that renders nothing drops its key; here there is something else around it"
+                "a template that renders nothing drops its key, but this one renders something around the missing value"
             }
             Problem::TrailingComma => "remove it",
             Problem::MissingColon => "write `\"key\": value`",

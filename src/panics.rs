@@ -9,8 +9,8 @@ use crate::source::Span;
 
 crate::diag::rules! {
     PANIC = Error "internal/panic", "`reqc` itself failed",
-        "A bug in `reqc`, not in your files: what was at hand is lost, one agent or one file, and the run goes on without it. The exit \
-         status is 1, so that nothing passes unseen.\n\n\
+        "This is a bug in `reqc`, not in your files. The run continues without the agent or file that was being processed. The exit \
+         status is 1, so that the failure is not overlooked.\n\n\
          Please report it, with the message and the file that the finding points at.";
 }
 

@@ -417,7 +417,7 @@ fn check_endpoint(reader: &mut Reader<'_, '_>, endpoint: &Spanned<Arc<str>>) {
         false => Diagnostic::new(
             &repo_rules::INVALID_VALUE,
             endpoint.span,
-            "no request can be sent to `endpoint`",
+            "`endpoint` is not a usable path",
         ),
     };
     reader.report(finding.label(problem.why).maybe_help(problem.help));
@@ -571,7 +571,11 @@ fn check_value(reader: &mut Reader<'_, '_>, node: &Node) {
         _ => return,
     };
     let span = reader.span(node);
-    let finding = Diagnostic::new(&rules::NO_JSON, span, format!("{what} has no JSON form"));
+    let finding = Diagnostic::new(
+        &rules::NO_JSON,
+        span,
+        format!("JSON cannot represent {what}"),
+    );
     let help = match &node.kind {
         Kind::Datetime(text) => format!("write it as a string: \"{text}\""),
         _ => "write a number, or leave the key out".to_owned(),

@@ -450,8 +450,8 @@ impl Engine {
         );
         if let Some(range) = rewritten.too_deep.take() {
             let span = self.span(sources, name, range);
-            let finding = Diagnostic::new(&rules::TOO_DEEP, span, "this goes on for too long");
-            findings.push(finding.help("keep parts of it in variables: `{% set part = … %}`"));
+            let finding = Diagnostic::new(&rules::TOO_DEEP, span, "this expression is too long");
+            findings.push(finding.help("store parts of it in variables: `{% set part = … %}`"));
             self.broken.insert(Arc::clone(name));
             return None;
         }
@@ -486,7 +486,7 @@ impl Engine {
         };
         let is_sound = self.check_places(sources, name, &analysis, findings);
         if analysis.namespace_members.len() > limits::MAX_MEMBERS {
-            let what = format!("more than {} members of namespaces", limits::MAX_MEMBERS);
+            let what = format!("more than {} namespace members", limits::MAX_MEMBERS);
             self.too_long(sources, name, 0..0, &what, findings);
             return None;
         }
@@ -564,7 +564,7 @@ impl Engine {
         };
         let no = if *object == "ctx" { "no " } else { "" };
         let message = format!(
-            "{what} {no}`{}`: the guard hides that",
+            "{what} {no}`{}`, and this guard hides the mistake",
             crate::text::cut(member, 60)
         );
         let finding = Diagnostic::new(
@@ -599,12 +599,12 @@ impl Engine {
         let from = start + text[start..end].find(inner).unwrap_or_default();
         let range = from..from + inner.len();
         let written = crate::text::cut(inner, 60);
-        let message = format!("a quote in `{written}` would end the string around it");
+        let message = format!("a quote in `{written}` would end the surrounding string");
         let finding = Diagnostic::new(&rules::UNESCAPED, self.span(sources, name, range), message);
         let finding = finding.label("`say \"hi\"` becomes `\"say \"hi\"\"`, which is not JSON");
         let finding = finding.help(match it.is_alone {
-            true => format!("write `{{{{ tojson({written}) }}}}` instead of the quotes and what is between them"),
-            false => format!("put the whole text together, and encode it once: `{{{{ tojson(\"…\" ~ {written} ~ \"…\") }}}}` without quotes around"),
+            true => format!("write `{{{{ tojson({written}) }}}}` instead of the quotes and the text between them"),
+            false => format!("build the whole string first, and encode it once: `{{{{ tojson(\"…\" ~ {written} ~ \"…\") }}}}`, without quotes around it"),
         });
         if it.is_free && !it.is_guess {
             finding
@@ -631,7 +631,8 @@ impl Engine {
     ) {
         for range in &analysis.unexpanded.printed {
             let span = self.span(sources, name, range.clone());
-            let message = "nothing expands this variable: it is in a text of an expression";
+            let message =
+                "this variable is never expanded, because it is in a string inside an expression";
             let finding = Diagnostic::new(&rules::UNEXPANDED, span, message);
             findings
                 .push(finding.help("write the variable outside `{{ }}`, in the prompt's own text"));
@@ -648,7 +649,9 @@ impl Engine {
     ) {
         let span = self.span(sources, name, range);
         let finding = Diagnostic::new(&rules::TOO_LONG, span, format!("the template has {what}"));
-        findings.push(finding.help("divide it: partials hold what several templates share"));
+        findings.push(
+            finding.help("split it: move parts into partials, which several templates can share"),
+        );
         self.broken.insert(Arc::clone(name));
     }
 

@@ -94,7 +94,7 @@ fn unset_nothing(
         .filter(|(first, rest)| *first == "body" && !rest.is_empty())
     {
         let help = format!(
-            "paths begin below `{first}`: write `\"{}\"`",
+            "paths start below `{first}`: write `\"{}\"`",
             rest.join(".")
         );
         return Diagnostic::new(&rules::UNSET_NOTHING, path.span, message).help(help);

@@ -181,13 +181,13 @@ pub fn parse(text: &str) -> Result<Table, SyntaxError> {
         let end = text.floor_char_boundary(MAX_BYTES);
         return Err(too_large(
             end..end,
-            &format!("a TOML file has at most {} MiB", MAX_BYTES >> 20),
+            &format!("a TOML file can have at most {} MiB", MAX_BYTES >> 20),
         ));
     }
     if let Some(span) = too_many_values(text) {
         return Err(too_large(
             span,
-            &format!("a TOML file has at most {MAX_VALUES} keys and values"),
+            &format!("a TOML file can have at most {MAX_VALUES} keys and values"),
         ));
     }
     let document =
@@ -198,7 +198,7 @@ pub fn parse(text: &str) -> Result<Table, SyntaxError> {
 }
 
 fn too_large(span: Range<usize>, message: &str) -> SyntaxError {
-    let help = "split the file, or put long texts into files that templates read".to_owned();
+    let help = "split the file, or move long text into files that templates read".to_owned();
     SyntaxError {
         message: message.to_owned(),
         span,

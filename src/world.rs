@@ -336,9 +336,9 @@ impl std::fmt::Display for ReadError {
         match self {
             ReadError::Missing => f.write_str("there is no such file"),
             ReadError::Folder => f.write_str("it is a folder, not a file"),
-            ReadError::Outside => f.write_str("it lies outside the repository"),
+            ReadError::Outside => f.write_str("it is outside the repository"),
             ReadError::Hidden => {
-                f.write_str("files whose name begins with a dot, and private keys, are not read")
+                f.write_str("files whose names begin with a dot, and private keys, are not read")
             }
             ReadError::TooLarge { size, limit } => {
                 write!(f, "it has {size} bytes; the limit is {limit}")
@@ -644,11 +644,13 @@ pub(crate) fn unusable_name(name: &str) -> Option<&'static str> {
         .trim_end()
         .to_ascii_lowercase();
     match stem.as_str() {
-        _ if name.len() > 255 => Some("it has more than 255 bytes"),
-        _ if name.ends_with(['.', ' ']) => Some("Windows drops a dot or a space at the end"),
-        "con" | "prn" | "aux" | "nul" | "conin$" | "conout$" => Some("that is a device on Windows"),
+        _ if name.len() > 255 => Some("it is longer than 255 bytes"),
+        _ if name.ends_with(['.', ' ']) => Some("Windows drops a trailing dot or space"),
+        "con" | "prn" | "aux" | "nul" | "conin$" | "conout$" => {
+            Some("it is a device name on Windows")
+        }
         stem if is_numbered(stem, "com") || is_numbered(stem, "lpt") => {
-            Some("that is a device on Windows")
+            Some("it is a device name on Windows")
         }
         _ => None,
     }

@@ -1077,7 +1077,7 @@ fn what_another_version_changes_is_told_by_its_files() {
     let run = reqc(&root, &["compile", "--diff"]);
     let parts = [
         path,
-        "another text in this version of reqc",
+        "different text in this version of reqc",
         "/user - \"x\"",
         "agents/other.toml",
         "/seed 1 → 5",
@@ -1182,7 +1182,7 @@ fn a_review_writes_what_is_accepted() {
     );
     let run = reqc(&root, &["review", "--accept", "2"]);
     assert!(
-        run.code == 1 && run.out.contains("left as they are"),
+        run.code == 1 && run.out.contains("left unchanged"),
         "{} {}",
         run.out,
         run.err
@@ -1341,13 +1341,13 @@ fn models_are_told_with_their_sources() {
         ("model-families.toml", FAMILIES),
     ]);
     let house = reqc(&root, &["models", "team/House-1-2026-01-31"]);
-    let expected = "house-1: 1 families\n\nHouse (openai-chat)\n  wiki; seen 2026-11-22\n  - refuses a last turn of the assistant\n\
-        \x20 - takes at most 100 for `max_tokens`, while `tools` is there [warning]\n";
+    let expected = "house-1: 1 families\n\nHouse (openai-chat)\n  wiki; seen 2026-11-22\n  - rejects a final assistant turn\n\
+        \x20 - accepts at most 100 for `max_tokens`, while `tools` is present [warning]\n";
     assert_eq!((house.out.as_str(), house.code), (expected, 0));
     assert!(
         reqc(&root, &["models", "house-2"])
             .out
-            .contains("nothing is known of this model")
+            .contains("nothing is known about this model")
     );
     let opus = reqc(
         &root,
@@ -1434,7 +1434,7 @@ fn init_makes_a_repository_that_passes() {
     let again = reqc(&root, &["init"]);
     assert_eq!((again.code, again.out.as_str()), (2, ""));
     assert!(
-        again.err.contains("already holds agents/, reqc.toml"),
+        again.err.contains("already contains agents/, reqc.toml"),
         "{}",
         again.err
     );
@@ -1461,7 +1461,7 @@ fn init_writes_beside_other_files_and_replaces_none() {
     assert_eq!((run.code, run.err.as_str()), (0, ""), "{}", run.out);
     assert!(
         run.out
-            .contains("README.md                      is there already"),
+            .contains("README.md                      already exists"),
         "{}",
         run.out
     );
@@ -1666,7 +1666,7 @@ fn explain_tells_where_a_piece_of_a_context_went() {
     );
     let run = explain("Claude Chat", "plain-turn", "/history/9");
     assert!(
-        run.code == 2 && run.err.contains("there is nothing at `/history/9`"),
+        run.code == 2 && run.err.contains("has nothing at `/history/9`"),
         "{}",
         run.err
     );
@@ -1757,14 +1757,14 @@ fn routing_tells_who_gets_a_file_and_why_others_do_not() {
     assert_eq!(other.code, 0);
     assert_eq!(
         other.out,
-        "OpenAI Chat\n  not Tests: `file_patterns` has `*.rs`, which `a.py` does not match; `path_patterns` has `tests/*`, which \
-         `a.py` does not match\n  not Rust: `file_patterns` has `*.rs`, which `a.py` does not match\n"
+        "OpenAI Chat\n  not Tests: `file_patterns` is `*.rs`, which `a.py` does not match; `path_patterns` is `tests/*`, which \
+         `a.py` does not match\n  not Rust: `file_patterns` is `*.rs`, which `a.py` does not match\n"
     );
     let none = reqc(&root, &["route", "a.rs", "--roster", "edit"]);
     assert_eq!(none.code, 1);
     assert_eq!(
         none.out,
-        "no agent of the roster `edit` accepts `a.rs`\n  not Rust: `project_names` has `Core`, and no project is named\n"
+        "no agent of the roster `edit` accepts `a.rs`\n  not Rust: `project_names` is `Core`, but no project is given\n"
     );
     let json = reqc(
         &root,
@@ -2122,7 +2122,7 @@ fn a_run_that_makes_no_body_is_an_error() {
         .concat(),
     );
     assert!(
-        run.code == 1 && run.out.contains("`Our Child` has no body: "),
+        run.code == 1 && run.out.contains("`Our Child` has no body, because "),
         "{}",
         run.out
     );
@@ -2217,7 +2217,7 @@ fn what_is_lowered_is_reported() {
     );
     assert_eq!(run.code, 2, "an unknown code is no allowance: {}", run.err);
     let run = reqc(&root, &["check", "--allow", "key/unknown"]);
-    let line = "lowered: 2 rules, 1 [[allow]], 1 [[extension]], 1 schema, 1 --allow; `--format json` tells which";
+    let line = "checks reduced: 2 rules, 1 [[allow]], 1 [[extension]], 1 schema, 1 --allow; `--format json` lists them";
     assert!(run.code == 0 && run.out.contains(line), "{}", run.out);
     let run = reqc(&root, &["check", "--format", "json"]);
     let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
@@ -2265,7 +2265,8 @@ fn a_bundled_layer_without_schemas_is_reported() {
     ]);
     let run = reqc(&root, &["check"]);
     assert!(
-        run.out.contains("lowered: a bundled layer without schemas"),
+        run.out
+            .contains("checks reduced: a bundled layer without schemas"),
         "{} {}",
         run.out,
         run.err
@@ -2394,7 +2395,7 @@ fn a_context_that_cannot_be_read_is_told_where_it_is_asked_for() {
     }
     let run = reqc(&root, &["impact", "contexts/own.json:1"]);
     assert!(
-        run.code == 2 && run.err.contains("is left out: something is wrong with it"),
+        run.code == 2 && run.err.contains("is left out because it has errors"),
         "{}",
         run.err
     );
@@ -2601,7 +2602,7 @@ fn requests_are_laid_out_for_other_programs() {
         fs::write(&file, "{}").expect("writable");
         let again = reqc(&root, &["compile", "--out", layout, "--layout", layout]);
         assert!(
-            again.code == 2 && again.err.contains("is there already"),
+            again.code == 2 && again.err.contains("already exists"),
             "{}",
             again.err
         );

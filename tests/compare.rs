@@ -270,7 +270,7 @@ fn the_exit_status_tells_of_losses() {
         &["first.json", "second.json", "--allow", "no-place"],
     );
     assert_eq!(code, 0, "{out}");
-    assert!(out.contains("ollama-chat has no place for it: "), "{out}");
+    assert!(out.contains("ollama-chat cannot carry it: "), "{out}");
     let (code, out, _) = run(&case, &["second.json", "first.json"]);
     assert_eq!(code, 0, "what is added is not lost: {out}");
     let (code, out, _) = run(&case, &["first.json", "second.json", "--format", "json"]);
@@ -316,7 +316,7 @@ fn bodies_of_long_files_are_paired_by_what_the_user_says() {
     );
     assert_eq!(code, 1, "{out}{err}");
     assert!(
-        out.contains("a.jsonl:2: this body has no partner in b.jsonl"),
+        out.contains("a.jsonl:2: this body has no counterpart in b.jsonl"),
         "{out}"
     );
     assert!(out.contains("a.jsonl:3 (openai-chat) → b.jsonl:2"), "{out}");
@@ -349,8 +349,11 @@ fn what_cannot_be_compared_says_why() {
     let case = root().join("tests/compare/image-lost");
     for (arguments, why) in [
         (&["first.json", "none.json"][..], "none.json"),
-        (&["-", "-"], "standard input can be one of the two files"),
-        (&[], "two files or two agents are compared"),
+        (
+            &["-", "-"],
+            "standard input can be only one of the two files",
+        ),
+        (&[], "name two files or two agents to compare"),
         (
             &["first.json", "second.json", "--allow", "lsot"],
             "there is no kind of difference `lsot`",

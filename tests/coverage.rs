@@ -102,33 +102,33 @@ fn each_kind_of_gap_is_found_and_its_counterpart_is_not() {
     let cases: [(&str, &[&str]); 18] = [
         (
             "{% if blank %}1{% endif %}",
-            &["2 condition: the condition never holds: `blank` is not empty"],
+            &["2 condition: the condition is never true: `blank` is not empty"],
         ),
         (
             "{% if not blank %}1{% endif %}",
-            &["2 condition: the condition always holds: `blank` is not empty"],
+            &["2 condition: the condition is always true: `blank` is not empty"],
         ),
         (
             "{% if ctx.history[0].role == \"assistant\" %}1{% endif %}",
-            &["2 condition: the condition never holds: `ctx.history[0].role` is `\"assistant\"`"],
+            &["2 condition: the condition is never true: `ctx.history[0].role` is `\"assistant\"`"],
         ),
         (
             "{% if blank %}1\n{% elif ctx.history[0].role != \"user\" %}2{% endif %}",
             &[
-                "2 condition: the condition never holds: `blank` is not empty",
-                "3 condition: the condition never holds: `ctx.history[0].role` is not `\"user\"`",
+                "2 condition: the condition is never true: `blank` is not empty",
+                "3 condition: the condition is never true: `ctx.history[0].role` is not `\"user\"`",
             ],
         ),
         (
             "{% if blank and zero %}1{% endif %}",
             &[
-                "2 condition: the condition never holds: `blank` is not empty and `zero` is not empty",
+                "2 condition: the condition is never true: `blank` is not empty and `zero` is not empty",
             ],
         ),
         (
             "{% if blank or zero %}1{% endif %}",
             &[
-                "2 condition: the condition never holds: `blank` is not empty or `zero` is not empty",
+                "2 condition: the condition is never true: `blank` is not empty or `zero` is not empty",
             ],
         ),
         (
@@ -142,29 +142,29 @@ fn each_kind_of_gap_is_found_and_its_counterpart_is_not() {
         (
             "{% for message in ctx.history if message.role == \"user\" %}1,{% endfor %}",
             &[
-                "2 condition: the loop's condition takes every element: `message.role` is not `\"user\"`",
+                "2 condition: the loop's condition accepts every element: `message.role` is not `\"user\"`",
             ],
         ),
         (
             "{% set x = 1 if blank else 2 %}{{ x }}",
-            &["2 condition: the condition never holds: `blank` is not empty"],
+            &["2 condition: the condition is never true: `blank` is not empty"],
         ),
         // A list that is there is not empty, and no request is without messages.
         (
             "{% if ctx.tools is defined %}{% for tool in ctx.tools %}1,{% endfor %}{% endif %}",
-            &["2 condition: the condition never holds: `ctx.tools` is given"],
+            &["2 condition: the condition is never true: `ctx.tools` is given"],
         ),
         (
             "{{ 1 if blank else 2 }}",
-            &["2 condition: the condition never holds: `blank` is not empty"],
+            &["2 condition: the condition is never true: `blank` is not empty"],
         ),
         (
             "{{ ctx.tools | default([]) | length }}",
-            &["2 default: the default is always taken: `ctx.tools` is given"],
+            &["2 default: the default is always used: `ctx.tools` is given"],
         ),
         (
             "{% macro m(a, b=1) %}{{ a }}{{ b }}{% endmacro %}{{ m(1) }}",
-            &["2 default: the parameter is never given: `b` is given"],
+            &["2 default: the parameter is never passed: `b` is given"],
         ),
         (
             "{% macro m(a) %}{{ a }}{% endmacro %}",
@@ -173,12 +173,12 @@ fn each_kind_of_gap_is_found_and_its_counterpart_is_not() {
         // What lies behind a gap is part of it.
         (
             "{% if blank %}{% if zero %}1{% endif %}{% endif %}",
-            &["2 condition: the condition never holds: `blank` is not empty"],
+            &["2 condition: the condition is never true: `blank` is not empty"],
         ),
         // A loop over what the condition asks for is never empty.
         (
             "{% if ctx.history %}{% for message in ctx.history %}1,{% endfor %}{% endif %}",
-            &["2 condition: the condition always holds: `ctx.history` is empty or missing"],
+            &["2 condition: the condition is always true: `ctx.history` is empty or missing"],
         ),
         (
             "{% for message in ctx.history %}{% for block in message.content_blocks %}1,{% endfor %}{% endfor %}",
@@ -219,7 +219,7 @@ fn an_excuse_counts_on_its_line_and_only_where_it_is_needed() {
     let needless = around("1{# no coverage: for nothing #}");
     assert_eq!(
         gaps(&needless, &[HELLO, NOTHING]),
-        ["2 excuse: everything on this line is reached: the excuse can go: -"]
+        ["2 excuse: everything on this line is covered: remove the comment: -"]
     );
 }
 
@@ -269,7 +269,7 @@ fn what_stands_behind_a_failure_is_a_gap() {
     );
     assert_eq!(
         found,
-        ["2 statement: this never runs: the template fails before it: -"]
+        ["2 statement: this never runs, because the template fails before it: -"]
     );
 }
 

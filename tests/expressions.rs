@@ -346,7 +346,7 @@ fn shared_and_circular_values_end() {
         assert!(
             found
                 .iter()
-                .any(|finding| finding.contains("a namespace holds")),
+                .any(|finding| finding.contains("a namespace can hold")),
             "{cycle}: {found:?}"
         );
     }
@@ -406,7 +406,7 @@ fn the_templates_of_a_body_share_an_account() {
     let found = findings(&compiler("1", false, &[("agents/b.toml", &agent)]));
     assert_eq!(
         found,
-        ["template/too-much-work: the templates of this body work on too much data together"]
+        ["template/too-much-work: the templates of this body process too much data in total"]
     );
 }
 

@@ -146,7 +146,7 @@ fn annotations_may_stand_beside_a_report_for_people() {
     for wrong in [["json", "sarif"], ["human", "human"], ["json", "github"]] {
         let ran = folder.reqc(&["check", "--format", wrong[0], "--format", wrong[1]]);
         assert!(
-            ran.code == 2 && ran.err.contains("standard output gets one format"),
+            ran.code == 2 && ran.err.contains("standard output can have only one format"),
             "{wrong:?}: {}",
             ran.err
         );
@@ -167,16 +167,16 @@ fn a_report_goes_only_where_a_file_may_be() {
     };
     refused("out", "it is a folder");
     refused("missing/x.sarif", "there is no folder");
-    refused(".git/x.sarif", "it lies in a `.git`");
-    refused("", "no file is named");
+    refused(".git/x.sarif", "it is in a `.git` folder");
+    refused("", "the file name after `=` is missing");
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink("/tmp", folder.root.join("link")).expect("a link");
-        refused("link/x.sarif", "is a link that lies in a repository");
+        refused("link/x.sarif", "is a link inside a repository");
     }
     let twice = folder.reqc(&["check", "--format", "sarif=a", "--format", "junit=a"]);
     assert!(
-        twice.code == 2 && twice.err.contains("two reports go to `a`"),
+        twice.code == 2 && twice.err.contains("two reports would be written to `a`"),
         "{}",
         twice.err
     );
@@ -312,7 +312,7 @@ fn where_ci_is_set_nothing_is_written_that_was_not_asked_for() {
         refused.code == 2
             && refused
                 .err
-                .contains("`reqc compile --write` writes them all the same"),
+                .contains("`reqc compile --write` write them anyway"),
         "{}",
         refused.err
     );
@@ -445,7 +445,7 @@ fn a_path_that_is_nothing_of_the_repository_is_told() {
         "`/tmp` is outside the agent repository",
     );
     told(&["--affected", "HEAD", "agents"], "cannot be used with");
-    told(&["--shard", "3/2"], "write which part of how many");
+    told(&["--shard", "3/2"], "write the number of the part");
 }
 
 fn git(root: &Path, arguments: &[&str]) {
@@ -703,7 +703,7 @@ fn a_baseline_silences_what_is_found_today() {
         folder
             .reqc(&["baseline"])
             .out
-            .starts_with("there is nothing to silence\n")
+            .starts_with("there is nothing to suppress\n")
     );
     assert_eq!(folder.read("reqc.toml"), text);
     // What is fixed makes the entries stale, and these can be taken out again.

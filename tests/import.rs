@@ -281,13 +281,13 @@ fn what_is_left_out_of_compiled_bodies_is_what_agents_say() {
             let pointer = loss.pointer.as_str();
             let says = |why: &str| loss.why.starts_with(why);
             let is_hosted =
-                pointer.starts_with("/tools/") && says("contexts offer functions alone");
+                pointer.starts_with("/tools/") && says("a context can offer only functions");
             let is_of_agent =
-                pointer.matches('/').count() == 1 || says("an agent says this") || is_hosted;
+                pointer.matches('/').count() == 1 || says("this belongs to the agent") || is_hosted;
             // A breakpoint of the cache, and a system item, whose kind no format has.
             !is_of_agent
                 && !pointer.ends_with("/cache_control")
-                && !loss.why.starts_with("a system message among others")
+                && !loss.why.starts_with("a system message after the first")
                 && !loss.why.starts_with("a system message after the prompt")
         });
         assert!(
@@ -675,9 +675,12 @@ fn what_a_server_keeps_is_told_and_older_forms_are_read() {
     };
     assert_eq!(
         why("/previous_response_id"),
-        Some("what the server keeps is not in the body")
+        Some("this refers to content on the server, which the body does not contain")
     );
-    assert_eq!(why("/model"), Some("an agent says this, not a context"));
+    assert_eq!(
+        why("/model"),
+        Some("this belongs to the agent, not to a context")
+    );
 
     let body = json!({
         "messages": [
@@ -790,7 +793,7 @@ fn calls_of_custom_tools_keep_their_results_and_answers_their_members() {
         lost,
         [(
             "/messages/3/annotations".to_owned(),
-            "no context holds it".to_owned()
+            "a context cannot hold this".to_owned()
         )]
     );
     assert_eq!(
@@ -966,7 +969,7 @@ fn the_command_prints_a_context_and_beside_it_what_is_lost() {
     assert!(
         first
             .err
-            .starts_with("2 bodies to choose from: this is number 1"),
+            .starts_with("the file has 2 bodies: this is number 1"),
         "{}",
         first.err
     );
@@ -1008,7 +1011,7 @@ fn a_context_that_is_written_is_one_of_the_repository() {
     );
     let again = ran(at, ("a.jsonl", LINES), &["--out", "contexts/asked.json"]);
     assert!(
-        again.code == 2 && again.err.contains("is there already"),
+        again.code == 2 && again.err.contains("already exists"),
         "{}",
         again.err
     );
@@ -1054,10 +1057,14 @@ fn what_makes_no_context_is_a_failure_with_a_reason() {
             &["--from", "openai-chat", "--line", "2"],
             "no other line",
         ),
-        (LINES, &["--line", "3"], "holds no request body on line 3"),
+        (
+            LINES,
+            &["--line", "3"],
+            "contains no request body on line 3",
+        ),
         ("{\"messages\": [,]}", &[], "cannot be read: line 1"),
-        ("[]", &[], "holds no request body"),
-        (SESSION, &[], "is a session, which holds no request body"),
+        ("[]", &[], "contains no request body"),
+        (SESSION, &[], "is a session, which contains no request body"),
     ] {
         let ran = ran(folder.path(), ("a.json", text), arguments);
         assert_eq!(

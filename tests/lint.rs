@@ -340,7 +340,7 @@ fn captures_are_read_and_show_nothing_but_bodies() {
     );
     let (code, out) = told("capture", &har(&[("https://example.com/", "{}")]), &[]);
     assert!(
-        code == 1 && out.contains("error[lint/no-body]: the one request of this file"),
+        code == 1 && out.contains("error[lint/no-body]: the only request of this file"),
         "{out}"
     );
 }
@@ -430,7 +430,7 @@ fn a_format_that_is_not_certain_is_asked_for() {
     assert!(failed(&["--provider", "Olama"]).contains("did you mean `Ollama`"));
     assert!(
         failed(&["--provider", "Claude", "--wire", "openai-chat"])
-            .contains("`Claude` takes no `openai-chat`")
+            .contains("`Claude` does not accept `openai-chat`")
     );
 }
 
@@ -615,7 +615,7 @@ fn links_of_a_repository_are_not_followed() {
         .expect("a link");
     let ran = reqc(&folder.path().join("own"), &["body.json"], "");
     assert!(
-        ran.code == 2 && ran.err.contains("is a link that lies in a repository"),
+        ran.code == 2 && ran.err.contains("is a link inside a repository"),
         "{}{}",
         ran.out,
         ran.err

@@ -1038,7 +1038,7 @@ fn a_place_of_what_cannot_be_made_does_not_reach_nothing() {
     let unmade = |agents: &[&str]| -> Vec<String> {
         agents
             .iter()
-            .map(|agent| format!("{agent}: its bodies cannot be made"))
+            .map(|agent| format!("{agent}: its bodies cannot be compiled"))
             .collect()
     };
     assert_eq!(
@@ -1066,7 +1066,7 @@ fn a_place_of_what_cannot_be_made_does_not_reach_nothing() {
     );
     assert_eq!(
         told("contexts/d.json:1"),
-        ["`contexts/d.json` is left out: something is wrong with it"]
+        ["`contexts/d.json` is left out because it has errors"]
     );
     assert_eq!(told("more/b.md"), ["no agent is made from `more/b.md`"]);
 }
@@ -1125,7 +1125,7 @@ fn a_place_says_what_it_does_where_that_is_not_followed() {
     // In one context it has no body.
     assert_eq!(
         unfollowed("partials/child.jinja:1"),
-        Some("its bodies cannot be made")
+        Some("its bodies cannot be compiled")
     );
     for place in [
         "agents/a.toml:20",

@@ -349,11 +349,11 @@ fn the_command_tells_the_place_in_the_body() {
     let out = String::from_utf8_lossy(&told.stdout);
     assert_eq!(told.status.code(), Some(0), "{out}");
     assert!(
-        out.starts_with("Anthropic refuses a request with status 400"),
+        out.starts_with("Anthropic rejects a request with status 400"),
         "{out}"
     );
     assert!(
-        out.contains("It names /messages/1 in the body") && out.contains("body.json:6:"),
+        out.contains("It refers to /messages/1 in the body") && out.contains("body.json:6:"),
         "{out}"
     );
 
@@ -405,7 +405,8 @@ fn the_command_tells_the_place_in_the_body() {
     let told = why400(folder.path(), &["429 the request is odd"]);
     let out = String::from_utf8_lossy(&told.stdout);
     assert!(
-        told.status.code() == Some(0) && out.starts_with("No sentence in this answer is known."),
+        told.status.code() == Some(0)
+            && out.starts_with("No error message in this answer is known."),
         "{out}"
     );
 

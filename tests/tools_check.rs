@@ -258,8 +258,8 @@ fn what_is_no_list_is_told() {
         ran.err
     };
     assert!(said(&["-"], "{}").contains("`<stdin>` has no tools"));
-    assert!(said(&["-"], "const tools = [];").contains("code is not read"));
-    assert!(said(&[], "").contains("nothing is named that has tools"));
+    assert!(said(&["-"], "const tools = [];").contains("does not read code"));
+    assert!(said(&[], "").contains("no source of tools is given"));
     assert!(said(&["-", "--provider", "antropic"], "[]").contains("did you mean `anthropic`?"));
     assert!(said(&["none.json"], "").contains("none.json"));
     assert!(said(&["x.json", "--mcp-command", "--", "cat"], "").contains("cannot be used with"));
@@ -278,7 +278,7 @@ fn a_tools_toml_has_its_programs() {
         ran.err
     );
     assert!(
-        ran.err.contains("servers are not asked here: s"),
+        ran.err.contains("these servers are not queried: s"),
         "{}",
         ran.err
     );
@@ -415,8 +415,8 @@ fn a_server_that_misbehaves_is_told_as_what_it_is() {
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.err);
         ran.err
     };
-    assert!(said("tools() { sleep 60; }").contains("it is not ready after 3 seconds"));
-    assert!(said("hello() { :; }").contains("it is not ready after 3 seconds"));
+    assert!(said("tools() { sleep 60; }").contains("it was not ready after 3 seconds"));
+    assert!(said("hello() { :; }").contains("it was not ready after 3 seconds"));
     assert!(said("tools() { yes noise; }").contains("more than 1 MiB"));
     assert!(
         said(r#"tools() { answer '{"tools":[],"nextCursor":"again"}'; }"#)
@@ -425,7 +425,7 @@ fn a_server_that_misbehaves_is_told_as_what_it_is() {
     let refuses = r#"tools() { printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"no \\u001b[31mtools"}}\n' "$id"; }"#;
     let told = said(refuses);
     assert!(
-        told.contains("it does not say what it offers") && !told.contains('\u{1b}'),
+        told.contains("it did not list its tools") && !told.contains('\u{1b}'),
         "{told}"
     );
     assert!(said("echo 'no database' >&2; exit 3").contains("no database"));

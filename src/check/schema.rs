@@ -412,8 +412,8 @@ fn cut(mistakes: &mut Vec<Mistake>) {
     }
     mistakes.truncate(MAX_PROBLEMS);
     let message =
-        format!("this body has more than {MAX_PROBLEMS} problems: the others are not shown");
-    let help = "fix those that are shown: most often they have one cause".to_owned();
+        format!("this body has more than {MAX_PROBLEMS} problems: the rest are not shown");
+    let help = "fix the ones shown: they often have a common cause".to_owned();
     mistakes.push(Mistake::value(
         json::Pointer::root(),
         message,
@@ -462,12 +462,12 @@ fn usable(file: FileId, name: &str, text: &SourceText) -> Result<WireFormat, Box
             "`{}` is not a wire format",
             crate::text::cut(wire, graph::QUOTED)
         );
-        return Err(at(message, 0..0, Some(format!("known are: {known}"))));
+        return Err(at(message, 0..0, Some(format!("wire formats: {known}"))));
     };
     if text.as_str().len() > MAX_BYTES {
-        let help = "keep what the wire format needs".to_owned();
+        let help = "keep only what the wire format needs".to_owned();
         return Err(at(
-            "a schema has at most 1 MiB".to_owned(),
+            "a schema can have at most 1 MiB".to_owned(),
             0..0,
             Some(help),
         ));

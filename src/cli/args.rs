@@ -79,7 +79,7 @@ fn class_names() -> String {
 }
 
 /// Compile declarative LLM agent profiles into the exact request bodies that providers receive, and
-/// prove that they are right.
+/// verify them
 #[derive(Debug, Parser)]
 #[command(
     name = "reqc",
@@ -100,7 +100,7 @@ pub(super) struct Args {
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "flags are what they are")]
 pub(super) struct Common {
-    /// Run as if started in DIR, which is then the root of the repository
+    /// Run as if started in DIR, which becomes the root of the repository
     #[arg(short = 'C', value_name = "DIR", global = true)]
     pub(super) directory: Option<PathBuf>,
     /// Only agents whose name matches (repeatable)
@@ -109,53 +109,52 @@ pub(super) struct Common {
     /// Only contexts whose name matches (repeatable)
     #[arg(long = "context", value_name = "GLOB", global = true, value_parser = filled)]
     pub(super) contexts: Vec<String>,
-    /// The model to render with
+    /// The model to compile for
     #[arg(long, value_name = "M", global = true)]
     pub(super) model: Option<String>,
-    /// Take the bundled agents too
+    /// Include the bundled agents
     #[arg(long, global = true, conflicts_with = "no_bundled")]
     pub(super) bundled: bool,
-    /// Leave out bundled profiles, partials and roles
+    /// Exclude bundled profiles, partials and roles
     #[arg(long, global = true)]
     pub(super) no_bundled: bool,
-    /// How results are written (repeatable); `FORMAT=FILE` writes a report into a file [default:
-    /// human]
+    /// Output format (repeatable); `FORMAT=FILE` writes a report to a file [default: human]
     #[arg(long = "format", value_name = "FORMAT[=FILE]", value_parser = FormatParser::of_all(), global = true)]
     pub(super) formats: Vec<FormatTo>,
-    /// When to use colours; `auto` looks at the terminal and `NO_COLOR`
+    /// When to use colours; `auto` checks the terminal and `NO_COLOR`
     #[arg(long, value_enum, default_value_t = Color::Auto, global = true)]
     pub(super) color: Color,
     /// Print findings only
     #[arg(short, long, global = true)]
     pub(super) quiet: bool,
-    /// Say on standard error how much work was shared between agents
+    /// Print to standard error how much work agents shared
     #[arg(short, long, global = true, conflicts_with = "quiet")]
     pub(super) verbose: bool,
-    /// Treat findings of a rule as errors (repeatable; `family/*` for all of a family)
+    /// Treat findings of a rule as errors (repeatable; `family/*` for a whole family)
     #[arg(long, value_name = "CODE", global = true, value_parser = filled)]
     pub(super) deny: Vec<String>,
-    /// Drop findings of a rule (repeatable; `family/*` for all of a family)
+    /// Ignore findings of a rule (repeatable; `family/*` for a whole family)
     #[arg(long, value_name = "CODE", global = true, value_parser = filled)]
     pub(super) allow: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Render every agent against every context and report what is wrong
+    /// Compile every agent in every context and report problems
     Check(Check),
-    /// Silence today's findings: write them as [[allow]] entries into reqc.toml
+    /// Suppress today's findings by adding [[allow]] entries to reqc.toml
     Baseline(Baseline),
-    /// Write golden bodies, or compare them
+    /// Write golden bodies, or compare with them
     Compile(Compile),
-    /// Write golden bodies cause by cause, each once you accept it
+    /// Review golden bodies cause by cause, and write those that you accept
     Review(Review),
-    /// Tell what one of two request bodies of a conversation lacks
+    /// Show what one of two request bodies of a conversation lacks
     Compare(Compare),
-    /// Judge request bodies that any program made
+    /// Check request bodies that any program made
     Lint(Lint),
-    /// Explain why a provider refused a request
+    /// Explain why a provider rejected a request
     Why400(Why400),
-    /// Judge a list of tools for each provider
+    /// Check a list of tools for each provider
     Tools {
         /// The action
         #[command(subcommand)]
@@ -163,16 +162,16 @@ pub(super) enum Command {
     },
     /// List agents
     List {
-        /// Include hidden and abstract ones
+        /// Include hidden and abstract agents
         #[arg(long)]
         all: bool,
         /// Only agents with this tag
         #[arg(long, value_name = "TAG", value_parser = filled)]
         tag: Option<String>,
     },
-    /// Show the hierarchy of profiles and what each level adds
+    /// Show the hierarchy of profiles and what each profile adds
     Tree,
-    /// Show an agent's merged profile, each value with its origin
+    /// Show an agent's merged profile, with the origin of each value
     Show {
         /// The agent's name
         #[arg(value_parser = filled)]
@@ -183,17 +182,17 @@ pub(super) enum Command {
         /// The agent's name
         #[arg(value_parser = filled)]
         agent: String,
-        /// Print a curl command instead of the body alone
+        /// Print a curl command instead of the body
         #[arg(long)]
         curl: bool,
-        /// Print the body on one line, as it goes over the wire
+        /// Print the body on one line, as it is sent
         #[arg(long, conflicts_with = "curl")]
         compact: bool,
-        /// Print how many tokens the request takes, part by part, instead of the body
+        /// Print the number of tokens of each part of the request instead of the body
         #[arg(long, conflicts_with_all = ["curl", "compact"])]
         tokens: bool,
     },
-    /// Tell who wrote a value of a body, or each line
+    /// Show where a value (or each line) of a request body comes from
     #[command(visible_alias = "why")]
     Explain {
         /// The agent's name
@@ -201,62 +200,62 @@ pub(super) enum Command {
         agent: String,
         /// The value, as a JSON pointer: /messages/0/content
         pointer: Option<String>,
-        /// Instead of a value of the body, a piece of the context file: where it went. A JSON
+        /// Show where a piece of the context file went, instead of a value of the body. A JSON
         /// pointer: /history/3/blocks/0
         #[arg(long, value_name = "POINTER", value_parser = filled, conflicts_with = "pointer")]
         content: Option<String>,
     },
-    /// Tell which parts of the templates no context reaches
+    /// Show which parts of the templates no context covers
     Coverage(Coverage),
-    /// Tell which agents, contexts and values a place of a file reaches
+    /// Show which agents, contexts and values a file or line affects
     Impact {
-        /// The place: a file, with a line and a column if you like: `partials/x.jinja:3:7`
+        /// The place: a file, optionally with a line and a column: `partials/x.jinja:3:7`
         #[arg(value_name = "PLACE", value_parser = filled)]
         place: String,
     },
-    /// List contexts and why they are there
+    /// List contexts and their purpose
     Contexts,
-    /// Make a context of a real request body
+    /// Convert a real request body to a context
     Context {
         /// The action
         #[command(subcommand)]
         action: ContextAction,
     },
-    /// Tell what is known of a model, or list all families of models
+    /// Show what reqc knows about a model, or list all model families
     Models {
-        /// The model's name, as it is sent
+        /// The model's name, as sent to the provider
         #[arg(value_parser = filled)]
         name: Option<String>,
-        /// List the models that the server of a provider instance offers
+        /// List the models that a provider instance's server offers
         #[cfg(feature = "runtime")]
         #[arg(long, value_name = "INSTANCE", conflicts_with = "name", value_parser = filled)]
         installed: Option<String>,
-        /// With `--installed`: allow the request, now and later
+        /// With --installed: allow the request, now and later
         #[cfg(feature = "runtime")]
         #[arg(long, requires = "installed")]
         trust: bool,
     },
-    /// List provider instances, and whether their keys are found; no key is printed
+    /// List provider instances and whether their keys are found; prints no keys
     #[cfg(feature = "runtime")]
     Providers,
-    /// Send one request and print its answer as it comes
+    /// Send one request and print the answer as it arrives
     #[cfg(feature = "runtime")]
     Send(Send),
-    /// Tell which agent of a roster gets a file, and why others do not
+    /// Show which agent of a roster handles a file, and why the others do not
     Route(Route),
     /// Explain a rule, or list all of them
     Rule {
-        /// The rule's code, for instance extends/cycle
+        /// The rule's code, for example extends/cycle
         code: Option<String>,
     },
     /// Print a JSON Schema, or list all of them
     Schema {
-        /// The schema's name, for instance profile
+        /// The schema's name, for example profile
         name: Option<String>,
     },
-    /// Make a small agent repository to start from
+    /// Create a small agent repository to start from
     Init {
-        /// The folder; by default the current one. Files that are there stay as they are
+        /// The folder; by default the current one. Existing files are kept
         path: Option<PathBuf>,
     },
     /// Print a completion script
@@ -264,7 +263,7 @@ pub(super) enum Command {
         /// The shell
         shell: Shell,
     },
-    /// Write the manual pages of all commands into a folder
+    /// Write the man pages of all commands to a folder
     Man {
         /// The folder
         #[arg(long, value_name = "DIR")]
@@ -367,10 +366,10 @@ impl Args {
 pub(super) struct Check {
     #[command(flatten)]
     pub(super) part: Part,
-    /// Exit with 1 if there are warnings, too
+    /// Also exit with 1 on warnings
     #[arg(long)]
     pub(super) deny_warnings: bool,
-    /// Mend what has one right answer, in the files of the whole repository
+    /// Fix findings that have exactly one correct fix, across the whole repository
     #[arg(long, conflicts_with_all = ["paths", "affected", "shard"])]
     pub(super) fix: bool,
     /// With --fix: show the edits and write nothing
@@ -380,24 +379,24 @@ pub(super) struct Check {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Baseline {
-    /// Why they are silenced; by default that they are in the baseline of today
+    /// The reason for the entries; by default, that they are in today's baseline
     #[arg(long, value_name = "TEXT", value_parser = filled)]
     pub(super) reason: Option<String>,
-    /// The last day on which the entries hold; by default in 90 days
+    /// The last day on which the entries apply; by default 90 days from now
     #[arg(long, value_name = "YYYY-MM-DD", value_parser = filled)]
     pub(super) expires: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Coverage {
-    /// Exit with 1 if less of the lines or of the outcomes is reached
+    /// Exit with 1 if fewer lines or outcomes are covered
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(super) fail_under: Option<f64>,
-    /// Write a context that reaches a gap: one of the file and line of `--gap`, or the first that
-    /// can be reached
+    /// Write a context that covers a gap: one at the place of `--gap`, or the first that can be
+    /// covered
     #[arg(long, value_name = "FILE")]
     pub(super) write_context: Option<PathBuf>,
-    /// With --write-context: the gap, by its place: `partials/x.jinja:3` or `partials/x.jinja:3:7`
+    /// With --write-context: the place of the gap: `partials/x.jinja:3` or `partials/x.jinja:3:7`
     #[arg(long, value_name = "PLACE", requires = "write_context", value_parser = filled)]
     pub(super) gap: Option<String>,
 }
@@ -405,17 +404,18 @@ pub(super) struct Coverage {
 /// The part of a repository that is looked at.
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct Part {
-    /// Only what these files and folders reach; the root of a repository stands for all of it
+    /// Only what these files and folders affect; the root of a repository means all of it
     #[arg(value_name = "PATH")]
     pub(super) paths: Vec<PathBuf>,
-    /// Only agents that changed files reach, compared with a git revision, by default HEAD
+    /// Only agents affected by files that changed since a git revision, by default HEAD
     #[arg(long, value_name = "REV", num_args = 0..=1, conflicts_with = "paths")]
     #[expect(
         clippy::option_option,
         reason = "not asked for, without a revision, and with one"
     )]
     pub(super) affected: Option<Option<String>>,
-    /// Only the I-th of N parts of the agents, for a matrix of jobs; a new agent moves no other
+    /// Check only shard I of N (for CI job matrices); adding an agent never moves another to a
+    /// different shard
     #[arg(long, value_name = "I/N")]
     pub(super) shard: Option<Shard>,
 }
@@ -428,76 +428,75 @@ pub(super) struct Compile {
     /// Write nothing; exit with 1 if golden files are out of date
     #[arg(long, conflicts_with_all = ["diff", "out"])]
     pub(super) check: bool,
-    /// Write golden files although the variable `CI` is set
+    /// Write golden files even if the variable `CI` is set
     #[arg(long, conflicts_with_all = ["check", "diff", "out"])]
     pub(super) write: bool,
-    /// With --check: exit with 1 if there are warnings, too
+    /// With --check: also exit with 1 on warnings
     #[arg(long, requires = "check")]
     pub(super) deny_warnings: bool,
-    /// Show what changed, by cause: against the golden files, a git revision, or between two (A..B,
-    /// A...B)
+    /// Show what changed, by cause: since the golden files, since a git revision, or between two
+    /// revisions (A..B, A...B)
     #[arg(long, value_name = "REV", num_args = 0..=1, conflicts_with_all = ["paths", "affected", "shard"])]
     #[expect(
         clippy::option_option,
         reason = "not asked for, without a revision, and with one, which may be empty"
     )]
     pub(super) diff: Option<Option<String>>,
-    /// With --diff: compare what is staged, instead of the files on disk, with HEAD or REV
+    /// With --diff: compare the staged files, instead of the files on disk, with HEAD or REV
     #[arg(long, requires = "diff")]
     pub(super) staged: bool,
-    /// With --diff: compare with REV itself, not with the commit at which it and HEAD diverged
+    /// With --diff: compare with REV itself, not with the merge base of REV and HEAD
     #[arg(long, requires = "diff")]
     pub(super) no_merge_base: bool,
-    /// With --diff: line by line instead of by cause
+    /// With --diff: show changes line by line instead of by cause
     #[arg(long, requires = "diff")]
     pub(super) text: bool,
-    /// With --diff: exit with 1 if a change is of this class or a graver one
+    /// With --diff: exit with 1 if a change has this severity or a higher one
     #[arg(long, value_name = "CLASS", requires = "diff", value_parser = class)]
     pub(super) fail_on: Option<Class>,
     /// With --diff: exit with 1 if anything changed
     #[arg(long, requires = "diff")]
     pub(super) exit_code: bool,
-    /// Write bodies to DIR, in the same layout, instead of golden/
+    /// Write bodies to DIR instead of golden/, in the same layout
     #[arg(long, value_name = "DIR", conflicts_with = "diff")]
     pub(super) out: Option<PathBuf>,
-    /// With --out: how requests are laid out: tree, jsonl, curl, har, batch-openai or
-    /// batch-anthropic
+    /// With --out: the layout of requests: tree, jsonl, curl, har, batch-openai or batch-anthropic
     #[arg(long, value_name = "LAYOUT", requires = "out", value_parser = layout)]
     pub(super) layout: Option<Layout>,
-    /// Write bodies for every context, not only those that goldens are kept for
+    /// Write bodies for every context, not only for those with golden files
     #[arg(long)]
     pub(super) all_contexts: bool,
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Review {
-    /// Accept the causes with these numbers, and ask nothing
+    /// Accept the causes with these numbers without asking
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub(super) accept: Vec<usize>,
-    /// Bodies of every context, not only those that goldens are kept for
+    /// Include bodies for every context, not only for those with golden files
     #[arg(long)]
     pub(super) all_contexts: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ToolsAction {
-    /// Tell which provider takes which tools, and what they cost; exit with 1 if one is refused
+    /// Show which provider accepts which tools, and what they cost; exit with 1 if one is rejected
     Check(ToolsCheck),
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ToolsCheck {
-    /// A file with tools: JSON (a list, a request body, an answer to `tools/list`, what an SDK
-    /// writes) or tools.toml; `-` is standard input
+    /// A file with tools: JSON (a list, a request body, an answer to `tools/list`, an SDK's output)
+    /// or tools.toml; `-` is standard input
     #[arg(value_name = "SOURCE")]
     pub(super) source: Option<PathBuf>,
-    /// Only this provider (repeatable); `all` for those that few ask for, too
+    /// Only this provider (repeatable); `all` includes less common ones
     #[arg(long = "provider", value_name = "P", value_parser = filled)]
     pub(super) providers: Vec<String>,
-    /// Write the nearest tools that this provider takes, and say what they no longer check
+    /// Print the closest tools that this provider accepts, and list the checks that are lost
     #[arg(long, value_name = "P", value_parser = filled, conflicts_with = "providers")]
     pub(super) lower: Option<String>,
-    /// Start the MCP server after `--`, and ask it for its tools
+    /// Start the MCP server given after `--`, and ask it for its tools
     #[cfg(feature = "runtime")]
     #[arg(long, requires = "command", conflicts_with_all = ["mcp_url", "source"])]
     pub(super) mcp_command: bool,
@@ -505,15 +504,15 @@ pub(super) struct ToolsCheck {
     #[cfg(feature = "runtime")]
     #[arg(long, value_name = "URL", value_parser = filled, conflicts_with = "source")]
     pub(super) mcp_url: Option<String>,
-    /// With --mcp-command: a variable of this environment that the server gets (repeatable)
+    /// With --mcp-command: an environment variable to pass to the server (repeatable)
     #[cfg(feature = "runtime")]
     #[arg(long, value_name = "NAME", value_parser = filled, requires = "mcp_command")]
     pub(super) mcp_env: Vec<String>,
-    /// With --mcp-url: where the key is found, for instance `env:NAME`
+    /// With --mcp-url: where to find the key, for example `env:NAME`
     #[cfg(feature = "runtime")]
     #[arg(long, value_name = "REF", value_parser = filled, requires = "mcp_url")]
     pub(super) mcp_key: Option<String>,
-    /// How long an MCP server may take, in seconds
+    /// The time limit for an MCP server, in seconds
     #[cfg(feature = "runtime")]
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3_600))]
     pub(super) timeout: u32,
@@ -525,12 +524,12 @@ pub(super) struct ToolsCheck {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Compare {
-    /// Two files of bodies: JSON, JSON Lines, batches, HAR; `-` is standard input. Or --agent
+    /// Two files of bodies: JSON, JSON Lines, batches, HAR; `-` is standard input. Or use --agent
     /// twice, with --context
     #[arg(value_name = "FILE", num_args = 2)]
     pub(super) files: Vec<PathBuf>,
-    /// The wire format of the first file, for instance openai-chat; otherwise URLs and shapes
-    /// decide
+    /// The wire format of the first file, for example openai-chat; by default detected from URLs
+    /// and shapes
     #[arg(long, value_name = "WIRE", value_parser = filled)]
     pub(super) from: Option<String>,
     /// The wire format of the second file
@@ -549,56 +548,58 @@ pub(super) struct Lint {
     /// Files of bodies: JSON, JSON Lines, batches, HAR; `-` is standard input
     #[arg(value_name = "FILE", required = true)]
     pub(super) files: Vec<PathBuf>,
-    /// Tell the story of each conversation in the files: where the cache was lost, what it cost,
-    /// what makes requests fail
+    /// Tell the story of each conversation in the files: where the cache was lost, what that cost,
+    /// and why requests fail
     #[arg(long, conflicts_with = "provider")]
     pub(super) session: bool,
-    /// The wire format of all bodies, for instance openai-chat; otherwise URLs and shapes decide
+    /// The wire format of all bodies, for example openai-chat; by default detected from URLs and
+    /// shapes
     #[arg(long, value_name = "W", value_parser = filled)]
     pub(super) wire: Option<String>,
-    /// The provider instance that the bodies go to, of the repository or bundled
+    /// The provider instance that the bodies are for, from the repository or bundled
     #[arg(long, value_name = "INSTANCE", value_parser = filled)]
     pub(super) provider: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Why400 {
-    /// The sentence or JSON that the provider answered, or a file that holds it: a log, a HAR file,
+    /// The error message or JSON from the provider, or a file that contains it: a log, a HAR file,
     /// a cassette; `-` is standard input
     #[arg(value_name = "ANSWER", required = true, allow_hyphen_values = true, value_parser = filled)]
     pub(super) answer: String,
-    /// A file with the request's body, in which the place is shown
+    /// A file with the request body, to show the place in it
     #[arg(long, value_name = "FILE")]
     pub(super) body: Option<PathBuf>,
-    /// The wire format of the body, for instance openai-chat; otherwise its shape decides
+    /// The wire format of the body, for example openai-chat; by default detected from its shape
     #[arg(long, value_name = "W", value_parser = filled)]
     pub(super) wire: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ContextAction {
-    /// Print the context that a request body makes, and what of the body is not in it
+    /// Convert a request body to a context, and list what could not be converted
     Import(Import),
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Import {
-    /// A file that holds the body: JSON, JSON Lines, a batch, HAR; `-` is standard input
+    /// A file that contains the body: JSON, JSON Lines, a batch, HAR; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
-    /// The wire format of the body, for instance openai-chat; otherwise its URL and shape decide
+    /// The wire format of the body, for example openai-chat; by default detected from its URL and
+    /// shape
     #[arg(long, value_name = "WIRE", value_parser = filled)]
     pub(super) from: Option<String>,
-    /// The body on this line of JSON Lines
+    /// The body on this line of a JSON Lines file
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) line: Option<u32>,
-    /// The body with this number, of several; by default the first
+    /// The body with this number, if there are several; by default the first
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) body: Option<u32>,
     /// The name of the context; by default that of the file
     #[arg(long, value_name = "NAME", value_parser = filled)]
     pub(super) name: Option<String>,
-    /// Replace texts by others of the same length and kinds of characters
+    /// Replace text with text of the same length and the same kinds of characters
     #[arg(long)]
     pub(super) redact: bool,
     /// Write the context to a new file
@@ -610,47 +611,47 @@ pub(super) struct Import {
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "flags are what they are")]
 pub(super) struct Send {
-    /// The agent's name, of the repository or bundled
+    /// The agent's name, from the repository or bundled
     #[arg(value_parser = filled)]
     pub(super) agent: String,
     /// `-` reads the message from standard input
     #[arg(value_name = "-", conflicts_with = "message")]
     pub(super) input: Option<String>,
-    /// The message; `--context` names a conversation, by its name or as a file, instead
+    /// The message; or use `--context` to send a conversation from a context or a file
     #[arg(short, long, value_name = "TEXT")]
     pub(super) message: Option<String>,
-    /// An image of the message: a file or a URL (repeatable)
+    /// An image to attach to the message: a file or a URL (repeatable)
     #[arg(long = "image", value_name = "FILE|URL")]
     pub(super) images: Vec<String>,
-    /// A file of the message that the session refers to and does not hold: a path below the
-    /// session's folder (repeatable)
+    /// A file to attach that the session refers to but does not store: a path below the session's
+    /// folder (repeatable)
     #[arg(long = "attach", value_name = "FILE")]
     pub(super) attached: Vec<String>,
     /// Tools that the agent may run; docs/tools.md describes the file
     #[arg(long, value_name = "FILE")]
     pub(super) tools: Option<PathBuf>,
-    /// Allow what the repository asks for, now and later: its servers, keys and tools
+    /// Allow the servers, keys and tools that the repository asks for, now and later
     #[arg(long)]
     pub(super) trust: bool,
-    /// Send the request although it has mistakes that `reqc check` refuses
+    /// Send the request even if `reqc check` reports errors in it
     #[arg(long)]
     pub(super) force: bool,
     /// Remove code fences, and text repeated from around the gap, from the printed answer
     #[arg(long)]
     pub(super) clean: bool,
-    /// Print the request and send nothing
+    /// Print the request without sending it
     #[arg(long)]
     pub(super) dry_run: bool,
-    /// Print a curl command and send nothing
+    /// Print a curl command without sending the request
     #[arg(long)]
     pub(super) curl: bool,
     /// Save the session to a new file
     #[arg(long, value_name = "FILE")]
     pub(super) save: Option<PathBuf>,
-    /// Go on with a saved session; without `--save` the file grows
+    /// Continue a saved session; without `--save`, append to its file
     #[arg(long, value_name = "FILE")]
     pub(super) resume: Option<PathBuf>,
-    /// Replace the conversation so far with a summary first; the agent for it is that of the roster
+    /// First replace the conversation so far with a summary, written by an agent of the roster
     /// `chat_compression`
     #[arg(long, conflicts_with_all = ["dry_run", "curl"])]
     pub(super) compress: bool,
@@ -658,7 +659,7 @@ pub(super) struct Send {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Route {
-    /// The file's path, as agents' patterns see it; it need not exist
+    /// The path of the file, as matched by the agents' patterns; it need not exist
     #[arg(value_parser = filled)]
     pub(super) file: String,
     /// The roster of `rosters.toml`
@@ -686,12 +687,12 @@ pub(super) enum Format {
     Gitlab,
     #[value(help = "JUnit XML")]
     Junit,
-    /// For a comment or a summary
+    /// For a comment or a job summary
     Markdown,
-    /// One page that needs no network: changes of `compile --diff`, stories of `lint --session`,
-    /// lines of `coverage`
+    /// One HTML page that needs no network: changes of `compile --diff`, stories of `lint
+    /// --session`, lines of `coverage`
     Html,
-    /// The tracefile of `coverage`, for editors and coverage services
+    /// An LCOV tracefile of `coverage`, for editors and coverage services
     Lcov,
     /// One JSON object per event of `reqc send`
     #[cfg(feature = "runtime")]
@@ -734,7 +735,7 @@ pub(super) struct FormatTo {
 impl FormatTo {
     fn parse(argument: &str) -> Result<FormatTo, String> {
         let (name, file) = match argument.split_once('=') {
-            Some((_, "")) => return Err("no file is named after the `=`".to_owned()),
+            Some((_, "")) => return Err("the file name after `=` is missing".to_owned()),
             Some((name, file)) => (name, Some(PathBuf::from(file))),
             None => (argument, None),
         };

@@ -23,7 +23,8 @@ pub(super) fn run(options: &Options, arguments: &Arguments, terminal: &mut Termi
         .disk
         .today()
         .and_then(|(year, month, day)| Date { year, month, day }.is_valid());
-    let today = today.ok_or_else(|| Failure::new("the clock of this machine shows no date"))?;
+    let today =
+        today.ok_or_else(|| Failure::new("the date cannot be read from this machine's clock"))?;
     let expires = expires(arguments, today)?;
     let reason = arguments
         .reason
@@ -82,7 +83,7 @@ fn write(opened: &Opened, baseline: &Baseline) -> Result<(), Failure> {
         .unwrap_or(&new)
         .replace("\r\n", "\n");
     if toml::parse(&without_mark).is_err() {
-        let help = "write `[[allow]]` tables in place of `allow = […]`, and fix the mistakes of the file first";
+        let help = "write `[[allow]]` tables instead of `allow = […]`, and fix the errors in the file first";
         return Err(Failure::new(format!("entries cannot be added to `{FILE}`")).help(help));
     }
     Ok(opened.disk.replace(FILE, new.as_bytes())?)
@@ -96,7 +97,7 @@ fn told(baseline: &Baseline, expires: Date) -> Text {
         ..
     } = baseline;
     if *entries == 0 && *left == 0 {
-        return text!("there is nothing to silence");
+        return text!("there is nothing to suppress");
     }
     let rest = match left {
         0 => Text::new(),

@@ -15,7 +15,7 @@ pub(super) fn run(options: &Options, args: &Compare, terminal: &mut Terminal) ->
     let allowed = allowed(&args.allow)?;
     if !args.files.is_empty() && !args.agents.is_empty() {
         return Err(Failure::new(
-            "files and agents are compared among themselves: name two of one kind",
+            "a file cannot be compared with an agent: name two files or two agents",
         ));
     }
     let [first, second] = match args.files.as_slice() {
@@ -43,7 +43,7 @@ fn of_files(
 ) -> Result<[NamedBodies; 2], Failure> {
     if first == Path::new("-") && second == Path::new("-") {
         return Err(Failure::new(
-            "standard input can be one of the two files, not both",
+            "standard input can be only one of the two files",
         ));
     }
     let root = options.root()?;
@@ -70,7 +70,7 @@ fn of_agents(
     let [first, second] = agents else {
         let help =
             "write `reqc compare A.json B.json`, or `reqc compare --agent A --agent B --context C`";
-        return Err(Failure::new("two files or two agents are compared").help(help));
+        return Err(Failure::new("name two files or two agents to compare").help(help));
     };
     Ok([
         of_agent(options, first, terminal)?,
@@ -87,7 +87,7 @@ fn of_agent(
     let id = opened.agent(agent)?;
     let Some(plan) = opened.compiler.plan(id) else {
         return Err(Failure::new(format!("`{agent}` cannot be compiled"))
-            .help(format!("`reqc check {agent}` says why")));
+            .help(format!("`reqc check {agent}` shows why")));
     };
     options.selection(&opened, terminal)?;
     let model = opened
@@ -96,8 +96,10 @@ fn of_agent(
         .client_model(plan.name(), options.model.as_deref());
     let made: Made = of_context(&opened, id, agent, model)?;
     let Ok(body) = made else {
-        return Err(Failure::new(format!("`{agent}` gives no body here"))
-            .help(format!("`reqc check {agent}` says why")));
+        return Err(
+            Failure::new(format!("`{agent}` has no body in this context"))
+                .help(format!("`reqc check {agent}` shows why")),
+        );
     };
     Ok(NamedBodies {
         name: agent.to_owned(),
@@ -113,7 +115,7 @@ fn of_agent(
 fn allowed(names: &[String]) -> Result<Allowed, Failure> {
     Allowed::parse(names).map_err(|unknown| {
         let help = did_you_mean(&unknown, Allowed::kinds())
-            .unwrap_or_else(|| format!("there are: {}", listed(Allowed::kinds())));
+            .unwrap_or_else(|| format!("known kinds: {}", listed(Allowed::kinds())));
         Failure::new(format!("there is no kind of difference `{unknown}`")).help(help)
     })
 }

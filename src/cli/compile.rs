@@ -20,8 +20,8 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
         return diff::run(options, args, revision.as_deref(), terminal);
     }
     if !args.check && !args.write && args.out.is_none() && system::is_ci() {
-        return Err(Failure::new("golden files are not written where the variable `CI` is set")
-            .help("compare them with `reqc compile --check`; `reqc compile --write` writes them all the same"));
+        return Err(Failure::new("golden files are not written if the variable `CI` is set")
+            .help("compare them with `reqc compile --check`, or write them anyway with `reqc compile --write`"));
     }
     if let (Some(folder), Some(layout)) = (
         &args.out,
@@ -74,7 +74,10 @@ fn reconcile(options: &Options, found: &Report, terminal: &mut Terminal) {
         && errors.peek().is_some()
         && errors.all(|finding| finding.rule.code == DRIFT)
     {
-        terminal.say(&text!("to accept: {}", options.command("compile")));
+        terminal.say(&text!(
+            "to accept the changes: {}",
+            options.command("compile")
+        ));
     }
 }
 
@@ -85,7 +88,7 @@ const DRIFT: &str = "golden/drift";
 fn folder(options: &Options, opened: &Opened, args: &Compile) -> Result<GoldenFolder, Failure> {
     match &args.out {
         None => Ok(golden(opened)),
-        Some(path) if path.as_os_str().is_empty() => Err(Failure::new("`--out` names no folder")),
+        Some(path) if path.as_os_str().is_empty() => Err(Failure::new("`--out` is empty")),
         Some(path) => {
             let path = options.directory().join(path);
             let disk = Disk::create(&path, Some(&opened.root))?;

@@ -16,7 +16,7 @@ pub(super) fn run(options: &Options, args: &Arguments, terminal: &mut Terminal) 
     let selection = options.selection(&opened, terminal)?;
     let coverage = Coverage::measure(&opened.compiler, selection);
     if coverage.agents == 0 {
-        return Err(Failure::new("no agent can be compiled").help("`reqc check` says why"));
+        return Err(Failure::new("no agent can be compiled").help("`reqc check` shows why"));
     }
     let shown = options.formats.shown;
     terminal.text(&coverage_as(shown, &coverage));
@@ -29,7 +29,7 @@ pub(super) fn run(options: &Options, args: &Arguments, terminal: &mut Terminal) 
         let path = options.path(file);
         write_new(&path, &opened.root, &text, "--write-context", terminal)?;
         terminal.note(&format!(
-            "`{}` reaches it with this context, made from `{}`",
+            "`{}` covers it with this context, which is based on `{}`",
             found.agent, found.changed
         ));
     }
@@ -73,8 +73,8 @@ fn reaching<'c>(
         .into_iter()
         .find_map(|gap| Some((gap, coverage.reaching(compiler, gap)?)));
     found.ok_or_else(|| {
-        Failure::new("no context was found that reaches it").help(
-            "write one by hand, or if there can be none, say so on its line: `{# no coverage: REASON #}`",
+        Failure::new("no context was found that covers it").help(
+            "write one by hand; if no context can cover it, mark the line: `{# no coverage: REASON #}`",
         )
     })
 }
@@ -95,7 +95,7 @@ fn is_at(coverage: &Coverage, gap: &Gap, place: &str) -> bool {
 /// Returns the text of a context file with a comment on the gap that it covers.
 fn context_text(coverage: &Coverage, gap: &Gap, found: &Reaching, name: &str) -> String {
     let needs = gap.needs.as_deref().unwrap_or_default();
-    let why = format!("Reaches {}: {needs}.", coverage.sources.describe(gap.span));
+    let why = format!("Covers {}: {needs}.", coverage.sources.describe(gap.span));
     let mut context = found.context.clone();
     context["name"] = Value::from(name);
     context["why"] = Value::from(why);

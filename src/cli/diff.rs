@@ -90,11 +90,11 @@ impl Sides {
         };
         // The usual cause is an unset variable.
         if rev.is_empty() && to.is_none_or(str::is_empty) {
-            return Err(Failure::new(format!("`{revision}` names no git revision")));
+            return Err(Failure::new(format!("`{revision}` is not a git revision")));
         }
         if to.is_some() && args.staged {
             return Err(Failure::new(
-                "`--staged` takes one revision: what is staged is the other side",
+                "`--staged` takes one revision, which the staged files are compared with",
             ));
         }
         let [from, to] =

@@ -70,17 +70,14 @@ pub(super) fn run(
         }
     };
     if explained.values.is_empty() {
-        let message = format!(
-            "there is nothing at `{}` in the body",
-            pointer.unwrap_or_default()
-        );
+        let message = format!("the body has nothing at `{}`", pointer.unwrap_or_default());
         let removed = wanted
             .as_ref()
             .and_then(|pointer| Explainer::new(compiler).unset_at(id, pointer));
         let help = match removed {
             Some(entry) => format!("`unset` removes it: {}", compiler.sources().describe(entry)),
             None => {
-                "without a pointer, the whole body is shown with the source of each line".to_owned()
+                "omit the pointer to see the whole body with the source of each line".to_owned()
             }
         };
         return Err(Failure::new(message).help(help));
@@ -151,7 +148,7 @@ fn content_fate(
             }
         };
     if !fate.is_there {
-        let message = format!("there is nothing at `{piece}` in the context `{context}`");
+        let message = format!("the context `{context}` has nothing at `{piece}`");
         return Err(Failure::new(message)
             .help("messages are `/history/0`, their blocks `/history/0/blocks/0`"));
     }

@@ -40,7 +40,7 @@ pub(super) fn run(
             .is_some_and(|there| there != text.as_bytes())
         {
             let message = format!(
-                "`{}` is there already, and holds something else",
+                "`{}` already exists with different content",
                 path.join(name).display()
             );
             return Err(
@@ -56,7 +56,7 @@ pub(super) fn run(
         let files = count(exported.files.len(), "file");
         let left_out = match exported.left_out {
             0 => String::new(),
-            some => format!(", {some} left out: not of this service"),
+            some => format!(", {some} left out because they are for another service"),
         };
         let requests = count(exported.requests, "request");
         terminal.say(&text!(

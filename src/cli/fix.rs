@@ -49,7 +49,7 @@ pub(super) fn run(
         // The file may have been edited in the meantime.
         if opened.disk.current(&file.path)?.as_deref() != Some(&*file.old) {
             return Err(
-                Failure::new(format!("`{}` has changed meanwhile", file.path))
+                Failure::new(format!("`{}` has changed in the meantime", file.path))
                     .help("run the command again"),
             );
         }

@@ -33,7 +33,7 @@ impl Formats {
                 None => shown.push(format),
                 Some(file) if files.iter().any(|(_, known)| *known == file) => {
                     return Err(Failure::new(format!(
-                        "two reports go to `{}`",
+                        "two reports would be written to `{}`",
                         file.display()
                     )));
                 }
@@ -47,8 +47,8 @@ impl Formats {
             [one] if !annotated || matches!(one, Format::Human | Format::Short) => {
                 Ok(Formats { shown: *one, annotated, files })
             }
-            _ => Err(Failure::new("standard output gets one format: others go to files")
-                .help("write `--format FORMAT=FILE`; only `github` can be used with `human` or `short`")),
+            _ => Err(Failure::new("standard output can have only one format: write the others to files")
+                .help("write `--format FORMAT=FILE`; only `github` can be combined with `human` or `short`")),
         }
     }
 
@@ -72,14 +72,14 @@ impl Formats {
             asked.into_iter().find(|format| !format.is_form_of(writes)),
             self.files.first(),
         ) {
-            (Some(format), _) => format!("this command does not write `{}`", format.name()),
+            (Some(format), _) => format!("this command cannot write `{}`", format.name()),
             (None, Some((_, file)))
                 if matches!(
                     writes,
                     Writes::Answers | Writes::Others | Writes::Comparisons
                 ) =>
             {
-                format!("this command writes no report into `{}`", file.display())
+                format!("this command cannot write a report to `{}`", file.display())
             }
             (None, _) => return Ok(()),
         };

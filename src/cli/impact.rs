@@ -34,14 +34,14 @@ fn failed(why: &ImpactError) -> Failure {
         ImpactError::UnknownFile {
             help: Some(near), ..
         } => failure.help(near),
-        ImpactError::LeftOut { .. } => failure.help("`reqc check` says what"),
-        _ => failure.help("files are named as findings name them: `partials/x.jinja:3:7`"),
+        ImpactError::LeftOut { .. } => failure.help("`reqc check` shows the errors"),
+        _ => failure.help("write a file as in a finding: `partials/x.jinja:3:7`"),
     }
 }
 
 fn shown(place: &str, reached: &[Reached]) -> Text {
     if reached.is_empty() {
-        return text!("{} reaches nothing\n", place);
+        return text!("{} affects nothing\n", place);
     }
     let mut shown = text!("{} reaches {}\n", place, summary(reached));
     let width = reached
@@ -76,7 +76,7 @@ fn summary(reached: &[Reached]) -> Text {
         count(with_bodies, "agent")
     );
     let of_requests = text!(
-        "the requests of {}, beside their bodies",
+        "the requests of {}, outside their bodies",
         count(requests, "agent")
     );
     match (with_bodies, requests) {
@@ -98,10 +98,10 @@ fn values(it: &Reached) -> Text {
         parts.push(text!("and {} more", (pointers.len() - SHOWN).to_string()));
     }
     if pointers.is_empty() && !it.contexts.is_empty() {
-        parts.push(text!("decides what is written"));
+        parts.push(text!("controls what is written"));
     }
     if it.request {
-        parts.push(text!("the request beside the body"));
+        parts.push(text!("the request outside the body"));
     }
     Text::join(&parts, ", ")
 }

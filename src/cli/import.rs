@@ -33,8 +33,9 @@ pub(super) fn run(options: &Options, args: &Import, terminal: &mut Terminal) -> 
         name: &name,
         redact: args.redact,
     };
-    let imported = import(&request)
-        .map_err(|why| Failure::new(format!("`{shown}` makes no context: {why}")))?;
+    let imported = import(&request).map_err(|why| {
+        Failure::new(format!("`{shown}` cannot be converted to a context: {why}"))
+    })?;
     match &args.out {
         None => terminal.body(&imported.text),
         Some(out) => {
@@ -91,7 +92,7 @@ pub(super) fn write_new(
         .unwrap_or(Path::new("."));
     let disk = Disk::create(folder, Some(root))?;
     if disk.current(name)?.is_some() {
-        return Err(Failure::new(format!("`{shown}` is there already"))
+        return Err(Failure::new(format!("`{shown}` already exists"))
             .help(format!("remove it, or name another file with `{option}`")));
     }
     disk.replace(name, text.as_bytes())?;
@@ -104,7 +105,7 @@ fn tell(picked: &Picked, choice: Choice, imported: &Imported, terminal: &Termina
     if picked.bodies > 1 {
         let which = choice.body.unwrap_or(1);
         terminal.note(&format!(
-            "{} to choose from: this is number {which}, `--body N` takes another",
+            "the file has {}: this is number {which}, use `--body N` for another",
             count(picked.bodies, "body")
         ));
     }
@@ -113,7 +114,7 @@ fn tell(picked: &Picked, choice: Choice, imported: &Imported, terminal: &Termina
         reasons.entry(why).or_default().push(pointer.as_str());
     }
     if !reasons.is_empty() {
-        terminal.note("not in the context as it was in the body:");
+        terminal.note("not in the context as in the body:");
     }
     for (why, places) in reasons.iter().take(MOST) {
         terminal.note(&format!("  {}: {why}", shown(places)));

@@ -17,7 +17,7 @@ const FILES: [(&str, &str, &str); 7] = [
     (
         README,
         include_str!("init_files/README.md"),
-        "what is where, and what to do next",
+        "an overview of the files, and the next steps",
     ),
     (
         "reqc.toml",
@@ -64,7 +64,7 @@ pub(super) fn run(options: &Options, path: Option<PathBuf>, terminal: &mut Termi
             "  {:<30} {}",
             path,
             if is_kept {
-                "is there already, and stays as it is"
+                "already exists, and is kept"
             } else {
                 why
             }
@@ -98,7 +98,7 @@ fn refuse_to_overwrite(disk: &Disk, folder: &Path) -> Result<(), Failure> {
         true => Ok(()),
         false => {
             let failure = Failure::new(format!(
-                "{} already holds {}",
+                "{} already contains {}",
                 folder.display(),
                 taken.join(", ")
             ));

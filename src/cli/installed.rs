@@ -86,7 +86,7 @@ fn cells(model: &InstalledModel) -> [String; 4] {
             .unwrap_or_default(),
         model.size_bytes.map(size).unwrap_or_default(),
         if families.is_empty() {
-            "nothing is known".to_owned()
+            "unknown".to_owned()
         } else {
             families.join(", ")
         },

@@ -79,8 +79,8 @@ fn session(
     drop(progress);
     let stories = traffic.end();
     if stories.forms.iter().all(|(_, requests)| *requests == 0) {
-        let failure = Failure::new("there is no request in what was read");
-        return Err(failure.help("docs/lint.md lists the logs and session files that are read"));
+        let failure = Failure::new("no request was found");
+        return Err(failure.help("docs/lint.md lists the supported logs and session files"));
     }
     options.formats.write_stories(&stories, terminal)?;
     Ok(if stories.has_findings() {
@@ -123,7 +123,7 @@ pub(super) fn open(
 pub(super) fn wire_named(name: &str) -> Result<WireFormat, Failure> {
     WireFormat::from_name(name).ok_or_else(|| {
         let help = did_you_mean(name, wire_names())
-            .unwrap_or_else(|| format!("there are: {}", listed(wire_names())));
+            .unwrap_or_else(|| format!("wire formats: {}", listed(wire_names())));
         Failure::new(format!("there is no wire format `{name}`")).help(help)
     })
 }
@@ -137,7 +137,7 @@ fn instance_named<'o>(opened: &'o Opened, name: &str) -> Result<&'o Instance, Fa
     instances.get(name).ok_or_else(|| {
         let names = || instances.keys().map(AsRef::as_ref);
         let help = did_you_mean(name, names())
-            .unwrap_or_else(|| format!("there are: {}", listed(names())));
+            .unwrap_or_else(|| format!("provider instances: {}", listed(names())));
         Failure::new(format!("there is no provider instance `{name}`")).help(help)
     })
 }
@@ -149,7 +149,7 @@ fn speaks(instance: &Instance, wire: WireFormat) -> Result<(), Failure> {
         false => {
             let (name, api) = (&instance.name.value, &instance.client_api.value);
             Err(Failure::new(format!(
-                "`{name}` takes no `{}`: its client API is `{api}`",
+                "`{name}` does not accept `{}`: its client API is `{api}`",
                 wire.name()
             )))
         }

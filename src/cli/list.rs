@@ -50,7 +50,7 @@ pub(super) fn agents(
             text!("no agent has the tag `{}`", tag)
         });
         terminal.say(&text!(
-            "{}; `--bundled` takes the bundled ones, `--all` abstract and hidden ones too",
+            "{}; `--bundled` includes the bundled ones, `--all` also abstract and hidden ones",
             none
         ));
     }

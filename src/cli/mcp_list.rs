@@ -62,14 +62,14 @@ impl<'a> Server<'a> {
             .find(|finding| finding.severity == Severity::Error)
         {
             return Err(Failure::new(format!(
-                "this server cannot be asked: {}",
+                "this server cannot be queried: {}",
                 mistake.message
             )));
         }
         let spec = file
             .servers
             .first()
-            .ok_or_else(|| Failure::new("this server cannot be asked"))?;
+            .ok_or_else(|| Failure::new("this server cannot be queried"))?;
         let processes = SystemProcesses::new(options.directory())?.supervised();
         let secrets = SystemSecrets::new(&opened.root);
         let transport = Transport::new(Arc::new(secrets), TransportOptions::default())

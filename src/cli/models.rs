@@ -61,7 +61,7 @@ fn of_model(normal: &str, families: &[&Family], terminal: &mut Terminal) {
     ));
     if families.is_empty() {
         terminal.say(&text!(
-            "nothing is known of this model: the rules of its wire format hold, and no others"
+            "nothing is known about this model: only the rules of its wire format apply"
         ));
     }
     for family in families {

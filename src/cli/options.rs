@@ -399,7 +399,7 @@ fn select_failure(compiler: &Compiler, error: &SelectError) -> Failure {
             Failure::new(error.to_string()).help(help.clone().unwrap_or_else(|| listing.to_owned()))
         }
         SelectError::LeftOut { .. } => {
-            Failure::new(error.to_string()).help("`reqc check` says what")
+            Failure::new(error.to_string()).help("`reqc check` shows the errors")
         }
         SelectError::Abstract(finding) => {
             let place = compiler.sources().describe(finding.primary.span);

@@ -90,7 +90,7 @@ impl Keys<'_> {
             SecretRef::Keyring { .. } if !self.is_allowed(instance, reference) => {
                 return (
                     Found::Unknown,
-                    Some("`reqc send` asks before it looks into the keyring".to_owned()),
+                    Some("`reqc send` asks before it reads the keyring".to_owned()),
                 );
             }
             _ => {}
@@ -155,7 +155,7 @@ impl<'o> Row<'o> {
             Found::Yes => "yes",
             Found::No => "no",
             Found::NotNeeded => "not needed",
-            Found::Unknown => "not looked up",
+            Found::Unknown => "not checked",
         };
         [
             self.instance.name.value.to_string(),

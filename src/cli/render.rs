@@ -100,7 +100,7 @@ pub(super) fn of_context(
     opened.compiler.body(id, &context, model).ok_or_else(|| {
         let kind = opened.compiler.plan(id).map_or("", |plan| plan.kind.name());
         Failure::new(format!(
-            "`{agent}` is a {kind} agent, and `{context}` is not a {kind} context"
+            "`{agent}` is a {kind} agent, but `{context}` is not a {kind} context"
         ))
         .help("`reqc contexts` shows the kind of each")
     })
@@ -137,7 +137,7 @@ fn of_file(
     if conversation.kind() != plan.kind {
         let kind = plan.kind.name();
         return Err(Failure::new(format!(
-            "`{}` is a {kind} agent, and `{shown}` is not a {kind}",
+            "`{}` is a {kind} agent, but `{shown}` is not a {kind}",
             plan.name()
         )));
     }
@@ -216,6 +216,6 @@ pub(super) fn pick_context(opened: &Opened, id: ProfileId) -> Result<String, Fai
                 _ => Err(Failure::new("`--context` must name one context").help(help)),
             }
         }
-        None => Err(Failure::new("which context? `--context NAME` is needed").help(help)),
+        None => Err(Failure::new("no context given: use `--context NAME`").help(help)),
     }
 }

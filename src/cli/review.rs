@@ -53,7 +53,7 @@ pub(super) fn run(options: &Options, args: &Args, terminal: &mut Terminal) -> Ou
     let (written, all) = (comparison.drifts().len(), wanted.len());
     comparison.write()?;
     terminal.say(&text!(
-        "{} written, {} left as they are",
+        "{} written, {} left unchanged",
         count(written, "file"),
         all - written
     ));
@@ -72,7 +72,7 @@ fn asked(items: &[Acceptable], terminal: &mut Terminal) -> Result<BTreeSet<usize
     let mut accepted = BTreeSet::new();
     for (at, (shown, _)) in items.iter().enumerate() {
         terminal.text(&text!("\n{} of {}\n{}", at + 1, items.len(), shown));
-        match Terminal::choice(&text!("accept? [y]es, [n]o, [a]ll that follow, [q]uit: "))? {
+        match Terminal::choice(&text!("accept? [y]es, [n]o, [a]ll remaining, [q]uit: "))? {
             Answer::Yes => {
                 accepted.insert(at);
             }
@@ -83,8 +83,8 @@ fn asked(items: &[Acceptable], terminal: &mut Terminal) -> Result<BTreeSet<usize
             }
             Answer::Quit => break,
             Answer::Nobody => {
-                return Err(Failure::new("nobody can be asked: this is not a terminal")
-                    .help("`reqc review --accept 1,3` takes causes by their numbers; `reqc compile` writes all"));
+                return Err(Failure::new("cannot ask: this is not a terminal")
+                    .help("`reqc review --accept 1,3` accepts causes by number; `reqc compile` writes all of them"));
             }
         }
     }
@@ -97,7 +97,9 @@ fn named(numbers: &[usize], all: usize) -> Result<BTreeSet<usize>, Failure> {
         .iter()
         .map(|number| {
             let at = number.checked_sub(1).filter(|at| *at < all);
-            at.ok_or_else(|| Failure::new(format!("there is no cause {number}: there are {all}")))
+            at.ok_or_else(|| {
+                Failure::new(format!("there is no cause {number}: the causes are {all}"))
+            })
         })
         .collect()
 }

@@ -49,7 +49,7 @@ fn roster<'o>(opened: &'o Opened, name: &str) -> Result<&'o Roster, Failure> {
             .map(|roster| roster.name.value.as_ref())
             .collect();
         let help = match names.is_empty() {
-            true => "`rosters.toml` names none".to_owned(),
+            true => "`rosters.toml` defines none".to_owned(),
             false => format!("rosters: {}", names.join(", ")),
         };
         Failure::new(format!("there is no roster `{name}`")).help(near.unwrap_or(help))

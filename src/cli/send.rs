@@ -58,20 +58,20 @@ pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Ou
             show_unsent(
                 options,
                 &found,
-                "nothing was sent: the files of the agent have mistakes",
+                "nothing was sent: the files of the agent have errors",
                 terminal,
             );
             Ok(Status::Findings)
         }
         Err(Unsent::Refused(found)) => {
             show_unsent(options, &found, HAS_MISTAKES, terminal);
-            Terminal::fail(HAS_MISTAKES, Some("`--force` sends it all the same"));
+            Terminal::fail(HAS_MISTAKES, Some("`--force` sends it anyway"));
             Ok(Status::Findings)
         }
     }
 }
 
-const HAS_MISTAKES: &str = "nothing was sent: the request has mistakes";
+const HAS_MISTAKES: &str = "nothing was sent: the request has errors";
 
 /// Shows the findings that prevent sending.
 fn show_unsent(options: &Options, found: &Report, why: &str, terminal: &mut Terminal) {
@@ -145,13 +145,13 @@ fn attempt(options: &Options, send: &Send, terminal: &mut Terminal) -> Result<St
     };
     if checked.compiled.exposes_key() {
         Terminal::warn(&format!(
-            "the key travels in the clear to {}: use https",
+            "the key is sent unencrypted to {}: use https",
             checked.compiled.address()
         ));
     }
     if !is_sent(send) && input.tools.as_ref().is_some_and(Tools::has_servers) {
         Terminal::warn(
-            "this request has no tools of MCP servers: none is started when nothing is sent",
+            "this request has no tools of MCP servers, because servers are not started when nothing is sent",
         );
     }
     let (compiled, found) = (&checked.compiled, opened.report_of(checked.found.clone()));
@@ -430,8 +430,8 @@ fn refuse_next(options: &Options, found: &Report, terminal: &Terminal) -> Status
     }
     terminal.findings_aside(options.format, found);
     Terminal::fail(
-        "the next request was not sent: it has mistakes",
-        Some("`--force` sends it all the same"),
+        "the next request was not sent: it has errors",
+        Some("`--force` sends it anyway"),
     );
     Status::Findings
 }
@@ -561,7 +561,7 @@ fn journal(
             let path = options.path(path);
             crate::system::to_write(&path, Some(options.directory()))?;
             let help = format!(
-                "`--resume {}` goes on with a session that is there",
+                "to continue the existing session, use `--resume {}`",
                 path.display()
             );
             JournalFile::create(&path).map_err(|why| Failure::new(why).help(help))

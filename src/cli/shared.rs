@@ -191,44 +191,49 @@ const MEANINGS: &[(&str, &str, &str, &str)] = &[
         "render",
         "contexts",
         "NAME",
-        "The context, required: its name, a file of that form, or `-` for standard input",
+        "The context (required): its name, a context file, or `-` for standard input",
     ),
     (
         "explain",
         "contexts",
         "NAME",
-        "The context whose body is explained, required; `reqc contexts` lists them",
+        "The context whose body to explain (required); `reqc contexts` lists them",
     ),
     (
         "send",
         "contexts",
         "NAME",
-        "A conversation to send: a context, or a file of that form",
+        "A conversation to send: a context or a context file",
     ),
     (
         "compare",
         "agents",
         "NAME",
-        "An agent to compare, instead of files; twice, with --context",
+        "An agent to compare, instead of files; use twice, with --context",
     ),
     (
         "compare",
         "contexts",
         "NAME",
-        "The context whose bodies are compared",
+        "The context whose bodies to compare",
     ),
     (
         "compare",
         "allow",
         "KIND",
-        "A difference that may be: `moved`, or with its subject `lost/image` (repeatable)",
+        "A difference to allow: `moved`, or with its subject `lost/image` (repeatable)",
     ),
-    ("lint", "model", "M", "The model of bodies that name none"),
+    (
+        "lint",
+        "model",
+        "M",
+        "The model of bodies that do not name one",
+    ),
     (
         "why400",
         "model",
         "M",
-        "The model of the body, if it names none",
+        "The model of the body, if it does not name one",
     ),
 ];
 
@@ -346,7 +351,7 @@ pub(super) fn refuse_model(command: &str, model: Option<&str>) -> Result<(), Fai
     match model {
         Some(_) if !uses_of(command).has("model") => {
             let failure = Failure::new(format!("`--model` has no effect on `reqc {command}`"));
-            Err(failure.help("golden bodies use the profile's own model; `reqc render AGENT --model M` shows another"))
+            Err(failure.help("golden bodies use the profile's own model; `reqc render AGENT --model M` uses another"))
         }
         _ => Ok(()),
     }

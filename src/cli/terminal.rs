@@ -296,10 +296,10 @@ impl Terminal {
             let place = panic
                 .location()
                 .map_or_else(String::new, |place| format!(" at {place}"));
-            let why = panic.payload_as_str().unwrap_or("for no known reason");
+            let why = panic.payload_as_str().unwrap_or("for an unknown reason");
             Terminal::fail(
                 &format!("reqc panicked{place}: {why}"),
-                Some("this is a bug of reqc: please report it"),
+                Some("this is a bug in reqc: please report it"),
             );
         }));
     }

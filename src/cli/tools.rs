@@ -39,7 +39,7 @@ pub(super) fn check(options: &Options, args: &ToolsCheck, terminal: &mut Termina
             1 => "1 entry of the list is not a tool: it has".to_owned(),
             several => format!("{several} entries of the list are not tools: they have"),
         };
-        Terminal::warn(&format!("{entries} no name, or no schema"));
+        Terminal::warn(&format!("{entries} no name or no schema"));
     }
     let is_whole = list.unread == 0;
     if list.tools.len() > MOST_TOOLS {
@@ -112,7 +112,7 @@ fn targets(names: &[String]) -> Result<Vec<ToolTarget>, Failure> {
 fn target_named(name: &str) -> Result<ToolTarget, Failure> {
     ToolTarget::from_name(name).ok_or_else(|| {
         let help = did_you_mean(name, target_names())
-            .unwrap_or_else(|| format!("there are: {}", listed(target_names())));
+            .unwrap_or_else(|| format!("known providers: {}", listed(target_names())));
         Failure::new(format!("there is no provider `{name}`")).help(help)
     })
 }
@@ -137,7 +137,7 @@ fn list(
     }
     let Some(file) = args.source.as_deref() else {
         let help = "write `reqc tools check FILE`, or `reqc tools check --mcp-command -- PROGRAM ARGUMENT…`";
-        return Err(Failure::new("nothing is named that has tools").help(help));
+        return Err(Failure::new("no source of tools is given").help(help));
     };
     if file
         .extension()
@@ -161,13 +161,12 @@ fn list(
         let line = text.get(..error.range.start).map_or(1, |before| before.matches('\n').count() + 1);
         let failure = Failure::new(format!("`{shown}` is not JSON: line {line}: {}", error.problem.message()));
         failure.help(
-            "code is not read: let the SDK write its tools as JSON, and give that file; docs/tools-check.md shows how",
+            "reqc does not read code: let the SDK write its tools as JSON, and use that file; docs/tools-check.md shows how",
         )
     })?;
     let found = ToolList::of(&document).or_else(|| of_bodies(document));
     let list = found.ok_or_else(|| {
-        let help =
-            "give a list of tools, a request body with `tools`, or an answer to `tools/list`";
+        let help = "use a list of tools, a request body with `tools`, or an answer to `tools/list`";
         Failure::new(format!("`{shown}` has no tools")).help(help)
     })?;
     Ok((shown, list))
@@ -210,7 +209,7 @@ fn of_toml(options: &Options, file: &Path) -> Result<(String, ToolList), Failure
             .map(|server| &*server.name.value)
             .collect();
         Terminal::warn(&format!(
-            "servers are not asked here: {}; `--mcp-command` and `--mcp-url` ask one",
+            "these servers are not queried: {}; use `--mcp-command` or `--mcp-url` to query one",
             servers.join(", ")
         ));
     }

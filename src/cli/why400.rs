@@ -68,7 +68,7 @@ pub(super) fn run(options: &Options, args: &Why400, terminal: &mut Terminal) -> 
         }
         if asked.len() > MOST_EXCHANGES {
             terminal.text(&text!(
-                "\n{} more refused requests are not shown\n",
+                "\n{} more rejected requests are not shown\n",
                 asked.len() - MOST_EXCHANGES
             ));
         }
@@ -169,7 +169,7 @@ fn read(options: &Options, opened: &Opened, file: &Path) -> Result<Body, Failure
     let read = reader.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(|error| Failure::new(format!("`{name}` cannot be read: {error}")))?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        let help = "cut out the refused request and its answer";
+        let help = "extract the rejected request and its answer";
         return Err(Failure::new(format!(
             "`{name}` is larger than {} MiB",
             MAX_FILE_BYTES >> 20
@@ -224,7 +224,7 @@ fn is_meant(code: &str, explained: &[Explanation]) -> bool {
 
 fn show(options: &Options, told: &Told, terminal: &mut Terminal) {
     if told.explained.is_empty() {
-        terminal.text(&text!("no sentence of the dictionary is in this answer\n"));
+        terminal.text(&text!("this answer contains no known error message\n"));
     }
     for (explanation, place) in told.explained.iter().zip(&told.places) {
         terminal.text(&page(explanation, place.as_ref(), terminal.width()));
@@ -248,10 +248,16 @@ fn page(it: &Explanation, place: Option<&Place>, width: usize) -> Text {
     };
     let mut page = match it.basis {
         Basis::Sentence => text!(""),
-        Basis::Code => {
-            text!("No sentence in this answer is known. In general, its status or type means:\n\n")
-        }
-        Basis::Near => text!("This sentence is not known. The nearest one that is:\n\n"),
+        Basis::Code => text!(
+            "No error message in this answer is known. In general, its status or type means:
+
+"
+        ),
+        Basis::Near => text!(
+            "This error message is unknown. The closest known one:
+
+"
+        ),
     };
     page.push(&text!("{}\n  {}\n\n", heading(it), Text::line(sentence)));
     let mut paragraph = |text: &str| {
@@ -261,13 +267,13 @@ fn page(it: &Explanation, place: Option<&Place>, width: usize) -> Text {
     paragraph(&format!("What to do: {}", refusal.remedy));
     match &refusal.reason {
         Reason::Rule(code) => paragraph(&format!(
-            "`{code}` finds it before you send: `reqc rule {code}`."
+            "`{code}` finds this before you send: `reqc rule {code}`."
         )),
         Reason::Unruled(unruled) => paragraph(unruled.told()),
     }
     if let Some(place) = place {
         paragraph(&format!(
-            "It names {} in the body: {}",
+            "It refers to {} in the body: {}",
             place.pointer,
             Text::line(&place.value).cut(LONGEST_VALUE)
         ));
@@ -290,7 +296,7 @@ fn heading(it: &Explanation) -> String {
     if !also.is_empty() {
         heading.push_str(&format!(" (also {})", also.join(", ")));
     }
-    heading.push_str(" refuses a request with");
+    heading.push_str(" rejects a request with");
     if let Some(status) = it.status {
         heading.push_str(&format!(" status {status}"));
     }
@@ -298,7 +304,7 @@ fn heading(it: &Explanation) -> String {
         (Some(kind), Some(_)) => heading.push_str(&format!(", `{kind}`:")),
         (Some(kind), None) => heading.push_str(&format!(" `{kind}`:")),
         (None, Some(_)) => heading.push(':'),
-        (None, None) => heading.push_str(" this sentence:"),
+        (None, None) => heading.push_str(" this message:"),
     }
     heading
 }

@@ -155,8 +155,8 @@ impl<'b> Notes<'b> {
         let how = match (&before.content, &after.content) {
             (Content::Result(answer), Content::Result(other)) if answer.text == other.text => {
                 match other.is_error {
-                    true => "it is marked as an error now".to_owned(),
-                    false => "the mark that the tool failed is gone".to_owned(),
+                    true => "it is now marked as an error".to_owned(),
+                    false => "it is no longer marked as an error".to_owned(),
                 }
             }
             (Content::Result(answer), Content::Result(other)) => {
@@ -166,15 +166,15 @@ impl<'b> Notes<'b> {
             | (Content::Thinking(text), Content::Thinking(other))
             | (Content::Gap(_, text), Content::Gap(_, other)) => texts::alteration(text, other),
             (Content::Call(call), Content::Call(other)) if call.name != other.name => {
-                format!("it calls `{}` now", other.name)
+                format!("it now calls `{}`", other.name)
             }
             (Content::Call(call), Content::Call(other)) => {
                 format!(
-                    "of its arguments, {}",
+                    "in its arguments, {}",
                     texts::alteration(&call.arguments, &other.arguments)
                 )
             }
-            _ => "it holds something else".to_owned(),
+            _ => "its content is different".to_owned(),
         };
         let message = format!("{} is altered: {how}", before.describe());
         let subject = before.content.subject();
@@ -190,7 +190,7 @@ impl<'b> Notes<'b> {
         let (piece, other) = (&a[pair.first], &b[pair.second]);
         let before = pair.second.checked_sub(1).map(|at| b[at].describe());
         let place = before.map_or_else(|| "first".to_owned(), |before| format!("after {before}"));
-        let message = format!("{} is elsewhere: it comes {place}", piece.describe());
+        let message = format!("{} has moved: it comes {place}", piece.describe());
         self.tell(
             DifferenceKind::Moved,
             piece.content.subject(),
@@ -201,7 +201,7 @@ impl<'b> Notes<'b> {
 
     fn speaker(&mut self, piece: &Piece<'b>, other: &Piece<'b>) {
         if !align::is_same_speaker(piece.role, other.role) {
-            let message = format!("{} is one {} now", piece.describe(), said_by(other.role));
+            let message = format!("{} is now one {}", piece.describe(), said_by(other.role));
             self.tell(
                 DifferenceKind::Role,
                 piece.content.subject(),
@@ -226,7 +226,7 @@ impl<'b> Notes<'b> {
                 (Some(partner), Some(call)) if *partner == call => continue,
                 (None, _) => continue,
                 (Some(_), None) => "it answers no call",
-                (Some(_), Some(_)) => "it answers another call",
+                (Some(_), Some(_)) => "it answers a different call",
             };
             let message = format!("{} is altered: {how}", piece.describe());
             self.tell(
@@ -241,7 +241,7 @@ impl<'b> Notes<'b> {
     fn regrouped(&mut self, a: &[Piece<'b>], b: &[Piece<'b>], group: &Regrouped) {
         let (first, second) = (&a[group.first[0]], &b[group.second[0]]);
         let message = format!(
-            "{} is in {}, and was in {}",
+            "{} is now in {} instead of {}",
             first.describe(),
             parts(group.second.len()),
             parts(group.first.len())
@@ -289,7 +289,7 @@ impl<'b> Notes<'b> {
                 DifferenceKind::Moved,
                 "tool",
                 places,
-                "the tools are in another order",
+                "the tools are in a different order",
             );
         }
         for (_, offer) in b.iter().enumerate().filter(|(at, _)| !shared.contains(at)) {
@@ -313,13 +313,13 @@ impl<'b> Notes<'b> {
                 }
                 (Some(one), Some(other)) => {
                     format!(
-                        "`{name}` was {} and is {}",
+                        "`{name}` changed from {} to {}",
                         settings::shown(&one.meaning),
                         settings::shown(&other.meaning)
                     )
                 }
                 (Some(one), None) => format!(
-                    "`{name}` was {} and is not set",
+                    "`{name}` was {} and is no longer set",
                     settings::shown(&one.meaning)
                 ),
                 (None, Some(other)) => format!(
@@ -342,7 +342,7 @@ impl<'b> Notes<'b> {
         self.other_members(a, b);
         if a.model != b.model {
             let message = format!(
-                "the model was {} and is {}",
+                "the model changed from {} to {}",
                 model_name(a.model),
                 model_name(b.model)
             );
@@ -359,7 +359,7 @@ impl<'b> Notes<'b> {
                 (Some(one), Some(other)) if canonical(one) == canonical(other) => continue,
                 (Some(_), Some(_)) => (
                     DifferenceKind::Setting,
-                    format!("`{name}` has another value"),
+                    format!("`{name}` has a different value"),
                 ),
                 (Some(_), None) => (DifferenceKind::Setting, format!("`{name}` is not set")),
                 (None, _) => (DifferenceKind::Added, format!("`{name}` was not set")),

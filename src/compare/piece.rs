@@ -148,10 +148,10 @@ impl Piece<'_> {
         match &self.content {
             Content::Text(text) => format!("{} {by}{}", self.article(), quoted(text)),
             Content::Thinking(text) => format!("thinking{}", quoted(text)),
-            Content::Signature(_) => "the signature of thinking".to_owned(),
+            Content::Signature(_) => "the thinking signature".to_owned(),
             Content::Redacted(_) => "redacted thinking".to_owned(),
             Content::Call(call) => format!("the call of `{}`", call.name),
-            Content::Result(answer) => format!("the result of a tool{}", quoted(&answer.text)),
+            Content::Result(answer) => format!("the tool result{}", quoted(&answer.text)),
             Content::Image(image) => {
                 format!(
                     "an image {by} ({}, {})",
@@ -167,12 +167,12 @@ impl Piece<'_> {
                 format!("the document{title} {by} ({})", document.media_type)
             }
             Content::Audio(audio) => format!(
-                "a recording {by} ({}, {})",
+                "an audio recording {by} ({}, {})",
                 audio.media_type,
                 size(&audio.data, false)
             ),
             Content::Gap(side, text) => format!("the {side} of the gap{}", quoted(text)),
-            Content::CacheMark => "a breakpoint of the prompt cache".to_owned(),
+            Content::CacheMark => "a prompt cache breakpoint".to_owned(),
             Content::Other(kind, _) => format!("`{kind}` {by}"),
         }
     }
@@ -229,7 +229,7 @@ pub(super) fn quoted(text: &str) -> String {
 /// Describes the size of Base64 data, or that the value is an address.
 fn size(data: &str, is_url: bool) -> String {
     if is_url {
-        return "by its address".to_owned();
+        return "by URL".to_owned();
     }
     let bytes = data.len() / 4 * 3;
     match bytes {

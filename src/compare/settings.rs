@@ -240,11 +240,11 @@ impl<'b> Settings<'b> {
             (Value::Bool(is_on), _) => if *is_on { "on" } else { "off" }.to_owned(),
             (Value::String(effort), _) => effort.to_lowercase(),
             (_, Some(0)) => "off".to_owned(),
-            (_, Some(-1)) => "as the model sees fit".to_owned(),
+            (_, Some(-1)) => "as the model decides".to_owned(),
             (_, Some(budget)) => format!("up to {budget} tokens"),
             _ => match text_of(value, "type") {
                 Some("disabled") => "off".to_owned(),
-                Some("adaptive") => "as the model sees fit".to_owned(),
+                Some("adaptive") => "as the model decides".to_owned(),
                 _ if level.is_some() => "on".to_owned(),
                 _ => canonical(value),
             },

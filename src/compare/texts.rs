@@ -5,26 +5,26 @@ use crate::text::cut;
 /// Returns a phrase for the change of a text, such as "it is cut off behind 100 of 350 characters".
 pub(crate) fn alteration(before: &str, after: &str) -> String {
     if after.trim().is_empty() {
-        return "nothing of it is left".to_owned();
+        return "nothing of it remains".to_owned();
     }
     if before.trim() == after.trim() {
-        return "white space at its ends differs".to_owned();
+        return "leading or trailing whitespace differs".to_owned();
     }
     if before.starts_with(after.trim_end()) {
         return format!(
-            "it is cut off after {} of {} characters",
+            "it is truncated after {} of {} characters",
             length(after.trim_end()),
             length(before)
         );
     }
     if encoded(before) == after || unquoted(&encoded(before)) == after {
-        return "it is encoded as JSON once more".to_owned();
+        return "it is JSON-encoded a second time".to_owned();
     }
     if escaped_for_html(before) == after {
-        return "it is escaped for HTML".to_owned();
+        return "it is HTML-escaped".to_owned();
     }
     if words(before).eq(words(after)) {
-        return "it differs in white space alone".to_owned();
+        return "it differs only in whitespace".to_owned();
     }
     if let Some(at) = after.find(before.trim()) {
         let added = length(after).saturating_sub(length(before.trim()));
@@ -78,7 +78,7 @@ fn first_difference(before: &str, after: &str) -> String {
     } else {
         format!("from character {} on ", same + 1)
     };
-    format!("{place}it was \"{before}\" and is \"{after}\"")
+    format!("{place}it changed from \"{before}\" to \"{after}\"")
 }
 
 fn rest(text: &str, same: usize) -> String {
@@ -95,18 +95,18 @@ mod tests {
     #[test]
     fn alterations_are_named() {
         let cases = [
-            ("abc def", " ", "nothing of it is left"),
-            ("abc\n", "abc", "white space at its ends differs"),
-            ("abcdef", "abc", "it is cut off after 3 of 6 characters"),
-            ("a\nb", "a\\nb", "it is encoded as JSON once more"),
-            ("a\nb", "\"a\\nb\"", "it is encoded as JSON once more"),
-            ("a < b", "a &lt; b", "it is escaped for HTML"),
-            ("a  b", "a b", "it differs in white space alone"),
+            ("abc def", " ", "nothing of it remains"),
+            ("abc\n", "abc", "leading or trailing whitespace differs"),
+            ("abcdef", "abc", "it is truncated after 3 of 6 characters"),
+            ("a\nb", "a\\nb", "it is JSON-encoded a second time"),
+            ("a\nb", "\"a\\nb\"", "it is JSON-encoded a second time"),
+            ("a < b", "a &lt; b", "it is HTML-escaped"),
+            ("a  b", "a b", "it differs only in whitespace"),
             ("abc", "abc, and more", "10 characters are added after it"),
             (
                 "abcd",
                 "abxd",
-                "from character 3 on it was \"cd\" and is \"xd\"",
+                "from character 3 on it changed from \"cd\" to \"xd\"",
             ),
         ];
         for (before, after, told) in cases {

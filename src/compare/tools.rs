@@ -92,13 +92,13 @@ pub(super) fn alterations(before: &Offer<'_>, after: &Offer<'_>) -> Vec<String> 
         return if is_same {
             Vec::new()
         } else {
-            vec!["it is declared in another way".to_owned()]
+            vec!["it is declared differently".to_owned()]
         };
     };
     let mut told = Vec::new();
     if before.description != after.description {
         told.push(format!(
-            "of its description, {}",
+            "in its description, {}",
             super::texts::alteration(&before.description, &after.description)
         ));
     }
@@ -108,8 +108,8 @@ pub(super) fn alterations(before: &Offer<'_>, after: &Offer<'_>) -> Vec<String> 
             pointer => format!("`{pointer}` of its schema"),
         };
         match change.kind {
-            ChangeKind::Removed(_) => told.push(format!("{at} is gone")),
-            ChangeKind::Replaced(..) => told.push(format!("{at} has another value")),
+            ChangeKind::Removed(_) => told.push(format!("{at} is missing")),
+            ChangeKind::Replaced(..) => told.push(format!("{at} has a different value")),
             ChangeKind::Added(_) => told.push(format!("{at} is added")),
             ChangeKind::Reordered(..) | ChangeKind::File(_) => {}
         }

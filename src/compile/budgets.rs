@@ -155,11 +155,11 @@ impl AgentBudgets {
             }
             findings.push(finding.help(match excess.measure {
                 Measure::Tokens | Measure::Bytes => {
-                    "shorten the dearest part, or raise the budget and say so in the review"
+                    "shorten the most expensive part, or raise the budget and give the reason in the review"
                 }
-                Measure::Tools => "leave out tools that this agent does not need, or raise the budget",
+                Measure::Tools => "remove tools that this agent does not need, or raise the budget",
                 Measure::CachedShare => {
-                    "move what stays the same to the front, set a breakpoint after it, or lower the budget"
+                    "move unchanging content to the front, set a breakpoint after it, or lower the budget"
                 }
             }));
         }
@@ -222,7 +222,7 @@ impl Taken {
             Measure::Tokens => {
                 let part = parts().max_by_key(|part| part.tokens)?;
                 let what = format!(
-                    "the dearest part: `{}`, {} tokens",
+                    "the most expensive part: `{}`, {} tokens",
                     part.pointer,
                     grouped(part.tokens)
                 );
@@ -435,7 +435,7 @@ pub(super) fn unused(compiler: &Compiler) -> impl Iterator<Item = Diagnostic> + 
         .iter()
         .filter(|budget| !is_used(compiler, budget))
         .map(|budget| {
-            let message = "no body is of an agent and a context that this budget is for";
+            let message = "no body matches the agent and context of this budget";
             let finding = Diagnostic::new(&rules::UNUSED_BUDGET, budget.span, message);
             finding.help(
                 "fix its patterns, or remove it: `reqc list` and `reqc contexts` show the names",

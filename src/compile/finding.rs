@@ -243,7 +243,7 @@ pub(super) fn of_live_body(
 }
 
 /// The note on a finding in content that the provider sent.
-const GOES_BACK: &str = "the provider sent this itself: it goes back as it came";
+const GOES_BACK: &str = "the provider sent this content itself, so it is sent back unchanged";
 
 /// A provider instance that a profile overrides with another wire format than its parent's.
 struct OtherFormat<'p> {
@@ -279,17 +279,17 @@ impl OtherFormat<'_> {
         }
         let [earlier, takes] = self.wires.map(WireFormat::name);
         let message = format!(
-            "`{}` takes {takes}, and the inherited body is written for {earlier}",
+            "`{}` accepts {takes}, but the inherited body is written for {earlier}",
             self.instance
         );
         let finding = Diagnostic::new(&provider::rules::OTHER_FORMAT, self.span, message);
         let help = format!(
-            "extend a profile that is written for {takes}, or name an instance of {earlier}"
+            "extend a profile that is written for {takes}, or use an instance of {earlier}"
         );
         Some(
             finding
                 .help(help)
-                .related(place.span, "for instance, this does not fit"),
+                .related(place.span, "for example, this does not fit"),
         )
     }
 }
@@ -314,7 +314,7 @@ fn taken_over(problem: Problem, place: &Provenance, plan: &Plan<'_>) -> Problem 
     let entry = plan
         .unset_entry(&problem.pointer)
         .filter(|_| place.excerpt.is_none());
-    let Some(unset) = entry.map(|entry| format!("`unset = [{entry}]` drops what is taken over"))
+    let Some(unset) = entry.map(|entry| format!("`unset = [{entry}]` removes the inherited value"))
     else {
         return problem;
     };

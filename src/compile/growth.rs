@@ -15,7 +15,7 @@ use crate::json::Pointer;
 use crate::unit::{Body, Costed, KeyOrValue, Provenance, Record, Request};
 
 /// The note on the place that wrote the earlier value.
-const WRITTEN_BEFORE: &str = "written here in the request before";
+const WRITTEN_BEFORE: &str = "written here in the previous request";
 
 /// Reports the first part of an earlier request that a body changed.
 pub(super) fn prove(later: &Compiled<'_>, cost: &mut u64, findings: &mut Findings) {

@@ -76,7 +76,7 @@ impl fmt::Display for ImpactError {
         match self {
             ImpactError::UnknownFile { path, .. } => write!(f, "no agent is made from `{path}`"),
             ImpactError::LeftOut { path } => {
-                write!(f, "`{path}` is left out: something is wrong with it")
+                write!(f, "`{path}` is left out because it has errors")
             }
             ImpactError::NoSuchPlace { path } => write!(f, "`{path}` has no such place"),
         }
@@ -132,7 +132,7 @@ fn last_number(text: &str) -> Option<(&str, usize)> {
 }
 
 /// The reason if no values can be listed.
-const UNMADE: &str = "its bodies cannot be made";
+const UNMADE: &str = "its bodies cannot be compiled";
 
 /// The result for one agent.
 enum Found {

@@ -70,7 +70,7 @@ impl Declarations {
             .filter(|(span, seen)| !seen.is_used && is_editable(**span));
         let findings = unused.map(|(span, seen)| {
             let message = format!(
-                "no agent leaves out `{}`, or none has to say so",
+                "no agent leaves out `{}`, or none needs to declare it",
                 seen.kind.name()
             );
             Diagnostic::new(&rules::UNUSED_DECLARATION, *span, message).help("remove the entry")

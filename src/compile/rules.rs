@@ -14,95 +14,100 @@ use crate::source::{SourceText, Sources, Span};
 use crate::unit::Plan;
 
 crate::diag::rules! {
-    SLUG_COLLISION = Error "golden/slug-collision", "two agents would write the same golden folder",
-        "Golden folders are named after the agent: ASCII letters and digits in lower case, every other run of characters one \
-         `-`. `GPT (mini)` and `gpt mini-` share one. Rename one of the agents.";
-    NO_BODY = Error "select/no-body", "a run makes no body",
-        "A run that makes no body proves nothing, so it fails. Either every profile is abstract, or none of the contexts is of \
-         the agents' kind: completion agents need a completion, all others a chat.\n\n\
+    SLUG_COLLISION = Error "golden/slug-collision", "two agents would write to the same golden folder",
+        "Golden folders are named after the agent: in lower case, with every run of characters other than ASCII letters and \
+         digits replaced by one `-`. `GPT (mini)` and `gpt mini-` share a folder. Rename one of the agents.";
+    NO_BODY = Error "select/no-body", "a run compiles no body",
+        "A run that compiles no body proves nothing, so it fails. Either every profile is abstract, or no context has the \
+         agents' kind: completion agents need a completion, all others a chat.\n\n\
          * wrong: `reqc check --agent Codestral --context plain-turn`, where the agent is for completions\n\
          * right: `reqc check --agent Codestral --context completion-prefix-suffix`\n\n\
-         Name a context of the right kind (`reqc contexts` shows the kind of each), or add an agent that extends the abstract \
-         profiles. This finding cannot be silenced.";
-    UNUSABLE_SLUG = Error "golden/unusable-name", "an agent's golden folder cannot be made on every system",
-        "Golden folders are named after the agent. On Windows `con`, `prn`, `aux`, `nul`, `com1` to `com9` and `lpt1` to `lpt9` are \
-         devices, not folders, and a name has 255 bytes at most. A repository with such a folder could not be checked out \
-         everywhere.\n\n* wrong: `name = \"Aux\"`\n* right: `name = \"Auxiliary\"`";
+         Select a context of the right kind (`reqc contexts` shows the kind of each), or add an agent that extends the \
+         abstract profiles. This finding cannot be suppressed.";
+    UNUSABLE_SLUG = Error "golden/unusable-name", "an agent's golden folder cannot be created on every system",
+        "Golden folders are named after the agent. On Windows, `con`, `prn`, `aux`, `nul`, `com1` to `com9` and `lpt1` to `lpt9` \
+         are devices, not folders, and a name can have at most 255 bytes. A repository with such a folder could not be checked out \
+         everywhere.\n\n\
+         * wrong: `name = \"Aux\"`\n\
+         * right: `name = \"Auxiliary\"`";
     ABSTRACT_SELECTED = Error "select/abstract", "an abstract profile is selected",
-        "An abstract profile lacks something by design, so it has no body of its own. Ask for one of the agents \
-         that extend it; `reqc tree` shows them, and `reqc show NAME` works for abstract profiles too.";
+        "An abstract profile is incomplete by design, so it has no body of its own. Select one of the agents \
+         that extend it; `reqc tree` shows them, and `reqc show NAME` also works for abstract profiles.";
     UNKNOWN_AGENT = Warning "config/unknown-agent", "`models.toml` names an agent that does not exist",
-        "The keys of `models.toml` are names of agents, of the repository or bundled. The entry has no effect.";
+        "The keys of `models.toml` are names of agents, in the repository or bundled. The entry has no effect.";
     UNKNOWN_IN_ROSTER = Error "roster/unknown-agent", "a roster names an agent that cannot be sent",
-        "A roster lists agents of the repository or bundled ones, and no abstract profiles. An unknown name is skipped, \
-         so that files go to an agent further down, or to none, and nobody notices.\n\n\
-         `reqc list` shows the agents, `reqc list --bundled` the bundled ones too.";
-    UNREACHABLE_IN_ROSTER = Warning "roster/unreachable-agent", "an agent of a roster never gets anything",
-        "The first agent of a roster whose `match` accepts a file gets it. An agent without `match` accepts everything, so those \
-         behind it are never asked.\n\n\
+        "A roster lists agents, in the repository or bundled, but no abstract profiles. An unknown name is skipped, so \
+         files silently go to an agent further down, or to none.\n\n\
+         `reqc list` shows the agents, `reqc list --bundled` also the bundled ones.";
+    UNREACHABLE_IN_ROSTER = Warning "roster/unreachable-agent", "an agent of a roster never gets a file",
+        "A file goes to the first agent of a roster whose `match` accepts it. An agent without `match` accepts everything, so \
+         the agents after it are never tried.\n\n\
          * wrong: `agents = [\"General Chat\", \"Rust Chat\"]`\n\
          * right: `agents = [\"Rust Chat\", \"General Chat\"]`";
-    UNKNOWN_CONTEXT = Warning "config/unknown-context", "`golden.contexts` has a pattern that no context matches",
-        "The pattern selects nothing, so the golden bodies that it was written for are not kept. Most often it is misspelt, or \
-         the context was renamed. `reqc contexts` lists the names.";
-    UNUSED_EXTENSION = Warning "config/unused-extension", "an [[extension]] entry lets nothing pass",
-        "No body of the provider instance, or of those that extend it, has what the entry is for. Most often a pointer is \
-         misspelt, or the field is gone from the profiles. An entry that nothing needs would let a later mistake pass.\n\n\
-         It is only reported if all agents are compiled in all contexts.";
-    NOT_LOWERABLE = Warning "config/not-lowerable", "a rule that stays an error is lowered or silenced",
-        "Some errors mean that an agent has no body, or that golden files are not what is sent. If they could be silenced, a \
-         run would pass that compiled less than it seems. The entry has no effect.\n\nWhat can be lowered are warnings and \
-         findings about the content of bodies, such as `schema/unknown-field`.";
-    UNUSED = Warning "repo/unused", "nothing uses a role, a partial, a context, a provider instance or an abstract profile",
-        "What nothing uses is most often misspelt where it should be used, or left over. It is read in reviews and kept up to date for \
-         nothing.\n\n\
-         * A role (`roles/**/*.md`) that no `agent_role('…')` and no `read_file(':/roles/…')` names. Where a template computes the \
-         name, no role is reported.\n\
+    UNKNOWN_CONTEXT = Warning "config/unknown-context", "a pattern of `golden.contexts` matches no context",
+        "The pattern selects nothing, so no golden files are kept for the intended contexts. Usually it is misspelt, or the \
+         context was renamed. `reqc contexts` lists the names.";
+    UNUSED_EXTENSION = Warning "config/unused-extension", "an [[extension]] entry allows nothing",
+        "No body of the provider instance, or of those that extend it, contains the field that the entry allows. Usually \
+         a pointer is misspelt, or the profiles no longer have the field. An unneeded entry would let a later mistake \
+         pass.\n\n\
+         This is reported only if all agents are compiled in all contexts.";
+    NOT_LOWERABLE = Warning "config/not-lowerable", "a rule that must stay an error is lowered or suppressed",
+        "Some errors mean that an agent has no body, or that golden files differ from what is sent. If they could be \
+         suppressed, a run could pass although it compiled less than it seems. The entry has no effect.\n\n\
+         You can lower warnings and findings about the content of bodies, such as `schema/unknown-field`.";
+    UNUSED = Warning "repo/unused", "a role, partial, context, provider instance or abstract profile is unused",
+        "An unused file is usually a leftover, or its name is misspelt where it should be used. Reviewing and updating it is wasted \
+         effort.\n\n\
+         * A role (`roles/**/*.md`) that no `agent_role('…')` and no `read_file(':/roles/…')` names. If a template computes the name, no \
+         role is reported.\n\
          * A partial that no profile and no used partial names.\n\
-         * A context of a kind that no agent is of: code completion where all agents chat.\n\
+         * A context whose kind no agent has, such as a code completion if all agents chat.\n\
          * A provider instance that no profile and no other instance names.\n\
-         * An abstract profile that no profile extends. A repository that has abstract profiles only is a library for others, \
-         and nothing is reported there.\n\n\
-         Bundled files are never reported. While there are errors nothing is: a misspelt name would be reported twice. A library that also has \
-         agents of its own says `\"repo/unused\" = \"off\"` below `[rules]`, or names the files in an `[[allow]]`.";
+         * An abstract profile that no profile extends. A repository with only abstract profiles is a library for others, and nothing is \
+         reported there.\n\n\
+         Bundled files are never reported. While there are errors, nothing is reported, because a misspelt name would be reported twice. A \
+         library that also has agents of its own sets `\"repo/unused\" = \"off\"` below `[rules]`, or names the files in an `[[allow]]` \
+         entry.";
     TOO_MUCH_WORK = Error "run/too-much-work", "an agent or a run takes too much work",
-        "Every template has its limits; these are the limits of all of them together, so that a repository from somebody else cannot keep a \
-         build busy for hours. An agent may take 1,000 million units of work over all its contexts, and a run 8,000 million plus \
-         250,000 per body. A usual body takes some ten thousand; `template/too-much-work` says what a unit is. The count is the \
-         same on every machine: the agents are added up in the order of their names. Besides, the bodies of one agent may have \
-         128 MiB together, and all agents together may inherit 10,000,000 values.\n\n\
-         Look for templates that work on much more data than they send, or compile fewer agents or contexts at a time with \
-         `reqc check --agent NAME`.";
+        "Every template has limits; these limits apply to all templates together, so that a repository from a stranger cannot keep a build \
+         busy for hours. An agent may take 1,000 million units of work in all its contexts, and a run 8,000 million plus 250,000 per body. \
+         A usual body takes about ten thousand; `template/too-much-work` explains the unit. The count is the same on every machine: agents \
+         are added up in the order of their names. In addition, the bodies of one agent may have 128 MiB in total, and all agents together \
+         may inherit 10,000,000 values.\n\n\
+         Look for templates that process much more data than they send, or compile fewer agents or contexts at a time with `reqc check \
+         --agent NAME`.";
     UNKNOWN_RULE = Warning "config/unknown-rule", "`reqc.toml` names a rule that does not exist",
-        "`reqc rule` lists all codes; `family/*` stands for all of a family. The entry has no effect.\n\n\
+        "`reqc rule` lists all codes; `family/*` means a whole family. The entry has no effect.\n\n\
          * wrong: `\"unknown-key\" = \"error\"`\n\
          * right: `\"key/unknown\" = \"error\"`";
     INVISIBLE = Warning "text/invisible", "an invisible character",
-        "A model reads marks that change the direction of text, zero-width characters, tags, blank symbols and control \
-         characters, but a reviewer of a pull request cannot see them: what is reviewed is not what is sent. In names, they make \
-         two different things look the same.\n\n\
-         Characters in their proper place are not reported: right-to-left letters, joiners in scripts that need them, and joiners \
-         and selectors in emoji. Neither are the conversations of contexts.\n\n\
+        "Models read direction marks, zero-width characters, tags, blank symbols and control characters, but the reviewer of a \
+         pull request cannot see them, so the reviewed text differs from what is sent. In names, they make two different things \
+         look the same.\n\n\
+         Characters in their proper place are not reported: right-to-left letters, joiners in scripts that need them, and \
+         joiners and selectors in emoji. Conversations of contexts are not checked either.\n\n\
          * wrong: `name = \"Re<U+200B>viewer\"`, where `<U+200B>` is the character itself\n\
          * right: `name = \"Reviewer\"`\n\n\
-         If the character is intended, write it as an escape, so that it can be seen: `\"\\u202E\"` in a TOML string, \
-         `{{ \"\\u202E\" }}` in a template.";
-    CONFLICT = Error[lowerable] "text/conflict-marks", "a file has the marks of an unfinished merge",
-        "git writes `<<<<<<<`, `=======` and `>>>>>>>` around two versions of some lines that it could not merge. In a prompt or a \
-         partial nothing complains: the model reads both versions and the marks.\n\n\
+         If the character is intended, write it as an escape, so that it can be seen: `\"\\u202E\"` in a TOML string, `{{ \
+         \"\\u202E\" }}` in a template.";
+    CONFLICT = Error[lowerable] "text/conflict-marks", "a file contains conflict markers of an unfinished merge",
+        "git writes `<<<<<<<`, `=======` and `>>>>>>>` around two versions of lines that it could not merge. In a prompt or a \
+         partial, they cause no error: the model reads both versions and the markers.\n\n\
          * wrong: a role with `<<<<<<< HEAD` at the start of a line\n\
-         * right: the version that is meant\n\n\
-         A prompt that explains merge conflicts may show them: indent them, or allow the file with an `[[allow]]` entry.";
-    BUDGET_EXCEEDED = Error[lowerable] "budget/exceeded", "a body takes more than its budget",
-        "A `[[budget]]` entry of `reqc.toml` says how many tokens, bytes or tools the bodies of some agents may take, or how much of them \
-         must come from the cache. The finding stands at the limit, once for each agent, with its worst body; the second place \
-         wrote the dearest part of that body.\n\n\
-         Tokens are counted by the model's own tokenizer where this build has it, and estimated elsewhere: the message then says \
-         *about*. `reqc render AGENT --context NAME --tokens` shows them part by part.\n\n\
+         * right: the intended version\n\n\
+         A prompt that explains merge conflicts may show them: indent them, or allow the finding for the file with an `[[allow]]` \
+         entry.";
+    BUDGET_EXCEEDED = Error[lowerable] "budget/exceeded", "a body exceeds its budget",
+        "A `[[budget]]` entry of `reqc.toml` limits the tokens, bytes or tools of the bodies of some agents, or sets how much of them \
+         must come from the cache. The finding is at the limit, once for each agent, with its worst body; the second place is the source \
+         of the most expensive part of that body.\n\n\
+         Tokens are counted by the model's own tokenizer if this build has it, and estimated otherwise: the message then says *about*. \
+         `reqc render AGENT --context NAME --tokens` shows them part by part.\n\n\
          * wrong: `tokens = 8000`, and a system prompt of 9,000 tokens\n\
-         * right: a shorter prompt, or `tokens = 10000` in a change that somebody reads";
-    UNUSED_BUDGET = Warning "budget/unused", "a [[budget]] entry is for no body",
-        "No agent matches `agent`, or no context matches `context`, so the budget limits nothing. Most often a pattern is misspelt, or \
+         * right: a shorter prompt, or `tokens = 10000` in a change that somebody reviews";
+    UNUSED_BUDGET = Warning "budget/unused", "a [[budget]] entry applies to no body",
+        "No agent matches `agent`, or no context matches `context`, so the budget limits nothing. Usually a pattern is misspelt, or \
          the agent was renamed.\n\n\
          * wrong: `agent = \"Reviewr*\"`\n\
          * right: `agent = \"Reviewer*\"`";
@@ -153,7 +158,7 @@ pub(super) fn empty(sources: &mut Sources) -> Diagnostic {
         Span::file_start(file),
         "there is no profile to compile",
     );
-    finding.help("put profiles into `agents/`, start with `reqc init`, or compile the bundled ones with `--bundled`")
+    finding.help("add profiles to `agents/`, start with `reqc init`, or compile the bundled ones with `--bundled`")
 }
 
 /// Returns findings about names in `models.toml` that no profile has.
@@ -197,7 +202,7 @@ pub(super) fn unknown_instances(repo: &Repo) -> Vec<Diagnostic> {
 
 /// Returns the finding of an `[[extension]]` entry that allowed nothing.
 pub(super) fn unused_extension(place: Span) -> Diagnostic {
-    let message = "no body has what this entry allows";
+    let message = "no body contains what this entry allows";
     Diagnostic::new(&UNUSED_EXTENSION, place, message).help("remove it, or fix its pointers")
 }
 
@@ -244,7 +249,7 @@ pub(super) fn agent_too_much_work(plan: &Plan<'_>, context: &Arc<str>) -> Diagno
     );
     let finding = Diagnostic::new(&TOO_MUCH_WORK, plan.profile.name_span(), message);
     finding.help(
-        "look for templates that copy, join, compare or search long texts or lists again and again",
+        "look for templates that copy, join, compare or search long text or lists again and again",
     )
 }
 
@@ -252,12 +257,12 @@ pub(super) fn agent_too_much_work(plan: &Plan<'_>, context: &Arc<str>) -> Diagno
 pub(super) fn agent_too_large(plan: &Plan<'_>, context: &Arc<str>) -> Diagnostic {
     let most = budget::MAX_HELD >> 20;
     let message = format!(
-        "the bodies of `{}` have more than {most} MiB together: it is not compiled from context `{context}` on",
+        "the bodies of `{}` have more than {most} MiB in total: it is not compiled from context `{context}` on",
         plan.name()
     );
     let finding = Diagnostic::new(&TOO_MUCH_WORK, plan.profile.name_span(), message);
     finding
-        .help("compile it for fewer contexts at a time, or look for what makes its bodies so large")
+        .help("compile it for fewer contexts at a time, or find out what makes its bodies so large")
 }
 
 /// Returns the finding of agents beyond the limit of merged values.
@@ -301,7 +306,7 @@ pub(super) fn run_too_much_work(
         name.value
     );
     let finding = Diagnostic::new(&TOO_MUCH_WORK, name.span, message);
-    finding.help("the agents before it, in the order of names, took all there is: look at their templates, or compile fewer at a time")
+    finding.help("the agents before it, in the order of names, used up the limit: check their templates, or compile fewer at a time")
 }
 
 pub(super) fn slug_collision(profile: &Profile, other: &Profile) -> Diagnostic {
@@ -320,10 +325,10 @@ pub(super) fn slug_collision(profile: &Profile, other: &Profile) -> Diagnostic {
 /// Returns a finding if some system does not allow the name of an agent's golden folder.
 pub(super) fn unusable_slug(profile: &Profile) -> Option<Diagnostic> {
     let why = crate::world::unusable_name(&profile.slug())?;
-    let message = format!("no golden folder can be called `{}`: {why}", profile.slug());
+    let message = format!("no golden folder can be named `{}`: {why}", profile.slug());
     Some(
         Diagnostic::new(&UNUSABLE_SLUG, profile.name.span, message)
-            .help("give the agent another name"),
+            .help("give the agent a different name"),
     )
 }
 

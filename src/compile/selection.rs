@@ -110,7 +110,7 @@ pub struct ShardError;
 
 impl fmt::Display for ShardError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("write which part of how many: `1/4` to `4/4`")
+        f.write_str("write the number of the part and of all parts: `1/4` to `4/4`")
     }
 }
 
@@ -375,10 +375,10 @@ fn abstract_selected(compiler: &Compiler, id: ProfileId) -> Diagnostic {
         .collect();
     let help = match agents.is_empty() {
         true => "no agent extends it".to_owned(),
-        false => format!("ask for an agent that extends it: {}", agents.join(", ")),
+        false => format!("select an agent that extends it: {}", agents.join(", ")),
     };
     let message = format!(
-        "`{}` is abstract: it is never compiled by itself",
+        "`{}` is abstract, so it is not compiled itself",
         profile.name.value
     );
     Diagnostic::new(&ABSTRACT_SELECTED, place, message).help(help)
@@ -416,7 +416,7 @@ impl fmt::Display for SelectError {
             SelectError::LeftOut { wanted, path } => {
                 write!(
                     f,
-                    "the context `{wanted}` is left out: something is wrong with `{path}`"
+                    "the context `{wanted}` is left out because `{path}` has errors"
                 )
             }
         }

@@ -46,12 +46,12 @@ impl Chosen<'_> {
     fn fits_no_context(&self, id: ProfileId) -> Diagnostic {
         let name = &self.compiler.hierarchy.get(id).name;
         let message = format!(
-            "`{}` has no body: none of the contexts is of its kind",
+            "`{}` has no body, because no context has its kind",
             name.value
         );
         let finding = Diagnostic::new(&NO_BODY, name.span, message).reaching(&name.value, None);
         finding
-            .help("`reqc contexts` shows the kind of each context; name one that fits, or add one")
+            .help("`reqc contexts` shows the kind of each context; select one with the right kind, or add one")
     }
 
     /// Returns a finding at the first profile of the repository; a repository without profiles
@@ -73,8 +73,8 @@ impl Chosen<'_> {
         });
         let first = own.first()?;
         let message = match own.iter().all(|profile| profile.is_abstract()) {
-            true => "the run makes no body: every profile is abstract",
-            false => "the run makes no body",
+            true => "the run compiles no body: every profile is abstract",
+            false => "the run compiles no body",
         };
         let finding = Diagnostic::new(
             &NO_BODY,

@@ -45,10 +45,12 @@ impl Origins {
                 near.push(api);
             }
         }
-        Some(
-            one_of(&near)
-                .unwrap_or_else(|| format!("known are: {}", known.collect::<Vec<_>>().join(", "))),
-        )
+        Some(one_of(&near).unwrap_or_else(|| {
+            format!(
+                "known client APIs: {}",
+                known.collect::<Vec<_>>().join(", ")
+            )
+        }))
     }
 
     /// Returns the allowed kinds of a block, if requests to its origin have no place for its kind
@@ -61,9 +63,9 @@ impl Origins {
         }
         let known: Vec<&str> = kinds.known.iter().map(|(known, _)| *known).collect();
         Some(match known.as_slice() {
-            [] => "it has none for any block of its own: remove it".to_owned(),
+            [] => "this API has no blocks in a form of its own: remove the block".to_owned(),
             known => did_you_mean(own.kind(), known.iter().copied())
-                .unwrap_or_else(|| format!("it has one for: {}", known.join(", "))),
+                .unwrap_or_else(|| format!("this API has only: {}", known.join(", "))),
         })
     }
 

@@ -199,7 +199,7 @@ impl<'a> Reader<'a> {
                     reader.span(&Pointer::root()),
                     "this is a request body, not a context",
                 );
-                finding.help("`reqc context import FILE` makes a context of a request body")
+                finding.help("`reqc context import FILE` converts a request body to a context")
             });
             return None;
         }
@@ -265,14 +265,14 @@ impl<'a> Reader<'a> {
             Some(_) if states[0].conversation.kind() == TaskKind::Completion => {
                 self.fail(
                     &at,
-                    "a completion context has no `turns`: each is a request of its own".to_owned(),
+                    "a completion context cannot have `turns`: each completion is a separate request".to_owned(),
                 );
             }
             Some(Value::Array(turns)) if turns.len() >= MOST_TURNS => {
                 self.fail(
                     &at,
                     format!(
-                        "a context has fewer than {MOST_TURNS} turns, not {}",
+                        "a context must have fewer than {MOST_TURNS} turns, not {}",
                         turns.len()
                     ),
                 );
@@ -317,7 +317,7 @@ impl<'a> Reader<'a> {
         if more.is_empty() && !self.failed {
             self.fail(
                 &turn.at,
-                "a turn needs a `history`: the messages that were added".to_owned(),
+                "a turn needs a `history` with the messages that it adds".to_owned(),
             );
         }
         state.renewed = self.flag(&turn, "renew");
@@ -514,10 +514,10 @@ impl<'a> Reader<'a> {
             // File systems may ignore case.
             _ if name.eq_ignore_ascii_case("request") => {
                 format!(
-                    "`{name}` is not a valid context name: golden folders have a `request.json`"
+                    "`{name}` is not a valid context name: golden folders contain a `request.json`"
                 )
             }
-            Some(why) => format!("no golden file can be called `{name}.json`: {why}"),
+            Some(why) => format!("no golden file can be named `{name}.json`: {why}"),
             None => return,
         };
         self.fail(&root.at.member("name"), why);
@@ -535,7 +535,7 @@ impl<'a> Reader<'a> {
             other => {
                 self.fail_of(
                     &root.at.member("kind"),
-                    "`kind` is `chat` or `completion`",
+                    "`kind` must be `chat` or `completion`",
                     other,
                     &["chat", "completion"],
                 );
@@ -553,7 +553,7 @@ impl<'a> Reader<'a> {
                 let at = root.at.member("system_prompt");
                 self.fail_of(
                     &at,
-                    "`system_prompt` is `profile` or `omit`",
+                    "`system_prompt` must be `profile` or `omit`",
                     other,
                     &["profile", "omit"],
                 );
@@ -594,7 +594,7 @@ impl<'a> Reader<'a> {
                 let kind = json::kind_of(other);
                 self.fail(
                     &at,
-                    format!("`files` must be an object of path and content, not {kind}"),
+                    format!("`files` must be an object of paths and contents, not {kind}"),
                 );
                 BTreeMap::new()
             }
@@ -609,7 +609,7 @@ impl<'a> Reader<'a> {
     ) -> Option<(String, Arc<str>)> {
         let at = at.member(path);
         let Some(normal) = crate::world::normalise_path(path) else {
-            self.fail(&at, format!("`{path}` leaves the project"));
+            self.fail(&at, format!("`{path}` is outside the project"));
             return None;
         };
         match content {
@@ -638,7 +638,7 @@ impl<'a> Reader<'a> {
         {
             self.fail(
                 &root.at.member(key),
-                format!("a {} context has no `{key}`", kind.name()),
+                format!("a {} context cannot have `{key}`", kind.name()),
             );
         }
         match kind {
@@ -666,7 +666,7 @@ impl<'a> Reader<'a> {
             "system" => {
                 self.fail(
                     &at.member("role"),
-                    "a system message is a typed item: write `kind` and `text` instead of `role` and `content`".into(),
+                    "a system message must be a typed item: write `kind` and `text` instead of `role` and `content`".into(),
                 );
                 return None;
             }
@@ -682,7 +682,7 @@ impl<'a> Reader<'a> {
                 let known = ["user", "assistant"];
                 self.fail_of(
                     &at.member("role"),
-                    "`role` is `user` or `assistant`",
+                    "`role` must be `user` or `assistant`",
                     other,
                     &known,
                 );
@@ -741,7 +741,7 @@ impl<'a> Reader<'a> {
             let known: Vec<&str> = ItemKind::ALL.iter().map(|kind| kind.name()).collect();
             self.fail_of(
                 &at.member("kind"),
-                &format!("`kind` is one of {}", known.join(", ")),
+                &format!("`kind` must be one of {}", known.join(", ")),
                 &kind,
                 &known,
             );
@@ -801,7 +801,7 @@ impl<'a> Reader<'a> {
     /// Reports a block of a kind that contexts do not have. Blocks of a single provider are written
     /// as `provider_block`.
     fn unknown_block(&mut self, value: &Value, at: &Pointer) {
-        let message = format!("a block's `type` is one of {}", BLOCKS.join(", "));
+        let message = format!("a block's `type` must be one of {}", BLOCKS.join(", "));
         let Some(kind) = value.get("type") else {
             return self.fail(at, message);
         };
@@ -813,7 +813,7 @@ impl<'a> Reader<'a> {
         let help = match (owner, did_you_mean(kind, BLOCKS)) {
             (None, Some(near)) => near,
             (owner, _) => format!(
-                "a block in a provider's own form is written as `{{\"type\": \"provider_block\", \"origin\": \"{}\", \"data\": …}}`, \
+                "write a block in a provider's own form as `{{\"type\": \"provider_block\", \"origin\": \"{}\", \"data\": …}}`, \
                  with its client API as `origin` and the whole block as `data`",
                 owner.unwrap_or("…"),
             ),
@@ -831,7 +831,7 @@ impl<'a> Reader<'a> {
             return;
         };
         let message = format!(
-            "there is no client API `{}`, so no body has this block",
+            "there is no client API `{}`, so no body contains this block",
             cut(origin, 60)
         );
         self.warn(
@@ -855,7 +855,7 @@ impl<'a> Reader<'a> {
         if !written.trim().is_empty()
             && let Some(help) = media::help_for(&written)
         {
-            let message = format!("no media type is called `{}`", cut(&written, 60));
+            let message = format!("`{}` is not a known media type", cut(&written, 60));
             self.warn(
                 &rules::MEDIA_TYPE,
                 &object.at.member("media_type"),
@@ -870,7 +870,7 @@ impl<'a> Reader<'a> {
         let name = self.text(object, "source", true);
         let Some(source) = DocumentSource::from_name(&name) else {
             let known = DocumentSource::ALL.map(DocumentSource::name);
-            let message = format!("a document's `source` is one of {}", known.join(", "));
+            let message = format!("a document's `source` must be one of {}", known.join(", "));
             self.fail_of(&object.at.member("source"), &message, &name, &known);
             return None;
         };
@@ -902,7 +902,7 @@ impl<'a> Reader<'a> {
         if let Some(help) = self.origins.and_then(|origins| origins.help_for_kind(&own)) {
             let (origin, kind) = (&own.origin, cut(own.kind(), 60));
             let message = format!(
-                "requests to `{origin}` have no place for `{kind}`, so no body has this block"
+                "requests to `{origin}` cannot contain `{kind}`, so no body has this block"
             );
             self.warn(
                 &rules::UNSENT_BLOCK,
@@ -940,7 +940,7 @@ impl<'a> Reader<'a> {
                         Block::Image(image) => images.push(image),
                         _ => self.fail(
                             &object.at.member("content"),
-                            "a tool result holds text and images".into(),
+                            "a tool result can contain only text and images".into(),
                         ),
                     }
                 }
@@ -1007,9 +1007,9 @@ impl<'a> Reader<'a> {
                 .element(index)
                 .member("name");
             self.report(|reader| {
-                let message = format!("another layer is called `{}` too", cut(&layer.name, 60));
+                let message = format!("another layer is also called `{}`", cut(&layer.name, 60));
                 let finding = Diagnostic::new(&rules::REPEATED_LAYER, reader.span(&at), message);
-                finding.help("a session keeps the last one only: put the texts into one layer, or rename one")
+                finding.help("a session keeps only the last one: merge the texts into one layer, or rename one")
             });
         }
     }

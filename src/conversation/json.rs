@@ -169,6 +169,11 @@ fn value_of<T: DeserializeOwned>(key: &str, value: Value) -> Read<T> {
 
 fn named<T>(value: &Value, from_name: fn(&str) -> Option<T>) -> Read<T> {
     let name = value.as_str().ok_or("it is not a string")?;
-    from_name(name)
-        .ok_or_else(|| format!("`{}` is not one of the names", crate::text::cut(name, 40)).into())
+    from_name(name).ok_or_else(|| {
+        format!(
+            "`{}` is not one of the allowed names",
+            crate::text::cut(name, 40)
+        )
+        .into()
+    })
 }

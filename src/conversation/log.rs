@@ -252,22 +252,23 @@ fn follows(
     }
     let what = match (number, entry) {
         (Some(number), _) if number > at as u64 => match number - at as u64 {
-            1 => format!("a line before it is missing, since it was written as line {number}"),
-            missing => format!(
-                "{missing} lines before it are missing, since it was written as line {number}"
-            ),
+            1 => {
+                format!("a line before it is missing (this was line {number} when it was written)")
+            }
+            missing => {
+                format!(
+                    "{missing} lines before it are missing (this was line {number} when it was written)"
+                )
+            }
         },
         (None, Entry::ToolResult(result))
             if result.result_id().is_some_and(|id| !calls.contains(id)) =>
         {
-            "the line with the call that it answers is missing".to_owned()
+            "the line with its call is missing".to_owned()
         }
         _ => return Ok(()),
     };
-    Err(
-        format!("{what}: put back what was removed, or remove this line and all that follow")
-            .into(),
-    )
+    Err(format!("{what}: restore what was removed, or remove this line and all after it").into())
 }
 
 /// Returns the ids by which results can refer to a block.
@@ -383,10 +384,7 @@ impl Log {
         match &entry {
             Entry::Retract { messages } if *messages > self.history.len() => {
                 let known = self.history.len();
-                Err(
-                    format!("{messages} messages are taken back, but there are only {known}")
-                        .into(),
-                )
+                Err(format!("{messages} messages are removed, but there are only {known}").into())
             }
             Entry::Summary(summary) if summary.messages > self.history.len() => {
                 let known = self.history.len();

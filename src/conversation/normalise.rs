@@ -176,36 +176,36 @@ impl NormalFormChange {
                 format!("the tool call `{id}` has no result")
             }
             NormalFormChange::ResultWithoutCall { id, .. } => {
-                format!("the tool result for `{id}` answers no call before it")
+                format!("the tool result for `{id}` has no matching call before it")
             }
             NormalFormChange::SecondResult { id, .. } => {
-                format!("the tool call `{id}` has a result already")
+                format!("the tool call `{id}` already has a result")
             }
             NormalFormChange::RepeatedId { id, .. } => {
-                format!("an earlier tool call has the id `{id}` too")
+                format!("an earlier tool call also has the id `{id}`")
             }
             NormalFormChange::CallWithoutId { .. } => "a tool call has no id".into(),
             NormalFormChange::RefusedName { name, .. } => {
-                format!("this client API takes no tool with the name `{name}`")
+                format!("this client API does not accept `{name}` as a tool name")
             }
             NormalFormChange::ResultApart { id, .. } => {
-                format!("the tool result for `{id}` does not come right after its call")
+                format!("the tool result for `{id}` does not directly follow its call")
             }
             NormalFormChange::ErrorWithoutText { id, .. } => {
                 format!("the error result for `{id}` has no text")
             }
             NormalFormChange::ForeignThinking { .. } => "thinking of another client API".into(),
             NormalFormChange::OwnBlock { .. } => {
-                "a block that does not go back to this client API".into()
+                "a block that this client API does not accept back".into()
             }
             NormalFormChange::OwnHalf { .. } => {
-                "a provider's own call without its result, or a result without its call".into()
+                "a call of a provider tool without its result, or a result without its call".into()
             }
             NormalFormChange::UnboundThinking { .. } => {
-                "thinking from before system prompt and tools were renewed".into()
+                "thinking from before the system prompt and tools were renewed".into()
             }
             NormalFormChange::UnsignedThinking { .. } => "thinking without a signature".into(),
-            NormalFormChange::ThinkingAlone { .. } => "thinking that nothing follows".into(),
+            NormalFormChange::ThinkingAlone { .. } => "thinking without content after it".into(),
             NormalFormChange::EmptyMessage { .. } => "a message without content".into(),
         }
     }
@@ -216,22 +216,18 @@ impl NormalFormChange {
             NormalFormChange::CallWithoutResult { .. }
             | NormalFormChange::ResultWithoutCall { .. }
             | NormalFormChange::SecondResult { .. } => {
-                "it is dropped before anything is rendered: remove it, or complete the pair"
+                "it is dropped before rendering: remove it, or complete the pair"
             }
             NormalFormChange::RepeatedId { .. } => {
-                "it gets another id before anything is rendered: give each call its own"
+                "it gets a different id before rendering: give each call a unique id"
             }
-            NormalFormChange::CallWithoutId { .. } => {
-                "it gets one before anything is rendered: give it one"
-            }
-            NormalFormChange::RefusedName { .. } => {
-                "it gets another name before anything is rendered"
-            }
+            NormalFormChange::CallWithoutId { .. } => "it gets an id before rendering: write one",
+            NormalFormChange::RefusedName { .. } => "it gets a different name before rendering",
             NormalFormChange::ResultApart { .. } => {
-                "it is moved there before anything is rendered: put all results of a turn into the message after it, first"
+                "it is moved before rendering: put all results of a turn at the start of the message after the calls"
             }
             NormalFormChange::ErrorWithoutText { .. } => {
-                "it gets a fixed text before anything is rendered: say what failed"
+                "it gets a fixed text before rendering: describe what failed"
             }
             NormalFormChange::ForeignThinking { .. }
             | NormalFormChange::UnboundThinking { .. }
@@ -239,9 +235,7 @@ impl NormalFormChange {
             | NormalFormChange::OwnHalf { .. }
             | NormalFormChange::UnsignedThinking { .. }
             | NormalFormChange::ThinkingAlone { .. }
-            | NormalFormChange::EmptyMessage { .. } => {
-                "it is dropped before anything is rendered: remove it"
-            }
+            | NormalFormChange::EmptyMessage { .. } => "it is dropped before rendering: remove it",
         }
     }
 }

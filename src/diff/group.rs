@@ -217,8 +217,10 @@ impl ChangeKind {
         match self {
             ChangeKind::File(FileChange::New) => "new".to_owned(),
             ChangeKind::File(FileChange::Gone) => "gone".to_owned(),
-            ChangeKind::File(FileChange::Reformatted) => "the same JSON in other bytes".to_owned(),
-            ChangeKind::File(FileChange::Broken) => "the file held no JSON".to_owned(),
+            ChangeKind::File(FileChange::Reformatted) => {
+                "the same JSON with different formatting".to_owned()
+            }
+            ChangeKind::File(FileChange::Broken) => "the file did not contain JSON".to_owned(),
             ChangeKind::Added(value) => format!("+ {}", cut(&value.to_string(), width)),
             ChangeKind::Removed(value) => format!("- {}", cut(&value.to_string(), width)),
             ChangeKind::Replaced(old, new) => {
@@ -230,7 +232,7 @@ impl ChangeKind {
                 let (old_range, new_range) = middles(old, new);
                 let (old, new) = (old[old_range].join(", "), new[new_range].join(", "));
                 format!(
-                    "keys in another order: {} → {}",
+                    "keys in a different order: {} → {}",
                     cut(&old, width),
                     cut(&new, width)
                 )

@@ -3,14 +3,14 @@
 use crate::compare::alteration;
 
 /// The message about a text that was encoded twice.
-pub(super) const ENCODED: &str = "it is encoded as JSON once more";
+pub(super) const ENCODED: &str = "it is JSON-encoded a second time";
 
 /// Returns a description if one of some texts contains a text in escaped form.
 pub(super) fn escaped(text: &str, candidates: &[&str]) -> Option<String> {
     let encoded = encoded(text);
     candidates.iter().find_map(|candidate| {
         if unescaped_html(candidate).is_some_and(|plain| plain.contains(text)) {
-            return Some("it is escaped for HTML".to_owned());
+            return Some("it is HTML-escaped".to_owned());
         }
         (encoded != text && candidate.contains(&encoded)).then(|| ENCODED.to_owned())
     })
@@ -76,22 +76,22 @@ fn of(text: &str, candidate: &str) -> Option<String> {
     }
     let trimmed = text.trim();
     let how = if trimmed != text && candidate.contains(trimmed) {
-        "white space at its ends is cut off".to_owned()
+        "leading or trailing whitespace is removed".to_owned()
     } else if let Some(length) = cut_behind(text, candidate) {
         format!(
-            "it is cut off after {length} of {} characters",
+            "it is truncated after {length} of {} characters",
             text.chars().count()
         )
     } else if is_tail(text, candidate) {
         format!(
-            "only the last {} of its {} characters are left",
+            "only the last {} of its {} characters remain",
             candidate.chars().count(),
             text.chars().count()
         )
     } else if squeezed(candidate).contains(&squeezed(text)) {
-        "its white space differs".to_owned()
+        "its whitespace differs".to_owned()
     } else if candidate.to_lowercase() == text.to_lowercase() {
-        "its letters are of another case".to_owned()
+        "its letter case differs".to_owned()
     } else {
         return None;
     };
@@ -161,31 +161,31 @@ mod tests {
         };
         assert_eq!(
             how("Is &quot;a&quot; &lt; b?\nSay so. ").as_deref(),
-            Some("it is escaped for HTML")
+            Some("it is HTML-escaped")
         );
         assert_eq!(
             how("\"Is \\\"a\\\" < b?\\nSay so. \"").as_deref(),
-            Some("it is encoded as JSON once more")
+            Some("it is JSON-encoded a second time")
         );
         assert_eq!(
             how("Is \"a\" < b?\nSay so.").as_deref(),
-            Some("white space at its ends is cut off")
+            Some("leading or trailing whitespace is removed")
         );
         assert_eq!(
             how("Is \"a\" < b?...").as_deref(),
-            Some("it is cut off after 11 of 20 characters")
+            Some("it is truncated after 11 of 20 characters")
         );
         assert_eq!(
             how("b?\nSay so. ").as_deref(),
-            Some("only the last 11 of its 20 characters are left")
+            Some("only the last 11 of its 20 characters remain")
         );
         assert_eq!(
             how("Is \"a\" < b? Say so.").as_deref(),
-            Some("its white space differs")
+            Some("its whitespace differs")
         );
         assert_eq!(
             how("IS \"A\" < B?\nSAY SO. ").as_deref(),
-            Some("its letters are of another case")
+            Some("its letter case differs")
         );
         assert_eq!(how("ok"), None);
         assert_eq!(find("", ["part 1"]), None);

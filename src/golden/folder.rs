@@ -242,7 +242,7 @@ impl Comparison {
             self.golden.shown
         );
         let finding = Diagnostic::new(&FOREIGN, self.golden.source(sources, first, b""), message);
-        Some(finding.help("it is left alone: delete it if it is the body of a context that was removed, else move it"))
+        Some(finding.help("reqc leaves it alone: delete it if it is the body of a removed context; otherwise move it"))
     }
 
     /// Returns one finding for all files that differ, if there are any.

@@ -172,7 +172,7 @@ impl Manifest {
             Some(drift) => {
                 let path = &drift.path;
                 Err(format!(
-                    "`{path}` was not written by reqc, or was changed since: it is not replaced"
+                    "`{path}` was not written by reqc, or was changed since, so it is not replaced"
                 )
                 .into())
             }

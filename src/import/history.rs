@@ -63,10 +63,10 @@ pub(super) fn question<'b>(body: &'b Value, lost: &mut Lost<'b>) -> Option<Messa
     })
 }
 
-const NO_MEMBER: &str = "no context holds it";
-const NO_IMAGE: &str = "contexts hold text and images alone here";
-const NO_SUCH: &str = "contexts hold no such part of this role";
-const NO_MEDIA: &str = "contexts hold images, documents and recordings alone";
+const NO_MEMBER: &str = "a context cannot hold this";
+const NO_IMAGE: &str = "a context can hold only text and images here";
+const NO_SUCH: &str = "a context cannot hold such a part for this role";
+const NO_MEDIA: &str = "a context can hold only images, documents and audio recordings";
 
 struct Reader<'b, 'l> {
     wire: WireFormat,
@@ -85,7 +85,7 @@ impl<'b> Reader<'b, '_> {
             Speaker::System => self.system_item(turn),
             Speaker::Other => self
                 .lost
-                .tell(turn.value, "contexts hold no turn of this kind"),
+                .tell(turn.value, "a context cannot hold a turn of this kind"),
             Speaker::User | Speaker::Assistant | Speaker::Tool => self.message(speaker, turn),
         }
         self.last = Some(speaker);
@@ -97,7 +97,7 @@ impl<'b> Reader<'b, '_> {
         };
         self.lost.tell(
             turn.value,
-            "a system message among others: it is now an item of kind `notification`",
+            "a system message after the first: it is now an item of kind `notification`",
         );
         let blocks = vec![Block::Text(text.into())];
         self.push(
@@ -243,7 +243,7 @@ impl<'b> Reader<'b, '_> {
             (Kind::Call(call), Role::Assistant) => match unknown_call(self.wire, part.value) {
                 Some(kind) => self.lost.tell(
                     part.value,
-                    format!("contexts hold no call of kind `{kind}`"),
+                    format!("a context cannot hold a call of kind `{kind}`"),
                 ),
                 None => {
                     signed(part.value, blocks);
@@ -264,7 +264,7 @@ impl<'b> Reader<'b, '_> {
                     role,
                     turn,
                     part,
-                    &format!("contexts hold no part of kind `{name}`"),
+                    &format!("a context cannot hold a part of kind `{name}`"),
                     blocks,
                 );
             }
@@ -357,7 +357,9 @@ impl<'b> Reader<'b, '_> {
                 blocks.push(block);
                 self.lost.rest(value, &READ, NO_MEMBER);
             }
-            None => self.lost.tell(value, "reasoning that only the server has"),
+            None => self
+                .lost
+                .tell(value, "reasoning that is stored only on the server"),
         }
     }
 
@@ -419,7 +421,7 @@ impl<'b> Reader<'b, '_> {
             _ => {
                 self.lost.tell(
                     arguments,
-                    "arguments that are not a JSON object: they are now one, with a member `input`",
+                    "arguments that are not a JSON object: they are now an object with a member `input`",
                 );
                 Value::Object(Map::from_iter([("input".to_owned(), arguments.clone())]))
             }
@@ -482,7 +484,7 @@ impl<'b> Reader<'b, '_> {
                 (Some(text), _) => {
                     if !texts.is_empty() {
                         self.lost
-                            .tell(part, "a result has one text: this one follows the text before it on a new line");
+                            .tell(part, "a result has one text: this part follows the earlier text on a new line");
                     }
                     texts.push(text);
                     self.lost.rest(part, &["type", "text"], NO_MEMBER);
@@ -512,8 +514,10 @@ impl<'b> Reader<'b, '_> {
                     text.clone()
                 }
                 _ => {
-                    self.lost
-                        .tell(response, "a result is a text: it is now the JSON of this");
+                    self.lost.tell(
+                        response,
+                        "a result is text: it is now the JSON of this value",
+                    );
                     response.to_string()
                 }
             },

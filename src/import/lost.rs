@@ -31,7 +31,7 @@ impl<'b> Lost<'b> {
         let members = names.iter().filter_map(|name| object.get(*name));
         let odd =
             members.filter(|value| !value.is_array() && !value.is_string() && !value.is_null());
-        odd.for_each(|value| self.tell(value, "it is neither a list nor a text"));
+        odd.for_each(|value| self.tell(value, "it is neither a list nor a string"));
     }
 
     /// Returns the losses with their places.

@@ -105,13 +105,13 @@ impl fmt::Display for PickError {
             PickError::NoSuchBody { choice, bodies } => {
                 let place = choice.line.map_or_else(String::new, |line| format!(" on line {line}"));
                 match bodies {
-                    0 => write!(f, "holds no request body{place}"),
-                    _ => write!(f, "holds {}{place}, not {}", count(*bodies, "body"), choice.body.unwrap_or(1)),
+                    0 => write!(f, "contains no request body{place}"),
+                    _ => write!(f, "contains {}{place}, not {}", count(*bodies, "body"), choice.body.unwrap_or(1)),
                 }
             }
-            PickError::Format(why) => write!(f, "is not certain: {why}"),
+            PickError::Format(why) => write!(f, "is ambiguous: {why}"),
             PickError::Session => f.write_str(
-                "is a session, which holds no request body: `reqc send AGENT --resume FILE --dry-run` prints the body that it leads to",
+                "is a session, not a request body: `reqc send AGENT --resume FILE --dry-run` prints the next body",
             ),
         }
     }

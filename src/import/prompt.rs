@@ -30,7 +30,7 @@ pub(super) fn layers<'b>(
         if index > 0 || !members(wire).is_empty() {
             lost.tell(
                 entry.value,
-                "a system message after the prompt: it is now a layer, and joins the system prompt",
+                "a system message after the prompt: it is now a layer of the system prompt",
             );
         }
         texts.extend(text_of(entry, lost));
@@ -69,18 +69,18 @@ fn member_texts<'b>(member: &'b Value, texts: &mut Vec<String>, lost: &mut Lost<
                 .for_each(|block| match block.get("text").and_then(Value::as_str) {
                     Some(text) => {
                         texts.push(text.to_owned());
-                        lost.rest(block, &["type", "text"], "no context holds it");
+                        lost.rest(block, &["type", "text"], "a context cannot hold this");
                     }
-                    None => lost.tell(block, "a system prompt is text alone"),
+                    None => lost.tell(block, "a system prompt can be only text"),
                 });
         }
         Value::Object(_) => {
             if let Some(parts) = member.get("parts") {
                 member_texts(parts, texts, lost);
             }
-            lost.rest(member, &["role", "parts"], "no context holds it");
+            lost.rest(member, &["role", "parts"], "a context cannot hold this");
         }
-        _ => lost.tell(member, "it is not a text"),
+        _ => lost.tell(member, "it is not a string"),
     }
 }
 
@@ -89,7 +89,7 @@ pub(super) fn text_of<'b>(entry: &Entry<'b>, lost: &mut Lost<'b>) -> Option<Stri
     lost.rest(
         entry.value,
         &["type", "role", "content"],
-        "no context holds it",
+        "a context cannot hold this",
     );
     let mut texts = Vec::new();
     for part in &entry.parts {
@@ -99,10 +99,10 @@ pub(super) fn text_of<'b>(entry: &Entry<'b>, lost: &mut Lost<'b>) -> Option<Stri
                 lost.rest(
                     part.value,
                     &["type", "text", "refusal"],
-                    "no context holds it",
+                    "a context cannot hold this",
                 );
             }
-            _ => lost.tell(part.value, "a system message is text alone"),
+            _ => lost.tell(part.value, "a system message can be only text"),
         }
     }
     (!texts.is_empty()).then(|| texts.concat())

@@ -39,7 +39,7 @@ fn group<'b>(tool: &'b Value, lost: &mut Lost<'b>) -> Vec<Tool> {
     }
 }
 
-const HOSTED: &str = "contexts offer functions alone: no tools that the server runs, no free text";
+const HOSTED: &str = "a context can offer only functions, no server tools or free-text tools";
 
 fn one<'b>(tool: &'b Value, lost: &mut Lost<'b>) -> Option<Tool> {
     let function = tool.get("function").unwrap_or(tool);
@@ -67,9 +67,9 @@ fn one<'b>(tool: &'b Value, lost: &mut Lost<'b>) -> Option<Tool> {
         strict,
     ]
     .concat();
-    lost.rest(tool, &read, "no context holds it");
+    lost.rest(tool, &read, "a context cannot hold this");
     if tool.get("function").is_some() {
-        lost.rest(function, &read, "no context holds it");
+        lost.rest(function, &read, "a context cannot hold this");
     }
     let description = function
         .get("description")

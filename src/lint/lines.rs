@@ -61,7 +61,7 @@ impl std::fmt::Display for InputError {
                 )
             }
             InputError::Document(limit) => {
-                write!(f, "holds a document of more than {} MiB", limit >> 20)
+                write!(f, "contains a document of more than {} MiB", limit >> 20)
             }
             InputError::Lines(limit) => write!(f, "is larger than {} GiB", limit >> 30),
         }

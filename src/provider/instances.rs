@@ -40,7 +40,7 @@ pub fn origins<'i>(instances: impl IntoIterator<Item = &'i Instance>) -> Origins
 
 fn plain_http(instance: &Instance) -> Diagnostic {
     let message = format!(
-        "the key of `{}` would travel in the clear",
+        "the key of `{}` would be sent unencrypted",
         instance.name.value
     );
     Diagnostic::new(&rules::PLAIN_HTTP, instance.url.span, message)
@@ -50,8 +50,8 @@ fn plain_http(instance: &Instance) -> Diagnostic {
 fn unknown_api(instance: &Instance) -> Diagnostic {
     let name = &instance.client_api.value;
     let known = ClientApi::ALL.map(ClientApi::name);
-    let help =
-        did_you_mean(name, known).unwrap_or_else(|| format!("known are: {}", known.join(", ")));
+    let help = did_you_mean(name, known)
+        .unwrap_or_else(|| format!("known client APIs: {}", known.join(", ")));
     let message = format!("there is no client API `{name}`");
     Diagnostic::new(&rules::UNKNOWN_API, instance.client_api.span, message).help(help)
 }

@@ -121,13 +121,17 @@ impl Unruled {
     pub fn told(self) -> &'static str {
         match self {
             Unruled::Gap => "No rule finds this before you send.",
-            Unruled::Auth => "No body shows this: it is about keys and permissions.",
-            Unruled::Quota => "No body shows this: it is about the limits of your account.",
-            Unruled::Server => {
-                "No body shows this: it is about the server and the models that it has."
+            Unruled::Auth => "The body does not show this: it is about keys and permissions.",
+            Unruled::Quota => {
+                "The body does not show this: it is about the limits of your account."
             }
-            Unruled::Transport => "No body shows this: it is about how the request was sent.",
-            Unruled::Content => "No rule finds this: it is about what the content says.",
+            Unruled::Server => {
+                "The body does not show this: it is about the server and its models."
+            }
+            Unruled::Transport => {
+                "The body does not show this: it is about how the request was sent."
+            }
+            Unruled::Content => "No rule finds this: it depends on the meaning of the content.",
             Unruled::Format => "No rule finds this: `reqc` does not read this wire format.",
         }
     }

@@ -90,9 +90,9 @@ pub(super) fn list(len: usize) -> Result<(), Error> {
 
 #[cold]
 fn spent() -> Error {
-    let message = "the template works on too much data".to_owned();
+    let message = "the template processes too much data".to_owned();
     Refusal::new(&rules::TOO_MUCH_WORK, message)
-        .help("look for a loop that copies, joins, compares or searches long texts or lists again and again")
+        .help("look for a loop that copies, joins, compares or searches long text or lists again and again")
         .into()
 }
 

@@ -225,7 +225,7 @@ impl Walker {
         if !matches!(name, Expr::Var(_)) {
             self.found.misplaced.push(Misplaced {
                 range: range(name.span()),
-                message: "what follows `as` must be a name",
+                message: "a name must follow `as`",
                 help: "write `{% import \"…\" as name %}`",
             });
         }

@@ -237,38 +237,38 @@ pub(super) fn instead(name: &str, what: Callable) -> Option<&'static str> {
 fn instead_of_filter(name: &str) -> Option<&'static str> {
     Some(match name {
         "safe" | "e" | "escape" | "forceescape" => {
-            "leave it out: nothing is escaped here; `tojson` writes a value as JSON"
+            "leave it out: templates do not escape output; `tojson` writes a value as JSON"
         }
         "pprint" | "format" | "filesizeformat" => {
-            "join texts with `~`, and write values with `tojson`"
+            "join strings with `~`, and write values with `tojson`"
         }
         "attr" => "write `value[name]`",
         "batch" | "slice" => "write a slice, such as `list[:10]`",
-        "groupby" => "loop over the values that there are, with `selectattr` inside",
-        "dictsort" => "write `object | items`, which keeps the order of the object",
+        "groupby" => "loop over the possible values, with `selectattr` inside",
+        "dictsort" => "write `object | items`, which keeps the object's order",
         "chain" => "write `first + second`",
-        "zip" => "loop over one list, and write `other[loop.index0]` for the other one",
-        "sum" => "add up in a loop, in a namespace",
+        "zip" => "loop over one list, and write `other[loop.index0]` for the other",
+        "sum" => "add the values up in a loop, with a namespace",
         "bool" => "write `true if value else false`",
-        "random" => "a request must be the same each time: choose one",
+        "random" => "a request must be the same every time: choose one value yourself",
         _ => return None,
     })
 }
 
 fn instead_of_test(name: &str) -> Option<&'static str> {
     Some(match name {
-        "safe" | "escaped" => "leave it out: nothing is escaped here",
+        "safe" | "escaped" => "leave it out: templates do not escape output",
         "sameas" => "write `==`",
         "upper" => "write `value == value | upper`",
         "lower" => "write `value == value | lower`",
-        "filter" | "test" => "`docs/templates.md` lists the filters and tests that there are",
+        "filter" | "test" => "`docs/templates.md` lists the available filters and tests",
         _ => return None,
     })
 }
 
 fn instead_of_method(name: &str) -> Option<&'static str> {
     Some(match name {
-        "changed" => "keep the value of the iteration before in a namespace, and compare",
+        "changed" => "keep the value of the previous iteration in a namespace, and compare",
         "cycle" => "write `[\"a\", \"b\"][loop.index0 % 2]`",
         _ => return None,
     })
@@ -281,7 +281,7 @@ fn instead_of_function(name: &str) -> Option<&'static str> {
         "joiner" => {
             "write `{% if not loop.first %},{% endif %}`; a comma before `]` or `}` is dropped anyway"
         }
-        "raise_exception" => "what must not happen is best left to the checks of `reqc`",
+        "raise_exception" => "leave it out: `reqc` checks the rendered body itself",
         "strftime_now" => "a request must not depend on the clock",
         _ => return None,
     })

@@ -291,7 +291,7 @@ fn with_line_statements(
     let (first, others) = rewritten.line_statements.split_first()?;
     let text = statement(first);
     let message = format!(
-        "`{LINE_STATEMENT} {}` is text here: line statements are not read",
+        "`{LINE_STATEMENT} {}` is plain text: line statements are not supported",
         tag(text)
     );
     let inner = cut(
@@ -301,7 +301,7 @@ fn with_line_statements(
     let help = match others.len() {
         0 => format!("write `{{% {inner} %}}`"),
         others => format!(
-            "write `{{% {inner} %}}`, and tags on {} too",
+            "write `{{% {inner} %}}`, and also use tags on {}",
             count(others, "other line")
         ),
     };
@@ -348,7 +348,7 @@ pub(super) fn findings(
     }
     if !inja {
         for range in &rewritten.loop_index {
-            let message = "`loop.index` counts from 1 here, and from 0 in the dialect that this template is written in";
+            let message = "`loop.index` counts from 1 here, but from 0 in the dialect that this template is written in";
             let finding = Diagnostic::new(&rules::LOOP_INDEX, span(range.clone()), message);
             findings.push(finding.help(
                 "write `loop.index0` to count from 0, or set `dialect = \"inja\"` in reqc.toml",
@@ -360,7 +360,7 @@ pub(super) fn findings(
     }
     for (name, range) in outliving(analysis) {
         let message = format!(
-            "`{name}` is set in a loop and read after it: here the loop's value does not outlive the loop"
+            "`{name}` is set in a loop and read after it, but a value set in a loop does not outlive the loop"
         );
         let mut finding = Diagnostic::new(&rules::SET_IN_LOOP, span(range), message);
         finding = finding
@@ -397,14 +397,15 @@ fn differing(
     let last = last.map(|range| {
         (
             range,
-            "the dialect that this prompt is written in keeps its last line end".to_owned(),
+            "the dialect that this prompt is written in keeps the prompt's last line end"
+                .to_owned(),
         )
     });
     told.chain(last)
         .map(|(range, message)| {
             let finding = Diagnostic::new(&rules::PROMPT_TEXT, span(range), message);
             finding.help(
-                "set `dialect = \"inja\"` in reqc.toml, or change the spellings of inja in this prompt to Jinja's",
+                "set `dialect = \"inja\"` in reqc.toml, or change the inja syntax in this prompt to Jinja's",
             )
         })
         .collect()

@@ -51,9 +51,9 @@ pub(super) fn syntax(
     }
     if detail == "unexpected character" && text[range.start.min(text.len())..].starts_with('^') {
         let help = match engine.dialect {
-            Dialect::Inja => "write it with a blank on each side: `a ^ b`",
+            Dialect::Inja => "write it with spaces: `a ^ b`",
             Dialect::Jinja => {
-                "write `a ** b` for a power; `dialect = \"inja\"` in reqc.toml takes `a ^ b`"
+                "for a power, write `a ** b`; with `dialect = \"inja\"` in reqc.toml, `a ^ b` works too"
             }
         };
         return finding(&range, "`^` is not an operator here".to_owned()).help(help);
@@ -95,11 +95,11 @@ fn misplaced_tag(
                 .help(format!("write `{{% end{name} %}}` before it"))
         }
         (true, _) if tag.starts_with("end") => {
-            reworded(format!("`{tag}` closes nothing"), &finding)
+            reworded(format!("`{tag}` has no matching opening tag"), &finding)
                 .help("remove it, or write the tag that it should close")
         }
-        (true, _) => reworded(format!("`{tag}` is outside what it divides"), &finding)
-            .help("write it between `{% if … %}` or `{% for … %}` and its end"),
+        (true, _) => reworded(format!("`{tag}` is not inside an `if` or `for`"), &finding)
+            .help("write it between `{% if … %}` or `{% for … %}` and the end tag"),
         (false, _) => {
             let help = did_you_mean(tag, TAGS)
                 .unwrap_or_else(|| format!("known tags: {}", TAGS.join(", ")));
@@ -285,19 +285,19 @@ fn describe(
             finding.help("strings and lists have no methods here: use a filter, for instance `text | trim`")
         }
         ErrorKind::InvalidOperation if rule == &rules::TOO_DEEP => {
-            finding.help("look for a macro that calls itself in every case; it may nest as deep as the data, up to 300")
+            finding.help("look for a macro that always calls itself; it may nest as deep as the data, up to 300")
         }
         ErrorKind::UnknownFilter | ErrorKind::UnknownTest => {
-            finding.help("`reqc rule template/unknown-name` says where names are known")
+            finding.help("`reqc rule template/unknown-name` explains which names are available where")
         }
         ErrorKind::CannotUnpack => {
-            finding.help("a loop over an object by key and value is written `{% for key, value in object | items %}`")
+            finding.help("to loop over an object by key and value, write `{% for key, value in object | items %}`")
         }
         _ if rule == &rules::TOO_LARGE => {
             finding.label("the limit is reached here").help("look for a loop that repeats the whole history")
         }
         _ => finding
-            .help("the values of this context do not fit what the tag does with them: `reqc render` shows the rest"),
+            .help("this expression fails for the values in this context; `reqc render` shows the rest"),
     }
 }
 
@@ -332,12 +332,11 @@ fn members() -> impl Iterator<Item = &'static str> {
 
 /// Returns the help for a variable that does not exist in a kind of template.
 fn variable_help(name: &str, kind: TemplateKind) -> String {
-    const AS_TEXT: &str =
-        "put braces that are meant as text between `{% raw %}` and `{% endraw %}`";
+    const AS_TEXT: &str = "put literal braces between `{% raw %}` and `{% endraw %}`";
     let (known, about): (&[&str], _) = match kind {
         TemplateKind::Prompt => (
             &["language", "project_name"],
-            "a system prompt knows `language` and `project_name`",
+            "a system prompt can use `language` and `project_name`",
         ),
         TemplateKind::Body => (
             &["ctx", "loop"],
@@ -407,13 +406,12 @@ fn undefined(
     let expression = sources.slice(missing).trim();
     match absent.kind {
         AbsentKind::Parameter => {
-            let message = format!(
-                "`{expression}` is a parameter, and the call of the macro gives it no value"
-            );
+            let message =
+                format!("`{expression}` is a parameter, but the macro call gives it no value");
             let finding = Diagnostic::new(&rules::UNDEFINED, at, message);
             finding
                 .related(missing, "the parameter")
-                .help("give it in the call, or declare a default: `name=\"\"`")
+                .help("pass it in the call, or declare a default: `name=\"\"`")
         }
         AbsentKind::Import => {
             let message = format!("the imported template has no `{expression}`");
@@ -457,7 +455,7 @@ pub(super) fn no_variable(sources: &Sources, at: Span) -> Diagnostic {
 
 /// Returns the message and the help for an expression without a value.
 fn absence(expression: &str, object: Option<&Value>, kind: TemplateKind) -> (String, String) {
-    const ASK: &str = "if it may be absent, ask first with `is defined`";
+    const ASK: &str = "if it may be absent, check first with `is defined`";
     if let Some((holder, member)) = member_of(expression) {
         return (
             format!("`{holder}` has no `{member}`"),
@@ -465,8 +463,11 @@ fn absence(expression: &str, object: Option<&Value>, kind: TemplateKind) -> (Str
         );
     }
     if expression == "ctx" {
-        let help = "it is rendered before the conversation is: known are `language`, `project_name` and the file functions";
-        return ("a system prompt sees no `ctx`".to_owned(), help.to_owned());
+        let help = "it is rendered before the conversation; it can use `language`, `project_name` and the file functions";
+        return (
+            "a system prompt cannot use `ctx`".to_owned(),
+            help.to_owned(),
+        );
     }
     match (is_name(expression), is_path(expression)) {
         (true, _) => (
@@ -486,7 +487,7 @@ fn absence(expression: &str, object: Option<&Value>, kind: TemplateKind) -> (Str
 /// The members of `ctx`, messages, blocks and tools are known: an object never has the members of
 /// another kind of object, and a guard would only hide the mistake.
 fn member_help(expression: &str, member: &str, object: Option<&Value>) -> String {
-    let ask = || format!("if it may be absent, ask first: `{{% if {expression} is defined %}}`");
+    let ask = || format!("if it may be absent, check first: `{{% if {expression} is defined %}}`");
     let Some(kind) = object.and_then(kind_of_object) else {
         // A member that only some conversations have is not a mistake.
         let is_known = members().any(|known| known == member);

@@ -21,12 +21,12 @@ fn refusal(name: &str) -> Option<&'static str> {
     let drive = matches!(name.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
     match name {
         "" => Some("it is empty"),
-        _ if name.split(['/', '\\']).any(|part| part == "..") => Some("it holds `..`"),
+        _ if name.split(['/', '\\']).any(|part| part == "..") => Some("it contains `..`"),
         _ if name.starts_with('/') => Some("it starts with `/`"),
-        _ if name.contains('\\') => Some("it holds a backslash"),
-        _ if drive => Some("it names a drive"),
-        _ if name.contains(':') => Some("it holds a scheme"),
-        _ if name.contains('\0') => Some("it holds a NUL"),
+        _ if name.contains('\\') => Some("it contains a backslash"),
+        _ if drive => Some("it contains a drive letter"),
+        _ if name.contains(':') => Some("it contains a scheme"),
+        _ if name.contains('\0') => Some("it contains a NUL character"),
         _ => None,
     }
 }
@@ -151,8 +151,9 @@ impl Engine {
                     .layers
                     .iter()
                     .any(|layer| layer.world.kind(&full) == Ok(EntryKind::File));
-                let rename =
-                    format!("`{full}` is there, but partials end in `.jinja`: rename it, here too");
+                let rename = format!(
+                    "`{full}` exists, but partials end in `.jinja`: rename it, and change the name here"
+                );
                 let help = has_other_ending
                     .then_some(rename)
                     .or_else(|| {
@@ -163,14 +164,15 @@ impl Engine {
                         )
                     })
                     .unwrap_or_else(|| {
-                        "partials are files below `partials/`, with the ending `.jinja`".to_owned()
+                        "partials are files in `partials/` whose names end in `.jinja`".to_owned()
                     });
                 Verdict::refused(
                     Diagnostic::new(&rules::INCLUDE_MISSING, span(), message).help(help),
                 )
             }
             Some((target, _)) => {
-                let message = format!("there is no partial `{target}`: this never writes anything");
+                let message =
+                    format!("there is no partial `{target}`, so this never writes anything");
                 let near = near_partials(
                     target,
                     self.partial_names.iter().map(AsRef::as_ref),
@@ -240,7 +242,7 @@ impl Engine {
         });
         match members - circle.len() {
             0 => finding.help(help),
-            more => finding.help(format!("{help}; on other circles with these: {more} more")),
+            more => finding.help(format!("{help}; these partials are on {more} more circles")),
         }
     }
 

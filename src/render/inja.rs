@@ -121,7 +121,9 @@ pub(super) fn instead(name: &str) -> Option<String> {
 }
 
 fn switch(written: &str) -> String {
-    format!("write `{written}`; the function is inja's: `dialect = \"inja\"` in reqc.toml has it")
+    format!(
+        "write `{written}`; with `dialect = \"inja\"` in reqc.toml, the inja function works too"
+    )
 }
 
 /// Returns an element by its index, or a member by its name; an error if it does not exist.

@@ -41,7 +41,7 @@ fn keep_at(value: &Value, place: Holder, depth: usize) -> Result<(), Error> {
         }
         Shape::Other if place == Holder::Namespace => Err(Error::new(
             ErrorKind::InvalidOperation,
-            "a namespace holds texts, numbers, lists and objects only: no namespaces, loops, macros or modules",
+            "a namespace can hold only strings, numbers, lists and objects, not namespaces, loops, macros or modules",
         )),
         Shape::Other if is_module(object) => {
             account::charge(MAP)?;

@@ -125,10 +125,10 @@ fn elsewhere(name: &str, what: Callable) -> Option<String> {
             Some(format!("`{name}` is a function: write `{name}(value)`"))
         }
         Callable::Function if PROMPT_FUNCTIONS.contains(&name) => {
-            Some(format!("`{name}` belongs to system prompts"))
+            Some(format!("`{name}` is available only in system prompts"))
         }
         Callable::Function if BODY_FUNCTIONS.contains(&name) => {
-            Some(format!("`{name}` belongs to bodies"))
+            Some(format!("`{name}` is available only in bodies"))
         }
         _ => None,
     }

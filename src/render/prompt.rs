@@ -237,9 +237,11 @@ impl PromptScope {
             ResolvedPath::Unresolved(variable) => {
                 let refusal = Refusal::new(
                     &rules::PROMPT_VARIABLE,
-                    format!("`{variable}` in `{path}` is not known"),
+                    format!("`{variable}` in `{path}` is unknown"),
                 );
-                return Err(refusal.help("known are ${PROJECT_DIR}, ${CONFIG_DIR} and ${HOME}"));
+                return Err(
+                    refusal.help("known variables: ${PROJECT_DIR}, ${CONFIG_DIR} and ${HOME}")
+                );
             }
         };
         for world in &worlds {
@@ -269,9 +271,9 @@ impl PromptScope {
             .starts_with(":/")
             .then(|| format!("{} {path}", worlds.len()));
         let general = match path.starts_with(":/") {
-            true => "`:/x` is file `x` of the profile's own layer, then of the bundled one",
+            true => "`:/x` is file `x` of the profile's own layer, or else of the bundled one",
             false => {
-                "ask `file_exists` first if it is optional; contexts bring the files of their virtual project"
+                "if it is optional, check `file_exists` first; contexts bring the files of their virtual project"
             }
         };
         Err(refusal.help(near_files(&worlds, &inner).unwrap_or_else(|| general.to_owned())))
@@ -385,15 +387,15 @@ fn below<'p>(path: &'p str, variable: &str, folder: &str) -> Option<&'p str> {
 fn outside(path: &str) -> Refusal {
     let refusal = Refusal::new(
         &rules::PROMPT_OUTSIDE,
-        format!("`{path}` is outside what a system prompt may read"),
+        format!("`{path}` is outside the folders that a system prompt may read"),
     );
-    refusal.help("readable are the project (`${PROJECT_DIR}/…` or a relative path), the agent repository (`${CONFIG_DIR}/…`) and `:/…`")
+    refusal.help("a prompt may read the project (`${PROJECT_DIR}/…` or a relative path), the agent repository (`${CONFIG_DIR}/…`) and `:/…`")
 }
 
 fn hidden(path: &str) -> Refusal {
     let message = format!("`{path}` is hidden from system prompts");
     Refusal::new(&rules::PROMPT_OUTSIDE, message)
-        .help("names that begin with a dot, and private keys, are never read: rename the file if prompts may see it")
+        .help("names that begin with a dot, and private keys, are never read: rename the file if prompts may read it")
 }
 
 /// Charges for a file-system query.

@@ -41,7 +41,7 @@ impl Scope {
         let (message, help) = match name {
             "super" if !self.is_block => (
                 "`super()` works only in a `{% block %}`, outside its macros",
-                "call it in the block itself, and hand its text on: `{% set above = super() %}`",
+                "call it in the block itself, and pass on its text: `{% set above = super() %}`",
             ),
             "loop" if self.loops == 0 => (
                 "`loop(…)` works only in a `{% for … recursive %}` of the same template and block",

@@ -30,7 +30,7 @@ fn conflict(text: &str) -> Option<Slip> {
             let range = start..start + mark.trim_end().len();
             let (message, help) = (
                 "a merge conflict was left in the template",
-                "keep the lines of one side, and remove the marks",
+                "keep the lines of one side, and remove the conflict markers",
             );
             return Some(Slip {
                 range,
@@ -107,7 +107,7 @@ impl Tag {
             return Some(Slip {
                 range,
                 message: "`{{` is inside a tag",
-                help: "a tag takes the expression alone: write `{% if value %}`",
+                help: "a tag contains the expression without braces: write `{% if value %}`",
             });
         }
         self.open.pop().filter(|_| is_at_end).map(|range| Slip {

@@ -85,9 +85,9 @@ pub(super) fn check_depth(depth: usize) -> Result<(), Error> {
     match depth > MAX_DEPTH {
         true => Err(Refusal::new(
             &rules::TOO_DEEP,
-            format!("the value nests more than {MAX_DEPTH} levels deep"),
+            format!("the value is nested more than {MAX_DEPTH} levels deep"),
         )
-        .help("look for a list or an object that is put into itself in a loop")
+        .help("look for a list or an object that a loop puts into itself")
         .into()),
         false => Ok(()),
     }
@@ -154,7 +154,7 @@ pub(super) fn text(value: &Value) -> Result<&str, Error> {
         Some(text) => Ok(text),
         None if value.is_undefined() => Err(undefined()),
         None => {
-            let message = format!("a text is needed, not {}", kind_in_words(value));
+            let message = format!("a string is needed here, not {}", kind_in_words(value));
             Err(Error::new(ErrorKind::InvalidOperation, message))
         }
     }

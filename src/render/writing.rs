@@ -59,7 +59,7 @@ pub(super) fn tojson(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
         true => json(&native.arguments.get(0), native.follows).map(Tracked::text),
         false => Err(Error::new(
             ErrorKind::TooManyArguments,
-            "tojson takes one value and writes it compactly",
+            "tojson accepts one value and writes it compactly",
         )),
     }
 }
@@ -112,7 +112,7 @@ impl JsonWriter {
             kind => {
                 return Err(Error::new(
                     ErrorKind::BadSerialization,
-                    format!("a {kind} has no JSON form"),
+                    format!("JSON cannot represent a {kind}"),
                 ));
             }
         }
@@ -215,7 +215,7 @@ fn number(value: &Value) -> Result<String, Error> {
         if !fits {
             return Err(Error::new(
                 ErrorKind::BadSerialization,
-                format!("the integer {value} does not fit 64 bits"),
+                format!("the integer {value} does not fit in 64 bits"),
             ));
         }
         return Ok(value.to_string());
@@ -224,7 +224,7 @@ fn number(value: &Value) -> Result<String, Error> {
     if !float.is_finite() {
         return Err(Error::new(
             ErrorKind::BadSerialization,
-            format!("{float} has no JSON form"),
+            format!("JSON cannot represent {float}"),
         ));
     }
     serde_json::to_string(&float)

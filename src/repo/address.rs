@@ -52,15 +52,17 @@ pub(crate) fn base_url(url: &str) -> Result<(), NoAddress> {
     }
     no_secret(url)?;
     if url.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        return Err(NoAddress::wrong("a URL holds no white space"));
+        return Err(NoAddress::wrong("a URL cannot contain whitespace"));
     }
     if url.contains("${") {
-        return Err(NoAddress::wrong("nothing is replaced in a URL").help("write the value itself"));
+        return Err(
+            NoAddress::wrong("variables in a URL are not expanded").help("write the value itself")
+        );
     }
     let rest = behind_scheme(url)?;
     if rest.contains(['?', '#']) {
         let help =
-            "keep the path only: the `endpoint` of profiles is appended, and may hold a query";
+            "keep only the path: the profiles' `endpoint` is appended, and may contain a query";
         return Err(NoAddress::wrong("it has a query or a fragment").help(help));
     }
     let place = rest.split('/').next().unwrap_or_default();
@@ -70,11 +72,11 @@ pub(crate) fn base_url(url: &str) -> Result<(), NoAddress> {
         None => (place, None),
     };
     if host.is_empty() {
-        return Err(NoAddress::wrong("it names no host"));
+        return Err(NoAddress::wrong("it has no host"));
     }
     if !is_host(host) {
         return Err(NoAddress::wrong(
-            "a host has letters, digits, `-` and `.`, or is an address",
+            "a host consists of letters, digits, `-` and `.`, or is an address",
         ));
     }
     if port.is_some_and(|port| {
@@ -89,13 +91,15 @@ pub(crate) fn base_url(url: &str) -> Result<(), NoAddress> {
 pub(crate) fn server_url(url: &str) -> Result<(), NoAddress> {
     no_secret(url)?;
     if url.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        return Err(NoAddress::wrong("a URL holds no white space"));
+        return Err(NoAddress::wrong("a URL cannot contain whitespace"));
     }
     if url.contains('#') {
-        return Err(NoAddress::wrong("what follows `#` would not be sent"));
+        return Err(NoAddress::wrong("the part after `#` would not be sent"));
     }
     if url.contains("${") {
-        return Err(NoAddress::wrong("nothing is replaced in a URL").help("write the value itself"));
+        return Err(
+            NoAddress::wrong("variables in a URL are not expanded").help("write the value itself")
+        );
     }
     base_url(url.split('?').next().unwrap_or_default())
 }
@@ -105,14 +109,14 @@ pub(crate) fn server_url(url: &str) -> Result<(), NoAddress> {
 pub(crate) fn endpoint(text: &str) -> Result<(), NoAddress> {
     no_secret(text)?;
     if text.contains("://") {
-        let help = "keep the path: host and scheme are the `url` of the provider instance";
-        return Err(NoAddress::wrong("this is a whole URL").help(help));
+        let help = "keep only the path: the `url` of the provider instance has the scheme and host";
+        return Err(NoAddress::wrong("this is a complete URL").help(help));
     }
     if text.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        return Err(NoAddress::wrong("an endpoint holds no white space"));
+        return Err(NoAddress::wrong("an endpoint cannot contain whitespace"));
     }
     if text.contains('#') {
-        return Err(NoAddress::wrong("what follows `#` would not be sent"));
+        return Err(NoAddress::wrong("the part after `#` would not be sent"));
     }
     plain_path(text.split('?').next().unwrap_or_default())
 }
@@ -141,7 +145,7 @@ fn behind_scheme(url: &str) -> Result<&str, NoAddress> {
                 "…"
             };
             let help = format!(
-                "write `https://{shown}`, or `http://{shown}` if the server does not speak TLS"
+                "write `https://{shown}`, or `http://{shown}` if the server does not use TLS"
             );
             Err(NoAddress::wrong("the scheme is missing").help(help))
         }
@@ -150,8 +154,8 @@ fn behind_scheme(url: &str) -> Result<&str, NoAddress> {
 
 fn other_scheme(scheme: &str) -> NoAddress {
     match scheme.len() <= 8 && scheme.bytes().all(|b| b.is_ascii_alphabetic()) {
-        true => NoAddress::wrong(&format!("`{scheme}` is not a scheme for requests")),
-        false => NoAddress::wrong("requests are sent by `https` or `http`"),
+        true => NoAddress::wrong(&format!("`{scheme}` is not a supported scheme")),
+        false => NoAddress::wrong("requests are sent over `https` or `http`"),
     }
 }
 
@@ -173,13 +177,12 @@ fn is_host(text: &str) -> bool {
 /// resolve `.` and `..`.
 fn plain_path(path: &str) -> Result<(), NoAddress> {
     if path.contains('\\') {
-        return Err(NoAddress::wrong("`\\` has no place in a URL").help("write `/`"));
+        return Err(NoAddress::wrong("a URL cannot contain `\\`").help("write `/`"));
     }
     match path.split('/').any(is_dots) {
-        true => Err(
-            NoAddress::wrong("`.` and `..` lead elsewhere than what is written")
-                .help("write the path itself"),
-        ),
+        true => {
+            Err(NoAddress::wrong("`.` and `..` would change the path").help("write the final path"))
+        }
         false => Ok(()),
     }
 }
@@ -196,13 +199,13 @@ fn is_dots(part: &str) -> bool {
 /// percent-encoded once or twice.
 fn no_secret(text: &str) -> Result<(), NoAddress> {
     if holds_login(text) {
-        let help = "remove what comes before `@`, and put the key in `api_key_ref`; if a real password was committed, change it";
-        return Err(NoAddress::secret("it holds a login").help(help));
+        let help = "remove the part before `@`, and put the key in `api_key_ref`; if a real password was committed, change it";
+        return Err(NoAddress::secret("it contains credentials").help(help));
     }
     if holds_key(text) || text.contains('%') && holds_encoded_key(text) {
         let help =
             "remove it, and put the key in `api_key_ref`; if a real key was committed, revoke it";
-        return Err(NoAddress::secret("it holds a key").help(help));
+        return Err(NoAddress::secret("it contains a key").help(help));
     }
     Ok(())
 }
@@ -304,50 +307,50 @@ mod tests {
     fn another_base_url_is_told_what_is_wrong_with_it() {
         for (url, why) in [
             ("", "it is empty"),
-            ("https://a b.example", "a URL holds no white space"),
-            ("https://a.example/v1 ", "a URL holds no white space"),
-            ("https://${HOST}/v1", "nothing is replaced in a URL"),
+            ("https://a b.example", "a URL cannot contain whitespace"),
+            ("https://a.example/v1 ", "a URL cannot contain whitespace"),
+            ("https://${HOST}/v1", "variables in a URL are not expanded"),
             ("localhost:8080", "the scheme is missing"),
             ("api.example.com", "the scheme is missing"),
             ("http:/x", "`//` is missing after the scheme"),
-            ("htp:/x", "`htp` is not a scheme for requests"),
-            ("ftp://a.example", "`ftp` is not a scheme for requests"),
-            ("HTTP://a.example", "`HTTP` is not a scheme for requests"),
-            ("https://", "it names no host"),
-            ("https:///v1", "it names no host"),
-            ("http://:8080", "it names no host"),
+            ("htp:/x", "`htp` is not a supported scheme"),
+            ("ftp://a.example", "`ftp` is not a supported scheme"),
+            ("HTTP://a.example", "`HTTP` is not a supported scheme"),
+            ("https://", "it has no host"),
+            ("https:///v1", "it has no host"),
+            ("http://:8080", "it has no host"),
             ("http://a.example:http/v1", "a port is a number up to 65535"),
             ("http://a.example:99999", "a port is a number up to 65535"),
             ("http://a.example:+80", "a port is a number up to 65535"),
             ("http://a.example:/v1", "a port is a number up to 65535"),
             (
                 "http://a<b",
-                "a host has letters, digits, `-` and `.`, or is an address",
+                "a host consists of letters, digits, `-` and `.`, or is an address",
             ),
             (
                 "http://[::1",
-                "a host has letters, digits, `-` and `.`, or is an address",
+                "a host consists of letters, digits, `-` and `.`, or is an address",
             ),
             (
                 "https://a\u{200b}.example",
-                "a host has letters, digits, `-` and `.`, or is an address",
+                "a host consists of letters, digits, `-` and `.`, or is an address",
             ),
             (
                 "https://good.example\\.evil.example",
-                "a host has letters, digits, `-` and `.`, or is an address",
+                "a host consists of letters, digits, `-` and `.`, or is an address",
             ),
             (
                 "https://good.example／x",
-                "a host has letters, digits, `-` and `.`, or is an address",
+                "a host consists of letters, digits, `-` and `.`, or is an address",
             ),
             (
                 "https://a.example/v1?mode=x",
                 "it has a query or a fragment",
             ),
-            ("https://a.example/v1\\..", "`\\` has no place in a URL"),
+            ("https://a.example/v1\\..", "a URL cannot contain `\\`"),
             (
                 "https://a.example/v1/%2E%2e/x",
-                "`.` and `..` lead elsewhere than what is written",
+                "`.` and `..` would change the path",
             ),
         ] {
             assert_eq!(base_url(url).expect_err(url).why, why, "{url}");
@@ -361,7 +364,7 @@ mod tests {
             wrong("htps://a.example").help.as_deref(),
             Some("did you mean `https`?")
         );
-        let help = "write `https://localhost:8080`, or `http://localhost:8080` if the server does not speak TLS";
+        let help = "write `https://localhost:8080`, or `http://localhost:8080` if the server does not use TLS";
         assert_eq!(wrong("localhost:8080").help.as_deref(), Some(help));
     }
 
@@ -420,18 +423,15 @@ mod tests {
             assert_eq!(endpoint(text), Ok(()), "{text}");
         }
         for (text, why) in [
-            ("https://evil.example/v1", "this is a whole URL"),
-            ("//me:pw@evil.example", "it holds a login"),
-            ("v1/\tx", "an endpoint holds no white space"),
-            ("v1/x#y", "what follows `#` would not be sent"),
-            ("\\\\evil", "`\\` has no place in a URL"),
-            ("../v2", "`.` and `..` lead elsewhere than what is written"),
-            (
-                "v1/.%2e/x",
-                "`.` and `..` lead elsewhere than what is written",
-            ),
-            ("v1/x?key=AIzaabc", "it holds a key"),
-            ("v1/x?alt=sse&%6Bey=abc", "it holds a key"),
+            ("https://evil.example/v1", "this is a complete URL"),
+            ("//me:pw@evil.example", "it contains credentials"),
+            ("v1/\tx", "an endpoint cannot contain whitespace"),
+            ("v1/x#y", "the part after `#` would not be sent"),
+            ("\\\\evil", "a URL cannot contain `\\`"),
+            ("../v2", "`.` and `..` would change the path"),
+            ("v1/.%2e/x", "`.` and `..` would change the path"),
+            ("v1/x?key=AIzaabc", "it contains a key"),
+            ("v1/x?alt=sse&%6Bey=abc", "it contains a key"),
         ] {
             assert_eq!(endpoint(text).expect_err(text).why, why, "{text}");
         }

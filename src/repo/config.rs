@@ -208,7 +208,7 @@ impl Config {
 /// Rejects a rule's code outside `[rules]`.
 fn level_above_rules(key: &str) -> Option<Special> {
     key.contains('/')
-        .then(|| Special::Misplaced("levels of rules go below `[rules]`".to_owned()))
+        .then(|| Special::Misplaced("rule levels go below `[rules]`".to_owned()))
 }
 
 /// Checks that `[reqc] version` is valid and that this binary satisfies it.
@@ -224,21 +224,20 @@ fn check_version(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) {
         Ok(requirement) if requirement.matches(&this) => {}
         Ok(_) => {
             let message = format!(
-                "this is reqc {THIS}, and the repository wants `{}`",
+                "this is reqc {THIS}, but the repository requires `{}`",
                 wanted.value
             );
             let finding = Diagnostic::new(&rules::OTHER_VERSION, wanted.span, message);
             reader.report(finding.help(
-                "install a version that fits; or change the line, and read `reqc compile --diff`",
+                "install a matching version; or change the line, and check `reqc compile --diff`",
             ));
         }
         Err(why) => {
-            let message = format!("`version` is not a requirement of a version: {why}");
+            let message = format!("`version` is not a valid version requirement: {why}");
             let finding = Diagnostic::new(&rules::INVALID_VALUE, wanted.span, message);
-            reader.report(
-                finding
-                    .help("write for instance `version = \"0.9\"`, or `\"=0.9.1\"` for one alone"),
-            );
+            reader.report(finding.help(
+                "for example, write `version = \"0.9\"`, or `\"=0.9.1\"` for exactly that version",
+            ));
         }
     }
 }
@@ -372,7 +371,7 @@ impl Extension {
                 value.span,
                 "this has no `=` and no value",
             );
-            reader.report(finding.help("write where and which: `\"/service_tier=batch\"`"));
+            reader.report(finding.help("write the place and the value: `\"/service_tier=batch\"`"));
             return None;
         }
         let instance = instance?;
@@ -426,16 +425,14 @@ impl Reader<'_, '_> {
         if let Some(span) = self.blank("reason").filter(|_| needed.contains(&"reason")) {
             let finding =
                 Diagnostic::new(&rules::INVALID_VALUE, span, "`reason` must not be empty");
-            self.report(finding.help("say why: reviewers read it"));
+            self.report(finding.help("give the reason: reviewers read it"));
         }
     }
 
     /// Reports a list that is longer than allowed.
     pub(crate) fn too_many(&mut self, key: &str, what: &str, most: usize, span: Span) {
         let message = format!("`{key}` has more than {most} {what}");
-        self.report(
-            Diagnostic::new(&rules::INVALID_VALUE, span, message).help("say the same with fewer"),
-        );
+        self.report(Diagnostic::new(&rules::INVALID_VALUE, span, message).help("shorten it"));
     }
 
     /// Reads a date; reports a value that is not one.

@@ -279,11 +279,11 @@ pub(super) fn read(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) 
     for entry in reader.tables("family") {
         if size > MAX_SIZE {
             let message = format!(
-                "the families before this one have more than {MAX_SIZE} patterns and facts"
+                "the families before this one already have more than {MAX_SIZE} patterns and facts"
             );
             findings.push(
                 Diagnostic::new(&rules::INVALID_VALUE, entry.span, message)
-                    .help("say the same with fewer"),
+                    .help("use fewer patterns and facts"),
             );
             break;
         }
@@ -294,11 +294,11 @@ pub(super) fn read(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) 
         size += family.models.len() + family.except.len() + family.facts.len();
         match known.get(&family.name.value) {
             Some(first) => {
-                let message = format!("the family `{}` is there twice", family.name.value);
+                let message = format!("the family `{}` is defined twice", family.name.value);
                 let finding = Diagnostic::new(&rules::REPEATED_FAMILY, family.name.span, message);
                 findings.push(
                     finding
-                        .related(*first, "first here")
+                        .related(*first, "first defined here")
                         .help("rename one of them"),
                 );
             }
@@ -456,7 +456,7 @@ impl Fact {
                 entry.span,
                 format!("{} needs `one_of`, `least` or `most`", known.what),
             );
-            reader.report(finding.help("say which values are taken"));
+            reader.report(finding.help("list the accepted values"));
             return None;
         }
         let level = level.unwrap_or(Severity::Error);
@@ -562,8 +562,9 @@ impl<'t> Reader<'t, '_> {
         if text.len() > 1 && text.starts_with('/') {
             return Some(MemberPath::new(text));
         }
-        let message =
-            format!("`{key}` names a member by its JSON pointer, and `{text}` is not one");
+        let message = format!(
+            "`{key}` names a member by its JSON pointer, but `{text}` is not a JSON pointer"
+        );
         self.report(
             Diagnostic::new(&rules::INVALID_VALUE, span, message)
                 .help("write it as `/temperature`"),
@@ -632,7 +633,7 @@ impl<'t> Reader<'t, '_> {
             );
             self.report(
                 finding.help(
-                    "list what is taken; what is never taken belongs under [[family.refuses]]",
+                    "list what the model accepts; what it never accepts belongs under [[family.refuses]]",
                 ),
             );
         }

@@ -32,7 +32,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>,
                 .any(|(known, _)| known.eq_ignore_ascii_case(&key.name)) =>
             {
                 let message = format!(
-                    "the header `{}` is set twice: header names are case-insensitive",
+                    "the header `{}` is set twice: header names ignore case",
                     key.name
                 );
                 reader.report(
@@ -54,7 +54,7 @@ fn problem(name: &str, value: &str, [named, span]: [Span; 2]) -> Option<Diagnost
     if !value.is_empty()
         && (is_secret_name(name) || is_secret_value(name) || is_secret_value(value))
     {
-        let finding = Diagnostic::new(&rules::LITERAL_SECRET, span, "a header holds a key");
+        let finding = Diagnostic::new(&rules::LITERAL_SECRET, span, "a header contains a key");
         return Some(
             finding
                 .label("this looks like the key itself")
@@ -63,7 +63,7 @@ fn problem(name: &str, value: &str, [named, span]: [Span; 2]) -> Option<Diagnost
     }
     if !is_name(name) {
         let help = "write ASCII letters, digits and `-`";
-        let message = format!("`{}` cannot be the name of a header", cut(name, 60));
+        let message = format!("`{}` is not a valid header name", cut(name, 60));
         return Some(Diagnostic::new(&rules::INVALID_VALUE, named, message).help(help));
     }
     if let Some(why) = reserved(name) {
@@ -112,17 +112,17 @@ fn is_name(name: &str) -> bool {
 fn reserved(name: &str) -> Option<&'static str> {
     Some(match name.to_ascii_lowercase().as_str() {
         "content-length" | "transfer-encoding" | "content-encoding" | "trailer" | "te" => {
-            "it says where the body ends: reqc sends it itself"
+            "it marks the end of the body; reqc sends it itself"
         }
         "connection" | "keep-alive" | "upgrade" | "expect" | "http2-settings" | "close" => {
-            "it is about the connection, which is reqc's own"
+            "it is about the connection, which reqc controls"
         }
-        "host" => "the host is that of `url`",
-        "content-type" => "every body is JSON: reqc says so itself",
+        "host" => "the host comes from `url`",
+        "content-type" => "every body is JSON; reqc sends this header itself",
         "authorization" | "x-api-key" | "x-goog-api-key" => "`api_key_ref` sets it",
-        "accept-encoding" | "range" => "reqc reads answers whole and as they are",
-        name if name.starts_with("proxy-") => "proxies come from the environment alone",
-        name if name.starts_with("sec-") => "it is about the connection, which is reqc's own",
+        "accept-encoding" | "range" => "reqc always reads the whole answer, unencoded",
+        name if name.starts_with("proxy-") => "proxies are configured only by the environment",
+        name if name.starts_with("sec-") => "it is about the connection, which reqc controls",
         _ => return None,
     })
 }
@@ -170,7 +170,7 @@ mod tests {
         }
         for name in [":authority", "", "a b", "a\r\nb", "é"] {
             assert!(
-                found(name, "x").is_some_and(|it| it.contains("cannot be the name")),
+                found(name, "x").is_some_and(|it| it.contains("is not a valid header name")),
                 "{name}"
             );
         }
@@ -191,7 +191,7 @@ mod tests {
         ] {
             assert_eq!(
                 found(name, "x").as_deref(),
-                Some("a header holds a key"),
+                Some("a header contains a key"),
                 "{name}"
             );
         }

@@ -86,7 +86,7 @@ impl SecretRef {
                 let near = did_you_mean(kind, ["env", "file", "keyring"]).map(|_| "env");
                 Err(NoSecretRef::Malformed(match near {
                     Some(_) => format!("did you mean `env:{rest}`?"),
-                    None => format!("`{kind}:` is not a kind of reference"),
+                    None => format!("`{kind}:` is not a known kind of reference"),
                 }))
             }
             None if text.is_empty() => malformed("it is empty"),
@@ -203,7 +203,7 @@ impl RawInstance {
             .as_ref()
             .is_none_or(|url| check_url(&mut reader, url, address::base_url));
         if !reader.has("name") {
-            const HELP: &str = "add `name = \"…\"` at the top of the file: profiles name it as their `provider_instance`";
+            const HELP: &str = "add `name = \"…\"` at the top of the file; profiles refer to it as `provider_instance`";
             let what = "a provider instance needs a `name`";
             reader.report(
                 Diagnostic::new(&rules::MISSING_KEY, Span::file_start(file), what).help(HELP),
@@ -288,7 +288,7 @@ pub(super) fn check_url(
         false => Diagnostic::new(
             &rules::INVALID_VALUE,
             url.span,
-            "no request can be sent to `url`",
+            "`url` is not a usable address",
         )
         .help(HELP),
     };
@@ -383,7 +383,7 @@ fn circles(raw: &BTreeMap<Arc<str>, RawInstance>) -> Vec<Diagnostic> {
             };
             let place = members[circle[0]].extends.as_ref()?.span;
             let finding = Diagnostic::new(&rules::INSTANCE_EXTENDS, place, message);
-            Some(finding.help("remove one `extends`, and say what it stood for"))
+            Some(finding.help("remove one `extends`, and write out what it provided"))
         })
         .collect()
 }
@@ -457,7 +457,7 @@ fn resolve_one(
             leaf.name.value,
             missing.join("` and `")
         );
-        let help = "set it here, or name an instance to start from: `extends = \"…\"`";
+        let help = "set it here, or start from another instance: `extends = \"…\"`";
         findings.push(Diagnostic::new(&rules::MISSING_KEY, leaf.name.span, message).help(help));
     }
     let headers: IndexMap<Arc<str>, (Arc<str>, Span)> = chain

@@ -151,7 +151,7 @@ impl Loader {
                         models.insert(Arc::from(key.name.as_str()), AgentModel { name, value, span });
                     }
                     None => reader.help(
-                        "each line is the name of an agent and the id of its model: `\"My Agent\" = \"model-id\"`",
+                        "each line maps the name of an agent to the id of its model: `\"My Agent\" = \"model-id\"`",
                     ),
                 }
             }
@@ -370,13 +370,13 @@ impl Loader {
         let (rule, message, help) = match known.layer == layer.kind {
             true => (
                 &rules::DUPLICATE_NAME,
-                format!("the partial `{name}` is there twice"),
+                format!("there are two partials `{name}`"),
                 "rename one of them",
             ),
             false => (
                 &rules::BUNDLED_NAME,
                 format!("`{name}` is the name of a bundled partial"),
-                "give yours another name",
+                "give yours a different name",
             ),
         };
         let finding = Diagnostic::new(rule, Span::file_start(file), message).help(help);
@@ -485,7 +485,7 @@ fn unreadable(file: FileId, shown: &str, error: &ReadError, left: u64) -> Diagno
         ReadError::TooLarge { size, limit } if left < MAX_FILE_BYTES && *limit == left => {
             let most = MAX_REPOSITORY_BYTES >> 20;
             let message = format!(
-                "`{shown}` has {size} bytes; with it, all files together have more than {most} MiB"
+                "`{shown}` has {size} bytes, which brings all files together over {most} MiB"
             );
             (&rules::TOO_LARGE, message)
         }
@@ -503,13 +503,13 @@ fn unreadable(file: FileId, shown: &str, error: &ReadError, left: u64) -> Diagno
 
 fn how_to_make_readable(error: &ReadError) -> &'static str {
     match error {
-        ReadError::Outside => "copy it into the repository: it must be whole in a fresh clone",
+        ReadError::Outside => "copy it into the repository: a fresh clone must be complete",
         ReadError::Hidden => {
-            "copy what is meant: a link must not lead to a name that begins with a dot, or to a key"
+            "copy the target instead: a link must not lead to a name that begins with a dot, or to a key"
         }
         ReadError::Folder => "rename the folder: names with this ending are read as files",
         ReadError::TooLarge { .. } => SMALLER,
-        ReadError::Missing => "make the link lead to a file of the repository, or remove it",
+        ReadError::Missing => "point the link to a file of the repository, or remove it",
         ReadError::Failed(_) => "fix the permissions, or replace it with a readable file or folder",
     }
 }
@@ -560,7 +560,7 @@ fn not_text(file: FileId, bytes: &[u8], error: &TextError, shown: &str) -> Diagn
                 Span::new(file, place(offset, bytes)..place(offset, bytes)),
                 message,
             )
-            .help("source files are text; write `\\u0000` if the character is meant")
+            .help("source files must be text; for the character itself, write `\\u0000`")
         }
         TextError::TooLarge { size } => {
             let message = format!(
@@ -579,4 +579,4 @@ fn place(offset: usize, bytes: &[u8]) -> usize {
 }
 
 /// The help for a file that is too large.
-const SMALLER: &str = "move it out of the folders of sources; only profiles, partials, contexts, providers and schemas are read there";
+const SMALLER: &str = "move it out of the source folders; they are only for profiles, partials, contexts, providers and schemas";

@@ -198,7 +198,10 @@ impl fmt::Display for GlobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             GlobError::TooLong => write!(f, "it is longer than {MAX_GLOB_BYTES} bytes"),
-            GlobError::TooDeep => write!(f, "its braces nest deeper than {MAX_GLOB_DEPTH} levels"),
+            GlobError::TooDeep => write!(
+                f,
+                "its braces are nested more than {MAX_GLOB_DEPTH} levels deep"
+            ),
             GlobError::Syntax(kind) => kind.fmt(f),
         }
     }
@@ -288,8 +291,8 @@ impl fmt::Display for Mismatch {
         let wanted: Vec<String> = self.wanted.iter().map(|it| format!("`{it}`")).collect();
         let (key, wanted) = (self.dimension.key(), wanted.join(", "));
         match &self.found {
-            Some(found) => write!(f, "`{key}` has {wanted}, which `{found}` does not match"),
-            None => write!(f, "`{key}` has {wanted}, and no project is named"),
+            Some(found) => write!(f, "`{key}` is {wanted}, which `{found}` does not match"),
+            None => write!(f, "`{key}` is {wanted}, but no project is given"),
         }
     }
 }
@@ -373,14 +376,14 @@ mod tests {
         assert_eq!(
             why("docs/a.md", None),
             [
-                "`file_patterns` has `*.rs`, `*.py`, which `docs/a.md` does not match",
-                "`path_patterns` has `src/*`, which `docs/a.md` does not match",
-                "`project_names` has `Core`, and no project is named",
+                "`file_patterns` is `*.rs`, `*.py`, which `docs/a.md` does not match",
+                "`path_patterns` is `src/*`, which `docs/a.md` does not match",
+                "`project_names` is `Core`, but no project is given",
             ]
         );
         assert_eq!(
             why("src/a.rs", Some("core")),
-            ["`project_names` has `Core`, which `core` does not match"]
+            ["`project_names` is `Core`, which `core` does not match"]
         );
         assert!(Matcher::default().is_unconstrained() && accepts(&Matcher::default(), "", None));
     }

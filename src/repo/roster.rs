@@ -42,11 +42,11 @@ pub(super) fn read(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) 
         };
         match known.get(&roster.name.value) {
             Some(first) => {
-                let message = format!("the roster `{}` is there twice", roster.name.value);
+                let message = format!("the roster `{}` is defined twice", roster.name.value);
                 let finding = Diagnostic::new(&rules::REPEATED_ROSTER, roster.name.span, message);
                 findings.push(
                     finding
-                        .related(*first, "first here")
+                        .related(*first, "first defined here")
                         .help("rename one of them"),
                 );
             }

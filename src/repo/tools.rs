@@ -106,7 +106,7 @@ impl ProgramSpec {
     fn not_found(&self, whose: &str, why: &str) -> Diagnostic {
         let message = format!("the program of {whose} cannot be run: {why}");
         Diagnostic::new(&rules::NO_PROGRAM, self.name.span, message)
-            .help("name one that is there and may be executed; a relative path starts at the folder of this file")
+            .help("name an existing executable; a relative path starts at the folder of this file")
     }
 
     /// Reads the program; `None` if a finding makes it unusable.
@@ -194,11 +194,11 @@ fn read_entries<T>(
         };
         match known.get(&name.value) {
             Some(first) => {
-                let message = format!("the {what} `{}` is there twice", name.value);
+                let message = format!("there are two {what}s `{}`", name.value);
                 let finding = Diagnostic::new(&rules::REPEATED_TOOL, name.span, message);
                 findings.push(
                     finding
-                        .related(*first, "first here")
+                        .related(*first, "first defined here")
                         .help("rename one of them"),
                 );
             }
@@ -257,7 +257,7 @@ fn check_name(
         let message = format!("`{}` is not a valid {what} name", name.value);
         let finding = Diagnostic::new(&rules::INVALID_VALUE, name.span, message);
         let whose = if what == "tool" {
-            "providers take"
+            "providers accept"
         } else {
             "write"
         };
@@ -285,7 +285,7 @@ fn check_command(reader: &mut Reader<'_, '_>, command: &Spanned<Vec<Spanned<Arc<
     }
     let with_nul = command.value.iter().find(|part| part.value.contains('\0'));
     if let Some(part) = with_nul {
-        let message = "an argument of a program cannot hold a NUL character";
+        let message = "a program argument cannot contain a NUL character";
         reader.report(Diagnostic::new(&rules::INVALID_VALUE, part.span, message));
     }
     has_program && with_nul.is_none()
@@ -299,7 +299,7 @@ fn check_variable(reader: &mut Reader<'_, '_>, name: &Spanned<Arc<str>>) {
         );
         let finding = Diagnostic::new(&rules::INVALID_VALUE, name.span, message);
         reader.report(
-            finding.help("`env` lists names only; the values are those that reqc itself was given"),
+            finding.help("`env` lists only names; the values come from reqc's own environment"),
         );
     }
 }
@@ -321,7 +321,7 @@ fn read_directory(world: &dyn World, reader: &mut Reader<'_, '_>) -> Option<Stri
         Ok(EntryKind::Folder) => return normal,
         Ok(EntryKind::File) => "it is a file, not a folder".to_owned(),
         Err(ReadError::Missing) => "there is no such folder".to_owned(),
-        Err(ReadError::Outside) => "it lies outside the folder of this file".to_owned(),
+        Err(ReadError::Outside) => "it is outside the folder of this file".to_owned(),
         Err(error) => error.to_string(),
     };
     let message = format!("a tool cannot run in `{}`: {why}", written.value);
@@ -361,7 +361,7 @@ fn read_schema(world: &dyn World, reader: &mut Reader<'_, '_>) -> Option<Map<Str
             let finding = Diagnostic::new(
                 &rules::INVALID_VALUE,
                 span,
-                "a tool has one schema, not two",
+                "a tool can have only one schema",
             );
             reader.report(finding.help("remove `schema` or `schema_file`"));
             None
@@ -370,9 +370,9 @@ fn read_schema(world: &dyn World, reader: &mut Reader<'_, '_>) -> Option<Map<Str
 }
 
 fn schema_of_file(world: &dyn World, path: &str) -> Result<Map<String, Value>, String> {
-    let path = normalise_path(path).ok_or("it lies outside the folder of this file")?;
+    let path = normalise_path(path).ok_or("it is outside the folder of this file")?;
     let bytes = world.read(&path).map_err(|error| match error {
-        ReadError::Outside => "it lies outside the folder of this file".to_owned(),
+        ReadError::Outside => "it is outside the folder of this file".to_owned(),
         error => error.to_string(),
     })?;
     let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
@@ -395,10 +395,10 @@ fn is_object_schema(reader: &mut Reader<'_, '_>, span: Span, schema: &Map<String
         let finding = Diagnostic::new(
             &rules::INVALID_VALUE,
             span,
-            "the schema of a tool has `type` \"object\"",
+            "the schema of a tool must have `type` \"object\"",
         );
         reader.report(
-            finding.help("arguments are one object: add `type = \"object\"`, and `properties`"),
+            finding.help("the arguments are an object: add `type = \"object\"`, and `properties`"),
         );
     }
     is_object
@@ -426,7 +426,7 @@ pub(super) fn node_json(reader: &mut Reader<'_, '_>, node: &Node) -> Option<Valu
         ),
         Kind::Table(table) => Value::Object(table_json(reader, table)?),
         Kind::Float(_) | Kind::Datetime(_) => {
-            let message = format!("{} like this has no JSON form", node.describe());
+            let message = format!("JSON cannot represent this value: {}", node.describe());
             let span = reader.span(node);
             reader.report(
                 Diagnostic::new(&rules::INVALID_VALUE, span, message).help("write it as a string"),
@@ -599,7 +599,7 @@ mod tests {
         );
         assert_eq!(
             said("working_directory = \"in/../..\""),
-            "a tool cannot run in `in/../..`: it lies outside the folder of this file"
+            "a tool cannot run in `in/../..`: it is outside the folder of this file"
         );
         assert_eq!(
             said("working_directory = \"s.json\""),
@@ -607,11 +607,11 @@ mod tests {
         );
         assert_eq!(
             said("schema = {}"),
-            "the schema of a tool has `type` \"object\""
+            "the schema of a tool must have `type` \"object\""
         );
         assert_eq!(
             said("schema = { type = nan }"),
-            "a float like this has no JSON form"
+            "JSON cannot represent this value: a float"
         );
         assert_eq!(
             said("schema_file = \"list.json\""),
@@ -627,13 +627,10 @@ mod tests {
         );
         assert_eq!(
             said("schema_file = \"s.json\"\nschema = {}"),
-            "a tool has one schema, not two"
+            "a tool can have only one schema"
         );
         let one = "[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = [\"p\"]\n";
-        assert_eq!(
-            tools(&format!("{one}{one}")).1,
-            ["the tool `t` is there twice"]
-        );
+        assert_eq!(tools(&format!("{one}{one}")).1, ["there are two tools `t`"]);
         assert_eq!(tools("[[tool]]\nname = ").1.len(), 1);
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn suspicion(path: &str, text: &str, like: Like) -> Option<Suspicion>
     match what {
         Some(what) => Some(Suspicion {
             rule: &NOT_READ,
-            message: format!("holds {what}, and is not read"),
+            message: format!("contains {what}, but is not read"),
             help: how_to_be_read(path, like),
         }),
         None => by_name(path, like),
@@ -49,7 +49,7 @@ pub(super) fn hidden() -> Suspicion {
     Suspicion {
         rule: &UNUSUAL_NAME,
         message: "is not read: names that begin with a dot are hidden".to_owned(),
-        help: "rename what begins with a dot, or move the file elsewhere".to_owned(),
+        help: "rename it so that it has no leading dot, or move the file elsewhere".to_owned(),
     }
 }
 
@@ -58,10 +58,10 @@ pub(super) fn not_looked_at() -> Suspicion {
     Suspicion {
         rule: &UNUSUAL_NAME,
         message: format!(
-            "is not read, and not looked at: files before it have {} MiB",
+            "is neither read nor examined: the files before it already have {} MiB",
             MAX_ALL_BYTES >> 20
         ),
-        help: "move files that are not sources out of the source folders".to_owned(),
+        help: "move other files out of the source folders".to_owned(),
     }
 }
 
@@ -89,7 +89,7 @@ fn at_root_by_name(name: &str) -> Option<Suspicion> {
 }
 
 fn unusual_name(help: String) -> Suspicion {
-    let message = "is called like a source file, and is not read".to_owned();
+    let message = "is named like a source file, but is not read".to_owned();
     Suspicion {
         rule: &UNUSUAL_NAME,
         message,
@@ -100,7 +100,7 @@ fn unusual_name(help: String) -> Suspicion {
 fn how_to_be_read(path: &str, like: Like) -> String {
     let ending = match like {
         Like::AtRoot if FOREIGN.contains(&path) => {
-            return "rename it: files of this name belong to another program".to_owned();
+            return "rename it: this file name belongs to another program".to_owned();
         }
         Like::AtRoot if path.ends_with(".toml") => {
             return "move it into `agents/`: profiles at the root are read only if there is no such folder".to_owned();
@@ -110,7 +110,7 @@ fn how_to_be_read(path: &str, like: Like) -> String {
         Like::Partial => ".jinja",
     };
     match path.ends_with(ending) {
-        true => "rename its folder: the names of folders are in lower case".to_owned(),
+        true => "rename its folder: folder names are in lower case".to_owned(),
         false => format!("give it a name that ends in `{ending}`, or move it elsewhere"),
     }
 }

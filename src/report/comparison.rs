@@ -19,7 +19,7 @@ pub fn comparison_text(compared: &ComparedFiles) -> Text {
     }
     for line in &compared.unpaired_first {
         shown.push(&text!(
-            "{}:{}: this body has no partner in {}\n",
+            "{}:{}: this body has no counterpart in {}\n",
             &compared.first,
             *line,
             &compared.second
@@ -27,7 +27,7 @@ pub fn comparison_text(compared: &ComparedFiles) -> Text {
     }
     for line in &compared.unpaired_second {
         shown.push(&text!(
-            "{}:{}: this body has no partner in {}\n",
+            "{}:{}: this body has no counterpart in {}\n",
             &compared.second,
             *line,
             &compared.first
@@ -65,7 +65,7 @@ fn line(compared: &ComparedFiles, it: &PlacedDifference) -> Text {
 
 /// Returns a line that explains why the second format cannot carry the lost content.
 fn no_place(it: &PlacedDifference, why: &str) -> String {
-    format!("{} has no place for it: {why}", it.second_wire.name())
+    format!("{} cannot carry it: {why}", it.second_wire.name())
 }
 
 /// The maximum width of a code, in columns.
@@ -184,13 +184,13 @@ pub fn comparison_markdown(compared: &ComparedFiles) -> Text {
     }
     for line in &compared.unpaired_first {
         shown.push_str(&format!(
-            "\n{} has no partner\n",
+            "\n{} has no counterpart\n",
             code(&format!("{}:{line}", compared.first))
         ));
     }
     for line in &compared.unpaired_second {
         shown.push_str(&format!(
-            "\n{} has no partner\n",
+            "\n{} has no counterpart\n",
             code(&format!("{}:{line}", compared.second))
         ));
     }

@@ -84,7 +84,7 @@ fn share_json(share: Share) -> Value {
 /// Returns a sentence that describes a gap, and the data that would reach it.
 fn sentence(gap: &Gap) -> String {
     match &gap.needs {
-        Some(needs) => format!("{}: it takes a context where {needs}", gap.missing),
+        Some(needs) => format!("{}: to cover it, add a context where {needs}", gap.missing),
         None => gap.missing.clone(),
     }
 }

@@ -22,7 +22,7 @@ pub fn changes_text(groups: &[CausedGroup], layout: Layout) -> Text {
     if groups.len() > MOST {
         let more = thousands(groups.len() - MOST);
         text.push(&text!(
-            "… and {} more changes; `--format json` has all\n",
+            "… and {} more changes; `--format json` lists all\n",
             more
         ));
     }

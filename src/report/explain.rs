@@ -95,10 +95,10 @@ fn step_text(step: ProviderStep, setting: Option<Span>, sources: &Sources) -> Te
     match setting {
         Some(setting) => step_line(step_phrase(step), setting, sources),
         None if step == ProviderStep::GivenModel => {
-            text!("  {} named with the request\n", padded(step_phrase(step)))
+            text!("  {} given with the request\n", padded(step_phrase(step)))
         }
         None => text!(
-            "  {} no setting of the profile: the default\n",
+            "  {} default, not set in the profile\n",
             padded(step_phrase(step))
         ),
     }
@@ -229,7 +229,7 @@ pub fn margin_text(
 fn margin(explanation: &Explanation, sources: &Sources) -> Text {
     if let Some((step, setting)) = explanation.step {
         let without = if step == ProviderStep::GivenModel {
-            "named with the request"
+            "given with the request"
         } else {
             "default"
         };
@@ -350,7 +350,7 @@ pub fn explanation_json(
 pub fn content_text(fate: &ContentFate, sources: &Sources) -> Text {
     let mut shown = Text::new();
     if fate.values.is_empty() {
-        shown.push(&text!("it reaches no value of the body\n"));
+        shown.push(&text!("it affects no value of the body\n"));
     }
     fate.values
         .iter()

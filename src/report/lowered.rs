@@ -20,7 +20,7 @@ const KINDS: [(LoweredKind, &str); 6] = [
 /// The maximum number of checks listed individually.
 const MOST: usize = 100;
 
-/// Returns `lowered: 2 rules, 1 [[allow]]; …`, or nothing if no check was lowered.
+/// Returns `checks reduced: 2 rules, 1 [[allow]]; …`, or nothing if no check was lowered.
 pub(super) fn counted(lowered: &[Lowered]) -> Option<Text> {
     let mut parts: Vec<String> = Vec::new();
     for (kind, noun) in KINDS {
@@ -38,7 +38,7 @@ pub(super) fn counted(lowered: &[Lowered]) -> Option<Text> {
     }
     (!parts.is_empty()).then(|| {
         text!(
-            "lowered: {}; `--format json` tells which\n",
+            "checks reduced: {}; `--format json` lists them\n",
             parts.join(", ")
         )
     })
@@ -49,7 +49,7 @@ pub fn lowered_text(lowered: &[Lowered]) -> Text {
     if lowered.is_empty() {
         return Text::new();
     }
-    let heading = text!("this change lowers what is checked:\n");
+    let heading = text!("this change reduces what is checked:\n");
     let lines = lowered
         .iter()
         .take(MOST)
@@ -57,7 +57,7 @@ pub fn lowered_text(lowered: &[Lowered]) -> Text {
     let more = lowered.len().saturating_sub(MOST);
     let more = (more > 0).then(|| {
         text!(
-            "  … and {} more; `--format json` has all\n",
+            "  … and {} more; `--format json` lists all\n",
             thousands(more)
         )
     });

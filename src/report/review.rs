@@ -117,9 +117,9 @@ fn summary(review: &Review) -> String {
     if review.changes.is_empty() {
         parts.push(
             if parts.is_empty() {
-                "no changes of bodies"
+                "no changes in bodies"
             } else {
-                "no changes of other bodies"
+                "no changes in other bodies"
             }
             .to_owned(),
         );
@@ -300,9 +300,9 @@ fn rerouted(it: &Rerouted, name: impl Fn(&str) -> String) -> String {
         (true, _) => "files that no pattern covers".to_owned(),
     };
     let goes = match (&it.from, &it.to) {
-        (Some(from), Some(to)) => format!("go to {}, no longer to {}", name(to), name(from)),
-        (None, Some(to)) => format!("go to {}; no agent accepted them before", name(to)),
-        (Some(from), None) => format!("go to no agent; {} accepted them before", name(from)),
+        (Some(from), Some(to)) => format!("now go to {} instead of {}", name(to), name(from)),
+        (None, Some(to)) => format!("now go to {}; no agent accepted them before", name(to)),
+        (Some(from), None) => format!("now go to no agent; {} accepted them before", name(from)),
         (None, None) => String::new(),
     };
     format!("roster {}: {what} {goes}", name(&it.roster))
@@ -326,7 +326,7 @@ fn what(edit: &Edit) -> Option<String> {
         EditKind::Added => Some("new file".to_owned()),
         EditKind::Removed => Some("removed".to_owned()),
         EditKind::Moved { from } => Some(format!("moved from {from}")),
-        EditKind::Bundled => Some("another text in this version of reqc".to_owned()),
+        EditKind::Bundled => Some("different text in this version of reqc".to_owned()),
         EditKind::Key(_) => edit.key().map(str::to_owned),
         _ => None,
     }

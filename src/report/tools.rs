@@ -234,7 +234,7 @@ fn group_text(matrix: &Matrix, group: &Group<'_>) -> Text {
         Status::Refused => "refused by",
         Status::Doubtful => "doubtful for",
         Status::Weakened => "weakened by",
-        Status::Taken => "told of",
+        Status::Taken => "noted for",
     };
     let mut shown = text!(
         "\n{} {}: {}\n",
@@ -263,7 +263,7 @@ fn group_text(matrix: &Matrix, group: &Group<'_>) -> Text {
     if let Some(help) = &first.help {
         shown.push(&text!("  help: {}\n", help));
     }
-    shown.push(&text!("  known from: {}\n", group.known_from()));
+    shown.push(&text!("  sources: {}\n", group.known_from()));
     shown
 }
 
@@ -346,7 +346,7 @@ pub fn tools_markdown(source: &str, matrix: &Matrix) -> Text {
                 html(&group.named(matrix))
             ));
         }
-        page.push_str(&format!("  known from: {}\n", html(&group.known_from())));
+        page.push_str(&format!("  sources: {}\n", html(&group.known_from())));
     }
     for column in matrix
         .columns
@@ -429,7 +429,7 @@ fn tool_losses(tool: &LoweredTool) -> Text {
     let name = Text::line(&tool.name).cut(WIDEST_NAME);
     let mut shown = Text::new();
     if let Some(renamed) = &tool.renamed {
-        shown.push(&text!("{}: is called `{}`\n", name, renamed));
+        shown.push(&text!("{}: renamed to `{}`\n", name, renamed));
     }
     if let Some((target, why)) = &tool.instead {
         shown.push(&text!(
@@ -441,7 +441,7 @@ fn tool_losses(tool: &LoweredTool) -> Text {
     }
     if let Some(why) = &tool.refused {
         shown.push(&text!(
-            "{}: left out, nothing nearer is taken: {}\n",
+            "{}: left out, because nothing similar is accepted: {}\n",
             name,
             why
         ));

@@ -225,7 +225,7 @@ impl Hierarchy {
         for member in members.iter().take(chain::SHOWN).skip(1) {
             finding = finding.related(
                 extends(member),
-                format!("`{}` goes on to here", member.name.value),
+                format!("`{}` is the next profile in the circle", member.name.value),
             );
         }
         finding.help(match members.as_slice() {
@@ -272,8 +272,7 @@ fn bundled_name(profile: &Profile, dialect: Dialect) -> Diagnostic {
     let message = format!("`{}` is the name of a bundled profile", name.value);
     let finding = Diagnostic::new(&repo_rules::BUNDLED_NAME, name.span, message);
     if dialect == Dialect::Inja {
-        let help =
-            "profiles of the repository that extend it mean this one; another name would say so";
+        let help = "profiles of the repository that extend it get this one, not the bundled one; a different name would make that clear";
         return Diagnostic {
             severity: Severity::Warning,
             ..finding.help(help)

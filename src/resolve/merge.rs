@@ -210,7 +210,7 @@ impl<'r> Merged<'r> {
                 } else {
                     (before.node.describe(), "a table")
                 };
-                let message = format!("`{}` was {was} and becomes {becomes}", key.name);
+                let message = format!("`{}` changes from {was} to {becomes}", key.name);
                 let finding = Diagnostic::new(
                     &rules::KIND_CHANGE,
                     Span::new(file, node.span.clone()),
@@ -220,7 +220,7 @@ impl<'r> Merged<'r> {
                     Span::new(before.file, before.node.span.clone()),
                     "inherited from here",
                 );
-                findings.push(finding.help("if this is meant, list the path in `unset`"));
+                findings.push(finding.help("if this is intended, list the path in `unset`"));
                 *children = Merged::new(file, key, node).children;
             }
         }
@@ -232,7 +232,7 @@ impl<'r> Merged<'r> {
 /// Returns the finding for a value that equals the inherited one.
 fn repeated(file: FileId, key: &Key, inherited: Level<'_>) -> Diagnostic {
     let message = format!(
-        "`{}` repeats what is inherited",
+        "`{}` repeats an inherited value",
         crate::text::cut(&key.name, 60)
     );
     Diagnostic::new(&rules::REPEATED, Span::new(file, key.span.clone()), message)
@@ -240,7 +240,7 @@ fn repeated(file: FileId, key: &Key, inherited: Level<'_>) -> Diagnostic {
             Span::new(inherited.file, inherited.node.span.clone()),
             "inherited from here",
         )
-        .help("remove it: without it the value is the same")
+        .help("remove it: the value stays the same")
 }
 
 #[cfg(test)]

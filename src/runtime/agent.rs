@@ -368,7 +368,7 @@ impl Agent {
         let id = Router::new(&self.compiler).compression_agent(self.id).ok_or_else(|| {
             let message = format!("no agent compresses the chats of `{}`", self.name);
             let help =
-                "name one in the roster `chat_compression` of rosters.toml; the agents of a roster may match no files";
+                "name one in the roster `chat_compression` of rosters.toml; agents of this roster need no file patterns";
             Error::new(Category::Config, message).detail(help)
         })?;
         let plan = self
@@ -614,7 +614,7 @@ impl Agent {
         Some(
             Error::new(
                 Category::Config,
-                "the request was not sent: it has mistakes",
+                "the request was not sent because it has errors",
             )
             .detail(told(compiler, first)),
         )
@@ -661,7 +661,7 @@ impl Agent {
         spawned.map_err(|error| {
             Error::new(
                 Category::Config,
-                format!("there is no thread to compile on: {error}"),
+                format!("cannot start a thread for compiling: {error}"),
             )
         })?;
         receiver.await.unwrap_or_else(|_| {

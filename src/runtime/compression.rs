@@ -138,7 +138,7 @@ impl AutoCompression {
     )]
     fn most(&self, agent: &Agent) -> Result<u64, Error> {
         if !(self.share > 0.0 && self.share <= 1.0) {
-            let detail = format!("it is {}: write one between 0 and 1", self.share);
+            let detail = format!("it is {}; the value must be between 0 and 1", self.share);
             return Err(Error::new(
                 Category::Config,
                 "the share of the context window is not between 0 and 1",
@@ -149,7 +149,7 @@ impl AutoCompression {
             .window
             .or_else(|| agent.context_window())
             .ok_or_else(|| {
-                let message = format!("the context window of `{}` is not known", agent.name());
+                let message = format!("the context window of `{}` is unknown", agent.name());
                 Error::new(Category::Config, message).detail("set `AutoCompression::window`")
             })?;
         Ok((window as f64 * self.share) as u64)

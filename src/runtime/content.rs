@@ -48,7 +48,7 @@ pub fn stored(reference: impl Into<Arc<str>>, bytes: &[u8]) -> Result<StoredCont
         ));
     }
     let media_type = media_type(bytes)
-        .ok_or_else(|| config("is not an image, PDF, recording or text", &reference))?;
+        .ok_or_else(|| config("is not an image, PDF, audio recording or text", &reference))?;
     let (bytes, sha256) = (bytes.len() as u64, digest(bytes).into());
     Ok(StoredContent {
         reference,
@@ -112,7 +112,7 @@ pub(super) fn loaded(
 
 fn too_much() -> Error {
     let message = format!(
-        "the stored contents of the request have more than {MAX_REQUEST_BYTES} bytes together"
+        "the stored contents of the request are larger than {MAX_REQUEST_BYTES} bytes in total"
     );
     Error::new(Category::Config, message)
 }
@@ -120,20 +120,18 @@ fn too_much() -> Error {
 fn load(content: &StoredContent, loader: Option<&dyn ContentLoader>) -> Result<Block, Error> {
     let reference = &content.reference;
     let Some(loader) = loader else {
-        let help = "the host gives a `ContentLoader` to the agent; `reqc send` reads files beside the session";
-        return Err(unusable(
-            reference,
-            "cannot be loaded: there is nothing to load it with",
-        )
-        .detail(help));
+        let help = "the host must give the agent a `ContentLoader`; `reqc send` reads files next to the session";
+        return Err(
+            unusable(reference, "cannot be loaded: there is no content loader").detail(help),
+        );
     };
     let bytes = loader
         .load(reference)
         .map_err(|why| unusable(reference, &format!("cannot be loaded: {why}")))?;
     if bytes.len() as u64 != content.bytes || digest(&bytes) != *content.sha256 {
-        let help = "put back what it was, so that the session goes on as it was";
+        let help = "restore the original content to continue the session";
         return Err(
-            unusable(reference, "is not what it was when it joined the session").detail(help),
+            unusable(reference, "has changed since it was added to the session").detail(help),
         );
     }
     block(content, bytes)

@@ -83,7 +83,7 @@ impl Patience {
         waited.unwrap_or_else(|_| {
             Err(HttpError::new(
                 HttpErrorKind::Silence,
-                "nothing came in time",
+                "no data arrived in time",
             ))
         })
     }

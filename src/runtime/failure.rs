@@ -216,13 +216,17 @@ fn meaning(status: u16) -> Meaning {
     match status {
         401 => (Category::Auth, "the provider did not accept the key", false),
         403 => (Category::Auth, "the provider does not allow this", false),
-        408 => (Category::Provider, "the provider gave up waiting", true),
+        408 => (Category::Provider, "the provider timed out", true),
         409 => (
             Category::Provider,
             "the provider is busy with a conflicting request",
             true,
         ),
-        429 => (Category::Provider, "the provider limits the rate", true),
+        429 => (
+            Category::Provider,
+            "the provider's rate limit was reached",
+            true,
+        ),
         503 | 529 => (Category::Provider, "the provider is overloaded", true),
         500..600 => (Category::Provider, "the provider failed", true),
         404 => (
@@ -242,10 +246,14 @@ fn meaning(status: u16) -> Meaning {
         ),
         300..400 => (
             Category::Provider,
-            "the provider wants the request elsewhere",
+            "the provider redirects the request",
             false,
         ),
-        _ => (Category::Provider, "the provider answered strangely", false),
+        _ => (
+            Category::Provider,
+            "the provider sent an unexpected HTTP status",
+            false,
+        ),
     }
 }
 
@@ -745,7 +753,7 @@ mod tests {
         (
             429,
             r#"{"error":{"message":"You exceeded your current quota.","type":"insufficient_quota","code":"insufficient_quota"}}"#,
-            "provider: the provider limits the rate (HTTP 429): insufficient_quota: You exceeded your current quota.",
+            "provider: the provider's rate limit was reached (HTTP 429): insufficient_quota: You exceeded your current quota.",
         ),
         (
             403,
@@ -800,7 +808,7 @@ mod tests {
         (
             307,
             "",
-            "provider: the provider wants the request elsewhere (HTTP 307)",
+            "provider: the provider redirects the request (HTTP 307)",
         ),
         (
             413,

@@ -154,7 +154,7 @@ impl ModelList {
             tokens.push(token);
         }
         Err(self.error(&format!(
-            "the list of models has no end: {} were read",
+            "the list of models does not end: {} models were read",
             models.len()
         )))
     }
@@ -199,7 +199,9 @@ impl ModelList {
             let piece = tokio::time::timeout(transport.options.idle_timeout, body.piece()).await;
             match piece {
                 Err(_) => {
-                    return Err(self.error("the server fell silent within its list of models"));
+                    return Err(self.error(
+                        "the server stopped responding in the middle of its list of models",
+                    ));
                 }
                 Ok(Err(error)) => return Err(broken(&error, self)),
                 Ok(Ok(None)) => return Ok(bytes),
@@ -207,7 +209,7 @@ impl ModelList {
             }
             if bytes.len() > PAGE_BYTES {
                 return Err(self.error(&format!(
-                    "a page of the list of models has more than {PAGE_BYTES} bytes"
+                    "a page of the list of models is larger than {PAGE_BYTES} bytes"
                 )));
             }
         }

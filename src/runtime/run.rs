@@ -207,10 +207,7 @@ impl TextAnswer {
             ) => Ok(&self.text),
             Outcome::Finished(stop) => Err(Error::new(
                 Category::Provider,
-                format!(
-                    "the answer is not complete: it ended with `{}`",
-                    stop.name()
-                ),
+                format!("the answer is incomplete: it ended with `{}`", stop.name()),
             )),
             _ => self.clone().into_text().map(|_| self.text.as_str()),
         }

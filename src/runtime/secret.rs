@@ -78,7 +78,9 @@ impl Secrets for MemorySecrets {
             .iter()
             .find(|(known, _)| known == reference)
             .map(|(_, key)| key.clone());
-        found.ok_or_else(|| SecretError::Missing(format!("memory holds nothing for `{reference}`")))
+        found.ok_or_else(|| {
+            SecretError::Missing(format!("the in-memory store has no key for `{reference}`"))
+        })
     }
 }
 

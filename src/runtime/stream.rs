@@ -275,7 +275,7 @@ impl Decoder {
             return self.answer.end();
         }
         let message = format!(
-            "the answer is not of the wire format `{}`",
+            "the answer is not in the wire format `{}`",
             self.wire.name()
         );
         Err(failure::not_of_format(
@@ -305,14 +305,14 @@ impl Decoder {
                     if !KEEP_ALIVE.contains(&name) {
                         let name = json::name(name);
                         self.answer
-                            .not_read(&format!("the event `{name}` is unknown, and no JSON"));
+                            .not_read(&format!("the event `{name}` is unknown and is not JSON"));
                     }
                 }
                 Err(_) if name == "error" => {
                     return Err(failure::in_stream(&Value::String(frame.data.clone())));
                 }
                 Err(problem) => {
-                    let message = format!("a part of the answer is not JSON: {problem}");
+                    let message = format!("part of the answer is not JSON: {problem}");
                     let error = Error::new(Category::Provider, message).retryable();
                     return Err(error.detail(failure::snippet(frame.data.as_bytes())));
                 }
@@ -436,7 +436,7 @@ fn could_begin_an_answer(head: &[u8]) -> bool {
 }
 
 /// The warning about undecodable characters.
-const REPLACED: &str = "some bytes of the answer are not characters: U+FFFD replaces them";
+const REPLACED: &str = "the answer contains invalid UTF-8, which was replaced by U+FFFD";
 
 /// Events that only keep a connection alive.
 const KEEP_ALIVE: [&str; 5] = ["ping", "keepalive", "keep-alive", "keep_alive", "heartbeat"];
@@ -606,7 +606,7 @@ mod tests {
                 told(Framing::Sse, &format!("data: {text}\n\n")),
             ] {
                 assert_eq!(
-                    error.message, "the answer is not of the wire format `openai-chat`",
+                    error.message, "the answer is not in the wire format `openai-chat`",
                     "{text}"
                 );
                 assert_eq!(
@@ -727,7 +727,7 @@ mod tests {
             .expect_err("no tool has this name");
         assert_eq!(
             error.message,
-            "the answer has a tool call whose name no tool can have"
+            "the answer has a tool call whose name is not a valid tool name"
         );
     }
 

@@ -33,7 +33,7 @@ pub(super) fn parse<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, E
 fn misfit(name: &str, problem: &str) -> Error {
     Error::new(
         Category::Provider,
-        format!("the answer does not fit `{name}`: {problem}"),
+        format!("the answer does not match `{name}`: {problem}"),
     )
 }
 
@@ -129,7 +129,7 @@ mod tests {
     fn what_does_not_fit_is_told_with_its_place_and_what_was_expected() {
         assert_eq!(
             message::<Invoice>(r#"{"total": "4", "items": [{"kind": "tea"}]}"#),
-            "the answer does not fit `Invoice`: at `/total`, \"4\" is not of type \"integer\"; at `/items/0`, \
+            "the answer does not match `Invoice`: at `/total`, \"4\" is not of type \"integer\"; at `/items/0`, \
              \"name\" is a required property"
         );
         assert!(
@@ -138,7 +138,7 @@ mod tests {
         );
         assert_eq!(
             message::<Filled>("\" \""),
-            "the answer does not fit `Filled`: it is blank"
+            "the answer does not match `Filled`: it is blank"
         );
     }
 

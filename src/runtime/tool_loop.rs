@@ -73,7 +73,7 @@ impl ToolLoop {
             return Ok(Next::Finish);
         }
         if !request.waiting.is_empty() {
-            return Err(failure("tools were called while others still run"));
+            return Err(failure("tools were called while others are still running"));
         }
         if request.limit != 0 && request.rounds == request.limit {
             return Err(failure(format!(
@@ -100,7 +100,7 @@ impl ToolLoop {
     ) -> Result<Vec<Block>, Error> {
         let calls = std::mem::take(&mut self.request(id)?.waiting);
         if calls.is_empty() || outputs.is_empty() {
-            return Err(failure("there is no tool result to go on with"));
+            return Err(failure("there is no tool result to continue with"));
         }
         let mut outputs: HashMap<Arc<str>, ToolOutput> = outputs.into_iter().collect();
         Ok(calls
@@ -227,7 +227,7 @@ mod tests {
         tools.answered(id, vec![call("x", "a")]).unwrap();
         assert_eq!(
             tools.returned(id, vec![]).unwrap_err().message,
-            "there is no tool result to go on with"
+            "there is no tool result to continue with"
         );
     }
 

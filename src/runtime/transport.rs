@@ -219,7 +219,7 @@ impl Transport {
         if response.status().is_success() && !is_page {
             if let Some(coding) = coding(response.headers()) {
                 let message = format!(
-                    "the answer of {} is encoded as {coding}, which nobody asked for",
+                    "the answer of {} is encoded as {coding}, which the request did not ask for",
                     place(request)
                 );
                 return Err(Error::new(Category::Provider, message)
@@ -268,7 +268,7 @@ impl Transport {
         }
         if let Some(coding) = coding {
             error.detail = Some(format!(
-                "what it says is encoded as {coding}, which nobody asked for"
+                "its error message is encoded as {coding}, which the request did not ask for"
             ));
         }
         let retry_after = retry_after.or_else(|| backoff::delay(&failure::retry_delay(&body)?));
@@ -292,7 +292,7 @@ impl Transport {
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err(config(format!(
-                "the URL of `{address}` holds a login: put the key in `api_key_ref`"
+                "the URL of `{address}` contains credentials: put the key in `api_key_ref`"
             )));
         }
         let mut http = Request::new(request.body());
@@ -300,7 +300,7 @@ impl Transport {
             .line()
             .method
             .parse()
-            .map_err(|_| config("the method is not valid".into()))?;
+            .map_err(|_| config("the method is invalid".into()))?;
         *http.uri_mut() = url
             .as_str()
             .parse()
@@ -346,7 +346,7 @@ impl Transport {
     async fn key(&self, reference: SecretRef) -> Result<SecretString, Error> {
         let secrets = Arc::clone(&self.secrets);
         let read = tokio::task::spawn_blocking(move || secrets.read(&reference)).await;
-        Ok(read.map_err(|_| Error::new(Category::Auth, "looking for the key panicked"))??)
+        Ok(read.map_err(|_| Error::new(Category::Auth, "looking up the key panicked"))??)
     }
 
     /// Returns a header's value with its key; `None` if it contains characters that headers must
@@ -375,7 +375,7 @@ fn no_url(url: &str, error: &dyn std::fmt::Display) -> Error {
 }
 
 fn illegal(header: &Header) -> Error {
-    config(format!("`{}` is no legal header", header.name))
+    config(format!("`{}` is not a valid header", header.name))
 }
 
 /// The sender's name in requests, unless the agent sets another.
@@ -440,7 +440,7 @@ fn redirected<B>(response: &Response<B>) -> Error {
         failure::snippet(target.as_bytes())
     );
     let mut error = Error::new(Category::Config, message)
-        .detail("set the provider instance's `url` to where it leads");
+        .detail("set the provider instance's `url` to the new address");
     error.status = Some(response.status().as_u16());
     error
 }
@@ -458,14 +458,14 @@ fn place(request: &dyn Outgoing) -> String {
 fn no_answer(request: &dyn Outgoing) -> Error {
     Error::new(
         Category::Network,
-        format!("{} did not begin an answer in time", place(request)),
+        format!("{} did not start to answer in time", place(request)),
     )
 }
 
 /// Returns the error for an answer that does not end.
 pub(super) fn endless(request: &dyn Outgoing, limit: Duration) -> Error {
     let message = format!(
-        "the answer of {} did not end within {} seconds",
+        "the answer of {} did not finish within {} seconds",
         place(request),
         limit.as_secs()
     );
@@ -485,10 +485,10 @@ fn network(error: &HttpError, request: &dyn Outgoing) -> Refused {
     let place = place(request);
     let message = match error.kind {
         HttpErrorKind::Setup => return unusable(error).into(),
-        HttpErrorKind::ConnectTimeout => format!("connecting to {place} took too long"),
+        HttpErrorKind::ConnectTimeout => format!("connecting to {place} timed out"),
         HttpErrorKind::Connect => format!("{place} cannot be reached"),
-        HttpErrorKind::Silence => format!("{place} was silent for too long"),
-        HttpErrorKind::Broken => format!("the connection to {place} broke before an answer"),
+        HttpErrorKind::Silence => format!("{place} sent nothing for too long"),
+        HttpErrorKind::Broken => format!("the connection to {place} was lost before an answer"),
     };
     // A port of this machine accepts a connection at once: silence after that means that it expects
     // another protocol.
@@ -517,7 +517,7 @@ fn unusable(error: &HttpError) -> Error {
 
 /// The help if a server does not respond in TLS.
 const PLAIN_HELP: &str =
-    "if the server does not speak TLS, write `http://` into the provider instance's `url`";
+    "if the server does not use TLS, write `http://` in the provider instance's `url`";
 
 fn is_tls_at_home(url: &str) -> bool {
     let url = reqwest::Url::parse(url);
@@ -530,14 +530,14 @@ fn not_secure(problem: &rustls::Error, request: &dyn Outgoing) -> Option<Error> 
     let (message, help) = match problem {
         rustls::Error::InvalidCertificate(_) => (
             format!("the certificate of {place} is not trusted"),
-            "; on Linux, `SSL_CERT_FILE` names those to trust instead of the system's",
+            "; on Linux, `SSL_CERT_FILE` sets which certificates to trust instead of the system's",
         ),
         rustls::Error::InvalidMessage(_) => (
-            format!("the server at {place} does not speak TLS"),
+            format!("the server at {place} does not use TLS"),
             "; did you mean `http://` in the provider instance's `url`?",
         ),
         rustls::Error::AlertReceived(rustls::AlertDescription::InternalError) => return None,
-        _ => (format!("{place} and reqc cannot agree on TLS"), ""),
+        _ => (format!("the TLS handshake with {place} failed"), ""),
     };
     // A certificate may contain any text.
     let problem = failure::snippet(problem.to_string().as_bytes());
@@ -548,8 +548,8 @@ fn not_secure(problem: &rustls::Error, request: &dyn Outgoing) -> Option<Error> 
 pub(super) fn broken(error: &HttpError, request: &dyn Outgoing) -> Error {
     let place = place(request);
     let message = match error.kind == HttpErrorKind::Silence {
-        true => format!("{place} fell silent"),
-        false => format!("the connection to {place} broke"),
+        true => format!("{place} stopped sending"),
+        false => format!("the connection to {place} was lost"),
     };
     Error::new(Category::Network, message)
         .detail(cause(error))

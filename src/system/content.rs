@@ -47,7 +47,7 @@ impl ContentLoader for FolderContent {
                 .split('/')
                 .all(|part| !matches!(part, "" | "." | ".."));
         if !is_below {
-            return Err("it is not a path below the folder of the session".into());
+            return Err("it is not a path below the session's folder".into());
         }
         self.0
             .read_within(reference, MAX_BYTES)

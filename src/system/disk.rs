@@ -171,7 +171,7 @@ fn not_utf8() -> ReadError {
 fn broken_link(error: &std::io::Error) -> ReadError {
     match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => {
-            ReadError::Failed("the link leads nowhere".to_owned())
+            ReadError::Failed("the link is broken".to_owned())
         }
         _ => ReadError::Failed(words(error)),
     }
@@ -559,7 +559,7 @@ mod tests {
             assert_eq!(found.entries[2].kind, EntryKind::Folder);
             assert_eq!(
                 disk.read("p/broken"),
-                Err(ReadError::Failed("the link leads nowhere".into()))
+                Err(ReadError::Failed("the link is broken".into()))
             );
             assert!(matches!(disk.read("p/self"), Err(ReadError::Failed(_))));
         }
@@ -756,7 +756,7 @@ mod tests {
             disk.replace("golden/a", b"")
                 .expect_err("a folder")
                 .to_string()
-                .contains("a folder is there")
+                .contains("there is a folder at this path")
         );
         assert!(disk.current("golden/a").is_err());
     }

@@ -69,7 +69,7 @@ impl GitRevision {
         let (first, second) = (commit(one, &stand_in)?, commit(other, &stand_in)?);
         let base = stand_in.merge_base(&first, &second);
         let base =
-            base.map_err(|why| format!("`{one}` and `{other}` have no commit in common: {why}"))?;
+            base.map_err(|why| format!("`{one}` and `{other}` have no common commit: {why}"))?;
         Ok((base != first).then_some(base))
     }
 }
@@ -79,7 +79,7 @@ fn commit(rev: &str, stand_in: &StandIn) -> Result<String, AccessError> {
 }
 
 fn no_commit(rev: &str, why: &AccessError) -> AccessError {
-    format!("`{rev}` names no commit: {why}").into()
+    format!("`{rev}` is not a commit: {why}").into()
 }
 
 /// Returns the repository around a folder, and a stand-in for it that contains some revisions.
@@ -100,14 +100,14 @@ fn stand_in(root: &Path, revisions: &[&str]) -> Result<(Repository, StandIn), Ac
 
 fn no_repository(root: &Path, why: &AccessError) -> AccessError {
     format!(
-        "`{}` is in no git repository that can be read: {why}",
+        "`{}` is not in a readable git repository: {why}",
         root.display()
     )
     .into()
 }
 
 fn no_index(why: impl std::fmt::Display) -> AccessError {
-    format!("what is staged cannot be read: {why}").into()
+    format!("the staged files cannot be read: {why}").into()
 }
 
 #[cfg(test)]
@@ -276,14 +276,14 @@ mod tests {
             "`--help` is not a git revision"
         );
         assert_eq!(failure(disk.root(), ""), "`` is not a git revision");
-        assert!(failure(disk.root(), "none").starts_with("`none` names no commit: git says: "));
+        assert!(failure(disk.root(), "none").starts_with("`none` is not a commit: git says: "));
         assert!(
             failure(disk.root(), "HEAD:agents")
-                .starts_with("`HEAD:agents` names no commit: git says: ")
+                .starts_with("`HEAD:agents` is not a commit: git says: ")
         );
         let plain = tempfile::tempdir().expect("a temporary folder");
         assert!(failure(plain.path(), "HEAD").ends_with(
-            "is in no git repository that can be read: there is no `.git` in it or above"
+            "is not in a readable git repository: neither it nor a folder above has a `.git`"
         ));
     }
 
@@ -652,7 +652,7 @@ mod tests {
         let why = GitRevision::load(scratch.path(), "HEAD")
             .expect_err("a bare repository")
             .to_string();
-        assert!(why.contains("there is no `.git`"), "{why}");
+        assert!(why.contains("has a `.git`"), "{why}");
         fs::write(scratch.path().join(".git"), "gitdir: .\n").expect("writable");
         assert!(
             GitRevision::load(scratch.path(), "HEAD").is_ok(),

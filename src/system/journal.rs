@@ -143,7 +143,7 @@ fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, AccessE
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => {
             return Err(format!(
-                "`{shown}` is in use, by another process or by a session of this one"
+                "`{shown}` is in use by another process or by another session of this process"
             )
             .into());
         }
@@ -185,15 +185,15 @@ fn cannot_open(path: &Path, error: &std::io::Error) -> String {
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
     match (error.kind(), folder) {
-        (ErrorKind::AlreadyExists, _) => format!("`{shown}` is there already"),
+        (ErrorKind::AlreadyExists, _) => format!("`{shown}` already exists"),
         (ErrorKind::NotFound, Some(folder)) if !folder.exists() => {
             format!(
-                "`{shown}` cannot be made: the folder `{}` does not exist",
+                "`{shown}` cannot be created: the folder `{}` does not exist",
                 folder.display()
             )
         }
         (ErrorKind::NotFound, _) if fs::symlink_metadata(path).is_ok() => {
-            format!("`{shown}` is a link to nothing")
+            format!("`{shown}` is a broken link")
         }
         (ErrorKind::NotFound, _) => format!("`{shown}` does not exist"),
         _ => format!("`{shown}` cannot be opened: {}", words(error)),
@@ -248,7 +248,7 @@ mod tests {
             JournalFile::open(&path)
                 .expect_err("locked")
                 .to_string()
-                .ends_with("is in use, by another process or by a session of this one")
+                .ends_with("is in use by another process or by another session of this process")
         );
         drop(first);
         assert!(JournalFile::open(&path).is_ok());
@@ -287,7 +287,7 @@ mod tests {
             JournalFile::create(&repository.join(".git/a.jsonl"))
                 .expect_err("git")
                 .to_string()
-                .contains("lies in a `.git`")
+                .contains("is in a `.git` folder")
         );
     }
 
@@ -307,7 +307,7 @@ mod tests {
         let inner = said(JournalFile::open_or_create(&at("no/a")));
         assert_eq!(
             inner,
-            "`~/no/a` cannot be made: the folder `~/no` does not exist"
+            "`~/no/a` cannot be created: the folder `~/no` does not exist"
         );
         fs::write(at("empty"), "").expect("writable");
         assert!(
@@ -319,7 +319,7 @@ mod tests {
             JournalFile::create(&at("file"))
                 .expect_err("taken")
                 .to_string()
-                .ends_with("is there already")
+                .ends_with("already exists")
         );
         assert!(JournalFile::open(&at("file/a")).is_err());
     }

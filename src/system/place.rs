@@ -26,7 +26,7 @@ pub(crate) fn to_write(path: &Path, root: Option<&Path>) -> Result<PathBuf, Acce
         .any(|part| is_git(&part.as_os_str().to_string_lossy()))
     {
         true => Err(format!(
-            "`{}` is not written to: it lies in a `.git`",
+            "reqc does not write to `{}`: it is in a `.git` folder",
             path.display()
         )
         .into()),
@@ -57,7 +57,7 @@ fn started_in() -> Option<PathBuf> {
 fn followed(path: &Path, root: Option<&Path>, what: &str) -> Result<PathBuf, AccessError> {
     let shown = path.display();
     let whole = std::path::absolute(path)
-        .map_err(|error| format!("`{shown}` is not a path: {}", words(&error)))?;
+        .map_err(|error| format!("`{shown}` is not a usable path: {}", words(&error)))?;
     let root = root
         .and_then(|root| fs::canonicalize(root).ok())
         .filter(|root| root.parent().is_some());
@@ -79,7 +79,7 @@ fn followed(path: &Path, root: Option<&Path>, what: &str) -> Result<PathBuf, Acc
         }
         links += 1;
         let target = match links > MAX_LINKS {
-            true => Err("it goes through too many links".into()),
+            true => Err("it leads through too many links".into()),
             false => target(&next, &place, &roots),
         };
         ahead.extend(parts_of(
@@ -101,7 +101,7 @@ fn parts_of(path: &Path) -> Vec<PathBuf> {
 fn target(link: &Path, folder: &Path, roots: &[PathBuf]) -> Result<PathBuf, AccessError> {
     let shown = link.display();
     if roots.iter().any(|root| folder.starts_with(root)) || folder.ancestors().any(is_repository) {
-        return Err(format!("`{shown}` is a link that lies in a repository").into());
+        return Err(format!("`{shown}` is a link inside a repository").into());
     }
     fs::read_link(link)
         .map_err(|error| format!("the link `{shown}` cannot be followed: {}", words(&error)).into())

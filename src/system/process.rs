@@ -176,7 +176,7 @@ impl SystemProcesses {
         match folder.starts_with(&self.folder) {
             true => Ok(folder),
             false => Err(format!(
-                "`{}` lies outside the folder of tools",
+                "`{}` is outside the folder of tools",
                 spec.working_directory
             )
             .into()),
@@ -239,7 +239,7 @@ impl Processes for SystemProcesses {
         let mut child = self.spawn(program, Input::Stream)?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let (Some(input), Some(output)) = (input, output) else {
-            return Err("it has no pipes".into());
+            return Err("its pipes are missing".into());
         };
         let stderr = child.stderr.take();
         let mut listening = JoinSet::new();
@@ -591,7 +591,7 @@ mod tests {
         let outside = run(at, &inner, "").await;
         assert_eq!(
             outside,
-            Ended::Failed("`inner` lies outside the folder of tools".to_owned())
+            Ended::Failed("`inner` is outside the folder of tools".to_owned())
         );
         let none = run(at, &tool(at, "[\"reqc-no-such-program\"]", ""), "").await;
         assert_eq!(

@@ -33,7 +33,7 @@ impl SystemSecrets {
         };
         let path = self.path(path).ok()?;
         is_open_to_all(&path)
-            .then(|| format!("everybody on this machine can read `{}`", path.display()))
+            .then(|| format!("every user of this machine can read `{}`", path.display()))
     }
 
     /// Returns the file of a reference, with links resolved; `None` if it refers to no file.
@@ -91,7 +91,7 @@ impl SystemSecrets {
             Some(rest) => match std::env::home_dir() {
                 Some(home) => Ok(home.join(rest)),
                 None => Err(SecretError::Missing(format!(
-                    "`file:{path}` leads to a home folder, and there is none"
+                    "`file:{path}` is in the home folder, but there is none"
                 ))),
             },
             None => Ok(self.root.join(path)),
@@ -183,8 +183,8 @@ fn keyring(service: &str, user: &str) -> Result<SecretString, SecretError> {
 #[cfg(not(feature = "keyring"))]
 fn keyring(service: &str, user: &str) -> Result<SecretString, SecretError> {
     Err(SecretError::Unreadable(format!(
-        "`keyring:{service}/{user}` cannot be looked up: this reqc was built without the feature `keyring`; \
-         use `env:NAME` or `file:PATH`"
+        "`keyring:{service}/{user}` cannot be read: this reqc was built without the feature `keyring`; use \
+         `env:NAME` or `file:PATH`"
     )))
 }
 

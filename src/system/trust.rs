@@ -44,7 +44,7 @@ impl TrustStore for TrustFolder {
         let folder = self.folder.clone()?;
         create_private(&folder).map_err(|error| unwritable(&folder, &error))?;
         if !fs::symlink_metadata(&folder).is_ok_and(|found| found.is_dir() && is_ours(&found)) {
-            return Err(format!("others can write `{}`", folder.display()).into());
+            return Err(format!("other users can write `{}`", folder.display()).into());
         }
         let path = folder.join(fingerprint);
         write_aside(&folder, text, &path).map_err(|error| unwritable(&folder, &error))
@@ -102,7 +102,7 @@ fn outside(folder: &Path, root: &Path) -> Result<PathBuf, AccessError> {
         |(real, part)| real.join(folder.strip_prefix(part).unwrap_or(Path::new(""))),
     );
     match real.starts_with(checkout) {
-        true => Err(format!("`{}` lies inside the repository", folder.display()).into()),
+        true => Err(format!("`{}` is inside the repository", folder.display()).into()),
         false => Ok(real),
     }
 }

@@ -168,11 +168,11 @@ impl Mistake<'_> {
             .find(|text| FOREIGN_COMMENTS.iter().any(|mark| text.starts_with(mark)))?;
         let mark = FOREIGN_COMMENTS.iter().find(|it| found.starts_with(**it))?;
         let start = self.line.len() - found.len();
-        let message = format!("`{mark}` begins no comment in TOML");
+        let message = format!("`{mark}` does not start a comment in TOML");
         Some(error(
             self.in_line(start..start + mark.len()),
             message,
-            "write `#` in its place",
+            "write `#` instead",
         ))
     }
 
@@ -183,12 +183,12 @@ impl Mistake<'_> {
         let name = self.text.get(self.span.clone()).unwrap_or_default();
         let is_header = self.line.trim_start().starts_with('[');
         let (what, help) = match is_header {
-            true => ("the table", "write the keys of both below one header"),
+            true => ("the table", "write the keys of both under one header"),
             false => ("the key", "remove one of the two"),
         };
         let twice = error(
             self.span.clone(),
-            format!("{what} `{}` is there twice", crate::text::cut(name, 40)),
+            format!("{what} `{}` appears twice", crate::text::cut(name, 40)),
             help,
         );
         Some(SyntaxError {
@@ -275,7 +275,7 @@ impl Mistake<'_> {
         let help = match bare.to_ascii_lowercase().as_str() {
             _ if bare.len() < word.len() && bare.parse::<bool>().is_ok() => {
                 format!(
-                    "remove the `{}`: nothing ends a line in TOML",
+                    "remove the `{}`: TOML lines have no end mark",
                     &word[bare.len()..]
                 )
             }
@@ -289,8 +289,8 @@ impl Mistake<'_> {
         };
         // A long word may be a secret: the excerpt masks it, and no message repeats it.
         let message = match word.len() > LONGEST_SHOWN {
-            true => "this is not a value of TOML".to_owned(),
-            false => format!("`{word}` is not a value of TOML"),
+            true => "this is not a TOML value".to_owned(),
+            false => format!("`{word}` is not a TOML value"),
         };
         Some(error(self.span.clone(), message, help))
     }
@@ -305,7 +305,7 @@ impl Mistake<'_> {
             .trim_end()
             .ends_with(['"', '\'']);
         let help = match rest {
-            _ if rest.starts_with([';', ',']) => "remove it: nothing ends a line in TOML",
+            _ if rest.starts_with([';', ',']) => "remove it: TOML lines have no end mark",
             _ if rest.split('#').next().unwrap_or_default().contains('=') => {
                 "write each key on a line of its own"
             }
@@ -358,7 +358,7 @@ impl Mistake<'_> {
 }
 
 const COMMA_MISSING: &str = "a comma is missing before this";
-const ONE_COMMA_TOO_MANY: &str = "one comma too many";
+const ONE_COMMA_TOO_MANY: &str = "there is one comma too many";
 
 /// The help for any other mistake.
 const GENERAL: &str =
@@ -368,20 +368,20 @@ const GENERAL: &str =
 const BY_MESSAGE: [(&str, &str, &str); 16] = [
     (
         "missing escaped value",
-        "no escape begins like this",
+        "this is not a valid escape",
         BACKSLASH,
     ),
     (
         "too few unicode value digits",
-        "`\\u` and `\\U` need the number of a character",
+        "`\\u` and `\\U` must be followed by the code of a character",
         BACKSLASH,
     ),
     (
         "value is not a valid unicode",
-        "this number is that of no character",
+        "no character has this code",
         BACKSLASH,
     ),
-    ("invalid escape", "no escape begins like this", BACKSLASH),
+    ("invalid escape", "this is not a valid escape", BACKSLASH),
     (
         "missing comma between array elements",
         COMMA_MISSING,
@@ -413,10 +413,14 @@ const BY_MESSAGE: [(&str, &str, &str); 16] = [
         "`[` is never closed",
         "write `]` at the end of the header",
     ),
-    ("extra `=`", "one `=` too many", "write `key = value`"),
+    (
+        "extra `=`",
+        "there is one `=` too many",
+        "write `key = value`",
+    ),
     (
         "extra assignment",
-        "one `=` too many",
+        "there is one `=` too many",
         "write `key = value`",
     ),
     (
@@ -429,7 +433,11 @@ const BY_MESSAGE: [(&str, &str, &str); 16] = [
         "this key has no value",
         "write `key = value`",
     ),
-    ("invalid key-value pair", "no key begins like this", GENERAL),
+    (
+        "invalid key-value pair",
+        "a key cannot begin like this",
+        GENERAL,
+    ),
 ];
 
 const BACKSLASH: &str =
@@ -546,8 +554,8 @@ mod tests {
             ("a = \"x”\n", "\"", "never closed"),
             ("a = \"x\nb = 1\n", "\"", "never closed"),
             ("a = \"\"\"x\nb = 1\n", "\"\"\"", "never closed"),
-            ("a = True\n", "True", "not a value"),
-            ("a = nothing\n", "nothing", "not a value"),
+            ("a = True\n", "True", "not a TOML value"),
+            ("a = nothing\n", "nothing", "not a TOML value"),
             ("a =\n", "", "missing"),
             ("a = 1 b = 2\n", "b", "after a value"),
             ("a = 1;\n", "1;", ""),
@@ -573,7 +581,7 @@ mod tests {
             ("[\"x y\".z]\na = 1\na = 2\n", 10),
         ] {
             let error = parse(text).expect_err(text);
-            assert!(error.message.contains("there twice"), "{text}: {error:?}");
+            assert!(error.message.contains("appears twice"), "{text}: {error:?}");
             assert_eq!(error.first.expect(text).start, first, "{text}");
         }
     }

@@ -148,7 +148,7 @@ impl Lowering<'_> {
             .cloned()
             .collect::<Vec<_>>()
         {
-            self.lose(&at, &name, "is beside `$ref`, and is not checked");
+            self.lose(&at, &name, "is next to `$ref`, and is not checked");
         }
         let mut found = match self.refs.resolved(&Value::Object(root.clone())) {
             Value::Object(found) if !found.is_empty() => found,
@@ -156,7 +156,7 @@ impl Lowering<'_> {
                 self.lose(
                     &at,
                     "$ref",
-                    "leads to no schema that can be followed, and is not checked",
+                    "refers to a schema that cannot be resolved, and is not checked",
                 );
                 Map::new()
             }
@@ -170,7 +170,7 @@ impl Lowering<'_> {
         match schema {
             Value::Object(members) => Value::Object(self.node(members, at, depth)),
             Value::Bool(false) if !self.speech.takes_booleans => {
-                self.lose(at, "false", "is not checked: any value passes");
+                self.lose(at, "false", "is not checked: any value is accepted");
                 json!({})
             }
             Value::Bool(false) => Value::Bool(false),
@@ -227,14 +227,14 @@ impl Lowering<'_> {
             .keys()
             .filter(|name| !speech::is_annotation(name) && *name != "$ref");
         for name in checks.cloned().collect::<Vec<_>>() {
-            self.lose(at, &name, "is beside `$ref`, and is not checked");
+            self.lose(at, &name, "is next to `$ref`, and is not checked");
         }
         let mut found = match self.refs.find(target) {
             _ if self.open.iter().any(|open| open == target) => {
                 self.lose(
                     at,
                     "$ref",
-                    "comes back to itself: deeper values are not checked",
+                    "refers back to itself: deeper values are not checked",
                 );
                 Map::new()
             }
@@ -242,7 +242,7 @@ impl Lowering<'_> {
                 self.lose(
                     at,
                     "$ref",
-                    "leads to no schema of this document, and is not checked",
+                    "refers to no schema of this document, and is not checked",
                 );
                 Map::new()
             }
@@ -274,7 +274,7 @@ impl Lowering<'_> {
         for name in beside.cloned().collect::<Vec<_>>() {
             out.remove(&name);
             if !speech::is_annotation(&name) && !speech::says_nothing(&name) {
-                self.lose(at, &name, "is beside `$ref`, and is not checked");
+                self.lose(at, &name, "is next to `$ref`, and is not checked");
             }
         }
     }
@@ -381,7 +381,11 @@ impl Lowering<'_> {
             self.forget_unevaluated(out, at);
             return;
         }
-        self.lose(at, "oneOf", "became `anyOf`: several may fit");
+        self.lose(
+            at,
+            "oneOf",
+            "became `anyOf`: several alternatives may match",
+        );
         let lowered = inner.iter().enumerate();
         let lowered: Vec<Value> = lowered
             .map(|(index, schema)| {
@@ -455,7 +459,7 @@ impl Lowering<'_> {
                 self.lose(
                     at,
                     name,
-                    &format!("became `{wider}`: the bound itself passes"),
+                    &format!("became `{wider}`: the bound itself is accepted"),
                 );
                 out.insert(wider.to_owned(), bound);
             }
@@ -507,7 +511,7 @@ impl Lowering<'_> {
             self.lose(
                 at,
                 "required",
-                "does not list names that are not among `properties`",
+                "no longer lists names that are not in `properties`",
             );
         }
     }
@@ -559,7 +563,7 @@ impl Lowering<'_> {
                 self.lose(
                     &at,
                     name,
-                    "is not allowed at the root: its properties are listed side by side",
+                    "is not allowed at the root: its properties are merged into one list",
                 );
                 self.forget_unevaluated(out, &at);
                 conjunction::alternatives(out, &any);
@@ -594,7 +598,7 @@ impl Lowering<'_> {
             self.lose(
                 &at.member("properties"),
                 name,
-                "has a name that is refused, and is not declared",
+                "has a name that is not allowed, and is not declared",
             );
         }
         if out
@@ -636,7 +640,11 @@ impl Lowering<'_> {
             };
             for keyword in conjunction::join(out, part) {
                 let at = at.member(name).element(index);
-                self.lose(&at, &keyword, "is said twice, and the other one counts");
+                self.lose(
+                    &at,
+                    &keyword,
+                    "is given twice, and only the other value counts",
+                );
             }
         }
         self.forget_unevaluated(out, at);

@@ -267,7 +267,7 @@ impl Plan<'_> {
             |(_, splice, _)| splice.literal,
         );
         let message = format!(
-            "a tool of the request is called `{}` too",
+            "a tool of the request is also called `{}`",
             crate::text::cut(name, 60)
         );
         let finding = Diagnostic::new(&provider_rules::TOOLS_TWICE, span, message);
@@ -277,7 +277,7 @@ impl Plan<'_> {
             }
             None => finding,
         };
-        finding.help("give every tool a name of its own, or leave this one to the request")
+        finding.help("give every tool a unique name, or let the request provide this one")
     }
 }
 

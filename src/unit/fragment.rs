@@ -288,7 +288,7 @@ impl Fragments<'_> {
         let what = match help.is_some_and(|help| {
             help == WITH_QUOTES && rule == &rules::UNQUOTED && self::rule(&error.problem) != rule
         }) {
-            true => "a quote in this value ends the string around it".to_owned(),
+            true => "a quote in this value ends the surrounding string".to_owned(),
             false => error.problem.message(),
         };
         let message = format!("`{at}` is not valid JSON: {what}");
@@ -448,7 +448,7 @@ fn is_in_string(problem: &Problem) -> bool {
 
 const WITHOUT_QUOTES: &str = "write `{{ tojson(value) }}`, which quotes and escapes it";
 const WITH_QUOTES: &str =
-    "write `{{ tojson(value) }}` instead of quotes around the value: it escapes what is inside";
+    "write `{{ tojson(value) }}` instead of the value and its quotes: it quotes and escapes";
 
 /// Returns `true` if a mistake does not depend on the prompt: the text before it parses as JSON,
 /// and neither its ranges nor the excerpts shown with it touch a placeholder.
@@ -502,9 +502,9 @@ fn rule(problem: &Problem) -> &'static Rule {
 /// Returns the finding for a body whose templates together exceed the limit, at the template that
 /// exceeds it.
 pub(super) fn too_much_work(literal: Span) -> Diagnostic {
-    let message = "the templates of this body work on too much data together";
+    let message = "the templates of this body process too much data in total";
     let finding = Diagnostic::new(&render_rules::TOO_MUCH_WORK, literal, message);
     finding.help(
-        "look for templates that copy, join, compare or search long texts or lists again and again",
+        "look for templates that copy, join, compare or search long text or lists again and again",
     )
 }

@@ -612,11 +612,11 @@ fn doubled_path(instance: &Instance, named: Span, endpoint: &Spanned<&str>) -> O
         .strip_prefix(last)?
         .strip_prefix('/')?;
     let message = format!(
-        "the path of the request has `{}` twice",
+        "the path of the request contains `{}` twice",
         crate::text::cut(last, 40)
     );
     let finding = Diagnostic::new(&provider_rules::DOUBLED_PATH, endpoint.span, message);
-    let finding = finding.related(instance.url.span, "the URL ends with it already");
+    let finding = finding.related(instance.url.span, "the URL already ends with it");
     let finding = match named.file == endpoint.span.file {
         true => finding,
         false => finding.related(named, "the instance is named here"),
@@ -662,7 +662,7 @@ fn unserved(instance: &Instance, api: ClientApi, endpoint: &Spanned<&str>) -> Op
         }
         (None, Some(other)) => {
             format!(
-                "it takes bodies of the client API {}; that of {} is `{}`",
+                "it accepts bodies of the client API {}; the client API of {} is `{}`",
                 other.name(),
                 api.name(),
                 known[0]
@@ -708,7 +708,7 @@ fn check_api(
         if !api.can(wire, capability) {
             let (api, wire) = (api.name(), wire.name());
             let message = format!(
-                "`{}` is on, but {api} cannot do {} ({wire})",
+                "`{}` is on, but {api} does not support {} ({wire})",
                 capability.key(),
                 capability.name()
             );
@@ -728,8 +728,7 @@ fn check_api(
         let finding = Diagnostic::new(&provider_rules::NO_PROMPT_CACHE, cache.span, &*message)
             .in_sense(Some(message));
         findings.push(
-            finding
-                .help("remove it; what is inherited is switched off with `cache_prompt = false`"),
+            finding.help("remove it; to turn off an inherited value, write `cache_prompt = false`"),
         );
     }
 }

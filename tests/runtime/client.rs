@@ -124,13 +124,13 @@ async fn the_kind_of_a_failure_decides_what_is_tried_again() {
             |_| Err(HttpError::new(HttpErrorKind::Broken, "the cable is cut")),
             4,
             Category::Network,
-            "broke before an answer",
+            "was lost before an answer",
         ),
         (
             |_| Err(HttpError::new(HttpErrorKind::Silence, "the cable is cut")),
             1,
             Category::Network,
-            "was silent for too long",
+            "sent nothing for too long",
         ),
         (
             |_| Err(HttpError::new(HttpErrorKind::Setup, "the cable is cut")),
@@ -234,7 +234,7 @@ async fn a_client_that_never_says_anything_is_given_up() {
         Conversation::default(),
     );
     let error = failed(session.send("Hi").outcome().await);
-    assert!(error.message.contains("fell silent"), "{error}");
+    assert!(error.message.contains("stopped sending"), "{error}");
 }
 
 #[tokio::test]

@@ -479,7 +479,7 @@ async fn a_request_that_is_too_large_is_compressed_before_it_is_sent_also_betwee
     assert!(
         error
             .message
-            .contains("context window of `Tester` is not known"),
+            .contains("context window of `Tester` is unknown"),
         "{error}"
     );
     let nonsense = unknown.clone().with_window(1_000).at_share(f64::NAN);
@@ -540,7 +540,7 @@ async fn a_summary_that_fails_by_itself_is_a_warning_and_the_request_is_sent() {
         .collect();
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert!(
-        warnings[0].contains("was not compressed") && warnings[0].contains("sent as it is"),
+        warnings[0].contains("was not compressed") && warnings[0].contains("sent uncompressed"),
         "{warnings:?}"
     );
     chat.session.set_auto_compression(None).expect("it is off");

@@ -49,7 +49,7 @@ async fn a_session_refers_to_files_beside_it() {
     std::fs::write(at("tree.png"), b"\x89PNG\r\n\x1a\n0001").expect("writable");
     let changed = run(root.path(), &again).await;
     assert!(
-        changed.code == 2 && changed.err.contains("is not what it was"),
+        changed.code == 2 && changed.err.contains("has changed since"),
         "{}",
         changed.err
     );

@@ -208,7 +208,7 @@ async fn a_list_without_end_is_an_error() {
     let page = r#"{"data":[{"id":"a"}],"has_more":true,"last_id":"a"}"#;
     let server = Server::start(move |_, _| status(200, &[], page)).await;
     let error = fetch("Claude", &server.url).await.expect_err("no end");
-    assert!(error.message.contains("has no end"), "{error}");
+    assert!(error.message.contains("does not end"), "{error}");
 }
 
 #[tokio::test]
@@ -294,7 +294,7 @@ async fn the_command_asks_first_and_prints_both_forms() {
         shown.out,
         shown.err
     );
-    assert!(shown.out.contains("nothing is known"), "{}", shown.out);
+    assert!(shown.out.contains("unknown"), "{}", shown.out);
     let json = crate::send::run(
         root.path(),
         &["models", "--installed", "Scripted", "--format", "json"],

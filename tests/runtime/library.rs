@@ -108,7 +108,7 @@ async fn a_session_that_is_dropped_in_the_middle_of_a_turn_goes_on_when_it_is_op
     assert!(
         error
             .message
-            .ends_with("is in use, by another process or by a session of this one"),
+            .ends_with("is in use by another process or by another session of this process"),
         "{error}"
     );
     drop(run);

@@ -330,7 +330,10 @@ async fn a_server_that_does_not_start_says_why() {
             .contains("it closed the connection")
     );
     let asks = refused("hello() { fail 'not today'; }", "").await;
-    assert!(asks.contains("it refuses to begin: not today"), "{asks}");
+    assert!(
+        asks.contains("it rejected the initialization: not today"),
+        "{asks}"
+    );
     let odd = refused(r#"hello() { answer '{"a":1}'; }"#, "").await;
     assert!(odd.contains("it does not speak MCP"), "{odd}");
     let missing = scene("", "");
@@ -345,7 +348,7 @@ async fn a_server_that_does_not_start_says_why() {
     );
     let lists = refused("tools() { fail 'what?'; }", "").await;
     assert!(
-        lists.contains("it does not say what it offers: what?"),
+        lists.contains("it did not list its tools: what?"),
         "{lists}"
     );
 }
@@ -355,17 +358,17 @@ async fn a_server_that_hangs_or_floods_is_given_up() {
     let began = Instant::now();
     let silent = refused("hello() { :; }", "").await;
     assert!(
-        silent.contains("it is not ready after 5 seconds"),
+        silent.contains("it was not ready after 5 seconds"),
         "{silent}"
     );
     let noisy = refused("begin() { echo Starting up; }\nhello() { :; }", "").await;
     assert!(
-        noisy.contains("it wrote `Starting up` to standard output, where only messages belong"),
+        noisy.contains("it wrote `Starting up` to standard output, which is reserved for messages"),
         "{noisy}"
     );
     let flood = refused("begin() { yes; }", "").await;
     assert!(
-        flood.contains("more than 1 MiB to standard output that is not a message"),
+        flood.contains("more than 1 MiB of output other than messages to standard output"),
         "{flood}"
     );
     let huge = "hello() { printf '{\"a\":\"'; head -c 20000000 /dev/zero | tr '\\0' x; sleep 5; }";
@@ -554,7 +557,7 @@ async fn a_server_at_a_url_that_fails_says_why() {
     assert!(moved.contains("307"), "{moved}");
     let silent = refused(|_, _| vec![Act::Hang]).await;
     assert!(
-        silent.contains("it is not ready after 3 seconds"),
+        silent.contains("it was not ready after 3 seconds"),
         "{silent}"
     );
     let endless = refused(|_, _| vec![stream_head(), Act::Forever(vec![b'x'; 65_536])]).await;

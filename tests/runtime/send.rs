@@ -314,7 +314,7 @@ async fn images_are_recognised_by_content() {
     let data = format!("data:image/png;base64,{}", "A".repeat(4000));
     for image in ["ftp://example.com/a.png", "file:///a.png", &data] {
         let ran = reqc(root.path(), &["Tester", "--image", image], "").await;
-        let told = "is neither a file nor at an http URL\n  help: give a file, or a URL that begins with https://";
+        let told = "is neither a file nor an http URL\n  help: give a file, or a URL that begins with https://";
         assert!(
             ran.code == 2 && ran.err.contains(told) && ran.err.len() < 400,
             "{}",
@@ -385,7 +385,7 @@ async fn a_session_is_saved_and_goes_on() {
     )
     .await;
     assert_eq!(again.code, 2, "an existing session is not overwritten");
-    assert!(again.err.contains("is there already"), "{}", again.err);
+    assert!(again.err.contains("already exists"), "{}", again.err);
     assert_eq!(
         reqc(
             root.path(),
@@ -446,7 +446,7 @@ async fn a_session_is_saved_and_goes_on() {
         ran.err
     );
     assert!(
-        ran.err.contains("a copy of what comes before line 2"),
+        ran.err.contains("a copy of the part before line 2"),
         "{}",
         ran.err
     );
@@ -529,7 +529,10 @@ async fn a_session_keeps_the_system_prompt_that_it_began_with() {
     )
     .await;
     assert!(
-        ran.code == 0 && ran.err.contains("the system prompt and the tools are new"),
+        ran.code == 0
+            && ran
+                .err
+                .contains("the system prompt and the tools were renewed"),
         "{}",
         ran.err
     );
@@ -702,11 +705,11 @@ async fn an_answer_without_text_is_told() {
     for (out, told) in [
         (
             "",
-            "the answer is complete, and says nothing\nthe answer has no text; stopped: end_turn\n",
+            "the answer is complete but empty\nthe answer has no text; stopped: end_turn\n",
         ),
         (
             " \n",
-            "the answer is complete, and says nothing\nthe answer has no text; stopped: end_turn\n",
+            "the answer is complete but empty\nthe answer has no text; stopped: end_turn\n",
         ),
         ("", "look({})\nthe answer has no text; stopped: tool_use\n"),
     ] {
@@ -790,7 +793,7 @@ async fn a_proxy_of_the_environment_is_used_and_plain_http_with_a_key_warns() {
     );
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(
-        told.contains("the key travels in the clear to http://llm.example/v1/chat/completions"),
+        told.contains("the key is sent unencrypted to http://llm.example/v1/chat/completions"),
         "{told}"
     );
     assert!(
@@ -1184,8 +1187,7 @@ async fn compress_puts_a_summary_in_the_place_of_a_session() {
         ran.err
     );
     assert!(
-        ran.err
-            .contains("2 messages were compressed: a summary replaces them"),
+        ran.err.contains("2 messages were replaced with a summary"),
         "{}",
         ran.err
     );
@@ -1408,7 +1410,7 @@ async fn a_log_cut_inside_its_first_line_is_begun_anew() {
         write(root.path(), "notes", other);
         let refused = reqc(root.path(), &["Tester", "-m", "Hi", "--save", "notes"], "").await;
         assert!(
-            refused.code == 2 && refused.err.contains("is there already"),
+            refused.code == 2 && refused.err.contains("already exists"),
             "{other}: {}",
             refused.err
         );

@@ -135,7 +135,7 @@ async fn told_of(bytes: &'static [u8]) -> (String, usize) {
 async fn a_server_that_does_not_speak_tls_is_told_at_once() {
     let (told, times) = told_of(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await;
     assert!(
-        told.starts_with("error: network: the server at [place] does not speak TLS: "),
+        told.starts_with("error: network: the server at [place] does not use TLS: "),
         "{told}"
     );
     assert!(told.contains("did you mean `http://`"), "{told}");
@@ -146,7 +146,7 @@ async fn a_server_that_does_not_speak_tls_is_told_at_once() {
 async fn a_port_of_this_machine_that_waits_for_another_protocol_is_not_tried_again() {
     let (told, times) = told_of(b"").await;
     assert!(
-        told.starts_with("error: network: connecting to [place] took too long: "),
+        told.starts_with("error: network: connecting to [place] timed out: "),
         "{told}"
     );
     assert!(told.contains("write `http://`"), "{told}");

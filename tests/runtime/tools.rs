@@ -311,7 +311,7 @@ async fn a_structured_answer_is_a_value_or_an_error_that_says_where_it_is_not() 
         .expect_err("a number");
     assert_eq!(
         error.message,
-        "the answer does not fit `Place`: at `/name`, 7 is not of type \"string\""
+        "the answer does not match `Place`: at `/name`, 7 is not of type \"string\""
     );
     let answer = session.send("Which?").answer().await;
     let error = answer.parse::<Place>().expect_err("no JSON");
@@ -332,7 +332,7 @@ async fn an_answer_that_was_cut_off_is_no_value() {
         .expect_err("it is cut off");
     assert_eq!(
         error.message,
-        "the answer is not complete: it ended with `max_tokens`"
+        "the answer is incomplete: it ended with `max_tokens`"
     );
 }
 

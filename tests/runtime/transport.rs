@@ -211,7 +211,7 @@ async fn an_answer_in_an_encoding_that_nobody_asked_for_names_it() {
         assert!(
             error
                 .to_string()
-                .contains("`content-encoding: gzip`, which nobody asked for"),
+                .contains("`content-encoding: gzip`, which the request did not ask for"),
             "{error}"
         );
     }

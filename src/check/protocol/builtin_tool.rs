@@ -8,23 +8,24 @@ use crate::check::history::elements;
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Error "protocol/builtin-tool", "a built-in tool lacks what it needs, or holds what it cannot",
+    Error "protocol/builtin-tool", "a built-in tool lacks a required member, or has one that is not allowed",
     "Anthropic:\n\n\
-     * web search and web fetch take `allowed_domains` or `blocked_domains`, not both\n\
+     * web search and web fetch accept `allowed_domains` or `blocked_domains`, not both\n\
      * `computer_…` needs `display_width_px` and `display_height_px`; the advisor needs a `model`\n\
-     * tools of a fixed name have the one of their version: `text_editor_20250728` is `str_replace_based_edit_tool`\n\
-     * each of `mcp_servers` has a name of its own and is used by exactly one `mcp_toolset`, each `mcp_toolset` names one of them\n\
-     * a tool with `defer_loading` is found by a tool search, so not all can be deferred, and it has no `cache_control`\n\n\
+     * tools with a fixed name must use the name of their version: `text_editor_20250728` is `str_replace_based_edit_tool`\n\
+     * each of `mcp_servers` has a unique name and is used by exactly one `mcp_toolset`; each `mcp_toolset` names one of them\n\
+     * a tool with `defer_loading` is found by a tool search, so not all tools can be deferred, and it cannot have \
+     `cache_control`\n\n\
      OpenAI, Responses:\n\n\
      * `mcp` needs `server_url`, `connector_id` or `tunnel_id`\n\
      * `file_search` needs at least one of `vector_store_ids`\n\
      * `computer_use_preview` needs `display_width`, `display_height` and `environment`\n\n\
      Gemini:\n\n\
-     * `timeRangeFilter` of `googleSearch` needs both ends; `excludeDomains` exists on Vertex only\n\
+     * `timeRangeFilter` of `googleSearch` needs both ends; `excludeDomains` exists only on Vertex\n\
      * `fileSearch` needs `fileSearchStoreNames`\n\
-     * built-in tools beside function declarations need `includeServerSideToolInvocations` in `toolConfig` (Gemini 3 and later; \
-     not on Vertex AI, which takes both as they are)\n\n\
-     llama.cpp's Responses endpoint takes functions only.\n\n\
+     * built-in tools together with function declarations need `includeServerSideToolInvocations` in `toolConfig` (Gemini 3 and \
+     later; not on Vertex AI, which accepts both without it)\n\n\
+     llama.cpp's Responses endpoint accepts only functions.\n\n\
      * wrong: `{ \"type\": \"mcp\", \"server_label\": \"wiki\" }`\n\
      * right: `{ \"type\": \"mcp\", \"server_label\": \"wiki\", \"server_url\": \"https://example.org/mcp\" }`",
     seen "2026-11" {
@@ -40,7 +41,7 @@ body_rule! {
             "Claude: *is defined but not referenced by any `mcp_toolset`*",
         "https://platform.claude.com/docs/en/build-with-claude/claude-in-amazon-bedrock":
             "Bedrock: which tools of the server it has",
-        "8monkey-ai/hebo-platform#451": "Bedrock: `web_search_20260209` is refused",
+        "8monkey-ai/hebo-platform#451": "Bedrock: `web_search_20260209` is rejected",
         "ag2ai/ag2#3145":
             "Gemini: *Please enable tool_config.include_server_side_tool_invocations*",
         "cloudwego/eino-ext#761": "Gemini: the same refusal",
@@ -109,7 +110,7 @@ fn anthropic<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found: &mut 
         let note = found.at_member(
             first.object,
             "defer_loading",
-            "all tools are deferred: the model sees none of them",
+            "all tools are deferred, so the model sees none of them",
         );
         note.help("add a tool search tool, which is not deferred itself");
     }
@@ -124,10 +125,13 @@ fn not_at_bedrock<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
         .iter()
         .any(|kind| tool.kind.starts_with(kind))
     {
-        let message = format!("Bedrock has no `{}`", crate::text::cut(tool.kind, 60));
+        let message = format!(
+            "Bedrock does not have `{}`",
+            crate::text::cut(tool.kind, 60)
+        );
         found
             .at_member(tool.object, "type", message)
-            .help("leave the tool out, or offer a function of your own");
+            .help("leave the tool out, or offer your own function");
     }
 }
 
@@ -153,7 +157,7 @@ fn of_server<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
         let note = found.at_member(
             tool.object,
             "blocked_domains",
-            "`allowed_domains` excludes `blocked_domains`",
+            "`allowed_domains` and `blocked_domains` cannot be combined",
         );
         note.help("keep one of the two lists");
     }
@@ -168,7 +172,7 @@ fn of_server<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
         .find(|(kind, _)| tool.kind.starts_with(kind));
     if let Some((_, name)) = fixed.filter(|(_, name)| is_of_another(name, tool)) {
         let message = format!(
-            "the name of `{}` is `{name}`",
+            "the name of `{}` must be `{name}`",
             crate::text::cut(tool.kind, 60)
         );
         found
@@ -219,7 +223,7 @@ fn mcp_servers<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found: &mu
                 "mcp_server_name",
                 "no server of `mcp_servers` has this name",
             );
-            note.help("name one of the servers, or add it");
+            note.help("use the name of one of the servers, or add the server");
         }
     }
     for (at, server) in servers.iter().enumerate() {
@@ -229,15 +233,15 @@ fn mcp_servers<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found: &mu
             .any(|other| text(other, "name") == name)
         {
             found
-                .at_member(server, "name", "another MCP server has this name already")
-                .help("give it a name of its own");
+                .at_member(server, "name", "another MCP server already has this name")
+                .help("give it a different name");
         } else if of_server(name) > 1 {
             found
-                .at(server, "several `mcp_toolset` use this MCP server")
+                .at(server, "several `mcp_toolset` entries use this MCP server")
                 .help("keep one of them");
         } else if needs_toolset && of_server(name) == 0 {
             let note = found.at(server, "no `mcp_toolset` in `tools` uses this MCP server");
-            note.help("add a toolset with its name as `mcp_server_name`, or leave out the server");
+            note.help("add a toolset with this name as `mcp_server_name`, or remove the server");
         }
     }
 }
@@ -252,7 +256,7 @@ fn responses<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
                 tool.object,
                 "an MCP server needs `server_url`, `connector_id` or `tunnel_id`",
             );
-            note.help("say where the server is");
+            note.help("add one of them");
         }
         "file_search"
             if tool
@@ -266,7 +270,7 @@ fn responses<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
                 "vector_store_ids",
                 "a file search needs at least one store",
             );
-            note.help("name a store, or leave out the tool");
+            note.help("add a store, or remove the tool");
         }
         "computer_use_preview" => needs(
             tool,
@@ -282,9 +286,9 @@ fn llamacpp<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
         found
             .at(
                 tool.object,
-                "llama.cpp takes tools of the type `function` only",
+                "llama.cpp accepts only tools of the type `function`",
             )
-            .help("leave out the tool");
+            .help("remove the tool");
     }
 }
 
@@ -320,7 +324,7 @@ fn google_beside_functions<'b>(
     }
     if let Some(builtin) = tools.iter().find(|tool| RUN_BY_GOOGLE.contains(&tool.kind)) {
         let message = format!(
-            "`{}` beside functions has to be asked for",
+            "`{}` together with functions must be enabled",
             crate::text::cut(builtin.kind, 60)
         );
         let note = found.at(builtin.object, message);
@@ -341,7 +345,7 @@ fn google<'b>(tool: &DeclaredTool<'b>, server: Server, found: &mut Found<'b>) {
                     .at_member(
                         tool.object,
                         name,
-                        format!("the Gemini API knows no `{name}`: it exists on Vertex only"),
+                        format!("the Gemini API has no `{name}`: it exists only on Vertex"),
                     )
                     .help("leave it out");
             }
@@ -368,7 +372,7 @@ fn google<'b>(tool: &DeclaredTool<'b>, server: Server, found: &mut Found<'b>) {
                 "fileSearchStoreNames",
                 "a file search needs at least one store",
             );
-            note.help("name a store, or leave out the tool");
+            note.help("add a store, or remove the tool");
         }
     }
 }

@@ -7,10 +7,10 @@ use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Error "protocol/cache-breakpoints", "breakpoints of the prompt cache are too many, in the wrong order or at the wrong place",
-    "A request to Anthropic, or through OpenRouter to Claude, has at most four blocks with `cache_control`: tools, system and messages together. The API reads them in \
-     that order, and one with `ttl` \"1h\" must not come after one with \"5m\", which is also what stands for no `ttl`. A block of \
-     thinking cannot have one, nor can an empty text.\n\n\
+    Error "protocol/cache-breakpoints", "prompt cache breakpoints are too many, in the wrong order or in the wrong place",
+    "A request to Anthropic, or through OpenRouter to Claude, may have at most four blocks with `cache_control`, counting tools, system and \
+     messages together. The API reads them in that order, and a breakpoint with `ttl` \"1h\" must not come after one with \"5m\", which is \
+     also the default. Thinking blocks and empty text blocks cannot have a breakpoint.\n\n\
      * wrong: a tool with `cache_control = { type = \"ephemeral\" }`, and the system prompt with `ttl = \"1h\"`\n\
      * right: `ttl = \"1h\"` at the tool too",
     seen "2026-11" {
@@ -93,12 +93,12 @@ impl Seen {
         self.count += 1;
         if self.count > MOST {
             let message = format!(
-                "this is breakpoint {} of the prompt cache, and a request has at most {MOST}",
+                "this is prompt cache breakpoint {}, but a request can have at most {MOST}",
                 self.count
             );
             found
                 .at(mark, message)
-                .help("keep those whose prefix changes least: tools, system, the last turns");
+                .help("keep those with the most stable prefix: tools, system, the last turns");
         }
         if self.is_passed_on {
             return;
@@ -108,15 +108,15 @@ impl Seen {
         if is_type(block, "thinking") || is_type(block, "redacted_thinking") {
             let note = found.at(
                 mark,
-                "a block of thinking cannot have a breakpoint of the prompt cache",
+                "a thinking block cannot have a prompt cache breakpoint",
             );
-            note.help("put it at the block after it");
+            note.help("put it at the next block");
         } else if is_type(block, "text") && text.is_some_and(|text| text.trim().is_empty()) {
             let note = found.at(
                 mark,
-                "an empty text cannot have a breakpoint of the prompt cache",
+                "an empty text block cannot have a prompt cache breakpoint",
             );
-            note.help("leave the empty block out, and put the breakpoint at the one before it");
+            note.help("remove the empty block, and put the breakpoint at the block before it");
         }
     }
 

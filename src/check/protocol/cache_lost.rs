@@ -6,19 +6,20 @@ use super::value::elements;
 use super::{Found, Subject, body_rule};
 
 body_rule! {
-    Warning "cache/lost", "a breakpoint of the prompt cache comes after less than the model keeps",
-    "Anthropic's models keep no beginning of a request that is shorter than a number of tokens, which differs by model: 512 for Claude \
-     Opus 5, 1,024 for Sonnet 5, 2,048 for Opus 4.7, 4,096 for Haiku 4.5. Nothing says so: the request is answered at full price, and \
+    Warning "cache/lost", "the prefix before a prompt cache breakpoint is too short to be cached",
+    "Anthropic's models do not cache a prefix below a minimum number of tokens, which depends on the model: 512 for Claude Opus 5, 1,024 \
+     for Sonnet 5, 2,048 for Opus 4.7, 4,096 for Haiku 4.5. There is no error: the request is answered at full price, and \
      `cache_creation_input_tokens` is 0.\n\n\
-     Told is what is certain: all text, tools included, up to the last breakpoint has fewer *bytes* than the model wants tokens, with 64 bytes \
-     more for each block, and 1,024 for what the API adds to tools. A breakpoint in messages is not told of: with the conversation it \
-     gets farther from the beginning. Nor is anything of models whose minimum `model-families.toml` does not know (`cache_minimum`).\n\n\
+     Only certain cases are reported: all text up to the last breakpoint, including tools, has fewer *bytes* than the model's minimum of \
+     tokens, with 64 bytes added for each block, and 1,024 for what the API adds to tools. A breakpoint in messages is not reported, \
+     because its prefix grows with the conversation. Models whose minimum is missing in `model-families.toml` (`cache_minimum`) are not \
+     checked.\n\n\
      * wrong: `cache_prompt = true` with `cache_breakpoints = [\"system\"]`, and a system prompt of two lines\n\
      * right: `\"history\"` among the breakpoints, or no `cache_prompt`",
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/prompt-caching":
-            "the shortest prefix that is kept, by model",
-        "anthropics/anthropic-sdk-python#1194": "shorter prefixes are answered without a word",
+            "the shortest prefix that is cached, by model",
+        "anthropics/anthropic-sdk-python#1194": "shorter prefixes are answered without an error",
         "affaan-m/ECC#3173": "quotes the page",
     }
 }
@@ -42,11 +43,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_grown = elements(subject.member("messages")).len() > 1;
     if usize::try_from(minimum).is_ok_and(|minimum| tokens < minimum) && is_grown && !has_more {
         let message = format!(
-            "nothing is cached here: the model keeps {minimum} tokens or more, and this has at most {tokens}"
+            "nothing is cached here: the model caches prefixes of {minimum} tokens or more, and this has at most {tokens}"
         );
         found
             .at(mark, message)
-            .help("put a breakpoint into the messages too, or leave this one out");
+            .help("also put a breakpoint into the messages, or remove this one");
     }
 }
 

@@ -3,10 +3,10 @@
 use super::{Found, Subject, body_rule};
 
 body_rule! {
-    Error "protocol/cached-content", "a request names a cache, and says again what the cache holds",
-    "Gemini's `cachedContent` stands for a system instruction, tools and their configuration: they were given when the cache was \
-     made. A request that names a cache and has any of them is refused: *CachedContent can not be used with GenerateContent \
-     request setting system_instruction, tools or tool_config*.\n\n\
+    Error "protocol/cached-content", "a request uses a cache, and repeats what the cache contains",
+    "Gemini's `cachedContent` replaces the system instruction, the tools and their configuration, which were set when the cache \
+     was created. A request with `cachedContent` and any of these is rejected: *CachedContent can not be used with \
+     GenerateContent request setting system_instruction, tools or tool_config*.\n\n\
      * wrong: `cachedContent` with `systemInstruction`\n\
      * right: `cachedContent` and `contents`",
     of GoogleGenerateContent;
@@ -35,10 +35,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         if let Some(value) = subject.either(camel, snake) {
             let note = found.at(
                 value,
-                format!("`{camel}` cannot be combined with `cachedContent`, which holds it"),
+                format!("`{camel}` cannot be combined with `cachedContent`, which contains it"),
             );
             note.help(
-                "leave it out, and give it when the cache is made; or send no `cachedContent`",
+                "remove it, and set it when you create the cache; or do not send `cachedContent`",
             );
         }
     }

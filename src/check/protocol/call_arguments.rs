@@ -7,10 +7,11 @@ use crate::provider::Server;
 
 body_rule! {
     Error "protocol/call-arguments", "the arguments of a tool call are not a JSON object",
-    "Chat Completions, Responses and Mistral carry the arguments of a call as a text that holds a JSON object. Servers that render \
-     the history with a template of the model parse it: llama.cpp, Ollama and Qwen refuse what they cannot parse, vLLM and SGLang \
-     too. OpenAI takes any text; there, and where nothing is known, it is a warning, because the model sees what it would never \
-     write itself. So is JSON that is not an object, but at Ollama, which refuses it. An empty text is taken by most servers; llama.cpp and Ollama refuse it.\n\n\
+    "Chat Completions, Responses and Mistral send the arguments of a call as a string that contains a JSON object. Servers that render the \
+     history with the model's template parse this string: llama.cpp, Ollama, Qwen, vLLM and SGLang reject what they cannot parse. OpenAI \
+     accepts any text; there, and for servers that nothing is known about, this is a warning, because the model sees something it would \
+     never write itself. JSON that is not an object is a warning too, except for Ollama, which rejects it. Most servers accept an empty \
+     string; llama.cpp and Ollama reject it.\n\n\
      * wrong: `\"arguments\": \"{\\\"city\\\": \\\"Ber\"` (an answer that was cut off)\n\
      * wrong: `\"arguments\": \"[\\\"Bergen\\\"]\"`\n\
      * right: `\"arguments\": \"{\\\"city\\\": \\\"Bergen\\\"}\"`, which `{{ tojson(tojson(block.input)) }}` writes",
@@ -18,8 +19,8 @@ body_rule! {
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
             "llama.cpp: *Failed to parse tool call arguments as JSON*",
         "pkg:github/ollama/ollama@fb30760#openai/openai.go": "Ollama: arguments are an object",
-        "HKUDS/nanobot#1487": "Qwen refuses arguments that are not JSON",
-        "HKUDS/nanobot#2469": "Qwen, again",
+        "HKUDS/nanobot#1487": "Qwen rejects arguments that are not JSON",
+        "HKUDS/nanobot#2469": "Qwen, another report",
         "OpenHands/software-agent-sdk#2887": "llama.cpp and vLLM",
         "sgl-project/sglang#28035": "SGLang fails on them",
     }
@@ -40,7 +41,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         if is_refused || !value.as_str().is_some_and(|text| text.trim().is_empty()) {
             let note = found.at(value, fault);
             let note = if is_refused { note } else { note.warning() };
-            note.help("write the arguments as the text of a JSON object; if the model's answer was cut off, leave the call out");
+            note.help("write the arguments as a string that contains a JSON object; if the model's answer was cut off, remove the call");
         }
     }
 }
@@ -51,7 +52,7 @@ fn fault(text: &str) -> Option<(&'static str, &'static [Server])> {
     if text.is_empty() {
         let refusing = &[Server::LlamaCpp, Server::Ollama];
         return Some((
-            "the arguments are empty: without arguments, they are `{}`",
+            "the arguments are an empty string: write `{}` if there are none",
             refusing,
         ));
     }

@@ -8,22 +8,24 @@ use crate::provider::{Server, WireFormat};
 use crate::repo::Property;
 
 body_rule! {
-    Error "protocol/call-id", "the id of a tool call has a form that the server may refuse",
-    "Ids of calls are not portable: each server has a form of its own, and an id that one made may be refused by another. What all \
-     servers of a format refuse is reported by its schema: letters, digits, `_` and `-` at Anthropic, at most 64 characters at OpenAI.\n\n\
-     | server | form |\n| --- | --- |\n\
-     | Mistral, models before June 2025 (`short_call_ids` in `model-families.toml`) | exactly nine letters or digits; anything else is refused |\n\
-     | Mistral, later ones | reports disagree: mistral-common takes any id for tokenizer 13 and later, but refusals were seen up \
-     to September 2026. A warning |\n\
+    Error "protocol/call-id", "the id of a tool call has a form that the server may reject",
+    "Call ids are not portable: each server has its own form, and may reject an id that another server made. If every server of a format \
+     rejects an id, the format's schema reports it: Anthropic allows letters, digits, `_` and `-`; OpenAI allows at most 64 characters.\n\n\
+     | server | form |\n\
+     | --- | --- |\n\
+     | Mistral, models before June 2025 (`short_call_ids` in `model-families.toml`) | exactly nine letters or digits; anything else is \
+     rejected |\n\
+     | Mistral, later models | reports disagree: mistral-common accepts any id for tokenizer 13 and later, but rejections were seen up to \
+     September 2026. A warning |\n\
      | OpenAI, Chat Completions | at most 40 characters in reports of 2025, 64 in those of 2026: between them, a warning |\n\n\
-     A new id must be the same for the call and its result, and the same each time: the function `tool_id` of templates makes one.\n\n\
+     A new id must be the same for the call and its result, and the same every time: the template function `tool_id` makes one.\n\n\
      * wrong, for Mistral: `call_9pw1qnYScqvGrCH58HWCvFH6`\n\
      * right, for all servers: `dnEN4JsJy`",
     seen "2026-11" {
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
-            "Mistral: nine letters or digits before tokenizer 13, any id from there on",
-        "nearai/ironclaw#1241": "Mistral refused in March 2026",
-        "mistralai/mistral-vibe#1075": "Mistral refused in September 2026",
+            "Mistral: nine letters or digits before tokenizer 13, any id since then",
+        "nearai/ironclaw#1241": "Mistral rejected it in March 2026",
+        "mistralai/mistral-vibe#1075": "Mistral rejected it in September 2026",
         "vercel/ai#5171": "OpenAI: 40 characters",
         "agno-agi/agno#5382": "OpenAI: 40 characters",
         "jin-bo/agentao#321": "OpenAI: 64 characters",
@@ -66,7 +68,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         };
         let note = found.at_member(object, key, fault.message);
         let note = if fault.is_sure { note } else { note.warning() };
-        note.help("give the call and its result a shorter id of letters and digits, the same one each time");
+        note.help(
+            "give the call and its result a shorter id of letters and digits, the same every time",
+        );
     }
 }
 
@@ -86,7 +90,7 @@ fn of_openai(_: &Subject<'_>, id: &str) -> Option<Fault> {
 fn of_mistral(subject: &Subject<'_>, id: &str) -> Option<Fault> {
     if id == "null" {
         return Some(Fault {
-            message: "the id of a call cannot be `null`".to_owned(),
+            message: "a call id cannot be `null`".to_owned(),
             is_sure: true,
         });
     }
@@ -96,9 +100,9 @@ fn of_mistral(subject: &Subject<'_>, id: &str) -> Option<Fault> {
         Some((true, Severity::Error))
     );
     let models = if is_sure {
-        "this model takes"
+        "this model accepts"
     } else {
-        "some of Mistral's models take"
+        "some of Mistral's models accept"
     };
     let message = format!(
         "{models} only ids of nine letters or digits, not `{}`",

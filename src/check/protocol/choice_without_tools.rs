@@ -9,27 +9,28 @@ use crate::provider::{Server, ToolForm, WireFormat};
 use crate::repo::Property;
 
 body_rule! {
-    Error "protocol/choice-without-tools", "a choice of tools is made, and there are no tools",
-    "What says how tools are to be called needs tools; an empty list counts as none:\n\n\
-     | format | refused without tools |\n| --- | --- |\n\
-     | OpenAI, Chat Completions | `tool_choice` (but `none`), `parallel_tool_calls` |\n\
-     | OpenAI, Responses | `tool_choice` that asks for a call; `auto` and `none` are taken |\n\
-     | Anthropic | `any` and `tool`; `none` was refused in a report of 2025, a warning; `auto` is taken |\n\
-     | Gemini | `functionCallingConfig` without tools; with built-in tools alone, too, for models up to 2.5 \
-     (`builtin_choice` in `model-families.toml`), a warning for others, unless `includeServerSideToolInvocations` is set |\n\n\
-     Other servers: a choice that asks for a call is a warning, since no call can come.\n\n\
+    Error "protocol/choice-without-tools", "a tool choice is set, but there are no tools",
+    "Members that control tool calls need tools; an empty list counts as none:\n\n\
+     | format | rejected without tools |\n\
+     | --- | --- |\n\
+     | OpenAI, Chat Completions | `tool_choice` (except `none`), `parallel_tool_calls` |\n\
+     | OpenAI, Responses | `tool_choice` that asks for a call; `auto` and `none` are accepted |\n\
+     | Anthropic | `any` and `tool`; `none` was rejected in a report of 2025, a warning; `auto` is accepted |\n\
+     | Gemini | `functionCallingConfig` without tools; also with only built-in tools, for models up to 2.5 (`builtin_choice` \
+     in `model-families.toml`), a warning for others, unless `includeServerSideToolInvocations` is set |\n\n\
+     For other servers, a choice that asks for a call is a warning, since the model cannot make one.\n\n\
      * wrong: `tool_choice = \"required\"` in a body without `tools`\n\
      * right: both under the same condition: `{% if ctx.tools is defined %}`",
     seen "2026-11" {
         "recorded: pydantic-ai, test_google_image_generation_with_web_search":
-            "Gemini: mode `ANY` with a search alone, taken",
+            "Gemini: mode `ANY` with only a search, accepted",
         "writer/writer-framework#1013":
             "OpenAI: *'tool_choice' is only allowed when 'tools' are specified*",
         "vllm-project/vllm#40399": "OpenAI's Responses, checked against the API",
-        "vercel/ai#16987": "Claude refuses `any` and `tool`",
-        "anthropics/claude-cookbooks#142": "Claude refused `none` in 2025",
-        "pydantic/pydantic-ai#5791": "Gemini refuses the configuration",
-        "maximhq/bifrost#4959": "Gemini, again",
+        "vercel/ai#16987": "Claude rejects `any` and `tool`",
+        "anthropics/claude-cookbooks#142": "Claude rejected `none` in 2025",
+        "pydantic/pydantic-ai#5791": "Gemini rejects the configuration",
+        "maximhq/bifrost#4959": "Gemini, another report",
     }
 }
 
@@ -42,9 +43,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if let Some(parallel) = parallel.filter(|_| subject.server == Server::OpenAi) {
         let note = found.at(
             parallel,
-            "`parallel_tool_calls` is only taken together with `tools`",
+            "`parallel_tool_calls` is accepted only together with `tools`",
         );
-        note.help("leave it out where there are no tools");
+        note.help("leave it out if there are no tools");
     }
     let Some(choice) = choice else { return };
     let is_none = matches!(choice.which, Which::None);
@@ -78,10 +79,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     };
     let note = found.at(
         choice.value,
-        "this says how tools are called, and there are no tools",
+        "this controls tool calls, but there are no tools",
     );
     let note = if is_sure { note } else { note.warning() };
-    note.help("leave it out where there are no tools");
+    note.help("leave it out if there are no tools");
 }
 
 /// Returns the setting for parallel calls, which OpenAI's Chat Completions accepts only together

@@ -8,23 +8,24 @@ use super::{Found, Subject, body_rule};
 use crate::repo::Property;
 
 body_rule! {
-    Error "protocol/citations", "citations are asked for on some documents only, or are on texts of the user",
-    "Anthropic cites all documents of a request or none: it refuses a request in which `citations.enabled` is true on one document \
+    Error "protocol/citations", "citations are enabled on only some documents, or are in user text",
+    "Anthropic cites either all documents of a request or none: it rejects a request in which `citations.enabled` is true on one document \
      and not on another.\n\n\
      * wrong: two documents, one with `\"citations\": {\"enabled\": true}`\n\
      * right: both with it, or none\n\n\
-     Citations stand between texts, which a schema of the answer (`output_config.format`) has no place for: the API refuses both together.\n\n\
-     From `anthropic-version` 2026-10-21 on, texts of the user carry no citations themselves, search results included; those that the \
-     assistant gave go back as they came.",
+     Citations are placed between text blocks, so they do not fit an answer with a schema (`output_config.format`): the API rejects the \
+     combination.\n\n\
+     From `anthropic-version` 2026-10-21 on, user text cannot have citations, including search results; citations that the assistant gave \
+     are sent back unchanged.",
     of AnthropicMessages;
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/citations":
             "all documents of a request, or none",
         "https://platform.claude.com/docs/en/build-with-claude/structured-outputs":
             "400 if citations are enabled with `output_config.format`",
-        "prism-php/prism#967": "the same",
+        "prism-php/prism#967": "another report",
         "https://platform.claude.com/docs/en/api/migration-2026-10-21":
-            "texts of the user carry no citations",
+            "user text has no citations",
     }
 }
 
@@ -50,17 +51,17 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 .at_member(
                     document,
                     "citations",
-                    "an answer that is held to a schema cannot have citations",
+                    "an answer with a schema cannot have citations",
                 )
-                .help("turn citations off, or leave the format out");
+                .help("turn citations off, or remove the format");
         } else if *first.get_or_insert(cites) != cites {
             found
                 .at_member(
                     document,
                     "citations",
-                    "citations are enabled on all documents of a request or on none",
+                    "citations must be enabled on all documents of a request or on none",
                 )
-                .help("write the same for every document");
+                .help("use the same setting for every document");
         }
     }
 }
@@ -92,11 +93,11 @@ fn by_user<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         let note = found.at_member(
             text,
             "citations",
-            "a text of the user carries no citations from `anthropic-version` 2026-10-21 on",
+            "user text cannot have citations from `anthropic-version` 2026-10-21 on",
         );
         note.of_model()
             .level(severity)
-            .help("leave them out: those of the assistant's texts stay");
+            .help("remove them here; keep those in the assistant's text");
     }
 }
 

@@ -8,19 +8,19 @@ use crate::text::cut;
 use crate::tokens::{self, TokenEstimate};
 
 body_rule! {
-    Error "protocol/context-window", "a request does not fit into the context window of the model",
-    "Each model reads so many tokens at once, and its answer counts too. Older models of OpenAI and Anthropic also refuse a request \
-     whose longest answer (`max_tokens`) does not fit beside it: *This model's maximum context length is 8192 tokens. However, you \
-     requested 8300 tokens (108 in the messages, 8192 in the completion)*. The windows stand in `model-families.toml` (`context_window`, \
-     `answer_counts`), each with its source.\n\n\
+    Error "protocol/context-window", "a request does not fit into the model's context window",
+    "A model can process a limited number of tokens at once, including its answer. Older models of OpenAI and Anthropic also reject a \
+     request if its maximum answer (`max_tokens`) does not fit in addition: *This model's maximum context length is 8192 tokens. \
+     However, you requested 8300 tokens (108 in the messages, 8192 in the completion)*. `model-families.toml` lists the windows \
+     (`context_window`, `answer_counts`), each with its source.\n\n\
      * wrong: 300,000 words for a model with a window of 200,000 tokens\n\
-     * right: a summary of what was said, or a model with a longer window\n\
+     * right: a summary of the conversation, or a model with a longer window\n\
      * wrong: `\"max_tokens\": 8192` for `gpt-4`\n\
      * right: `\"max_tokens\": 4096`\n\n\
-     It is an error if 70 % of the estimated tokens of all texts are too many, which leaves twice the measured error of the estimate \
-     as a margin; images, documents and what the server adds are not counted for it. What lies between that and the whole estimate is a \
-     warning. Nothing is said if the server shortens the history itself (`context_management`, `\"truncation\": \"auto\"`). Reasoning of \
-     earlier turns and tools that are loaded later do not count.",
+     It is an error if 70 % of the estimated tokens of all text exceed the window, which leaves a margin of twice the measured error of \
+     the estimate; images, documents and what the server adds do not count towards this. If only the whole estimate exceeds the window, \
+     it is a warning. Nothing is reported if the server shortens the history itself (`context_management`, `\"truncation\": \"auto\"`). \
+     Reasoning of earlier turns and tools that are loaded later do not count.",
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/context-windows":
             "Claude: the windows, what counts, and that models up to 4.1 count `max_tokens`",
@@ -65,10 +65,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let note = match answer {
         Some((value, asked)) if least <= window && about <= window => found.at(
             value,
-            format!("about {about} tokens of the request and {asked} of the answer are more than the {window} that {name} has room for"),
+            format!("about {about} tokens of the request and {asked} of the answer exceed the context window of {name}, which has {window}"),
         ),
         _ => {
-            let message = format!("this takes about {about} tokens, and {name} reads {window} at once");
+            let message = format!("the request has about {about} tokens, but the context window of {name} has only {window}");
             match longest(subject) {
                 Some(value) => found.at(value, message),
                 None => found.at_top(message),
@@ -82,7 +82,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     };
     note.of_model().help(match answer {
         Some(_) if least <= window && about <= window => {
-            "ask for a shorter answer, or leave the member out"
+            "ask for a shorter answer, or remove the member"
         }
         _ => "shorten or summarise the history, or choose a model with a longer window",
     });

@@ -6,9 +6,9 @@ use crate::provider::Server;
 
 body_rule! {
     Error "protocol/continued-response", "the conversation cannot be continued like this",
-    "The Responses API holds conversations itself, if it is asked to: `previous_response_id` names the response before, `conversation` \
-     a conversation. They exclude each other. llama.cpp keeps no responses and refuses `previous_response_id`.\n\n\
-     * wrong: `previous_response_id` beside `conversation`\n\
+    "The Responses API can store conversations itself: `previous_response_id` names the previous response, `conversation` names a \
+     conversation. They cannot be combined. llama.cpp stores no responses and rejects `previous_response_id`.\n\n\
+     * wrong: `previous_response_id` next to `conversation`\n\
      * right: one of them, or the whole history in `input`",
     of OpenAiResponses;
     seen "2026-11" {
@@ -25,11 +25,14 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     };
     if subject.server == Server::LlamaCpp {
         found
-            .at(previous, "llama.cpp keeps no responses")
+            .at(previous, "llama.cpp stores no responses")
             .help("send the whole history in `input`");
     } else if subject.server == Server::OpenAi && subject.member("conversation").is_some() {
         found
-            .at(previous, "`conversation` excludes `previous_response_id`")
+            .at(
+                previous,
+                "`conversation` and `previous_response_id` cannot be combined",
+            )
             .help("keep one of the two");
     }
 }

@@ -8,15 +8,15 @@ use crate::provider::TurnForm;
 
 body_rule! {
     Error "protocol/duplicate-call-id", "two tool calls have the same id",
-    "A result names its call by the id. With two calls of one id in a turn nobody can tell them apart: Anthropic refuses the request \
-     (*`tool_use` ids must be unique*), other servers pair the results with one of them, which is a warning. So is an id that comes \
-     again in a later turn: Anthropic takes it, since results are looked for right after their calls.\n\n\
+    "A result refers to its call by id. If two calls in a turn have the same id, results cannot be matched: Anthropic rejects the \
+     request (*`tool_use` ids must be unique*); other servers pair the results with one of the calls, which is a warning. An id \
+     that is repeated in a later turn is also a warning: Anthropic accepts it, since it looks for results directly after their \
+     calls.\n\n\
      * wrong: two calls `call_1` in one message\n\
-     * right: an id of its own for every call of the conversation\n\n\
-     Results are looked for right after their calls.",
+     * right: a unique id for every call of the conversation",
     seen "2026-11" {
         "recorded: pydantic-ai, test_cross_provider_capability_replay":
-            "Claude: one id in two turns, taken",
+            "Claude: one id in two turns, accepted",
         "anthropics/claude-code#28515": "*`tool_use` ids must be unique*",
         "anthropics/claude-code#20700": "the same refusal",
         "NachoSEO/claudegram#12": "the same refusal",
@@ -33,13 +33,13 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             continue;
         };
         let message = format!(
-            "another call has the id `{}` already",
+            "another call already has the id `{}`",
             crate::text::cut(id, 60)
         );
         let note = found.at_member(call.identified, call.id_key, message);
         let is_same_turn = at < answers.start(entries, before);
         let is_refused = subject.wire.facts().turns == TurnForm::Blocks && is_same_turn;
         let note = if is_refused { note } else { note.warning() };
-        note.help("give every call of the conversation an id of its own");
+        note.help("give every call of the conversation a unique id");
     }
 }

@@ -6,11 +6,11 @@ use crate::check::history::Outcome;
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Error "protocol/duplicate-result", "a tool call is answered twice",
-    "Each call has one result. Anthropic, Mistral and Gemini refuse a second one; other servers show the model both, which is a \
-     warning. Most often a template renders a result with its call, and again where it is in the conversation.\n\n\
+    Error "protocol/duplicate-result", "a tool call has two results",
+    "Each call has one result. Anthropic, Mistral and Gemini reject a second one; other servers show both to the model, which \
+     is a warning. Usually a template renders a result together with its call, and again at its place in the conversation.\n\n\
      * wrong: two `tool_result` blocks with the `tool_use_id` of one call\n\
-     * right: one result per call; what a tool gives in pieces goes into one `content`",
+     * right: one result per call; if a tool returns several pieces, put them into one `content`",
     seen "2026-11" {
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
             "Mistral: *Duplicate tool call id … in tool results*",
@@ -50,9 +50,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 fn message(result: &Outcome<'_>) -> String {
     match result.id.or(result.name) {
         Some(id) => format!(
-            "the call `{}` is answered already",
+            "the call `{}` already has a result",
             crate::text::cut(id, 60)
         ),
-        None => "the call is answered already".to_owned(),
+        None => "the call already has a result".to_owned(),
     }
 }

@@ -8,15 +8,15 @@ use crate::provider::{Server, WireFormat};
 
 body_rule! {
     Error "protocol/duplicate-tool", "two tools have the same name",
-    "A call names its tool, so names are unique. Anthropic and DeepSeek (*Tool names must be unique*, tools of the server included) \
-     and Gemini (*Duplicate function declaration found*) refuse the request; of other servers nothing is known, which is a warning. Functions \
-     in a namespace of the Responses API have names of their own.\n\n\
-     * wrong: a tool `web_search` of your own beside Anthropic's `web_search_20260209`\n\
+    "A call identifies its tool by name, so names must be unique. Anthropic and DeepSeek (*Tool names must be unique*, server tools \
+     included) and Gemini (*Duplicate function declaration found*) reject the request; for other servers, nothing is known, so it is a \
+     warning. Functions in a namespace of the Responses API have separate names.\n\n\
+     * wrong: your own tool `web_search` next to Anthropic's `web_search_20260209`\n\
      * right: `search_wiki`",
     seen "2026-11" {
         "danny-avila/LibreChat#13162": "Claude: *tools: Tool names must be unique*",
         "microsoft/vscode#278073": "Claude: the same refusal",
-        "decolua/9router#3333": "DeepSeek: the same refusal, measured; Kimi, GLM and MiniMax take them",
+        "decolua/9router#3333": "DeepSeek: the same refusal, measured; Kimi, GLM and MiniMax accept them",
         "openakita/openakita#477": "DeepSeek: the same refusal",
     }
 }
@@ -42,11 +42,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             continue;
         };
         let message = format!(
-            "another tool is called `{}` already",
+            "another tool is already called `{}`",
             crate::text::cut(name, 60)
         );
         let note = found.at_member(tool.object, "name", message);
         let note = if is_refused { note } else { note.warning() };
-        note.help("give every tool a name of its own, or declare it once");
+        note.help("give every tool a unique name, or declare it once");
     }
 }

@@ -7,31 +7,32 @@ use crate::check::history::{Kind, Part, Role, elements};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Warning "protocol/empty-content", "a message or a text says nothing",
-    "Most APIs refuse what is empty, and their schemas tell it: blank texts at Anthropic, contents without parts at Gemini, assistant \
-     messages without text and calls at Mistral and OpenAI. Here are those of which reports disagree:\n\n\
-     * Gemini: a part with an empty text is refused in some reports (v1beta) and taken in others. With a `thoughtSignature` it is \
-     how answers end, and fine\n\
-     * Responses: an empty assistant message between a reasoning item and the call or message that belongs to it parts them, and \
-     the API asks for the *required following item*\n\
-     * OpenAI: a system message whose content is an empty list breaks the specification, and was taken (openai/openai-python#1812)\n\
-     * vLLM: `tools` that is an empty list is refused, which other servers of its kind take\n\
-     * Ollama: a request without messages loads the model, and answers nothing\n\n\
-     Leave out the part or the message; if that leaves a message without parts, leave out the message.\n\n\
+    Warning "protocol/empty-content", "a message or a text block is empty",
+    "Most APIs reject empty content, and their schemas report it: blank text for Anthropic, contents without parts for Gemini, \
+     assistant messages without text and calls for Mistral and OpenAI. This rule covers cases on which reports disagree:\n\n\
+     * Gemini: a part with an empty text is rejected in some reports (v1beta) and accepted in others. With a `thoughtSignature` it \
+     is the normal end of an answer, and fine\n\
+     * Responses: an empty assistant message between a reasoning item and its call or message separates them, and the API reports a \
+     missing *required following item*\n\
+     * OpenAI: a system message whose content is an empty list violates the specification, but was accepted \
+     (openai/openai-python#1812)\n\
+     * vLLM: an empty list of `tools` is rejected, although similar servers accept it\n\
+     * Ollama: a request without messages loads the model, and returns an empty answer\n\n\
+     Leave out the part or the message; if the message then has no parts, leave out the message.\n\n\
      * wrong: `{ \"role\": \"model\", \"parts\": [{ \"text\": \"\" }, { \"functionCall\": … }] }`\n\
      * right: `{ \"role\": \"model\", \"parts\": [{ \"functionCall\": … }] }`",
     seen "2026-11" {
-        "router-for-me/CLIProxyAPI#1292": "Gemini refuses an empty text",
-        "glowingjade/obsidian-smart-composer#218": "Gemini refuses it too",
-        "google-gemini/generative-ai-python#727": "Gemini takes it",
+        "router-for-me/CLIProxyAPI#1292": "Gemini rejects an empty text",
+        "glowingjade/obsidian-smart-composer#218": "Gemini rejects it too",
+        "google-gemini/generative-ai-python#727": "Gemini accepts it",
         "recorded: pydantic-ai, tests/models/cassettes/test_google/test_google_model_empty_user_prompt.yaml":
-            "Gemini took an empty text",
+            "Gemini accepted an empty text",
         "pkg:github/vllm-project/vllm#vllm/entrypoints/openai/chat_completion/protocol.py":
             "vLLM: *`tools` must not be an empty array*",
         "openclaw/openclaw#73688": "Z.ai: an assistant message without content",
-        "continuedev/continue#11721": "the model answers nothing",
+        "continuedev/continue#11721": "the answer is empty",
         "pkg:github/ollama/ollama@fb30760#server/routes.go":
-            "Ollama loads the model and answers nothing",
+            "Ollama loads the model and returns an empty answer",
     }
 }
 
@@ -43,7 +44,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             parts.iter().for_each(|part| empty_part(part, found));
         }
         WireFormat::OllamaChat if elements(subject.member("messages")).is_empty() => {
-            let message = "there are no messages: the server loads the model and answers nothing";
+            let message =
+                "there are no messages: the server loads the model and returns an empty answer";
             let note = match subject.member("messages") {
                 Some(messages) => found.at(messages, message),
                 None => found.at_top(message),
@@ -95,7 +97,7 @@ fn empty_part<'b>(part: &'b Value, found: &mut Found<'b>) {
         let note = found.at_member(
             part,
             "text",
-            "an empty text: some reports say that the API refuses it",
+            "an empty text: some reports say that the API rejects it",
         );
         note.help("leave out parts without text");
     }
@@ -114,7 +116,7 @@ fn no_tools<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     });
     if let Some(tools) = tools {
         found
-            .at(tools, "vLLM refuses `tools` without any")
+            .at(tools, "vLLM rejects an empty list of `tools`")
             .help("leave it out");
     }
 }
@@ -129,7 +131,7 @@ fn empty_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     {
         let content = entry.value.get("content").and_then(Value::as_array);
         if content.is_some_and(Vec::is_empty) {
-            let message = "the prompt is an empty list: the specification asks for one part, the API was seen to take none";
+            let message = "the prompt is an empty list: the specification requires one part, although the API was seen to accept none";
             found
                 .at_member(entry.value, "content", message)
                 .warning()
@@ -154,7 +156,7 @@ fn empty_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 entry.value,
                 "content",
                 format!(
-                    "a report says that {} refuses a message without text",
+                    "a report says that {} rejects a message without text",
                     subject.server.name()
                 ),
             );
@@ -184,7 +186,7 @@ fn mistral_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             let note = found.at_member(
                 entry.value,
                 "content",
-                "the system prompt is empty, which the API refuses",
+                "the system prompt is empty, which the API rejects",
             );
             note.help("leave the message out");
         }
@@ -201,7 +203,7 @@ fn empty_messages<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         if is_reasoning && pair[1].role == Role::Assistant && is_empty {
             let note = found.at(
                 pair[1].value,
-                "an empty message parts the reasoning from the item that belongs to it",
+                "an empty message separates the reasoning from the item that belongs to it",
             );
             note.help("leave out messages without text");
         }

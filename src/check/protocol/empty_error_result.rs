@@ -4,8 +4,9 @@ use super::{Found, Subject, body_rule};
 
 body_rule! {
     Error "protocol/empty-error-result", "an error result has no content",
-    "A tool that failed has to say something: Anthropic refuses a `tool_result` with `is_error` and without content (*content cannot \
-     be empty if `is_error` is true*). Without `is_error`, an empty result is fine. At other servers of the format it is a warning.\n\n\
+    "A failed tool call needs an error message: Anthropic rejects a `tool_result` with `is_error` and without content (*content \
+     cannot be empty if `is_error` is true*). Without `is_error`, an empty result is fine. For other servers of the format, this is a \
+     warning.\n\n\
      * wrong: `{ \"type\": \"tool_result\", \"tool_use_id\": \"toolu_1\", \"is_error\": true, \"content\": \"\" }`\n\
      * right: the same with `\"content\": \"the tool failed\"`",
     of AnthropicMessages;
@@ -24,7 +25,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             } else {
                 note.warning()
             };
-            note.help("say what failed, or leave out `is_error`");
+            note.help("describe what failed, or leave out `is_error`");
         }
     }
 }

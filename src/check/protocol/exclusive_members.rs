@@ -5,10 +5,9 @@ use super::{Found, Subject, body_rule};
 use crate::provider::WireFormat;
 
 body_rule! {
-    Error "protocol/exclusive-members", "members exclude each other",
-    "Each of the members is right, and the API refuses them together; where it ignores one of them instead, this is a \
-     warning. Most often one comes from a base profile and the other from an agent: `unset` in the agent removes the inherited \
-     one.\n\n\
+    Error "protocol/exclusive-members", "members cannot be combined",
+    "Each of the members is valid, but the API rejects the combination; if it ignores one of them instead, this is a warning. \
+     Usually one comes from a base profile and the other from an agent: `unset` in the agent removes the inherited one.\n\n\
      * wrong: `max_tokens` and `max_completion_tokens` in one body\n\
      * right: the one that the model reads",
     seen "2026-11" {
@@ -28,11 +27,11 @@ body_rule! {
         "https://docs.mistral.ai/capabilities/predicted-outputs":
             "Mistral: `n` is not supported with `prediction`",
         "https://developers.openai.com/api/docs/guides/background":
-            "OpenAI: `background` needs what is stored",
+            "OpenAI: `background` needs `store`",
         "langchain-ai/langgraph#5943": "OpenAI: `max_tokens` with `max_completion_tokens`",
         "omeryasirkucuk/amx#66": "OpenRouter: `reasoning.effort` with `reasoning.max_tokens`",
         "danny-avila/LibreChat#6076": "OpenRouter: `include_reasoning` with `reasoning_effort`",
-        "presenton/presenton#184": "Qwen: JSON mode while it thinks",
+        "presenton/presenton#184": "Qwen: JSON mode with thinking",
         "bytedance/deer-flow#80": "Qwen: the same refusal",
         "HKUDS/nanobot#3939": "Kimi: `thinking` with `reasoning_effort`",
         "pkg:github/vllm-project/vllm#vllm/sampling_params.py":
@@ -50,60 +49,60 @@ const INFILL: &[WireFormat] = &[WireFormat::LlamaCppInfill];
 
 combinations! {
     refused CHAT at [OpenAi]: ("max_tokens", Is) with ("max_completion_tokens", Is);
-        "`max_tokens` and `max_completion_tokens` exclude each other";
-        "leave out `max_tokens`, which newer models refuse";
+        "`max_tokens` and `max_completion_tokens` cannot be combined";
+        "leave out `max_tokens`, which newer models reject";
 
     refused CHAT at [OpenAi]: ("n", IsAbove(1)) with ("prediction", Is);
-        "`prediction` goes with one answer only";
-        "leave `n` out, or `prediction`";
+        "`prediction` allows only one answer";
+        "leave out `n` or `prediction`";
 
     refused CHAT at [OpenAi]: ("logprobs", IsTrue) with ("prediction", Is);
-        "`prediction` goes without `logprobs`";
-        "leave one of them out";
+        "`prediction` cannot be combined with `logprobs`";
+        "leave out one of them";
 
     refused CHAT at [OpenAi]: ("presence_penalty", IsAbove(0)) with ("prediction", Is);
-        "`prediction` goes with no `presence_penalty` above 0";
-        "leave one of them out";
+        "`prediction` cannot be combined with a `presence_penalty` above 0";
+        "leave out one of them";
 
     refused CHAT at [OpenAi]: ("frequency_penalty", IsAbove(0)) with ("prediction", Is);
-        "`prediction` goes with no `frequency_penalty` above 0";
-        "leave one of them out";
+        "`prediction` cannot be combined with a `frequency_penalty` above 0";
+        "leave out one of them";
 
     refused CHAT at [OpenAi]: ("audio.format", SaysNoneOf(&["pcm16"])) with ("stream", IsTrue);
-        "audio is streamed as `pcm16` only";
+        "audio can be streamed only as `pcm16`";
         "set `format` to `pcm16`, or do not stream";
 
     warned MISTRAL: ("n", IsAbove(1)) with ("prediction", Is);
-        "`prediction` goes with one answer only";
-        "leave `n` out, or `prediction`";
+        "`prediction` allows only one answer";
+        "leave out `n` or `prediction`";
 
     refused RESPONSES at [OpenAi]: ("store", IsFalse) with ("background", IsTrue);
-        "an answer in the background has to be stored";
-        "leave `store` out, or do without `background`";
+        "an answer in the background must be stored";
+        "leave out `store` or `background`";
 
     refused CHAT at [OpenRouter]: ("reasoning.max_tokens", Is) with ("reasoning.effort", Is);
-        "`reasoning.effort` and `reasoning.max_tokens` exclude each other";
-        "keep the one that the model understands";
+        "`reasoning.effort` and `reasoning.max_tokens` cannot be combined";
+        "keep the one that the model supports";
 
     refused CHAT at [OpenRouter]: ("reasoning_effort", Is) with ("reasoning", Is);
-        "`reasoning` and `reasoning_effort` exclude each other";
+        "`reasoning` and `reasoning_effort` cannot be combined";
         "write the effort as `reasoning.effort`";
 
     refused CHAT at [OpenRouter]: ("reasoning_effort", Is) with ("include_reasoning", Is);
-        "`include_reasoning` means `reasoning`, which excludes `reasoning_effort`";
+        "`include_reasoning` sets `reasoning`, which cannot be combined with `reasoning_effort`";
         "write `reasoning.effort`, and `reasoning.exclude` to hide the text";
 
     refused CHAT at [Groq]: ("response_format", Is)
         with ("response_format.type", Says(&["json_object", "json_schema"])), ("tools", Holds);
-        "JSON mode and tools exclude each other";
+        "JSON mode and tools cannot be combined";
         "ask for JSON in a request without tools";
 
     refused CHAT at [LlamaCpp]: ("grammar", Holds) with ("tools", Holds);
-        "`grammar` and `tools` exclude each other";
-        "leave out one of them: calls are constrained by a grammar of the server's own";
+        "`grammar` and `tools` cannot be combined";
+        "leave out one of them: the server constrains calls with its own grammar";
 
     refused CHAT at [LlamaCpp]: ("grammar", Holds) with ("json_schema", Is);
-        "`grammar` and `json_schema` exclude each other";
+        "`grammar` and `json_schema` cannot be combined";
         "keep one of them";
 
     warned INFILL: ("json_schema", Is) with ("grammar", Holds);
@@ -111,32 +110,32 @@ combinations! {
         "keep one of them";
 
     refused CHAT at [LlamaCpp]: ("grammar", Holds) with ("response_format.type", Says(&["json_object", "json_schema"]));
-        "`grammar` and `response_format` exclude each other";
+        "`grammar` and `response_format` cannot be combined";
         "keep one of them";
 
     refused CHAT at [LlamaCpp, Unknown]: ("continue_final_message", IsTrue) with ("add_generation_prompt", IsTrue);
-        "`continue_final_message` and `add_generation_prompt` exclude each other";
-        "keep the one that says how the answer begins";
+        "`continue_final_message` and `add_generation_prompt` cannot be combined";
+        "keep the one that describes how the answer should begin";
 
     refused CHAT at [Unknown]: ("prompt_logprobs", IsNotZero) with ("stream", IsTrue);
         "`prompt_logprobs` cannot be streamed";
         "leave it out, or do not stream";
 
     refused CHAT at [Unknown]: ("structured_outputs.json", Is) with ("structured_outputs.regex", Is);
-        "`json` and `regex` of `structured_outputs` exclude each other";
+        "`json` and `regex` of `structured_outputs` cannot be combined";
         "keep one of them";
 
     refused CHAT at [Unknown]: ("structured_outputs.json", Is) with ("structured_outputs.choice", Is);
-        "`json` and `choice` of `structured_outputs` exclude each other";
+        "`json` and `choice` of `structured_outputs` cannot be combined";
         "keep one of them";
 
     refused CHAT at [Unknown]: ("structured_outputs.regex", Is) with ("structured_outputs.choice", Is);
-        "`regex` and `choice` of `structured_outputs` exclude each other";
+        "`regex` and `choice` of `structured_outputs` cannot be combined";
         "keep one of them";
 
     refused CHAT at [Unknown]: ("stop", Holds) with ("detokenize", IsFalse);
-        "`stop` needs the text of the answer, and `detokenize` is `false`";
-        "leave `detokenize` out, or name tokens by `stop_token_ids`";
+        "`stop` needs the text of the answer, but `detokenize` is `false`";
+        "leave out `detokenize`, or use `stop_token_ids`";
 
     refused CHAT at [Unknown]: ("min_tokens", Exceeds("max_tokens")) with ("max_tokens", Is);
         "`min_tokens` is above `max_tokens`";
@@ -152,65 +151,65 @@ combinations! {
 
     refused CHAT at [Qwen]: ("response_format", Is)
         with ("response_format.type", Says(&["json_object"])), ("enable_thinking", IsTrue);
-        "JSON mode and thinking exclude each other";
+        "JSON mode and thinking cannot be combined";
         "set `enable_thinking` to `false`";
 
     refused CHAT at [Moonshot]: ("reasoning_effort", Is) with ("thinking", Is);
-        "`thinking` and `reasoning_effort` exclude each other";
+        "`thinking` and `reasoning_effort` cannot be combined";
         "keep one of them";
 
     warned RESPONSES at [XAi]: ("instructions", Is) with ("previous_response_id", Is);
-        "a report says that xAI takes no `instructions` together with `previous_response_id`";
-        "put the instructions into the first request, whose history the server keeps";
+        "a report says that xAI does not accept `instructions` together with `previous_response_id`";
+        "put the instructions into the first request: the server stores its history";
 
     refused GEMINI: ("toolConfig.functionCallingConfig.allowedFunctionNames", Holds)
         with ("toolConfig.functionCallingConfig.mode", SaysNoneOf(&["ANY", "VALIDATED"]));
-        "`allowedFunctionNames` goes with mode `ANY` or `VALIDATED` only";
-        "set `mode` to `ANY`, or leave the names out";
+        "`allowedFunctionNames` is allowed only with mode `ANY` or `VALIDATED`";
+        "set `mode` to `ANY`, or leave out the names";
 
     refused GEMINI: ("generationConfig.responseSchema", Is) with ("generationConfig.responseJsonSchema", Is);
-        "`responseSchema` and `responseJsonSchema` exclude each other";
-        "keep `responseJsonSchema`, which takes JSON Schema as it is";
+        "`responseSchema` and `responseJsonSchema` cannot be combined";
+        "keep `responseJsonSchema`, which accepts any JSON Schema";
 
     refused GEMINI: ("generationConfig.thinkingConfig.thinkingBudget", Is)
         with ("generationConfig.thinkingConfig.thinkingLevel", Is);
-        "`thinkingBudget` and `thinkingLevel` exclude each other";
+        "`thinkingBudget` and `thinkingLevel` cannot be combined";
         "keep `thinkingLevel` for Gemini 3 and later, `thinkingBudget` for older models";
 
     refused GEMINI: ("generationConfig.responseMimeType", Says(&["application/json"]))
         with ("tools", Holds), ("toolConfig.functionCallingConfig.mode", Says(&["ANY"]));
-        "JSON mode and a forced call of a function exclude each other";
+        "JSON mode and a forced function call cannot be combined";
         "use mode `AUTO`, or leave out `responseMimeType`";
 
     refused GEMINI: ("generationConfig.speechConfig.voiceConfig", Is)
         with ("generationConfig.speechConfig.multiSpeakerVoiceConfig", Is);
-        "`voiceConfig` and `multiSpeakerVoiceConfig` exclude each other";
+        "`voiceConfig` and `multiSpeakerVoiceConfig` cannot be combined";
         "keep one of them";
 
     refused ANTHROPIC at [Anthropic, Bedrock, Vertex]: ("output_config.effort", Says(&["xhigh", "max"]))
         with ("thinking.type", Says(&["disabled"]));
-        "this effort needs thinking, which is disabled";
-        "use `high` or less, or let the model think";
+        "this effort requires thinking, which is disabled";
+        "use `high` or lower, or enable thinking";
 
     refused OLLAMA: ("system", Holds) with ("raw", IsTrue);
-        "with `raw`, Ollama takes no `system`";
-        "leave out one of them: `raw` sends the prompt as it is";
+        "Ollama does not accept `system` with `raw`";
+        "leave out one of them: `raw` sends the prompt without changes";
 
     refused OLLAMA: ("template", Holds) with ("raw", IsTrue);
-        "with `raw`, Ollama takes no `template`";
-        "leave out one of them: `raw` sends the prompt as it is";
+        "Ollama does not accept `template` with `raw`";
+        "leave out one of them: `raw` sends the prompt without changes";
 
     refused OLLAMA: ("context", Holds) with ("raw", IsTrue);
-        "with `raw`, Ollama takes no `context`";
-        "leave out one of them: `raw` sends the prompt as it is";
+        "Ollama does not accept `context` with `raw`";
+        "leave out one of them: `raw` sends the prompt without changes";
 
     warned OLLAMA: ("system", Holds) with ("suffix", Holds), ("raw", IsNotTrue);
         "with `suffix`, Ollama drops `system`";
-        "leave it out: a template for insertion has no place for it";
+        "leave it out: a template for insertion cannot hold it";
 
     warned OLLAMA: ("images", Holds) with ("suffix", Holds), ("raw", IsNotTrue);
         "with `suffix`, Ollama drops `images`";
-        "leave them out: a template for insertion has no place for them";
+        "leave them out: a template for insertion cannot hold them";
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

@@ -10,25 +10,25 @@ use crate::repo::Property;
 
 body_rule! {
     Error "protocol/forced-choice", "a tool call is forced while thinking is on",
-    "A model that thinks decides itself whether it calls a tool. Anthropic refuses `tool_choice` that asks for a call together with a \
-     budget of thinking (`thinking.type` \"enabled\"), and takes it with \"adaptive\" thinking; but Claude Opus 5.5, Sonnet 5.5, Fable 5.1 and \
-     Mythos 5.1 always think and never take it. DeepSeek, Qwen and Kimi refuse it together with thinking. What is known of models stands in \
-     `model-families.toml` (`thinks_by_default`, `forced_calls`). OpenRouter drops the \
-     reasoning of Anthropic's models silently, which is a warning.\n\n\
+    "A thinking model decides itself whether to call a tool. Anthropic rejects a `tool_choice` that asks for a call together with a \
+     thinking budget (`thinking.type` \"enabled\"), but accepts it with \"adaptive\" thinking. Claude Opus 5.5, Sonnet 5.5, Fable 5.1 and \
+     Mythos 5.1, however, always think and never accept it. DeepSeek, Qwen and Kimi reject it together with thinking. `model-families.toml` \
+     lists what is known about models (`thinks_by_default`, `forced_calls`). OpenRouter silently drops the reasoning of Anthropic's models, \
+     which is a warning.\n\n\
      * wrong: `thinking = { type = \"enabled\", budget_tokens = 2048 }` and `tool_choice = { type = \"any\" }`\n\
-     * right: `tool_choice = { type = \"auto\" }`, and the wish in the prompt",
+     * right: `tool_choice = { type = \"auto\" }`, and an instruction in the prompt",
     of AnthropicMessages, OpenAiChat, OpenAiResponses;
     seen "2026-11" {
         "recorded: pydantic-ai, test_anthropic_opus_46_adaptive_thinking_accepts_tool_output":
-            "Claude Opus 4.6: `any` with adaptive thinking, taken",
+            "Claude Opus 4.6: `any` with adaptive thinking, accepted",
         "https://platform.claude.com/docs/en/about-claude/models/opus-5-5/whats-new-opus-5-5":
             "Claude Opus 5.5 always thinks",
         "https://platform.claude.com/docs/en/build-with-claude/extended-thinking":
-            "Claude: only `auto` and `none` with a budget of thinking",
+            "Claude: only `auto` and `none` with a thinking budget",
         "can1357/oh-my-pi#341":
             "Claude: *Thinking may not be enabled when tool_choice forces tool use*",
         "pydantic/pydantic-ai#6957": "Claude: the same refusal",
-        "cloudwego/eino#994": "DeepSeek and Qwen refuse it while they think",
+        "cloudwego/eino#994": "DeepSeek and Qwen reject it while they think",
         "QwenLM/qwen-code#7659": "Qwen: the same refusal",
         "agentscope-ai/agentscope#1608": "Qwen: the same refusal",
         "can1357/oh-my-pi#1077":
@@ -37,7 +37,7 @@ body_rule! {
 }
 
 /// The advice where thinking cannot be turned off.
-const LET_CHOOSE: &str = "write `auto`, and say in the prompt which tool to call";
+const LET_CHOOSE: &str = "write `auto`, and name the tool to call in the prompt";
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let Some(choice) = choice(subject).filter(super::tools::Choice::is_forced) else {
@@ -46,7 +46,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if let Some(reasoning) = dropped_reasoning(subject) {
         let note = found.at(
             reasoning,
-            "OpenRouter drops the reasoning of this model: `tool_choice` asks for a call",
+            "OpenRouter drops the reasoning of this model because `tool_choice` asks for a call",
         );
         note.warning()
             .help("let the model choose, or leave out `reasoning`");
@@ -57,12 +57,12 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     };
     let (message, help) = match is_always {
         true => (
-            "this asks for a call of a tool, which the model refuses",
+            "this forces a tool call, which the model rejects",
             LET_CHOOSE,
         ),
         false => (
-            "this asks for a call of a tool, which the server refuses while the model thinks",
-            "let the model choose and say in the prompt which tool to call, or turn thinking off",
+            "this forces a tool call, which the server rejects while the model thinks",
+            "let the model choose and name the tool in the prompt, or turn thinking off",
         ),
     };
     let note = found.at(choice.value, message);

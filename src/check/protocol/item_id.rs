@@ -9,11 +9,11 @@ use crate::check::history::elements;
 use crate::provider::Server;
 
 body_rule! {
-    Error "protocol/item-id", "the id of an item is refused by OpenAI",
-    "Items of the Responses API may carry the `id` that the API gave them. It is checked: its beginning tells the kind of item (`fc` \
-     of a call, `rs` of reasoning, `msg` of a message), it has at most 64 characters, and it may stand in the input once only. With \
-     `previous_response_id`, the items of that response are known already and must not be sent again. With `\"store\": false` the \
-     server keeps nothing, so a reference to an item leads nowhere.\n\n\
+    Error "protocol/item-id", "OpenAI rejects the id of an item",
+    "Items of the Responses API may have the `id` that the API gave them. The API checks it: its prefix must match the kind of item \
+     (`fc` for a call, `rs` for reasoning, `msg` for a message), it can have at most 64 characters, and it may occur only once in \
+     the input. With `previous_response_id`, the items of that response are already known and must not be sent again. With \
+     `\"store\": false`, the server stores nothing, so a reference to an item is invalid.\n\n\
      Ids are optional: without them, none of this can go wrong.\n\n\
      * wrong: `{ \"type\": \"function_call\", \"id\": \"msg_1\", … }`\n\
      * right: `{ \"type\": \"function_call\", \"call_id\": \"call_1\", … }`",
@@ -24,7 +24,7 @@ body_rule! {
         "vercel/ai#7883": "*Duplicate item found*",
         "vercel/ai#13307": "*Duplicate item found*",
         "openai/openai-agents-js#425": "*Duplicate item found*",
-        "MacPaw/OpenAI#432": "an item that `previous_response_id` holds already",
+        "MacPaw/OpenAI#432": "an item that `previous_response_id` already contains",
         "vercel/ai#7543": "*Items are not persisted when `store` is set to false*",
         "smixs/iva-agent#19": "the same refusal",
     }
@@ -49,16 +49,13 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 .get("type")
                 .is_some_and(|kind| kind == "item_reference")
         {
-            let note = found.at(
-                item,
-                "this refers to an item, but `store` is false: the server keeps none",
-            );
+            let note = found.at(item, "this refers to a stored item, but `store` is false");
             note.help("send the item itself, or leave out `\"store\": false`");
         } else if !seen.insert(id) {
             let note = found.at(
                 item,
                 format!(
-                    "an item with the id `{}` is in the input already",
+                    "the input already contains an item with the id `{}`",
                     crate::text::cut(id, 60)
                 ),
             );
@@ -66,9 +63,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         } else if is_resumed && prefix(item).is_some() {
             let note = found.at(
                 item,
-                "with `previous_response_id` the server knows this item already",
+                "with `previous_response_id`, the server already knows this item",
             );
-            note.help("send only what is new since that response");
+            note.help("send only the items since that response");
         } else if let Some(fault) = fault(item, id) {
             found
                 .at_member(item, "id", fault)
@@ -94,12 +91,12 @@ fn fault(item: &Value, id: &str) -> Option<String> {
     let length = id.chars().count();
     if length > MOST_CHARACTERS {
         return Some(format!(
-            "the id has {length} characters; at most {MOST_CHARACTERS} are taken"
+            "the id has {length} characters; the limit is {MOST_CHARACTERS}"
         ));
     }
     let begins = prefix(item).filter(|prefix| !id.starts_with(prefix))?;
     Some(format!(
-        "the id of this kind of item begins with `{begins}`, not as `{}`",
+        "the id of this kind of item must begin with `{begins}`, not with `{}`",
         crate::text::cut(id, 60)
     ))
 }

@@ -7,16 +7,16 @@ use super::{Found, Subject, body_rule};
 use crate::provider::{Server, TurnForm, WireFormat};
 
 body_rule! {
-    Error "protocol/json-mode", "JSON mode is asked for in a way that the API refuses",
-    "OpenAI, DeepSeek, Qwen and Groq take `json_object` only if the word *json* stands somewhere in the messages; the Responses \
-     API looks at `input` alone, not at `instructions`. LM Studio knows `json_schema` and `text` only, and Mistral wants the \
-     schema of `json_schema`.\n\n\
-     * wrong: `{\"type\": \"json_object\"}`, and nobody says JSON\n\
-     * right: the same, and a system message that says *Answer with a JSON object*",
+    Error "protocol/json-mode", "JSON mode is requested in a way that the API rejects",
+    "OpenAI, DeepSeek, Qwen and Groq accept `json_object` only if the word *json* occurs in the messages; the Responses API \
+     checks only `input`, not `instructions`. LM Studio supports only `json_schema` and `text`, and Mistral requires a schema \
+     for `json_schema`.\n\n\
+     * wrong: `{\"type\": \"json_object\"}`, and no message contains the word JSON\n\
+     * right: the same with a system message such as *Answer with a JSON object*",
     seen "2026-11" {
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/request.py": "Mistral: `ResponseFormat`",
         "mem0ai/mem0#3008": "OpenAI: *must contain the word 'json' in some form*",
-        "ultimatejimmy/xray.koplugin#33": "OpenAI's kin: the same refusal",
+        "ultimatejimmy/xray.koplugin#33": "similar servers: the same refusal",
         "lmstudio-ai/lmstudio-bug-tracker#189":
             "LM Studio: *'response_format.type' must be 'json_schema' or 'text'*",
         "whiteguo233/OpenBiliClaw#12": "LM Studio: the same refusal",
@@ -40,27 +40,27 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             .at_member(
                 format,
                 "type",
-                "LM Studio takes `json_schema` or `text` here",
+                "LM Studio accepts only `json_schema` or `text` here",
             )
             .help("use `json_schema` with a schema"),
         (Some("json_object"), server) if wants_word(server) && !says_json(subject) => found
             .at(
                 format,
-                "JSON mode is refused unless the word *json* is in the messages",
+                "JSON mode is rejected unless the messages contain the word *json*",
             )
             .help(match subject.wire.facts().turns {
                 TurnForm::Items => {
-                    "ask for JSON in an item of `input`: `instructions` do not count"
+                    "ask for JSON in an item of `input`; `instructions` do not count"
                 }
                 TurnForm::Blocks | TurnForm::Messages | TurnForm::Contents | TurnForm::None => {
-                    "ask for JSON in the system prompt, for instance"
+                    "ask for JSON, for example in the system prompt"
                 }
             }),
         (Some("json_schema"), Server::Mistral)
             if format.get("json_schema").is_none_or(Value::is_null) =>
         {
             found
-                .at(format, "`json_schema` needs the schema")
+                .at(format, "`json_schema` needs a schema")
                 .help("add `json_schema` with `name` and `schema`");
         }
         _ => {}

@@ -8,17 +8,17 @@ use super::value::elements;
 use super::{Found, Subject, body_rule};
 
 body_rule! {
-    Warning "cache/late-breakpoint", "long tools or instructions have no breakpoint of the prompt cache at their end",
-    "Anthropic keeps a beginning of a request at breakpoints only, and looks for what is kept at breakpoints and at most 20 blocks before \
-     one. If the first breakpoint stands in the messages, the next request of the same conversation finds it. Another conversation with the \
-     same tools and system prompt finds nothing: it has no breakpoint that ends where they end.\n\n\
-     It is reported if tools and system prompt have at least four bytes for each token that the model keeps at the least, 16 KiB if that is \
-     not known.\n\n\
+    Warning "cache/late-breakpoint", "long tools or instructions do not end with a prompt cache breakpoint",
+    "Anthropic caches a prefix only at breakpoints, and looks for a cached prefix only at breakpoints and at most 20 blocks before one. If \
+     the first breakpoint is in the messages, the next request of the same conversation finds it. Another conversation with the same tools \
+     and system prompt finds nothing, because no breakpoint marks their end.\n\n\
+     This is reported if tools and system prompt have at least four bytes for each token of the model's caching minimum, or 16 KiB if the \
+     minimum is unknown.\n\n\
      * wrong: `cache_breakpoints = [\"history\"]` with a long system prompt\n\
      * right: `cache_breakpoints = [\"system\", \"history\"]`",
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/prompt-caching":
-            "what is kept is looked for at breakpoints, and 20 blocks before",
+            "the cache is searched at breakpoints, and 20 blocks before",
     }
 }
 
@@ -62,11 +62,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         .sum();
     if bytes >= worth {
         let message = format!(
-            "{bytes} bytes of tools and instructions have no breakpoint at their end, messages have one"
+            "{bytes} bytes of tools and instructions do not end with a breakpoint, although the messages have one"
         );
         found
             .at(last, message)
-            .help("put one at the last block of `system`, so that other conversations find it too");
+            .help("put one at the last block of `system`, so that other conversations can use the cache too");
     }
 }
 

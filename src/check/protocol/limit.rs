@@ -7,17 +7,17 @@ use crate::check::About;
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Error "protocol/limit", "a list or a text is longer than the API takes",
-    "APIs bound the number of tools, the length of identifiers and the like. Where two sources disagree about a bound, what lies \
-     between the two is a warning.\n\n\
-     * wrong: 129 tools at OpenAI\n\
-     * right: the tools that this agent needs",
+    Error "protocol/limit", "a list or a text is longer than the API accepts",
+    "APIs limit the number of tools, the length of identifiers and so on. If two sources disagree about a limit, values between \
+     the two limits are a warning.\n\n\
+     * wrong: 129 tools for OpenAI\n\
+     * right: only the tools that this agent needs",
     seen "2026-11" {
         "https://github.com/openai/openai-openapi":
             "OpenAI: `StopConfiguration`, `ModelResponseProperties`",
         "pkg:pypi/openai@3.54": "OpenAI: 128 characters of `safety_identifier`",
         "HunorLaczko/ha-groq-cloud-api#25": "Groq: *'tools' : maximum number of items is 128*",
-        "BerriAI/litellm#3286": "Claude: stop sequences that are white space",
+        "BerriAI/litellm#3286": "Claude: stop sequences that are whitespace",
         "EleutherAI/lm-evaluation-harness#3822": "Claude: the same refusal",
     }
 }
@@ -109,7 +109,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         };
         if len > bound.most {
             let message = format!(
-                "{len} {} are too many: {} takes {}",
+                "{len} {} are too many: {} accepts {}",
                 bound.what,
                 subject.server.name(),
                 bound.most
@@ -120,7 +120,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             } else {
                 note.warning()
             };
-            note.help(format!("leave {} or fewer", bound.most));
+            note.help(format!("keep {} or fewer", bound.most));
         }
     }
     match subject.wire {
@@ -147,7 +147,7 @@ fn blank_stops<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         .filter(|stop| stop.as_str().is_some_and(|text| text.trim().is_empty()))
     {
         found
-            .at(stop, "a stop sequence holds more than white space")
+            .at(stop, "a stop sequence must not be only whitespace")
             .help("leave it out");
     }
 }

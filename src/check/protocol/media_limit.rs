@@ -11,12 +11,12 @@ use crate::provider::Server;
 use crate::tokens;
 
 body_rule! {
-    Error "protocol/media-limit", "an image or a document is larger than the API takes, or there are too many",
-    "Anthropic bounds what goes with a request: 10 MB of Base64 for an image (5 MB at Bedrock and Vertex AI, and in the API until 2026), 8,000 \
-     pixels on each side, 2,000 if there are more than 20 images, 600 images and 600 pages of PDFs, or 100 of each for a model with a \
-     window of 200,000 tokens, and 32 MB in all: *image exceeds 10 MB maximum: 11174516 bytes > 10485760 bytes*. One such image in the history \
-     lets every later request fail.\n\n\
-     * wrong: a screenshot of 9,000 pixels\n\
+    Error "protocol/media-limit", "an image or a document is larger than the API accepts, or there are too many",
+    "Anthropic limits images and documents in a request: 10 MB of Base64 per image (5 MB on Bedrock and Vertex AI, and in the API until \
+     2026); 8,000 pixels per side, or 2,000 if there are more than 20 images; 600 images and 600 PDF pages, or 100 of each for a model with \
+     a window of 200,000 tokens; and 32 MB in total: *image exceeds 10 MB maximum: 11174516 bytes > 10485760 bytes*. One such image in the \
+     history makes every later request fail.\n\n\
+     * wrong: a screenshot with a side of 9,000 pixels\n\
      * right: the same, scaled down to 1,568 pixels, which is all that the model sees",
     of AnthropicMessages;
     seen "2026-11" {
@@ -94,13 +94,13 @@ fn bytes<'b>(server: Server, data: &'b Value, found: &mut Found<'b>) {
     let help = "scale the picture down to 1,568 pixels, or save it as JPEG";
     if length > most * MEGABYTE {
         let message = format!(
-            "an image of {length} bytes in Base64 is too large: {} takes {most} MB",
+            "an image of {length} bytes in Base64 is too large: {} accepts {most} MB",
             server.name()
         );
         found.at(data, message).help(help);
     } else if length > 5 * MEGABYTE {
         let message = format!(
-            "an image of {length} bytes in Base64 is refused at Bedrock, at Vertex AI and by older versions, which take 5 MB"
+            "Bedrock, Vertex AI and older API versions reject an image of {length} bytes in Base64: their limit is 5 MB"
         );
         found.at(data, message).warning().help(help);
     }
@@ -119,7 +119,7 @@ fn pixels<'b>(data: &'b Value, images: usize, found: &mut Found<'b>) {
         found
             .at(
                 data,
-                format!("an image of {side} pixels is too large: Anthropic takes {most}{why}"),
+                format!("an image with a side of {side} pixels is too large: Anthropic accepts {most}{why}"),
             )
             .help("scale the picture down to 1,568 pixels: the model sees no more");
     }
@@ -137,12 +137,12 @@ fn too_many_images<'b>(subject: &Subject<'b>, images: &[&'b Value], found: &mut 
     let most = most(subject);
     if let Some(further) = images.get(most) {
         let message = format!(
-            "{} images are too many: a request to this model takes {most}",
+            "{} images are too many: this model accepts {most} in a request",
             images.len()
         );
         found
             .at(further, message)
-            .help("leave out the oldest images, or say in words what they show");
+            .help("leave out the oldest images, or describe them in words");
     }
 }
 
@@ -170,10 +170,10 @@ fn pages<'b>(subject: &Subject<'b>, media: &[&'b Value], found: &mut Found<'b>) 
         all += document.as_str().map_or(0, pages_of);
         if all > most {
             let message =
-                format!("{all} pages of PDFs are too many: a request to this model takes {most}");
+                format!("{all} PDF pages are too many: this model accepts {most} in a request");
             found
                 .at(document, message)
-                .help("send the pages that matter, or their text");
+                .help("send only the relevant pages, or their text");
             return;
         }
     }
@@ -220,7 +220,7 @@ fn whole<'b>(subject: &Subject<'b>, media: &[&'b Value], found: &mut Found<'b>) 
             found
                 .at(
                     data,
-                    "images and documents are more than 32 MB, which no request may be",
+                    "images and documents exceed 32 MB, the limit of a request",
                 )
                 .help("upload them with the Files API, or send fewer");
             return;

@@ -9,10 +9,10 @@ use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Error "protocol/media-source", "an image or a document comes in a way that the server does not read",
-    "Some servers fetch an image by its URL, others want its bytes in Base64; some take a few media types only, and none takes a \
-     picture whose bytes are of another type than it says, or are not a picture at all. Images in results of tools are refused by OpenAI, \
-     LM Studio, DeepSeek and Groq. OpenAI takes documents as files, no audio, no video and no pictures.\n\n\
+    Error "protocol/media-source", "the server cannot read an image or a document in this form",
+    "Some servers fetch an image by its URL, others require its bytes in Base64; some accept only a few media types, and none accepts a \
+     picture whose bytes have a different type than declared, or are not a picture at all. OpenAI, LM Studio, DeepSeek and Groq reject \
+     images in tool results. OpenAI accepts documents as files, but not audio, video or pictures.\n\n\
      * wrong: `\"image_url\": {\"url\": \"https://…\"}` for LM Studio or Ollama\n\
      * right: `\"image_url\": {\"url\": \"data:image/png;base64,…\"}`\n\
      * wrong: `{\"type\": \"input_file\", \"file_data\": \"data:audio/mpeg;base64,…\"}` for OpenAI\n\
@@ -21,7 +21,7 @@ body_rule! {
         "recorded: openllmetry, test_vision_base64":
             "OpenAI: *You uploaded an unsupported image* for text as `image/jpeg`",
         "recorded: pydantic-ai, test_multimodal_tool_return_matrix":
-            "OpenAI: *unsupported MIME type 'audio/mpeg'*; Gemini takes a file of its Files API in a result",
+            "OpenAI: *unsupported MIME type 'audio/mpeg'*; Gemini accepts a file of its Files API in a result",
         "vercel/ai#7266": "OpenAI: *Expected a base64-encoded data URL with an application/pdf MIME type*",
         "openai/openai-dotnet#709": "OpenAI: *Expected file type to be a supported format: .pdf but got .png*",
         "pkg:pypi/anthropic@2.12#types/base64_image_source_param.py":
@@ -29,9 +29,9 @@ body_rule! {
         "https://ai.google.dev/gemini-api/docs/image-understanding":
             "Gemini: the media types of images",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
-            "llama.cpp: what it reads of an image",
+            "llama.cpp: which images it reads",
         "pkg:github/ollama/ollama@fb30760#openai/openai.go": "Ollama: data URLs only",
-        "lmstudio-ai/lmstudio-bug-tracker#1120": "LM Studio: no web addresses",
+        "lmstudio-ai/lmstudio-bug-tracker#1120": "LM Studio: no URLs",
         "lmstudio-ai/lmstudio-bug-tracker#1752": "LM Studio: the same refusal",
         "lmstudio-ai/lmstudio-bug-tracker#1027": "LM Studio: no WebP",
         "OpenHands/OpenHands#7700":
@@ -58,8 +58,8 @@ fn media<'b>(subject: &Subject<'b>, found: &mut Found<'b>, entry: &Entry<'b>, pa
         WireFormat::OpenAiResponses => responses(subject, found, part),
         WireFormat::GoogleGenerateContent => google(found, part),
         WireFormat::MistralChat if entry.role == Role::Assistant => found
-            .at(part, "Mistral takes no images in messages of the assistant")
-            .help("put them into a message of the user"),
+            .at(part, "Mistral does not accept images in assistant messages")
+            .help("put them into a user message"),
         WireFormat::MistralChat
         | WireFormat::MistralFim
         | WireFormat::OllamaChat
@@ -85,8 +85,10 @@ fn result<'b>(subject: &Subject<'b>, found: &mut Found<'b>, message: &'b Value) 
                     subject.server,
                     Server::OpenAi | Server::LmStudio | Server::DeepSeek | Server::Groq
                 ) {
-                    let message =
-                        format!("{} takes no images in tool messages", subject.server.name());
+                    let message = format!(
+                        "{} does not accept images in tool messages",
+                        subject.server.name()
+                    );
                     found
                         .at(image, message)
                         .help("put them into a user message after all results of the turn");
@@ -126,12 +128,8 @@ fn result<'b>(subject: &Subject<'b>, found: &mut Found<'b>, message: &'b Value) 
                 let file = file.filter(|_| subject.server == Server::Google);
                 if let Some((file, name)) = file.and_then(|file| Some((file, web_address(file)?))) {
                     found
-                        .at_member(
-                            file,
-                            name,
-                            "Gemini reads no web addresses in results of functions",
-                        )
-                        .help("give the bytes as `inlineData`");
+                        .at_member(file, name, "Gemini does not read URLs in function results")
+                        .help("send the bytes as `inlineData`");
                 }
             }
         }
@@ -161,7 +159,7 @@ fn chat<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
     match subject.server {
         Server::LlamaCpp if kind == "file" => {
             found
-                .at(part, "llama.cpp takes no files")
+                .at(part, "llama.cpp does not accept files")
                 .help("send text, or an image");
         }
         Server::LmStudio | Server::Ollama if kind == "image_url" => {
@@ -186,14 +184,16 @@ fn openai_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, url: &'b Value
     if let Some(real) = media_type::media_type(data).filter(|real| !OPENAI_IMAGES.contains(real)) {
         let note = found.at(
             url,
-            format!("the bytes are of the type `{real}`, and images are PNG, JPEG, GIF or WebP"),
+            format!(
+                "the bytes are of the type `{real}`, but images must be PNG, JPEG, GIF or WebP"
+            ),
         );
         let note = if subject.server == Server::OpenAi {
             note
         } else {
             note.warning()
         };
-        note.help("send the picture that was meant");
+        note.help("send the intended picture");
     }
 }
 
@@ -208,14 +208,14 @@ const SOUND_AND_VIDEO: [&str; 10] = [
 
 /// Reports a file that is not a document.
 fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
-    let help = "OpenAI takes documents and texts as files: send a transcript, or pictures";
+    let help = "OpenAI accepts documents and text as files: send a transcript, or pictures";
     let said = text_of(file, "file_data")
         .and_then(of_data_url)
         .map(|(said, _)| said);
     if let Some(said) = said.filter(|said| FILES_REFUSED.iter().any(|kind| said.starts_with(kind)))
     {
         let message = format!(
-            "OpenAI takes no files of the type `{}`",
+            "OpenAI does not accept files of the type `{}`",
             crate::text::cut(said, 60)
         );
         let note = found.at_member(file, "file_data", message);
@@ -229,7 +229,8 @@ fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
     if text_of(file, "file_data")
         .is_some_and(|data| of_data_url(data).is_none() && !data.is_empty())
     {
-        let message = "the file is not a data URL: OpenAI requires its type before the Base64";
+        let message =
+            "the file is not a data URL: OpenAI requires the media type before the Base64";
         // Based on a single report, whose data was not Base64 either.
         found
             .at_member(file, "file_data", message)
@@ -244,7 +245,7 @@ fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
         .find(|end| path.as_ref().is_some_and(|path| path.ends_with(*end)))
     {
         let message =
-            format!("this file looks like audio or video (`{end}`), which OpenAI refuses");
+            format!("this file looks like audio or video (`{end}`), which OpenAI rejects");
         found
             .at_member(file, "file_url", message)
             .warning()
@@ -266,9 +267,9 @@ fn local_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value
         "send it as `data:image/png;base64,…`",
     );
     let message = if is_web(url) {
-        format!("{server} fetches no images")
+        format!("{server} does not fetch images")
     } else if subject.server == Server::LmStudio && url.starts_with("data:image/webp") {
-        format!("{server} reads no WebP")
+        format!("{server} does not read WebP")
     } else {
         return;
     };
@@ -281,7 +282,7 @@ fn local_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value
 fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
     if subject.server == Server::LlamaCpp && text_of(part, "type") == Some("input_file") {
         found
-            .at(part, "llama.cpp takes no files")
+            .at(part, "llama.cpp does not accept files")
             .help("send text, or an image");
     } else if subject.server == Server::OpenAi && text_of(part, "type") == Some("input_file") {
         openai_file(found, part);
@@ -325,12 +326,12 @@ fn google<'b>(found: &mut Found<'b>, part: &'b Value) {
         .any(|known| media_type.starts_with(known))
     {
         let message = format!(
-            "Gemini does not take `{}` as inline data",
+            "Gemini does not accept `{}` as inline data",
             crate::text::cut(media_type, 60)
         );
         let help = match media_type {
-            "image/jpg" => "the name is `image/jpeg`",
-            _ => "images are PNG, JPEG, WebP, HEIC or HEIF; documents PDF or text",
+            "image/jpg" => "the correct name is `image/jpeg`",
+            _ => "images must be PNG, JPEG, WebP, HEIC or HEIF; documents must be PDF or text",
         };
         found.at_member(data, name, message).help(help);
     } else if let Some(real) = text_of(data, "data")
@@ -368,7 +369,7 @@ fn is_heif(name: &str) -> bool {
 
 fn mismatch<'b>(found: &mut Found<'b>, holder: &'b Value, name: &'static str, real: &str) {
     let message = format!("the bytes are of the type `{real}`");
-    found.at_member(holder, name, message).help(format!(
-        "write `{real}`, or send the picture that was meant"
-    ));
+    found
+        .at_member(holder, name, message)
+        .help(format!("write `{real}`, or send the intended picture"));
 }

@@ -5,8 +5,8 @@ use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Error "protocol/missing-companion", "a member needs another one that is missing",
-    "Some members mean something only together with another one, and the API refuses them alone; where it ignores them \
+    Error "protocol/missing-companion", "a member requires another one that is missing",
+    "Some members have a meaning only together with another one, and the API rejects them alone; if it ignores them \
      instead, this is a warning.\n\n\
      * wrong: `stream_options` without `stream`\n\
      * right: `stream_options` and `stream = true`",
@@ -20,7 +20,7 @@ body_rule! {
         "tmc/langchaingo#1484": "OpenAI: `metadata` needs `store`",
         "looplj/axonhub#1380": "OpenAI: the same refusal",
         "BerriAI/litellm#5803": "OpenAI: `stream_options` needs `stream`",
-        "QuantumNous/new-api#1109": "Qwen: thinking is to be streamed",
+        "QuantumNous/new-api#1109": "Qwen: thinking must be streamed",
         "tencentmusic/supersonic#2355": "Qwen: the same refusal",
         "https://openrouter.ai/docs/api-reference/overview":
             "OpenRouter: either `messages` or `prompt` is required",
@@ -46,47 +46,47 @@ const STRICT: &[Server] = &[
 
 combinations! {
     warned RESPONSES among STRICT: ("stream_options", Is) with ("stream", IsNotTrue);
-        "`stream_options` means nothing unless `stream` is true";
-        "leave it out, or stream";
+        "`stream_options` has no effect unless `stream` is true";
+        "leave it out, or set `stream` to `true`";
 
     refused RESPONSES at [LmStudio]: ("text", IsObject) with ("text.format", IsNot);
-        "LM Studio refuses `text` without `format`";
+        "LM Studio rejects `text` without `format`";
         "leave `text` out";
 
     warned CHAT at [Ollama]: ("max_completion_tokens", Is) with ("max_tokens", IsNot);
-        "Ollama does not read `max_completion_tokens`, so there is no limit";
+        "Ollama does not read `max_completion_tokens`, so the answer has no limit";
         "use `max_tokens`";
 
     refused CHAT among STRICT: ("stream_options", IsObject) with ("stream", IsNot);
-        "`stream_options` is taken only when `stream` is true";
-        "leave it out, or stream";
+        "`stream_options` is accepted only if `stream` is true";
+        "leave it out, or set `stream` to `true`";
 
     refused CHAT among STRICT: ("stream", IsFalse) with ("stream_options", IsObject);
-        "`stream_options` is taken only when `stream` is true";
-        "leave `stream_options` out (`unset = [\"stream_options\"]` if it is inherited), or stream";
+        "`stream_options` is accepted only if `stream` is true";
+        "leave `stream_options` out (`unset = [\"stream_options\"]` if it is inherited), or set `stream` to `true`";
 
     refused CHAT at [OpenAi, LlamaCpp, DeepSeek, Groq, XAi]: ("top_logprobs", Is) with ("logprobs", IsNotTrue);
         "`top_logprobs` needs `logprobs`";
         "set `logprobs` to `true`, or leave out `top_logprobs`";
 
     warned CHAT at [Unknown]: ("top_logprobs", IsNotZero) with ("logprobs", IsNotTrue);
-        "`top_logprobs` needs `logprobs` at vLLM and others";
+        "vLLM and others require `logprobs` for `top_logprobs`";
         "set `logprobs` to `true`, or leave out `top_logprobs`";
 
     refused CHAT at [OpenAi]: ("modalities", Lists("audio")) with ("audio", IsNot);
-        "audio is asked for, and `audio` does not say which voice and format";
+        "the request asks for audio, but has no `audio` with a voice and a format";
         "add `audio` with `voice` and `format`";
 
     refused CHAT at [OpenAi]: ("metadata", Holds) with ("store", IsNotTrue);
-        "`metadata` is taken only when `store` is true";
+        "`metadata` is accepted only if `store` is true";
         "leave it out, or set `store` to `true`";
 
     refused CHAT at [OpenRouter]: ("messages", IsNot) with ("prompt", IsNot);
-        "there are neither `messages` nor a `prompt`";
+        "the request has neither `messages` nor a `prompt`";
         "add `messages`";
 
     refused CHAT at [Qwen]: ("enable_thinking", IsTrue) with ("stream", IsNotTrue);
-        "models that think are to be streamed";
+        "answers of a thinking model must be streamed";
         "set `stream` to `true`, or `enable_thinking` to `false`";
 
     refused GEMINI: ("generationConfig.responseSchema", Is) with ("generationConfig.responseMimeType", IsNot);

@@ -11,17 +11,17 @@ use crate::repo::Property;
 use crate::text::cut;
 
 body_rule! {
-    Error "protocol/model-media", "the model does not take an image or audio, or not in this way",
-    "Models of one API differ in what they see. A model for texts alone refuses a request with an image: *Invalid content type. \
-     image_url is only supported by certain models* (OpenAI), *unknown variant `image_url`, expected `text`* (DeepSeek). Others take \
-     images, but none in results of tools, or none by their address on the web. Most of OpenAI's chat models take no audio: *Content \
-     blocks are expected to be either text or image_url type*.\n\n\
+    Error "protocol/model-media", "the model does not accept this image or audio, or not in this form",
+    "Models of the same API accept different media. A text-only model rejects a request with an image: *Invalid content type. image_url is \
+     only supported by certain models* (OpenAI), *unknown variant `image_url`, expected `text`* (DeepSeek). Others accept images, but not \
+     in tool results, or not by URL. Most of OpenAI's chat models do not accept audio: *Content blocks are expected to be either text or \
+     image_url type*.\n\n\
      * wrong: `{\"type\": \"image_url\", …}` for `deepseek-chat` or `gpt-3.5-turbo`\n\
-     * right: a description of the image in words, or a model that sees\n\
+     * right: a description of the image in words, or a model that accepts images\n\
      * wrong: `{\"fileData\": {\"fileUri\": \"https://example.com/cat.png\"}}` for `gemini-2.0-flash`\n\
      * right: the bytes as `inlineData`, or a file that was uploaded before\n\n\
-     Which models that is stands in `model-families.toml` (`images`, `audio`, `result_images`, `media_urls`), with its source. What server and \
-     format demand of images is reported by `protocol/media-source`.",
+     `model-families.toml` lists these models (`images`, `audio`, `result_images`, `media_urls`), each with its source. The requirements of \
+     servers and formats are reported by `protocol/media-source`.",
     seen "2026-11" {
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
             "Mistral: no images in tool messages before tokenizer 15",
@@ -65,11 +65,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                     Some(level) if refused.images.is_none() => {
                         let note = found.at(
                             image,
-                            format!("{} takes no images in results of tools", model(subject)),
+                            format!("{} does not accept images in tool results", model(subject)),
                         );
-                        note.of_model().level(level).help(
-                            "put them into a message of the user after all results of the turn",
-                        );
+                        note.of_model()
+                            .level(level)
+                            .help("put them into a user message after all results of the turn");
                     }
                     _ => media(subject, &refused, image, found),
                 });
@@ -81,23 +81,20 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 fn media<'b>(subject: &Subject<'b>, refused: &Refused, part: &'b Value, found: &mut Found<'b>) {
     if let Some(level) = refused.images.filter(|_| is_image(subject.wire, part)) {
-        let note = found.at(part, format!("{} takes no images", model(subject)));
+        let note = found.at(part, format!("{} does not accept images", model(subject)));
         note.of_model()
             .level(level)
-            .help("leave it out, say in words what it shows, or choose a model that takes images");
+            .help("leave it out, describe it in words, or choose a model that accepts images");
     } else if let Some(level) = refused.audio.filter(|_| is_audio(subject.wire, part)) {
-        let note = found.at(part, format!("{} takes no audio", model(subject)));
+        let note = found.at(part, format!("{} does not accept audio", model(subject)));
         note.of_model()
             .level(level)
-            .help("send a transcript, or choose a model that takes audio");
+            .help("send a transcript, or choose a model that accepts audio");
     } else if let Some((level, address)) = refused
         .urls
         .and_then(|level| Some((level, address(subject.wire, part)?)))
     {
-        let note = found.at(
-            address,
-            format!("{} fetches nothing from the web", model(subject)),
-        );
+        let note = found.at(address, format!("{} does not fetch URLs", model(subject)));
         note.of_model()
             .level(level)
             .help("send the bytes in Base64, or upload the file first");

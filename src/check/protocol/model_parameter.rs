@@ -11,24 +11,25 @@ use crate::repo::Demand;
 use crate::text::cut;
 
 body_rule! {
-    Error "protocol/model-parameter", "the model refuses a member of the request, or its value",
-    "Models of one API differ in what they take. Claude Opus 4.7 and later refuse `temperature`; GPT-5 and the o-series want \
-     `max_completion_tokens` for `max_tokens`; each model has its own efforts of reasoning, and its own largest `max_tokens`. \
-     The API answers with status 400, for every request. What a model ignores, what reports disagree on, and what was seen at \
-     another server than the one that is asked, is a warning. So is what holds from a version of the API on, if the headers of \
-     the request are not known: the message then names the version.\n\n\
-     Some servers have rules of this kind for all models. DeepSeek, for example, takes `text` and `json_object` for \
+    Error "protocol/model-parameter", "the model rejects a member of the request, or its value",
+    "Models of the same API accept different members. Claude Opus 4.7 and later reject `temperature`; GPT-5 and the o-series \
+     require `max_completion_tokens` instead of `max_tokens`; each model has its own reasoning efforts, and its own maximum \
+     for `max_tokens`. The API rejects every such request with status 400. It is a warning if the model ignores the member, \
+     if reports disagree, or if the rejection was seen at a different server than the one the request goes to. It is also a \
+     warning if a fact holds only from an API version on and the request's headers are unknown: the message then names the \
+     version.\n\n\
+     Some servers have such rules for all models. DeepSeek, for example, accepts only `text` and `json_object` as \
      `response_format.type`, and no `developer` messages.\n\n\
      * wrong: `temperature = 0.2` with `claude-opus-4-7`\n\
      * right: no `temperature`\n\
      * wrong: `reasoning_effort = \"minimal\"` with `gpt-5.1`\n\
      * right: `reasoning_effort = \"low\"`\n\n\
-     What is known of models stands in `model-families.toml`, with the source of each fact and the day on which it was seen; \
-     `reqc models NAME` prints what holds for a model. A repository has a file of that name to add models, or to correct an \
-     entry: docs/models.md describes it.",
+     `model-families.toml` lists what is known about models, with the source of each fact and the day on which it was seen; \
+     `reqc models NAME` prints what applies to a model. A repository can have a file of that name to add models or to correct \
+     an entry: see docs/models.md.",
     seen "2026-11" {
         "recorded: pydantic-ai, tests/models/cassettes/test_anthropic/test_anthropic_explicit_effort_xhigh_unsupported_model_errors.yaml":
-            "Claude Opus 4.6 refuses the effort `xhigh`",
+            "Claude Opus 4.6 rejects the effort `xhigh`",
         "https://platform.claude.com/docs/en/build-with-claude/effort": "Claude: efforts by model",
         "https://developers.openai.com/api/docs/guides/latest-model":
             "OpenAI: sampling by model and effort",
@@ -71,13 +72,13 @@ fn message(breach: &Breach<'_, '_>, taken: &Taken, model: Option<&str>) -> Strin
     let value = cut(&shown(breach.value), 60).into_owned();
     match &fact.demand {
         Demand::Absent { values, .. } if values.is_empty() => {
-            format!("{who} refuses `{name}`{conditions}{when}")
+            format!("{who} rejects `{name}`{conditions}{when}")
         }
         Demand::Absent { .. } => {
-            format!("`{name}` is {value}, which {who} refuses{conditions}{when}")
+            format!("`{name}` is {value}, which {who} rejects{conditions}{when}")
         }
         Demand::Value { .. } => format!(
-            "`{name}` is {value}, and {who} takes {}{conditions}{when}",
+            "`{name}` is {value}, but {who} accepts {}{conditions}{when}",
             taken.told()
         ),
     }
@@ -100,7 +101,7 @@ fn condition(breach: &Breach<'_, '_>) -> String {
         (true, _) => String::new(),
         (false, false) => conditions.concat(),
         (false, true) => format!(
-            "{} (the headers of this request are not known)",
+            "{} (the headers of this request are unknown)",
             conditions.concat()
         ),
     }
@@ -114,7 +115,7 @@ fn help(breach: &Breach<'_, '_>, taken: &Taken) -> String {
         Demand::Absent {
             instead: Some(other),
             ..
-        } => format!("write `{other}` for it"),
+        } => format!("write `{other}` instead"),
         Demand::Absent {
             instead: None,
             values,
@@ -122,7 +123,7 @@ fn help(breach: &Breach<'_, '_>, taken: &Taken) -> String {
         Demand::Absent { .. } => "leave it out, or write another value".to_owned(),
         Demand::Value { .. } if taken.is_nothing() => "leave it out".to_owned(),
         Demand::Value { one_of, .. } if one_of.is_empty() => format!("write {}", taken.told()),
-        Demand::Value { .. } => "write a value that the model takes, or leave it out".to_owned(),
+        Demand::Value { .. } => "write a value that the model accepts, or leave it out".to_owned(),
     }
 }
 

@@ -10,18 +10,18 @@ use crate::repo::Property;
 use crate::text::cut;
 
 body_rule! {
-    Error "protocol/model-prefill", "the last turn is the assistant's, and the model does not go on with it",
-    "A history that ends with the assistant's turn asks the model to go on from there. Claude 4.6 and later refuse it: *This \
-     model does not support assistant message prefill. The conversation must end with a user message.* So do Gemini after 3.1, and \
-     DeepSeek's reasoning models, unless the message says `\"prefix\": true`. A turn that the server paused for its own tools is sent \
-     back as it is, and taken.\n\n\
+    Error "protocol/model-prefill", "the last turn is the assistant's, and the model does not continue it",
+    "A history that ends with an assistant turn asks the model to continue that turn. Claude 4.6 and later reject it: *This model \
+     does not support assistant message prefill. The conversation must end with a user message.* So do Gemini after 3.1, and \
+     DeepSeek's reasoning models, unless the message has `\"prefix\": true`. A turn that the server paused for its own tools is sent \
+     back unchanged, and accepted.\n\n\
      * wrong: user, then assistant with `{`\n\
-     * right: user; the form of the answer is asked for by `output_config.format`, or in the prompt\n\n\
-     Which models that is stands in `model-families.toml` (`prefill = false`), with its source.",
+     * right: user; ask for the form of the answer with `output_config.format`, or in the prompt\n\n\
+     `model-families.toml` lists these models (`prefill = false`), each with its source.",
     seen "2026-11" {
         "pkg:pypi/anthropic@2.12#types/message_create_params.py":
             "Claude: prefill is not supported from Opus 4.6 on",
-        "https://platform.claude.com/docs/en/models/haiku-5-5/migration-guide": "Claude: the same",
+        "https://platform.claude.com/docs/en/models/haiku-5-5/migration-guide": "Claude: another source",
         "pipecat-ai/pipecat#5821": "Gemini: *Requests ending with a model turn are not supported*",
         "crewAIInc/crewAI#6973": "Gemini: the same refusal",
     }
@@ -48,11 +48,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let model = cut(subject.model.unwrap_or("this model"), 60);
     let note = found.at(
         last,
-        format!("the last turn is the assistant's, and {model} does not go on with it"),
+        format!("the last turn is the assistant's, and {model} does not continue it"),
     );
     note.of_model()
         .level(severity)
-        .help("end with the user's turn; ask for the form of the answer there");
+        .help("end with a user turn; ask for the form of the answer there");
 }
 
 /// Returns `true` if a message contains calls of tools that the server runs.

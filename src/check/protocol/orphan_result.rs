@@ -8,12 +8,13 @@ use crate::text::cut;
 
 body_rule! {
     Error "protocol/orphan-result", "a tool result answers no call",
-    "A result refers to a call that the model made directly before. One whose call was dropped or has another id is refused by the \
-     APIs; local and unknown servers take it, which is a warning. Most often a template leaves out assistant messages without text, \
-     and the calls with them. A result that comes too late is reported where its call is: `protocol/unanswered-call`.\n\n\
+    "A result refers to a call that the model made directly before. APIs reject a result whose call was dropped or has a different id; \
+     local and unknown servers accept it, which is a warning. Usually a template leaves out assistant messages without text, together with \
+     their calls. A result that comes too late is reported at its call: `protocol/unanswered-call`.\n\n\
      * wrong: `user`, then `tool`\n\
      * right: `user`, assistant with `tool_calls`, then `tool`\n\n\
-     A result of a tool that Anthropic runs itself (`web_search_tool_result`, …) comes after its `server_tool_use`, in the same message or, after a pause, in a later one.",
+     A result of a tool that Anthropic runs itself (`web_search_tool_result`, …) comes after its `server_tool_use`, in the same message or, \
+     after a pause, in a later one.",
     seen "2026-11" {
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
             "Mistral: a result follows its call",
@@ -55,7 +56,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             note.warning()
         };
         note.help(
-            "keep the message that calls the tool whenever its result is kept, with the same id",
+            "if a result is kept, keep the message that calls the tool too, with the same id",
         );
     }
 }
@@ -107,7 +108,10 @@ fn is_other_with_id(part: &Part<'_>, id: Option<&str>) -> bool {
 
 fn message(result: &Outcome<'_>) -> String {
     match result.id.or(result.name) {
-        Some(id) => format!("the result of `{}` answers no call before it", cut(id, 60)),
-        None => "this result answers no call before it".to_owned(),
+        Some(id) => format!(
+            "the result of `{}` has no matching call before it",
+            cut(id, 60)
+        ),
+        None => "this result has no matching call before it".to_owned(),
     }
 }

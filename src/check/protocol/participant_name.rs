@@ -5,8 +5,9 @@ use crate::check::history::{Role, text_of};
 use crate::provider::Server;
 
 body_rule! {
-    Error "protocol/participant-name", "the name of a participant holds what OpenAI refuses",
-    "Messages of Chat Completions may name who speaks. OpenAI takes names without white space and without `<`, `|`, `\\\\`, `/` and `>`.\n\n\
+    Error "protocol/participant-name", "the name of a participant contains a character that OpenAI rejects",
+    "Messages of Chat Completions may name the speaker. OpenAI accepts names without whitespace and without `<`, `|`, `\\\\`, `/` and \
+     `>`.\n\n\
      * wrong: `{ \"role\": \"user\", \"name\": \"Ada Lovelace\", … }`\n\
      * right: `{ \"role\": \"user\", \"name\": \"ada_lovelace\", … }`",
     of OpenAiChat;
@@ -40,8 +41,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             .chars()
             .find(|c| c.is_whitespace() || "<|\\/>".contains(*c));
         let message = match refused {
-            Some(wrong) => format!("a name cannot hold {}", shown(wrong)),
-            None => format!("some reports say that a name cannot hold {}", shown(odd)),
+            Some(wrong) => format!("a name cannot contain {}", shown(wrong)),
+            None => format!("some reports say that a name cannot contain {}", shown(odd)),
         };
         let note = found.at_member(entry.value, "name", message);
         let note = if refused.is_some() {
@@ -55,7 +56,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 fn shown(wrong: char) -> String {
     if wrong.is_whitespace() {
-        "white space".to_owned()
+        "whitespace".to_owned()
     } else {
         format!("`{wrong}`")
     }

@@ -8,19 +8,19 @@ use crate::provider::{Server, WireFormat};
 use crate::repo::Property;
 
 body_rule! {
-    Error "protocol/prefill", "the last message is the assistant's, in a way that the API refuses",
-    "A last message of the assistant is the beginning of its answer, which the model goes on from. Which models take one is a matter \
-     of the model; this is what holds for all of them:\n\n\
-     * Anthropic: its text does not end with white space, and with `thinking` turned on it begins with a thinking block\n\
-     * Mistral: the message says `\"prefix\": true`, and only the last message does\n\
-     * DeepSeek: the same at its beta endpoint; without `prefix`, models do not go on from the message: a warning. Reasoning models \
-     refuse it, which `protocol/model-prefill` tells\n\
-     * llama.cpp: it holds no `tool_calls`; with `enable_thinking` it is refused\n\n\
+    Error "protocol/prefill", "the last message is the assistant's, in a form that the API rejects",
+    "A final assistant message is the beginning of the answer, which the model continues. Whether this is accepted depends on the \
+     model; these rules apply to all models:\n\n\
+     * Anthropic: its text must not end with whitespace, and if `thinking` is on, it must begin with a thinking block\n\
+     * Mistral: the message must have `\"prefix\": true`, and only the last message may have it\n\
+     * DeepSeek: the same at its beta endpoint; without `prefix`, models do not continue the message: a warning. Reasoning models \
+     reject it, which `protocol/model-prefill` reports\n\
+     * llama.cpp: it must not contain `tool_calls`; with `enable_thinking`, it is rejected\n\n\
      * wrong: `{ \"role\": \"assistant\", \"content\": \"The answer is \" }`\n\
      * right: `{ \"role\": \"assistant\", \"content\": \"The answer is\" }`",
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/extended-thinking":
-            "Claude: no prefill while it thinks",
+            "Claude: no prefill with thinking",
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
             "Mistral: the last assistant message needs `prefix`",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
@@ -28,8 +28,8 @@ body_rule! {
         "tailcallhq/forgecode#1872":
             "Claude: *final assistant content cannot end with trailing whitespace*",
         "GCWing/OpenBitFun#825": "Claude: the same refusal",
-        "QuantumNous/new-api#2858": "DeepSeek's reasoning models refuse it",
-        "olimorris/codecompanion.nvim#760": "DeepSeek wants `prefix`",
+        "QuantumNous/new-api#2858": "DeepSeek's reasoning models reject it",
+        "olimorris/codecompanion.nvim#760": "DeepSeek requires `prefix`",
     }
 }
 
@@ -81,9 +81,9 @@ fn anthropic<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) 
         found
             .at(
                 value,
-                "the text of the last assistant message ends with white space",
+                "the text of the last assistant message ends with whitespace",
             )
-            .help("trim the text at its end");
+            .help("trim the end of the text");
     }
     let is_thinking = subject
         .member("thinking")
@@ -93,8 +93,8 @@ fn anthropic<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) 
     let begins_with_thinking = kinds.first().is_some_and(|kind| kind.ends_with("thinking"));
     if is_thinking && !begins_with_thinking && !kinds.iter().any(|kind| kind == "tool_use") {
         let note =
-            found.at(last, "thinking is on, and the last message is an assistant's that does not begin with thinking");
-        note.help("end with a message of the user, or turn thinking off");
+            found.at(last, "thinking is on, but the last message is an assistant message that does not begin with thinking");
+        note.help("end with a user message, or turn thinking off");
     }
 }
 
@@ -112,16 +112,16 @@ fn mistral<'b>(before: &'b [Value], last: &'b Value, found: &mut Found<'b>) {
         .filter(|message| is_true(message.get("prefix")))
     {
         let note = found.at_member(message, "prefix", "only the last message can be a prefix");
-        note.help("leave out `prefix` in all messages but the last");
+        note.help("leave out `prefix` in all other messages");
     }
     let is_alone = before.is_empty();
     let has_calls = !elements(last.get("tool_calls")).is_empty();
     if is_assistant(last) && !is_true(last.get("prefix")) && !has_calls && !is_alone {
         let note = found.at(
             last,
-            "the last message is the assistant's, and does not say that it is a prefix",
+            "the last message is the assistant's, but has no `\"prefix\": true`",
         );
-        note.help("end with a message of the user or of a tool, or write `\"prefix\": true`");
+        note.help("end with a user or tool message, or write `\"prefix\": true`");
     }
 }
 
@@ -134,11 +134,10 @@ fn deepseek<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) {
     }
     let note = found.at(
         last,
-        "the last message is the assistant's: without `prefix`, the model does not go on from it",
+        "the last message is the assistant's: without `prefix`, the model does not continue it",
     );
-    note.warning().help(
-        "end with a message of the user, or write `\"prefix\": true` and use the beta endpoint",
-    );
+    note.warning()
+        .help("end with a user message, or write `\"prefix\": true` and use the beta endpoint");
 }
 
 fn llamacpp<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) {
@@ -151,7 +150,7 @@ fn llamacpp<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) {
     {
         let note = found.at(
             calls,
-            "the last message is the assistant's and holds calls: the server cannot go on from it",
+            "the last message is the assistant's and contains calls: the server cannot continue it",
         );
         note.help("render the results of the calls after it");
     }
@@ -161,8 +160,8 @@ fn llamacpp<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) {
     if is_true(thinks) {
         let note = found.at(
             last,
-            "the last message is the assistant's, which excludes `enable_thinking`",
+            "the last message is the assistant's, which is not allowed with `enable_thinking`",
         );
-        note.help("end with a message of the user, or turn thinking off");
+        note.help("end with a user message, or turn thinking off");
     }
 }

@@ -7,12 +7,13 @@ use crate::provider::TurnForm;
 use crate::repo::Property;
 
 body_rule! {
-    Error "protocol/result-order", "something is in the wrong place of a message with tool results",
-    "In a message with results, the results come first. Anthropic refuses text, images or documents before or between `tool_result` \
-     blocks, as if the results were missing (*tool_use ids were found without tool_result blocks immediately after*); what follows \
-     them is fine.\n\nGemini 3 and later refuse a last content with something behind the responses, with an error \
-     that does not say so: *Requests ending with a model turn are not supported*. In contents before the last one, and for other \
-     models, it is a warning. Which models refuse it stands in `model-families.toml` (`mixed_results = false`). A content of its own is right everywhere.\n\n\
+    Error "protocol/result-order", "a message with tool results has other content in the wrong place",
+    "In a message with results, the results come first. Anthropic rejects text, images or documents before or between `tool_result` blocks \
+     as if the results were missing (*tool_use ids were found without tool_result blocks immediately after*); content after them is \
+     fine.\n\n\
+     Gemini 3 and later reject a final content that has anything after the responses, with a misleading error: *Requests ending with a \
+     model turn are not supported*. In earlier contents, and for other models, it is a warning. `model-families.toml` lists the models that \
+     reject it (`mixed_results = false`). A separate content is right everywhere.\n\n\
      * wrong, Anthropic: `[text, tool_result]`\n\
      * right, Anthropic: `[tool_result, tool_result, text]`\n\
      * wrong, Gemini: `[functionResponse, text]`\n\
@@ -21,8 +22,8 @@ body_rule! {
     seen "2026-11" {
         "https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls":
             "Claude: results come first in their message",
-        "google/oss-rebuild#1559": "Gemini 3.6 refuses what comes after responses",
-        "agentgateway/agentgateway#2811": "gemini-3.6-flash refuses, gemini-3.5-flash takes it",
+        "google/oss-rebuild#1559": "Gemini 3.6 rejects content after responses",
+        "agentgateway/agentgateway#2811": "gemini-3.6-flash rejects it, gemini-3.5-flash accepts it",
         "BerriAI/litellm#35236": "Gemini: an image after responses",
     }
 }
@@ -65,7 +66,7 @@ fn before_results<'b>(subject: &Subject<'b>, entry: &Entry<'b>, found: &mut Foun
     } else {
         note.warning()
     };
-    note.help("put all results first, and what else there is after them");
+    note.help("put all results first, and other content after them");
 }
 
 fn after_responses<'b>(
@@ -93,5 +94,5 @@ fn after_responses<'b>(
         "this comes after the function responses of the same content",
     );
     note.level(refused.unwrap_or(Severity::Warning))
-        .help("put it into a content of its own after the responses");
+        .help("put it into a separate content after the responses");
 }

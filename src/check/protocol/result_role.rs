@@ -4,10 +4,10 @@ use super::{Found, Subject, body_rule};
 use crate::check::history::Role;
 
 body_rule! {
-    Error "protocol/result-role", "function responses are under the wrong role",
-    "Results come from the client: Gemini refuses `functionResponse` under the role `model`. In a conversation of several turns, \
-     reports of 2026 say that it refuses one in a content without a role too, which is a warning. Other formats tell it by their \
-     schemas: a result is a kind of message or item there.\n\n\
+    Error "protocol/result-role", "function responses have the wrong role",
+    "Results come from the client: Gemini rejects `functionResponse` under the role `model`. Reports of 2026 say that, in a \
+     conversation of several turns, it also rejects one in a content without a role, which is a warning. In other formats, a \
+     result is a separate kind of message or item, so their schemas report such mistakes.\n\n\
      * wrong: `{ \"role\": \"model\", \"parts\": [{ \"functionResponse\": … }] }`\n\
      * right: `{ \"role\": \"user\", \"parts\": [{ \"functionResponse\": … }] }`",
     of GoogleGenerateContent;
@@ -35,7 +35,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         } else if entry.value.get("role").is_none() && entries.len() > 1 {
             let note = found.at(
                 entry.value,
-                "a content with function responses has no role; reports say that it is refused",
+                "a content with function responses has no role; reports say that this is rejected",
             );
             note.warning().help("write `\"role\": \"user\"`");
         }

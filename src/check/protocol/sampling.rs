@@ -6,12 +6,12 @@ use super::{Found, Subject, body_rule};
 use crate::provider::{ClientApi, Server};
 
 body_rule! {
-    Warning "protocol/sampling", "sampling is asked for in a way that the API refuses",
-    "Mistral's API refuses `temperature` 0 with a `top_p` other than 1: *top_p must be 1 when using greedy sampling*. vLLM refuses \
-     several answers (`n`) at `temperature` 0, where all would be the same, and a `top_p` of 0.\n\n\
+    Warning "protocol/sampling", "the sampling settings are rejected by the API",
+    "Mistral's API rejects `temperature` 0 with a `top_p` other than 1: *top_p must be 1 when using greedy sampling*. vLLM \
+     rejects several answers (`n`) at `temperature` 0, because all would be the same, and a `top_p` of 0.\n\n\
      * wrong: `temperature = 0` and `top_p = 0.9`, for Mistral\n\
      * right: `temperature = 0`\n\n\
-     What single models refuse is reported by `protocol/model-parameter`.",
+     Settings that only some models reject are reported by `protocol/model-parameter`.",
     seen "2026-11" {
         "devoxx/DevoxxGenieIDEAPlugin#338": "*top_p must be 1 when using greedy sampling*",
         "pkg:github/vllm-project/vllm#vllm/sampling_params.py":
@@ -27,7 +27,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let several = subject.member("n").filter(|n| n.as_u64() > Some(1));
     if let Some(several) = several.filter(|_| is_greedy && subject.server == Server::Unknown) {
         let message = format!(
-            "`n` is {several}, and vLLM wants 1 while `temperature` is 0: all would be the same"
+            "`n` is {several}, but vLLM requires 1 if `temperature` is 0, because all answers would be the same"
         );
         found
             .at(several, message)
@@ -38,7 +38,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         .filter(|top_p| is(top_p, 0.0) && subject.server == Server::Unknown);
     if let Some(nothing) = nothing {
         found
-            .at(nothing, "`top_p` is 0, and vLLM wants more")
+            .at(nothing, "`top_p` is 0, but vLLM requires more than 0")
             .help("leave it out, or set `temperature` to 0");
     }
     if !is_mistral {
@@ -50,7 +50,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     else {
         return;
     };
-    let message = format!("`top_p` is {top_p}, and must be 1 while `temperature` is 0");
+    let message = format!("`top_p` is {top_p}, but must be 1 if `temperature` is 0");
     found
         .at(top_p, message)
         .help("leave `top_p` out, or raise `temperature`");

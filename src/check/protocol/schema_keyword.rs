@@ -8,14 +8,14 @@ use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
 
 body_rule! {
-    Error "protocol/schema-keyword", "a schema of Gemini's own kind is refused",
-    "`parameters`, `response` and `responseSchema` hold a subset of OpenAPI, not JSON Schema, and the API checks more than its names: \
-     every schema has a `type` or `anyOf`, an array has `items`, an object has `properties`, `required` names properties, what \
-     belongs to one type stands with no other (`enum` with texts alone), `format` of a text is `enum` or `date-time`, and no value of `enum` is empty. \
-     Keywords that the subset does not know are reported by the format's schema. `additionalProperties` was refused up to 2026, and is in \
-     Google's SDK since: a warning. So is an object without `properties` for a function without parameters: most reports up to June 2026 say that it \
-     is refused, some that it is taken.\n\n\
-     `parametersJsonSchema` and `responseJsonSchema` take JSON Schema as it is: use them instead.\n\n\
+    Error "protocol/schema-keyword", "a schema in Gemini's own format is rejected",
+    "`parameters`, `response` and `responseSchema` accept a subset of OpenAPI, not JSON Schema, and the API checks more than the names of \
+     its keywords: every schema has a `type` or `anyOf`, an array has `items`, an object has `properties`, `required` lists existing \
+     properties, a keyword for one type must not be used with another (`enum` only with strings), `format` of a string is `enum` or \
+     `date-time`, and no value of `enum` is empty. Keywords outside the subset are reported by the format's schema. `additionalProperties` \
+     was rejected up to 2026, and has been in Google's SDK since: a warning. An object without `properties` is a warning for a function \
+     without parameters: most reports up to June 2026 say that it is rejected, some that it is accepted.\n\n\
+     `parametersJsonSchema` and `responseJsonSchema` accept any JSON Schema: use them instead.\n\n\
      * wrong: `\"parameters\": { \"type\": \"object\", \"properties\": { \"tags\": { \"type\": \"array\" } } }`\n\
      * right: `\"parametersJsonSchema\": …` with the same schema",
     of GoogleGenerateContent;
@@ -24,8 +24,8 @@ body_rule! {
         "pkg:pypi/google-genai@3.4#types.py": "`Schema`",
         "cline/cline#7339": "*items: missing field*",
         "browser-use/browser-use#3786": "*should be non-empty for OBJECT type*",
-        "BerriAI/litellm#9289": "an object without properties is taken",
-        "bug-ops/zeph#1641": "an object without properties is taken",
+        "BerriAI/litellm#9289": "an object without properties is accepted",
+        "bug-ops/zeph#1641": "an object without properties is accepted",
         "anomalyco/opencode#11889": "*only allowed for OBJECT type*",
         "diegosouzapw/OmniRoute#760": "*enum: only allowed for STRING type*",
         "directus/directus#27100": "the same refusal",
@@ -72,19 +72,19 @@ fn check_node<'b>(inner: &'b Value, is_whole: bool, found: &mut Found<'b>) {
     if is_array && !has("items", inner) {
         found
             .at_member(inner, "items", "an array needs `items`")
-            .help("say what the array holds");
+            .help("describe the elements of the array");
     }
     if is_object && is_empty {
         let what = match is_whole {
             true => {
-                "reports disagree whether a function without parameters may have an object without properties"
+                "reports disagree on whether a function without parameters may have an object without properties"
             }
             false => "an object needs at least one property",
         };
         let note = found.at_member(inner, "properties", what);
         let note = if is_whole { note.warning() } else { note };
         note.help(
-            "name its properties, leave out `parameters` altogether, or use `parametersJsonSchema`",
+            "add its properties, leave out `parameters` altogether, or use `parametersJsonSchema`",
         );
     }
     for name in ["additionalProperties", "additional_properties"]
@@ -105,7 +105,7 @@ fn check_node<'b>(inner: &'b Value, is_whole: bool, found: &mut Found<'b>) {
     ] {
         if has(name, inner) && has("type", inner) && !belongs {
             found
-                .at_member(inner, name, format!("`{name}` belongs to {kind} only"))
+                .at_member(inner, name, format!("`{name}` is allowed only for {kind}"))
                 .help("leave it out, or fix the type");
         }
     }
@@ -142,24 +142,24 @@ fn check_values<'b>(inner: &'b Value, found: &mut Found<'b>) {
     {
         found
             .at(empty, "a value of `enum` cannot be empty")
-            .help("leave it out, or write a word for it");
+            .help("leave it out, or replace it with a word");
     }
     let is_of_other = ["integer", "number", "boolean", "array", "object"]
         .iter()
         .any(|name| is_of_type(inner, name));
     if is_of_other && !elements(inner.get("enum")).is_empty() {
         found
-            .at_member(inner, "enum", "`enum` belongs to texts only")
-            .help("make it a text, or say the values in the description");
+            .at_member(inner, "enum", "`enum` is allowed only for strings")
+            .help("make it a string, or list the values in the description");
     }
     let format = text(inner, "format").filter(|_| is_of_type(inner, "string"));
     if let Some(format) = format.filter(|format| !["enum", "date-time"].contains(format)) {
         let message = format!(
-            "the format of a text is `enum` or `date-time`, not `{}`",
+            "the format of a string must be `enum` or `date-time`, not `{}`",
             crate::text::cut(format, 40)
         );
         found
             .at_member(inner, "format", message)
-            .help("leave it out and say it in the description");
+            .help("leave it out and describe it in the description");
     }
 }

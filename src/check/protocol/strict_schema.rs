@@ -13,28 +13,30 @@ use crate::json::{Pointer, kind_of};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Error "protocol/strict-schema", "a schema that is to be kept strictly is refused",
-    "With `strict`, the model cannot but keep to the schema, and the API takes only schemas that it can keep to:\n\n\
-     | | OpenAI, Groq | Anthropic |\n| --- | --- | --- |\n\
+    Error "protocol/strict-schema", "a strict schema is rejected",
+    "With `strict`, the model must follow the schema, and the API accepts only schemas that it can enforce:\n\n\
+     | | OpenAI, Groq | Anthropic |\n\
+     | --- | --- | --- |\n\
      | objects | `\"additionalProperties\": false` | the same |\n\
      | properties | all of them in `required`; an optional one is `[\"string\", \"null\"]` | may be optional |\n\
      | root | an object, without `anyOf` | an object |\n\
-     | refused | `allOf`, `oneOf`, `not`, `if`, `patternProperties`, `uniqueItems` and others; members beside `$ref` | bounds of \
-     numbers, lengths of texts, `maxItems`, `minItems` over 1, `uniqueItems`, references in circles |\n\
-     | in a request | | 20 strict tools; in all strict schemas together 24 optional properties and 16 with `anyOf` or several types |\n\n\
-     It holds for tools with `strict` and for formats of answers: `response_format` and `text.format` with `strict`, and each \
-     `output_config.format`. Other servers ignore `strict`, or nothing is known of them.\n\n\
+     | rejected | `allOf`, `oneOf`, `not`, `if`, `patternProperties`, `uniqueItems` and others; members next to `$ref` | limits of \
+     numbers, lengths of strings, `maxItems`, `minItems` over 1, `uniqueItems`, circular references |\n\
+     | in a request | | 20 strict tools; in all strict schemas together, 24 optional properties and 16 with `anyOf` or several types \
+     |\n\n\
+     This applies to tools with `strict` and to answer formats: `response_format` and `text.format` with `strict`, and each \
+     `output_config.format`. Other servers ignore `strict`, or nothing is known about them.\n\n\
      * wrong: `{ \"type\": \"object\", \"properties\": { \"city\": { \"type\": \"string\" } } }`\n\
      * right: the same with `\"required\": [\"city\"], \"additionalProperties\": false`",
     seen "2026-11" {
         "https://platform.openai.com/docs/guides/structured-outputs":
-            "OpenAI: what strict schemas may hold",
+            "OpenAI: what strict schemas can contain",
         "https://platform.claude.com/docs/en/build-with-claude/structured-outputs":
-            "Claude: what schemas may hold",
+            "Claude: what schemas can contain",
         "google/adk-go#1178": "OpenAI: `additionalProperties` is missing",
         "docker/docker-agent#1871": "OpenAI: an optional property",
         "bytedance/trae-agent#68": "OpenAI: an open object",
-        "veryfront/veryfront-code#3921": "Claude: bounds of numbers",
+        "veryfront/veryfront-code#3921": "Claude: limits of numbers",
         "ax-llm/ax#458": "Claude: the same refusal",
         "elie222/inbox-zero#2323": "Claude: 24 optional properties",
         "elizaOS/eliza#16499": "Claude: 20 strict tools",
@@ -120,7 +122,7 @@ const MOST_UNIONS: usize = 16;
 fn limits<'b>(subject: &Subject<'b>, schemas: &[&'b Value], found: &mut Found<'b>) {
     let tools = tools(subject);
     if let Some(further) = tools.iter().filter(|tool| tool.is_strict()).nth(MOST_TOOLS) {
-        let message = format!("a request has at most {MOST_TOOLS} tools with `strict`");
+        let message = format!("a request can have at most {MOST_TOOLS} tools with `strict`");
         found
             .at_member(further.object, "strict", message)
             .help("keep `strict` for the tools that need it");
@@ -138,21 +140,21 @@ fn limits<'b>(subject: &Subject<'b>, schemas: &[&'b Value], found: &mut Found<'b
     }
     if let Some(further) = optional.first_beyond {
         let message = format!(
-            "the strict schemas have {} optional properties together, and the API takes {MOST_OPTIONAL}",
+            "the strict schemas have {} optional properties in total, but the API accepts {MOST_OPTIONAL}",
             optional.seen
         );
         found
             .at(further, message)
-            .help("list more of them in `required`, or leave out `strict` at some tools");
+            .help("list more of them in `required`, or remove `strict` from some tools");
     }
     if let Some(further) = unions.first_beyond {
         let message = format!(
-            "the strict schemas have {} properties of several types together, and the API takes {MOST_UNIONS}",
+            "the strict schemas have {} properties of several types in total, but the API accepts {MOST_UNIONS}",
             unions.seen
         );
         found
             .at(further, message)
-            .help("give properties one type, or leave out `strict` at some tools");
+            .help("give each property one type, or remove `strict` from some tools");
     }
 }
 
@@ -196,7 +198,7 @@ fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
             let note = found.at_member(
                 inner,
                 "$ref",
-                "a strict schema refers to itself only: this is another document",
+                "a strict schema can refer only to itself, and this is another document",
             );
             note.help("put the schema below `$defs`, and write `#/$defs/NAME`");
             return;
@@ -206,9 +208,9 @@ fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
             let note = found.at_member(
                 inner,
                 "$ref",
-                "a strict schema cannot contain itself, and this reference leads into a circle",
+                "a strict schema cannot contain itself, but this reference is part of a circle",
             );
-            note.help("write out as many levels as are needed, or leave out `strict`");
+            note.help("write out as many levels as needed, or remove `strict`");
         }
     });
 }
@@ -247,13 +249,13 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
         .iter()
         .filter(|(name, value)| is_refused(name, value, refused, is_openai))
     {
-        let note = found.at(value, format!("strict schemas cannot hold `{name}`"));
-        note.help("leave it out and say it in the description, or leave out `strict`");
+        let note = found.at(value, format!("strict schemas cannot contain `{name}`"));
+        note.help("leave it out and describe it in the description, or remove `strict`");
     }
     for value in no_schemas(inner) {
         let note = found.at(
             value,
-            format!("a schema belongs here, not {}", kind_of(value)),
+            format!("this must be a schema, not {}", kind_of(value)),
         );
         note.help("write an object: `{ \"type\": … }`");
     }
@@ -262,8 +264,12 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
         && members.contains_key("$ref")
         && !members.contains_key("$defs")
     {
-        let note = found.at_member(inner, "$ref", "strict schemas hold nothing beside `$ref`");
-        note.help("move what is beside it into the schema that it refers to");
+        let note = found.at_member(
+            inner,
+            "$ref",
+            "strict schemas cannot have anything next to `$ref`",
+        );
+        note.help("move the other members into the schema that it refers to");
     }
 }
 
@@ -289,11 +295,11 @@ fn check_object<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
         .find(|name| !required.contains(name.as_str()));
     if let Some(name) = optional.filter(|_| is_openai) {
         let message = format!(
-            "`required` of a strict schema lists all properties: `{}` is missing",
+            "`required` of a strict schema must list all properties: `{}` is missing",
             crate::text::cut(name, 60)
         );
         let note = found.at_member(inner, "required", message);
-        note.help("list it; what may be absent is `null`: `\"type\": [\"string\", \"null\"]`");
+        note.help("list it; if it may be absent, allow `null`: `\"type\": [\"string\", \"null\"]`");
     }
 }
 

@@ -6,32 +6,32 @@ use crate::provider::Server;
 use crate::repo::Property;
 
 body_rule! {
-    Error "protocol/system-message", "a system message is where the API takes none",
-    "Anthropic's newest models (from Opus 4.8 on) take messages with the role `system` within the conversation, for instructions that come later. The \
-     prompt itself is the member `system`. Such a message\n\n\
+    Error "protocol/system-message", "a system message is in a place where the API does not accept one",
+    "Anthropic's newest models (from Opus 4.8 on) accept messages with the role `system` within the conversation, for later instructions. \
+     The prompt itself is the member `system`. Such a message\n\n\
      * is not the first\n\
-     * follows a message of the user, or an assistant message that ends with a tool of the server\n\
+     * follows a user message, or an assistant message that ends with a server tool\n\
      * is the last one, or is followed by the assistant\n\
-     * does not stand between a call and its result\n\n\
-     Two in a row were refused in May 2026; a newer section of the page shows them, with a beta header. A warning.\n\n\
-     DeepSeek's endpoint of this format knows `user` and `assistant` only.\n\n\
+     * is not between a call and its result\n\n\
+     Two in a row were rejected in May 2026; a newer section of the page shows them, with a beta header. A warning.\n\n\
+     DeepSeek's endpoint of this format accepts only the roles `user` and `assistant`.\n\n\
      * wrong: `system`, `user`\n\
      * wrong: `user`, `system`, `user`\n\
      * right: `user`, `assistant`, `user`, `system`",
     of AnthropicMessages;
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages":
-            "where such a message may be",
+            "where such a message is allowed",
         "maximhq/bifrost#3945": "quotes the page",
         "langchain4j/langchain4j#5603": "quotes the page",
-        "LeenHawk/gproxy#209": "older models refuse it",
+        "LeenHawk/gproxy#209": "older models reject it",
         "simonw/llm-anthropic#73": "*not supported on this model*",
         "deepseek-ai/awesome-deepseek-integration#639":
-            "DeepSeek's endpoint knows `user` and `assistant` only",
+            "DeepSeek's endpoint accepts only `user` and `assistant`",
     }
 }
 
-const HELP: &str = "put the instructions into the member `system`, or into a message of the user";
+const HELP: &str = "put the instructions into the member `system`, or into a user message";
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let refused = subject.facts.refuses(Property::SystemMessages);
@@ -45,7 +45,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             let note = found.at_member(
                 entry.value,
                 "role",
-                "this model takes no messages with the role `system`",
+                "this model does not accept messages with the role `system`",
             );
             note.of_model().level(level).help(HELP);
             continue;
@@ -65,7 +65,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 let note = found.at_member(
                     entry.value,
                     "role",
-                    "this server knows the roles `user` and `assistant` only",
+                    "this server accepts only the roles `user` and `assistant`",
                 );
                 note.help(HELP);
             }
@@ -94,18 +94,18 @@ fn fault(
     };
     match (before.role, after.map(|after| after.role)) {
         (Role::System, _) => Some((
-            "a system message follows another one: that needs a beta header",
+            "a system message follows another one, which requires a beta header",
             "put the text of both into one message",
         )),
         // Between a call and its result, the rule about the call reports it.
         (Role::Assistant, _) if before.parts.iter().any(|part| part.call().is_some()) => None,
         (Role::Assistant, _) if !ends_with_server_tool(before) => Some((
             "a system message follows an assistant message",
-            "put it after the next message of the user",
+            "put it after the next user message",
         )),
         (_, Some(Role::User)) => Some((
-            "a system message is followed by a message of the user",
-            "put it after that message: it is the last one, or the assistant comes next",
+            "a system message is followed by a user message",
+            "put it after that message, so that it is the last one or the assistant comes next",
         )),
         _ => None,
     }

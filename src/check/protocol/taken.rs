@@ -48,7 +48,7 @@ impl Taken {
     /// Returns the values in words.
     pub(crate) fn told(&self) -> String {
         match self.is_nothing {
-            true => "no value that goes with the rest of the body".to_owned(),
+            true => "no value that is valid with the rest of the body".to_owned(),
             false => self.demand.taken(),
         }
     }
@@ -417,7 +417,7 @@ mod tests {
 
     /// Returns the part of a message that lists accepted values.
     fn taken_in(message: &str) -> &str {
-        message.split_once(" takes ").map_or("", |(_, taken)| {
+        message.split_once(" accepts ").map_or("", |(_, taken)| {
             taken.split(", while").next().unwrap_or(taken)
         })
     }

@@ -4,17 +4,17 @@ use super::value::{elements, is_type};
 use super::{Found, Subject, body_rule};
 
 body_rule! {
-    Error "protocol/thinking-budget", "the budget for thinking leaves nothing for the answer",
-    "Anthropic counts thinking as a part of the answer: `budget_tokens` must be less than `max_tokens`. With tools and interleaved \
-     thinking, which a header turns on, it may be more: with `tools` this is a warning, unless the header is known to be there. That it is 1,024 or more is said by the \
-     schema; the ranges of Gemini's `thinkingBudget`, which differ by model, stand in `model-families.toml`, and \
-     `protocol/model-parameter` tells of them.\n\n\
+    Error "protocol/thinking-budget", "the thinking budget leaves no tokens for the answer",
+    "Anthropic counts thinking as part of the answer: `budget_tokens` must be less than `max_tokens`. With tools and interleaved thinking, \
+     which a header enables, it may be more; so with `tools` this is only a warning, and nothing is reported if the header is known to be \
+     sent. The minimum of 1,024 is checked by the schema; the ranges of Gemini's `thinkingBudget` depend on the model, are listed in \
+     `model-families.toml`, and are checked by `protocol/model-parameter`.\n\n\
      * wrong: `max_tokens = 2048` with `thinking = { type = \"enabled\", budget_tokens = 4096 }`\n\
      * right: `max_tokens = 8192`",
     of AnthropicMessages;
     seen "2026-11" {
         "pkg:pypi/anthropic@2.12#types/thinking_config_enabled_param.py":
-            "the budget is less than `max_tokens`",
+            "the budget must be less than `max_tokens`",
         "https://platform.claude.com/docs/en/build-with-claude/extended-thinking":
             "the same, and interleaved thinking",
         "liuw1535/antigravity2api-nodejs#149":
@@ -47,8 +47,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         return;
     }
     let message =
-        format!("`budget_tokens` is {budget}, and must be less than `max_tokens`, which is {most}");
+        format!("`budget_tokens` is {budget}, but must be less than `max_tokens`, which is {most}");
     let note = found.at(budget, message);
     let note = if has_tools { note.warning() } else { note };
-    note.help("lower the budget, or raise `max_tokens`: thinking is a part of the answer");
+    note.help("lower the budget, or raise `max_tokens`: thinking is part of the answer");
 }

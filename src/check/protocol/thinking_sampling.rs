@@ -8,12 +8,12 @@ use crate::check::families::Breach;
 use crate::diag::Severity;
 
 body_rule! {
-    Error "protocol/thinking-sampling", "sampling is asked for that thinking forbids",
-    "With thinking on, Anthropic's API takes `temperature` only as 1, `top_p` only from 0.95 to 1, and no `top_k`. Everything else is \
-     refused: *temperature may only be set to 1 when thinking is enabled*.\n\n\
+    Error "protocol/thinking-sampling", "the sampling settings are not allowed with thinking",
+    "With thinking on, Anthropic's API accepts only 1 as `temperature`, only 0.95 to 1 as `top_p`, and no `top_k`. Everything else \
+     is rejected: *temperature may only be set to 1 when thinking is enabled*.\n\n\
      * wrong: `temperature = 0.2` with `thinking = { type = \"adaptive\" }`\n\
      * right: no `temperature`\n\n\
-     Later models refuse these members altogether, which `protocol/model-parameter` tells alone.",
+     Later models reject these members altogether; then only `protocol/model-parameter` reports them.",
     of AnthropicMessages;
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/extended-thinking":
@@ -48,7 +48,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         else {
             continue;
         };
-        let message = format!("`{name}` is {value}, and with thinking on the API takes {takes}");
+        let message = format!("`{name}` is {value}, but with thinking on the API accepts {takes}");
         found
             .at(value, message)
             .help("leave it out, or turn thinking off");

@@ -11,16 +11,16 @@ use crate::text::cut;
 
 body_rule! {
     Error "protocol/thinking-signature", "thinking or a call lacks its signature, or has an invalid one",
-    "What a model thought goes back with the signature that its provider made, unchanged. Anthropic refuses a block of thinking \
-     whose signature is another provider's. Gemini 3 wants the signature of each step: in the current turn, that \
-     is after the last content in which the user says something, the first `functionCall` of each model content carries its \
-     `thoughtSignature`; calls beside it carry none. A signature of Gemini's is base64.\n\n\
+    "Thinking is sent back unchanged, with the signature that its provider made. Anthropic rejects a thinking block with another \
+     provider's signature. Gemini 3 requires the signature of each step: in the current turn, that is after the last content with \
+     user text, the first `functionCall` of each model content carries its `thoughtSignature`; parallel calls after it carry \
+     none. Gemini's signatures are base64.\n\n\
      * wrong: `{\"type\": \"thinking\", \"thinking\": \"…\", \"signature\": \"skip_thought_signature_validator\"}`\n\
      * right: the block as the API gave it, or no block\n\
      * wrong: `{\"functionCall\": {…}}` as the first call of a step, with Gemini 3\n\
      * right: `{\"functionCall\": {…}, \"thoughtSignature\": \"…\"}`\n\n\
-     For calls that another model made Gemini takes `skip_thought_signature_validator` as the signature; thinking of others has no \
-     place.",
+     For calls that another model made, Gemini accepts `skip_thought_signature_validator` as the signature; thinking of other \
+     models cannot be sent.",
     seen "2026-11" {
         "https://ai.google.dev/gemini-api/docs/thought-signatures":
             "Gemini: which parts carry a signature",
@@ -64,10 +64,10 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             let note = found.at_member(
                 block,
                 "signature",
-                "the signature of this thinking is not one of Anthropic's",
+                "the signature of this thinking was not made by Anthropic",
             );
             note.help(
-                "send back blocks of thinking as the API gave them, and leave out those of others",
+                "send thinking blocks back as the API gave them, and leave out those of other providers",
             );
         }
     }
@@ -101,7 +101,7 @@ fn google<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         {
             found
                 .at_member(part, name, "this signature is not base64")
-                .help("send it back as the API gave it");
+                .help("send it back unchanged");
         }
     }
     if let Some((true, severity)) = subject.facts.property(Property::SignedCalls) {
@@ -140,7 +140,7 @@ fn unsigned_steps<'b>(
         let model = cut(subject.model.unwrap_or("this model"), 60);
         let note = found.at(
             first,
-            format!("this call has no `thoughtSignature`, and {model} refuses calls without it in the current turn"),
+            format!("this call has no `thoughtSignature`, and {model} rejects calls without it in the current turn"),
         );
         note.level(severity)
             .help(format!("send back the signature that came with it; for a call of another model write \"{SKIP}\""));

@@ -9,16 +9,16 @@ use crate::repo::Property;
 use crate::text::cut;
 
 body_rule! {
-    Error "protocol/thinking-turn", "reasoning is where it cannot be, or is missing where it must be",
-    "Reasoning goes back as a part of the turn that it led to.\n\n\
-     Anthropic refuses an assistant message whose last block is thinking. With `thinking.type` \"enabled\", the assistant turn \
-     whose calls are being answered starts with its thinking: *Expected `thinking` or `redacted_thinking`, but found `tool_use`*. \
-     A message that has thinking begins with it: two messages of the model that were joined do not. \
-     A last message that the model is to go on with has no thinking where thinking is off. \
-     OpenAI's Responses API wants the item that a reasoning item led to right after it, with its `id` if the reasoning has one, and where nothing is stored \
-     (`store = false`) its `encrypted_content`; `content` of a replayed item is reported as unknown by some, and so is a call with an \
-     `id` whose reasoning is missing: these are warnings. Kimi refuses calls without their `reasoning_content` while it thinks; for \
-     DeepSeek reports disagree, a warning.\n\n\
+    Error "protocol/thinking-turn", "reasoning is in a place where it is not allowed, or is missing where it is required",
+    "Reasoning is sent back as part of the turn that it led to.\n\n\
+     Anthropic rejects an assistant message whose last block is thinking. With `thinking.type` \"enabled\", an assistant turn whose calls \
+     are being answered must start with its thinking: *Expected `thinking` or `redacted_thinking`, but found `tool_use`*. A message that \
+     contains thinking must begin with it, which fails if two messages of the model were joined. If thinking is off, a final message that \
+     the model should continue must not contain thinking. OpenAI's Responses API requires a reasoning item to be followed directly by the \
+     item that it led to, with that item's `id` if the reasoning has one; if nothing is stored (`store = false`), it requires \
+     `encrypted_content`. Some reports say that `content` of a replayed item is unknown, and that a call with an `id` is rejected without \
+     its reasoning: these are warnings. Kimi rejects calls without their `reasoning_content` while it thinks; for DeepSeek, reports \
+     disagree, a warning.\n\n\
      * wrong: reasoning, then the user\n\
      * right: reasoning, the answer or call that followed it, then the user\n\n\
      Reasoning with its `id` before a call without one is a warning.",
@@ -28,7 +28,7 @@ body_rule! {
         "https://platform.claude.com/docs/en/build-with-claude/extended-thinking":
             "Claude: thinking goes back with its turn",
         "tailcallhq/forgecode#1195":
-            "Claude: *When thinking is disabled, an `assistant` message in the final position cannot contain `thinking`*",
+            "Claude: thinking is sent back with its turn",
         "tailcallhq/forgecode#1853": "Claude: the same refusal",
         "tailcallhq/forgecode#2107": "Claude: the last block is thinking",
         "anthropics/claude-code#20691":
@@ -36,15 +36,15 @@ body_rule! {
         "anthropics/claude-code#20705": "Claude: the same refusal",
         "zed-industries/zed#33317":
             "Claude: *Expected `thinking` or `redacted_thinking`, but found `tool_use`*",
-        "vercel/ai#7099": "OpenAI: reasoning without what it led to",
+        "vercel/ai#7099": "OpenAI: reasoning without the item that it led to",
         "vercel/ai#7543": "OpenAI: reasoning that is not stored",
-        "continuedev/continue#11994": "OpenAI: a call without its reasoning is refused",
-        "jin-bo/agentao#321": "OpenAI: a call without its reasoning is taken",
+        "continuedev/continue#11994": "OpenAI: a call without its reasoning is rejected",
+        "jin-bo/agentao#321": "OpenAI: a call without its reasoning is accepted",
         "decolua/9router#2497": "OpenAI: `content` of a reasoning item is unknown",
         "continuedev/continue#11600": "Kimi: `reasoning_content` is missing",
         "n8n-io/n8n#29142": "Kimi: the same refusal",
-        "earendil-works/pi#3636": "DeepSeek wants it",
-        "langchain-ai/langchain#34166": "DeepSeek no longer wants it",
+        "earendil-works/pi#3636": "DeepSeek requires it",
+        "langchain-ai/langchain#34166": "DeepSeek no longer requires it",
     }
 }
 
@@ -79,7 +79,7 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 last,
                 "the last block of an assistant message cannot be thinking",
             );
-            note.help("send the answer or call that followed it, or leave the thinking out");
+            note.help("send the answer or call that followed it, or leave out the thinking");
         }
     }
     if subject
@@ -112,9 +112,9 @@ fn final_thinking<'b>(subject: &Subject<'b>, messages: &'b [Value], found: &mut 
     {
         let note = found.at(
             block,
-            "the last message has thinking, and the model is not to think",
+            "the last message contains thinking, but thinking is off",
         );
-        note.help("turn thinking on, or leave the block out");
+        note.help("turn thinking on, or leave out the block");
     }
 }
 
@@ -138,7 +138,7 @@ fn late_thinking<'b>(messages: &'b [Value], found: &mut Found<'b>) {
         let is_own = is_type(first, "text") || is_type(first, "tool_use");
         if is_own && blocks.iter().any(is_thinking) {
             let note = found.at(first, "a message with thinking must begin with it");
-            note.help("keep the order in which the blocks came, and join no messages of the model");
+            note.help("keep the blocks in the order in which they came, and do not join messages of the model");
         }
     }
 }
@@ -155,9 +155,9 @@ fn answered_turn<'b>(messages: &'b [Value], found: &mut Found<'b>) {
     {
         let note = found.at(
             first,
-            "with thinking on, a turn whose calls are answered must start with its thinking",
+            "with thinking enabled, an assistant turn that contains answered calls must begin with its thinking",
         );
-        note.help("send back the thinking that came before the call; \"adaptive\" thinking, or none, does without");
+        note.help("send back the thinking that came before the call; it is not needed with \"adaptive\" thinking or with thinking off");
     }
 }
 
@@ -183,10 +183,10 @@ fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 let note = found.at_member(
                     item,
                     "id",
-                    "a call with an `id` goes without its reasoning, which some reports say is refused",
+                    "a call with an `id` has no reasoning before it, which is rejected according to some reports",
                 );
                 note.warning()
-                    .help("leave `id` out, or send the reasoning item before it");
+                    .help("leave out the `id`, or send the reasoning item before it");
             }
         }
     }
@@ -199,12 +199,12 @@ fn reasoning_item<'b>(
     found: &mut Found<'b>,
 ) {
     if !next.is_some_and(is_of_assistant) {
-        let note = found.at(item, "nothing that the model said follows this reasoning");
-        note.help("send the message or call that came after it, or leave the reasoning out");
+        let note = found.at(item, "no item of the model follows this reasoning");
+        note.help("send the message or call that came after it, or leave out the reasoning");
     } else if !is_stored && item.get("encrypted_content").is_none_or(Value::is_null) {
         let note =
-            found.at(item, "this reasoning has no `encrypted_content`, and nothing is stored: the API cannot find it");
-        note.help("send `encrypted_content` as it came, or leave the item out");
+            found.at(item, "this reasoning has no `encrypted_content` and nothing is stored, so the API cannot find it");
+        note.help("send back its `encrypted_content`, or leave out the item");
     }
     if let Some(next) = next.filter(|next| is_of_assistant(next)) {
         lost_id(item, next, found);
@@ -213,10 +213,10 @@ fn reasoning_item<'b>(
         let note = found.at_member(
             item,
             "content",
-            "`content` of a reasoning item is reported as an unknown parameter",
+            "some reports say that the API does not know `content` of a reasoning item",
         );
         note.warning()
-            .help("leave it out: `encrypted_content` holds it");
+            .help("leave it out: `encrypted_content` contains it");
     }
 }
 
@@ -225,14 +225,14 @@ fn lost_id<'b>(item: &'b Value, next: &'b Value, found: &mut Found<'b>) {
     if !has_id(item) || has_id(next) {
         return;
     }
-    let message = "this reasoning has an `id`, and the item that follows it lost its own: the server does not find it";
+    let message = "this reasoning has an `id`, but the item after it no longer has one, so the server cannot find it";
     let note = found.at(item, message);
     let note = if is_assistant(next) {
         note
     } else {
         note.warning()
     };
-    note.help("send both with their ids as they came, both without, or leave the reasoning out");
+    note.help("send both with their original ids, send both without, or leave out the reasoning");
 }
 
 fn has_id(item: &Value) -> bool {
@@ -265,7 +265,7 @@ fn reasoned_calls<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             let model = cut(subject.model.unwrap_or("this model"), 60);
             let note = found.at(
                 message,
-                format!("these calls have no `reasoning_content`, and {model} wants it back while it thinks"),
+                format!("these calls have no `reasoning_content`, which {model} requires while it thinks"),
             );
             note.level(level.min(likely))
                 .help("send back the reasoning that came with the calls, or turn thinking off");

@@ -6,10 +6,10 @@ use crate::provider::{Server, WireFormat};
 
 body_rule! {
     Warning "protocol/tool-name", "the name or the description of a tool may be too long",
-    "Schemas tell the names that a format never takes. Here are the lengths of which reports disagree:\n\n\
-     * Gemini: names of more than 64 characters were refused up to March 2026; the SDK says 128\n\
-     * OpenAI: descriptions of more than 1,024 characters were refused in January 2025; the specification names no limit\n\n\
-     * wrong: a name of 80 characters, of a server's name and a path\n\
+    "Names that a format never accepts are reported by its schema. This rule covers lengths on which reports disagree:\n\n\
+     * Gemini: names of more than 64 characters were rejected up to March 2026; the SDK says 128\n\
+     * OpenAI: descriptions of more than 1,024 characters were rejected in January 2025; the specification has no limit\n\n\
+     * wrong: a name of 80 characters, made from a server's name and a path\n\
      * right: `wiki_search`",
     seen "2026-11" {
         "pkg:pypi/google-genai@3.4#types.py":
@@ -50,7 +50,7 @@ fn long_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     // The schema reports names over 128 characters.
     if (GEMINI_NAME + 1..=128).contains(&length) {
         let message = format!(
-            "the name has {length} characters; reports say that more than {GEMINI_NAME} are refused"
+            "the name has {length} characters; according to reports, more than {GEMINI_NAME} are rejected"
         );
         found
             .at_member(tool.object, "name", message)
@@ -62,10 +62,10 @@ fn long_description<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     let length = text(tool.object, "description").map_or(0, |text| text.chars().count());
     if length > OPENAI_DESCRIPTION {
         let message = format!(
-            "the description has {length} characters; a report says that more than {OPENAI_DESCRIPTION} are refused"
+            "the description has {length} characters; according to a report, more than {OPENAI_DESCRIPTION} are rejected"
         );
         found
             .at_member(tool.object, "description", message)
-            .help("put details into the system prompt");
+            .help("move details to the system prompt");
     }
 }

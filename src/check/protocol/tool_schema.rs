@@ -10,25 +10,26 @@ use crate::provider::{Server, ToolForm};
 use crate::text::cut;
 
 body_rule! {
-    Error "protocol/tool-schema", "the schema of a tool's arguments is refused",
-    "The arguments of a tool are an object, and their schema says so at its root:\n\n\
-     * OpenAI and Anthropic refuse `anyOf`, `oneOf` and `allOf` at the root, OpenAI `enum` and `not` too\n\
-     * Anthropic takes names of properties at the root that are 1 to 64 letters, digits, `_`, `.` and `-`\n\
-     * OpenAI wants `\"type\": \"object\"` and `properties` there, and `items` of every array\n\
-     * OpenAI, Anthropic and Mistral want valid JSON Schema: types that exist, `properties` that is an object, `required` that is a \
-     list. Elsewhere, what is invalid is a warning\n\n\
-     Ollama passes on types, items, descriptions, `enum`, `anyOf` and properties. It silently drops the rest, which is a \
-     warning where it leaves open what a value is (`pattern`, `const`, `oneOf`, `allOf`, `$ref`); bounds are not told.\n\n\
-     Moonshot wants `\"type\": \"object\"` at the root, one schema as `items`, names in `required` that are properties, and references \
-     into `$defs`. It takes nothing beside `$ref`, and `type` in the schemas of `anyOf` and not beside it; both are warnings.\n\n\
-     Gemini's `parameters` has a rule of its own, `protocol/schema-keyword`.\n\n\
+    Error "protocol/tool-schema", "the schema of a tool's arguments is rejected",
+    "The arguments of a tool are an object, and the root of their schema must say so:\n\n\
+     * OpenAI and Anthropic reject `anyOf`, `oneOf` and `allOf` at the root; OpenAI also rejects `enum` and `not`\n\
+     * Anthropic accepts property names at the root that are 1 to 64 letters, digits, `_`, `.` and `-`\n\
+     * OpenAI requires `\"type\": \"object\"` and `properties` there, and `items` in every array\n\
+     * OpenAI, Anthropic and Mistral require valid JSON Schema: types that exist, `properties` that is an object, `required` that is \
+     a list. For other providers, an invalid schema is a warning\n\n\
+     Ollama passes on types, items, descriptions, `enum`, `anyOf` and properties. It silently drops everything else, which is a \
+     warning if a value is then undefined (`pattern`, `const`, `oneOf`, `allOf`, `$ref`); dropped limits are not reported.\n\n\
+     Moonshot requires `\"type\": \"object\"` at the root, a single schema as `items`, `required` names that are properties, and \
+     references into `$defs`. It accepts nothing next to `$ref`, and `type` only inside the schemas of `anyOf`, not next to it; both \
+     are warnings.\n\n\
+     Gemini's `parameters` are covered by `protocol/schema-keyword`.\n\n\
      * wrong: `{ \"anyOf\": [{ \"required\": [\"path\"] }, { \"required\": [\"url\"] }], … }`\n\
-     * right: `{ \"type\": \"object\", \"properties\": … }`, and which of them is wanted in the description",
+     * right: `{ \"type\": \"object\", \"properties\": … }`, with the alternatives in the description",
     seen "2026-11" {
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
             "Mistral: a valid JSON Schema",
         "pkg:github/ollama/ollama@fb30760#api/types.go": "Ollama: `ToolProperty`",
-        "vercel/ai#18921": "Moonshot: what its validator refuses, measured",
+        "vercel/ai#18921": "Moonshot: what its validator rejects, measured",
         "14790897/MiqroForge-Desktop#1165":
             "Moonshot: *parameters.type is required and must be \"object\"*",
         "MoonshotAI/kimi-cli#1903":
@@ -39,7 +40,7 @@ body_rule! {
         "anomalyco/opencode#35516": "Claude: the same refusal",
         "n8n-io/n8n#30590": "Claude: *Property keys should match pattern*",
         "aws-solutions-library-samples/accelerated-intelligent-document-processing-on-aws#709":
-            "Claude at Bedrock: the same refusal, measured; below the root any name is taken",
+            "Claude on Bedrock: the same refusal, measured; below the root, any name is accepted",
         "erikmaday/unusual-whales-mcp#57": "Claude: the same refusal",
         "chatanywhere/GPT_API_free#403":
             "OpenAI: *must have type 'object' and not have \
@@ -106,10 +107,10 @@ fn check_root<'b>(schema: &'b Value, is_openai: bool, found: &mut Found<'b>) {
         let note = found.at_member(
             schema,
             name,
-            format!("the schema of arguments cannot hold `{name}` at its root"),
+            format!("the schema of arguments cannot contain `{name}` at its root"),
         );
         note.help(
-            "describe an object with all properties, and say in the description which go together",
+            "declare an object with all properties, and describe in the description which ones belong together",
         );
     }
 }
@@ -123,12 +124,12 @@ fn check_names<'b>(schema: &'b Value, found: &mut Found<'b>) {
             continue;
         }
         let message = format!(
-            "the name `{}` of an argument is not 1 to 64 letters, digits, `_`, `.` and `-`",
+            "the argument name `{}` is not 1 to 64 letters, digits, `_`, `.` and `-`",
             cut(name, 40)
         );
         found
             .at(value, message)
-            .help("rename it, and say what it is in the description");
+            .help("rename it, and explain it in the description");
     }
 }
 
@@ -154,7 +155,7 @@ fn moonshot_alternatives<'b>(inner: &'b Value, found: &mut Found<'b>) {
             .at_member(
                 inner,
                 "type",
-                "Moonshot wants `type` in the schemas of `anyOf`, not beside it",
+                "Moonshot requires `type` inside the schemas of `anyOf`, not next to it",
             )
             .warning()
             .help("move it into each of them");
@@ -168,7 +169,7 @@ fn moonshot_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
             .at_member(
                 schema,
                 "type",
-                "Moonshot wants `\"type\": \"object\"` at the root of the schema of arguments",
+                "Moonshot requires `\"type\": \"object\"` at the root of the schema of arguments",
             )
             .help("add it");
     }
@@ -178,8 +179,11 @@ fn moonshot_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
 fn moonshot_shape<'b>(inner: &'b Value, found: &mut Found<'b>) {
     if let Some(items) = inner.get("items").filter(|items| items.is_array()) {
         found
-            .at(items, "Moonshot takes one schema as `items`, not a list")
-            .help("write one schema, with `anyOf` if the elements differ");
+            .at(
+                items,
+                "Moonshot accepts a single schema as `items`, not a list",
+            )
+            .help("write a single schema, with `anyOf` if the elements differ");
     }
     let Some(properties) = inner.get("properties").and_then(Value::as_object) else {
         return;
@@ -193,9 +197,9 @@ fn moonshot_shape<'b>(inner: &'b Value, found: &mut Found<'b>) {
         found
             .at(
                 name,
-                "Moonshot refuses a name in `required` that is none of the `properties`",
+                "Moonshot rejects a name in `required` that is not in `properties`",
             )
-            .help("leave it out, or describe the property");
+            .help("leave it out, or declare the property");
     }
 }
 
@@ -209,7 +213,7 @@ fn moonshot_reference<'b>(
         .strip_prefix("#/$defs/")
         .and_then(|name| root.get("$defs")?.get(name))
     else {
-        let message = "Moonshot takes references into the `$defs` of the schema only";
+        let message = "Moonshot accepts only references into the `$defs` of the schema";
         found
             .at_member(inner, "$ref", message)
             .help("write `#/$defs/NAME`, and the schema below `$defs` at the root");
@@ -221,13 +225,13 @@ fn moonshot_reference<'b>(
         .filter(|name| *name != "$ref");
     if let Some(name) = names.find(|name| target.get(*name).is_some()) {
         let message = format!(
-            "Moonshot may refuse `{}` beside `$ref`: the schema that it refers to has it as well",
+            "Moonshot may reject `{}` next to `$ref`: the schema that it refers to has it as well",
             cut(name, 40)
         );
         found
             .at_member(inner, name, message)
             .warning()
-            .help("leave it out on one of both sides");
+            .help("remove it in one of the two places");
     }
 }
 
@@ -241,7 +245,7 @@ fn check_ollama<'b>(inner: &'b Value, found: &mut Found<'b>) {
             name,
             format!("Ollama drops `{name}` before the model sees the schema"),
         );
-        note.warning().help("say it in the description");
+        note.warning().help("put it into the description");
     }
 }
 
@@ -274,14 +278,14 @@ fn not_a_schema(name: &str, found: &Value, says: &str) -> String {
         Value::String(text) => format!("`{}`", cut(text, 40)),
         other => crate::json::kind_of(other).to_owned(),
     };
-    format!("this is not a JSON Schema: `{name}` is {found}, and must be {says}")
+    format!("this is not a JSON Schema: `{name}` is {found}, but must be {says}")
 }
 
 fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut Found<'b>) {
     if is_openai && super::schemas::is_of_type(inner, "array") && inner.get("items").is_none() {
         found
             .at_member(inner, "items", "an array needs `items`")
-            .help("say what the array holds, or write `\"items\": {}`");
+            .help("describe the elements of the array, or write `\"items\": {}`");
     }
     let rules: [(&str, IsRight<'_>, &str); 5] = [
         (
@@ -292,7 +296,7 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut 
                         .as_array()
                         .is_some_and(|names| names.iter().all(is_name))
             },
-            "one of the types of JSON Schema, or a list of them",
+            "a type of JSON Schema, or a list of types",
         ),
         ("required", &is_list, "a list of names"),
         ("enum", &is_list, "a list of values"),
@@ -304,7 +308,7 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut 
         let note = found
             .at(
                 value,
-                format!("this is not a JSON Schema: a schema belongs here, not {kind}"),
+                format!("this is not a JSON Schema: it must be a schema here, not {kind}"),
             )
             .about(About::Form);
         let note = if is_sure { note } else { note.warning() };

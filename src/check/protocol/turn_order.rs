@@ -6,37 +6,37 @@ use crate::provider::{Server, WireFormat};
 use crate::repo::Property;
 
 body_rule! {
-    Error "protocol/turn-order", "the order of the messages is refused",
-    "Formats differ in what may follow what:\n\n\
-     * Anthropic: older reports say that the first message has to be the user's, unless it holds a compaction. It is taken by now: a \
-     warning. Messages of one role in a row are put together by the server\n\
-     * Gemini: a conversation of one content is the user's; a call of a function follows a content of the user, so it cannot be \
-     first, nor follow a text of the model in a content of its own: put both into one. Contents with calls may follow each other\n\
-     * Mistral: after an assistant message no `system`, after a tool message none either; a single message is not the assistant's. \
-     `user` after `tool` is refused by deployments older than mistral-common 1.11.1 of April 2026: a warning, but for models that \
-     are newer (`user_after_results = true` in `model-families.toml`). `bridge` in the bundled templates puts words of the assistant \
-     between them\n\
+    Error "protocol/turn-order", "the order of the messages is rejected",
+    "Formats differ in which message may follow which:\n\n\
+     * Anthropic: older reports say that the first message must be the user's, unless it contains a compaction. It is accepted by \
+     now: a warning. The server merges consecutive messages of one role\n\
+     * Gemini: a single content must be the user's; a function call must follow a user content, so it cannot be first, and it \
+     cannot follow model text in a separate content: put both into one. Contents with calls may follow each other\n\
+     * Mistral: no `system` after an assistant or a tool message; a single message cannot be the assistant's. `user` after `tool` \
+     is rejected by deployments older than mistral-common 1.11.1 of April 2026: a warning, except for newer models \
+     (`user_after_results = true` in `model-families.toml`). `bridge` in the bundled templates puts an assistant message between \
+     them\n\
      * llama.cpp: no two assistant messages at the end\n\n\
-     OpenAI, DeepSeek and Ollama take any order. What calls and results need has rules of its own.\n\n\
+     OpenAI, DeepSeek and Ollama accept any order. Calls and results have separate rules.\n\n\
      * wrong, Gemini: `user`, `model` with text, `model` with `functionCall`\n\
      * right, Gemini: `user`, `model` with text and `functionCall`",
     seen "2026-11" {
         "recorded: pydantic-ai, test_anthropic_model_empty_message_on_history":
-            "Claude: a first message of the assistant, taken",
+            "Claude: a first message of the assistant, accepted",
         "recorded: pydantic-ai, test_cross_provider_capability_replay":
-            "Gemini: two contents with calls in a row, taken",
+            "Gemini: two contents with calls in a row, accepted",
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
-            "Mistral: what may follow what",
+            "Mistral: the allowed order",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
             "llama.cpp: no two assistant messages at the end",
-        "lobehub/lobehub#1601": "Claude: the first message is the user's",
+        "lobehub/lobehub#1601": "Claude: the first message must be the user's",
         "livekit/agents#669": "Claude: the same refusal",
-        "google-gemini/gemini-cli#11814": "Gemini: a call follows a content of the user",
+        "google-gemini/gemini-cli#11814": "Gemini: a call must follow a user content",
         "agentscope-ai/agentscope-java#613":
             "Qwen: *do not contain elements with the role of user*",
-        "openclaw/openclaw#73688": "Z.ai: a prompt alone is refused",
+        "openclaw/openclaw#73688": "Z.ai: a prompt alone is rejected",
         "HKUDS/nanobot#3086": "Z.ai: the same refusal, error 1214",
-        "anomalyco/opencode#2557": "Z.ai: no message of the user",
+        "anomalyco/opencode#2557": "Z.ai: no user message",
         "microsoft/semantic-kernel#13288": "Gemini: the same refusal",
         "BerriAI/litellm#17761": "Mistral: `user` after `tool`",
         "LibreChat-AI/agents#344": "Mistral: `user` after `tool`",
@@ -80,9 +80,9 @@ fn anthropic<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
         let note = found.at_member(
             first.value,
             "role",
-            "the first message is the assistant's: some reports say that the API wants the user's first",
+            "the first message is the assistant's; some reports say that the API requires a user message first",
         );
-        note.warning().help("begin with a message of the user");
+        note.warning().help("begin with a user message");
     }
 }
 
@@ -106,13 +106,13 @@ fn without_user<'b>(
         .filter(|_| entries.iter().all(|entry| entry.role != Role::User))
     {
         let message = if is_sure {
-            "no message is the user's: the API wants one"
+            "there is no user message, but the API requires one"
         } else {
-            "no message is the user's: a report says that the API wants one"
+            "there is no user message; a report says that the API requires one"
         };
         let note = found.at(messages, message);
         let note = if is_sure { note } else { note.warning() };
-        note.help("put the question into a message of the user");
+        note.help("put the question into a user message");
     }
 }
 
@@ -123,9 +123,9 @@ fn google<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
         let note = found.at_member(
             alone.value,
             "role",
-            "the only content is the model's: the API wants one of the user",
+            "the only content is the model's, but the API requires a user content",
         );
-        note.help("begin with a content of the user");
+        note.help("begin with a user content");
         return;
     }
     let before = std::iter::once(None).chain(entries.iter().map(Some));
@@ -133,9 +133,9 @@ fn google<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
         let calls =
             entry.role == Role::Assistant && entry.parts.iter().any(|part| part.call().is_some());
         let message = match before.map(|before| before.role) {
-            None => "the first content calls a function: a call follows a content of the user",
+            None => "the first content calls a function, but a call must follow a user content",
             Some(Role::Assistant) => {
-                "this content calls a function, and the one before it is the model's too"
+                "this content calls a function, but the content before it is also the model's"
             }
             Some(_) => continue,
         };
@@ -144,7 +144,7 @@ fn google<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
         if calls && !goes_on {
             found
                 .at(entry.value, message)
-                .help("put what the model says and calls into one content, behind one of the user");
+                .help("put the model's text and calls into one content, after a user content");
         }
     }
 }
@@ -155,9 +155,9 @@ fn mistral<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'
     {
         let note = found.at(
             alone.value,
-            "the only message is the assistant's: the API wants one of the user",
+            "the only message is the assistant's, but the API requires a user message",
         );
-        note.help("begin with a message of the user");
+        note.help("begin with a user message");
     }
     for pair in entries.windows(2) {
         let entry = pair[1].value;
@@ -167,15 +167,15 @@ fn mistral<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'
                     entry,
                     "a `system` message cannot follow an assistant message",
                 );
-                note.help("put instructions into the first message, or into one of the user");
+                note.help("put instructions into the first message, or into a user message");
             }
             (Role::Tool, Role::System) => {
                 let note = found.at(entry, "a `system` message cannot follow a tool message");
-                note.help("put instructions into the first message, or into one of the user");
+                note.help("put instructions into the first message, or into a user message");
             }
             (Role::Tool, Role::User) if !subject.facts.is(Property::UserAfterResults) => {
                 let note =
-                    found.at(entry, "a `user` message follows a tool message: some deployments of Mistral refuse it");
+                    found.at(entry, "a `user` message follows a tool message, which some Mistral deployments reject");
                 note.warning().help(
                     "put an assistant message between them, or accept the risk with `[[allow]]`",
                 );
@@ -192,8 +192,8 @@ fn llamacpp<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
     {
         let note = found.at(
             last.value,
-            "there are two assistant messages at the end: the server refuses that",
+            "there are two assistant messages at the end, which the server rejects",
         );
-        note.help("end with a message of the user, or put both into one");
+        note.help("end with a user message, or merge the two");
     }
 }

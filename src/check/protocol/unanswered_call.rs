@@ -8,29 +8,29 @@ use crate::check::history::{Entry, History};
 use crate::provider::TurnForm;
 
 body_rule! {
-    Error "protocol/unanswered-call", "a tool call has no result where the API looks for it",
-    "A model that called a tool waits for what it gave. Anthropic wants every result in the next message, Chat Completions and \
-     Mistral in tool messages before anything else, Gemini as many responses as calls in the next content, and the Responses API \
-     an output with the same `call_id` later on. Anthropic and Gemini put together what the model says in a row: there, two messages with \
-     calls are one turn. DeepSeek makes messages of the items of the Responses API, and wants the outputs right after the calls of a message. \
-     A message in between, or a result that a template drops, makes the API refuse the \
-     request. Local and unknown servers take it, and the model has to guess: there it is a warning.\n\n\
-     The finding stands at the call; if one message separates the call from its result, at that message; if Gemini gets fewer \
-     responses than there are calls, at the content with the responses.\n\n\
+    Error "protocol/unanswered-call", "a tool call has no result where the API expects it",
+    "After a tool call, the model waits for the result. Anthropic expects all results in the next message, Chat Completions and Mistral in \
+     tool messages before anything else, Gemini the same number of responses as calls in the next content, and the Responses API an output \
+     with the same `call_id` somewhere later. Anthropic and Gemini merge consecutive messages of the model: there, two messages with calls \
+     are one turn. DeepSeek converts the items of the Responses API to messages, and expects the outputs directly after the calls of a \
+     message. If a message comes in between, or a template drops a result, the API rejects the request. Local and unknown servers accept \
+     it, but the model has to guess: a warning.\n\n\
+     The finding is at the call; if one message separates the call from its result, at that message; if Gemini gets fewer responses than \
+     there are calls, at the content with the responses.\n\n\
      * wrong: assistant with `tool_calls`, then `user`\n\
      * wrong: Anthropic, two calls, and their results in two messages\n\
      * right: assistant with `tool_calls`, `tool` for each of them, then `user`",
     seen "2026-11" {
         "recorded: pydantic-ai, test_cross_provider_capability_replay":
-            "Claude and Gemini: calls in two messages in a row, then all results, taken",
+            "Claude and Gemini: calls in two messages in a row, then all results, accepted",
         "recorded: pydantic-ai, test_deepseek_responses_rejects_interleaved_function_calls":
             "DeepSeek: *No tool output found for tool call*",
         "https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls":
-            "Claude: results follow at once",
+            "Claude: results must follow at once",
         "https://platform.claude.com/docs/en/agents-and-tools/tool-use/parallel-tool-use":
             "Claude: all results in one message",
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
-            "Mistral: every call has a result",
+            "Mistral: every call must have a result",
         "anthropics/claude-code#8210": "Claude: *ids were found without `tool_result` blocks*",
         "rowboatlabs/rowboat#378": "Claude: results over several messages",
         "MoonshotAI/kosong#45": "Claude: results over several messages",
@@ -70,7 +70,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         } else {
             note.warning()
         };
-        note.help("render every result directly after its call, and what else there is after them");
+        note.help(
+            "render every result directly after its call, and other content after the results",
+        );
     }
 }
 

@@ -6,10 +6,10 @@ use crate::diag::did_you_mean;
 use crate::provider::{Server, TurnForm};
 
 body_rule! {
-    Error "protocol/unknown-choice", "a tool is chosen that is not among the tools",
-    "`tool_choice` names a tool, a list of allowed tools does, and Gemini's `allowedFunctionNames`: each must be declared in `tools`. \
-     Anthropic, OpenAI and Gemini refuse what is not; elsewhere it is a warning. Names that an MCP server or a tool search brings \
-     are not known here, and are accepted.\n\n\
+    Error "protocol/unknown-choice", "`tool_choice` selects a tool that is not in `tools`",
+    "`tool_choice`, lists of allowed tools, and Gemini's `allowedFunctionNames` may name only tools that are declared in `tools`. \
+     Anthropic, OpenAI and Gemini reject others; elsewhere it is a warning. Names that come from an MCP server or a tool search are \
+     unknown here, and are accepted.\n\n\
      * wrong: `tool_choice = { type = \"tool\", name = \"get_forecast\" }`, with the tool `get_weather`\n\
      * right: `tool_choice = { type = \"tool\", name = \"get_weather\" }`",
     seen "2026-11" {
@@ -75,5 +75,5 @@ fn brings_more(tool: &DeclaredTool<'_>) -> bool {
 
 fn help(name: &str, tools: &[DeclaredTool<'_>]) -> String {
     let near = did_you_mean(name, tools.iter().filter_map(|tool| tool.name));
-    near.unwrap_or_else(|| "choose one of the tools of this body, or declare it".to_owned())
+    near.unwrap_or_else(|| "choose one of the tools of this body, or declare this one".to_owned())
 }

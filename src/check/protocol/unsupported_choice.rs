@@ -5,21 +5,23 @@ use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Error "protocol/unsupported-choice", "the server does not take this choice of tools",
-    "Servers of OpenAI's format differ in what `tool_choice` may be:\n\n\
-     * LM Studio takes `none`, `auto` and `required`, and refuses an object\n\
-     * llama.cpp takes an object as `auto`, without a word: a warning\n\
-     * Ollama reads no `tool_choice` at all: a warning, unless it is `auto`\n\n\
-     Gemini takes `allowedFunctionNames` with the modes `ANY` and `VALIDATED` only, written in any case.\n\n\
-     * wrong, for LM Studio: `tool_choice = { type = \"function\", function = { name = \"get_weather\" } }`\n\
-     * right: `tool_choice = \"required\"`, with that tool alone in `tools`",
+    Error "protocol/unsupported-choice", "the server does not accept this tool choice",
+    "Servers of OpenAI's format differ in what they accept as `tool_choice`:\n\n\
+     * LM Studio accepts `none`, `auto` and `required`, and rejects an object\n\
+     * llama.cpp silently treats an object as `auto`: a warning\n\
+     * Ollama does not read `tool_choice` at all: a warning, unless it is `auto`\n\n\
+     Gemini accepts `allowedFunctionNames` only with the modes `ANY` and `VALIDATED`, in upper or lower \
+     case.\n\n\
+     * wrong, for LM Studio: `tool_choice = { type = \"function\", function = { name = \"get_weather\" } \
+     }`\n\
+     * right: `tool_choice = \"required\"`, with only that tool in `tools`",
     seen "2026-11" {
         "pkg:pypi/google-genai@3.4#types.py": "Gemini: `FunctionCallingConfig`",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
-            "llama.cpp: an object is read as `auto`",
+            "llama.cpp: an object is treated as `auto`",
         "pkg:github/ollama/ollama@fb30760#docs/api/openai-compatibility.mdx":
             "Ollama: `tool_choice` is not read",
-        "lmstudio-ai/lmstudio-bug-tracker#670": "LM Studio refuses an object",
+        "lmstudio-ai/lmstudio-bug-tracker#670": "LM Studio rejects an object",
         "can1357/oh-my-pi#6925": "LM Studio: the same refusal",
     }
 }
@@ -48,23 +50,23 @@ fn of_server<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if is_ollama && !matches!(choice.which, Which::Free) {
         let note = found.at(
             choice.value,
-            "Ollama does not read `tool_choice`: the model calls what it likes",
+            "Ollama does not read `tool_choice`: the model may call any tool or none",
         );
         note.warning()
-            .help("leave it out, and say in the prompt which tool to call");
+            .help("leave it out, and name the tool to call in the prompt");
     } else if subject.server == Server::LmStudio && choice.value.is_object() {
         let note = found.at(
             choice.value,
-            "LM Studio takes `none`, `auto` and `required` only",
+            "LM Studio accepts only `none`, `auto` and `required`",
         );
-        note.help("write `required`, and declare only the tool that is to be called");
+        note.help("write `required`, and declare only the tool to call");
     } else if subject.server == Server::LlamaCpp && choice.value.is_object() {
         let note = found.at(
             choice.value,
-            "llama.cpp reads a choice that is an object as `auto`",
+            "llama.cpp treats a choice that is an object as `auto`",
         );
         note.warning()
-            .help("write `required`, and declare only the tool that is to be called");
+            .help("write `required`, and declare only the tool to call");
     }
 }
 
@@ -86,7 +88,7 @@ fn names_without_mode<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         let note = found.at_member(
             value,
             name,
-            "names of functions are taken with the modes `ANY` and `VALIDATED` only",
+            "function names are accepted only with the modes `ANY` and `VALIDATED`",
         );
         note.help("write `\"mode\": \"ANY\"`, or leave out the names");
     }

@@ -162,7 +162,7 @@ pub(super) fn check_extensions(value: &Value) -> Result<(), Refusal> {
         at: &Pointer,
     ) -> Result<&'v serde_json::Map<String, Value>, Refusal> {
         let message = format!(
-            "extensions have an object here, not {}",
+            "extensions need an object here, not {}",
             json::kind_of(value)
         );
         value
@@ -206,10 +206,10 @@ fn check_field(name: &str, value: &Value) -> Result<(), String> {
     };
     let (is_right, wanted) = match name {
         extend::OPTIONAL | extend::REQUIRED | extend::UNKNOWN => {
-            (is_list(&Value::is_string), "a list of names belongs here")
+            (is_list(&Value::is_string), "this must be a list of names")
         }
-        extend::ALTERNATIVES => (is_list(&is_schema), "a list of schemas belongs here"),
-        _ => (is_schema(value), "a field's schema is an object"),
+        extend::ALTERNATIVES => (is_list(&is_schema), "this must be a list of schemas"),
+        _ => (is_schema(value), "a field's schema must be an object"),
     };
     is_right
         .then_some(())
@@ -401,9 +401,8 @@ impl Document {
         let pointer = refused.map_or(Pointer::root(), |name| Pointer::root().member(name));
         let pointer = spelling::original(pointer.as_str(), subject.original());
         let message =
-            format!("`{pointer}` is not what the API takes, and it is too large to say where");
-        let help =
-            "check it with a smaller conversation: what is wrong is reported there".to_owned();
+            format!("`{pointer}` is not accepted by the API, and is too large to show where");
+        let help = "check it with a smaller conversation, which shows the exact place".to_owned();
         Mistake::value(pointer, message, Hint::Other(help))
     }
 
@@ -423,7 +422,7 @@ impl Document {
                 Refusal::new(
                     "",
                     "the extensions make the schema too large",
-                    "extend fewer places, or by smaller schemas",
+                    "extend fewer places, or use smaller schemas",
                 )
             })?;
         }
@@ -518,8 +517,7 @@ impl Compiled {
 /// schema.
 fn unchecked() -> Mistake {
     let message =
-        "this body takes too much work to be checked against the schema of the repository"
-            .to_owned();
+        "it takes too much work to check this body against the schema of the repository".to_owned();
     let help =
         "the work grows with the alternatives of the schema and the size of the body: simplify the schema".to_owned();
     Mistake {

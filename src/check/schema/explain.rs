@@ -247,11 +247,11 @@ impl<'s> Explaining<'s> {
             }
             Pick::Missing { member } => {
                 let hint = match alternatives.of_shape(self.schema.value, member, found) {
-                    Some(meant) => Hint::Other(format!(
-                        "it says what this is: `{meant}`, by its other fields"
-                    )),
+                    Some(meant) => {
+                        Hint::Other(format!("write `{meant}`, which fits the other fields"))
+                    }
                     None => {
-                        let (words, names) = ("it says what this is: ", choice.known());
+                        let (words, names) = ("write one of: ", choice.known());
                         Hint::Known {
                             words,
                             member: Some(member.to_owned()),
@@ -346,7 +346,7 @@ fn twice(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str) -> Opti
     let camel = spelling::camel_case(name).filter(|_| spelling::has_two(schema))?;
     known_fields(schema, node).contains(&camel).then(|| {
         let message = format!(
-            "`{}` and `{}` are one field",
+            "`{}` and `{}` are two names of one field",
             at.member(&camel),
             at.member(name)
         );
@@ -605,17 +605,17 @@ fn limit(kind: &Kind, found: &Value) -> String {
         Kind::MaxItems { limit } => format!("must have at most {limit} elements"),
         Kind::Pattern { pattern } if pattern == r"\S" => match found.as_str() {
             Some("") => "must not be empty".to_owned(),
-            _ => "must not be white space alone".to_owned(),
+            _ => "must not be only whitespace".to_owned(),
         },
         Kind::Pattern { pattern } => format!("is `{value}`, which does not match `{pattern}`"),
         Kind::Not { .. } => format!("is `{value}`, which is not allowed here"),
         Kind::MultipleOf { multiple_of } => {
             format!("must be a multiple of {multiple_of}, not {value}")
         }
-        Kind::UniqueItems => "must not have equal elements".to_owned(),
+        Kind::UniqueItems => "must not contain equal elements".to_owned(),
         Kind::MinProperties { limit } => format!("must have at least {limit} fields"),
         Kind::MaxProperties { limit } => format!("must have at most {limit} fields"),
-        kind => format!("breaks the schema's `{}`", kind.keyword()),
+        kind => format!("violates the schema's `{}`", kind.keyword()),
     }
 }
 
@@ -798,7 +798,7 @@ impl Alternatives<'_> {
         let values: Vec<String> = having.map(|value| format!("`{value}`")).collect();
         if !values.is_empty() {
             mistake.hint = Hint::Other(format!(
-                "`{name}` goes with the {member} {}",
+                "`{name}` belongs to the {member} {}",
                 values.join(" or ")
             ));
         }
@@ -930,9 +930,9 @@ fn as_string(node: &Value, found: &Value, takes_list: bool) -> Option<String> {
         .find(|name| found.get(name).is_some_and(Value::is_string));
     match alone {
         _ if is_element => Some("put it into a list: `[…]`".to_owned()),
-        Some(name) if !is_json => Some(format!("write the text of its `{name}` alone")),
-        _ if is_json => Some("write it as a string that holds it as JSON".to_owned()),
-        _ if takes_list => Some("write a text in quotes, or a list: `[…]`".to_owned()),
+        Some(name) if !is_json => Some(format!("write only the text of its `{name}`")),
+        _ if is_json => Some("write it as a string that contains the JSON".to_owned()),
+        _ if takes_list => Some("write a string in quotes, or a list: `[…]`".to_owned()),
         _ => None,
     }
 }
@@ -998,7 +998,7 @@ fn json_in_string(kind: &TypeKind, found: &Value) -> Option<String> {
         .any(|wanted| wanted == name)
         .then(|| {
             format!(
-                "the string holds {}: encoded twice, or a template without `{{{{` and `{{%`",
+                "the string contains {}: it is encoded twice, or is a template without `{{{{` and `{{%`",
                 with_article(name)
             )
         })
@@ -1091,7 +1091,7 @@ mod tests {
     fn without_its_discriminator_an_object_is_the_default_alternative() {
         assert_eq!(
             told(&items(), &json!({"input": [{"content": [], "kontent": 1}]})),
-            ["the API knows no field `/input/0/kontent` (did you mean `content`?)"]
+            ["the API has no field `/input/0/kontent` (did you mean `content`?)"]
         );
         assert_eq!(
             told(&items(), &json!({"input": [{}]})),
@@ -1103,9 +1103,7 @@ mod tests {
     fn without_a_default_the_discriminator_is_missing() {
         assert_eq!(
             told(&items(), &json!({"input": [{"content": [{"text": "a"}]}]})),
-            [
-                "`/input/0/content/0/type` is missing (it says what this is: `text`, by its other fields)"
-            ]
+            ["`/input/0/content/0/type` is missing (write `text`, which fits the other fields)"]
         );
     }
 
@@ -1129,7 +1127,7 @@ mod tests {
             [
                 "`/input/0/content/0/url` must not be empty",
                 "`/input/0/content/1/text` is missing",
-                "the API knows no field `/input/0/content/1/url` (`url` goes with the type `image`)",
+                "the API has no field `/input/0/content/1/url` (`url` belongs to the type `image`)",
             ]
         );
         let body = json!({"input": [{"type": "call", "call_id": 7}]});
@@ -1165,12 +1163,12 @@ mod tests {
         let schema = object(&json!({"options": options, "keep_alive": {}}), &[]);
         assert_eq!(
             told(&schema, &json!({"top_k": 1})),
-            ["the API knows no field `/top_k` (`top_k` belongs in `/options`)"]
+            ["the API has no field `/top_k` (`top_k` belongs in `/options`)"]
         );
         assert_eq!(
             told(&schema, &json!({"options": {"keep_alive": 1}})),
             [
-                "the API knows no field `/options/keep_alive` (`keep_alive` belongs at the top of the body)"
+                "the API has no field `/options/keep_alive` (`keep_alive` belongs at the top of the body)"
             ]
         );
     }
@@ -1185,7 +1183,7 @@ mod tests {
         assert_eq!(
             told(&schema, &json!({"stop": "[1]"})),
             [
-                "`/stop` must be a list, not a string (the string holds a list: encoded twice, or a template without \
+                "`/stop` must be a list, not a string (the string contains a list: it is encoded twice, or is a template without \
              `{{` and `{%`)"
             ]
         );
@@ -1242,7 +1240,7 @@ mod tests {
             .collect();
         assert_eq!(
             messages,
-            ["`/model` is missing", "the API knows no field `/max_token`"]
+            ["`/model` is missing", "the API has no field `/max_token`"]
         );
     }
 
@@ -1260,7 +1258,7 @@ mod tests {
         let deep = json!({"function": {"name": "a"}});
         assert_eq!(
             told(&function, &deep),
-            ["the API knows no field `/function` (leave it out, and write `name` where it is)"]
+            ["the API has no field `/function` (remove it here, and write `name` in its place)"]
         );
     }
 
@@ -1270,13 +1268,13 @@ mod tests {
             "url": {"type": "string"}, "arguments": {"type": "string", "description": "Arguments as JSON"},
             "content": {"type": ["string", "array"]}}});
         let body = json!({"url": {"url": "a"}, "arguments": {"name": "a"}, "content": {"a": 1}});
-        let json = "(write it as a string that holds it as JSON)";
+        let json = "(write it as a string that contains the JSON)";
         assert_eq!(
             told(&schema, &body),
             [
-                "`/url` must be a string, not an object (write the text of its `url` alone)".to_owned(),
+                "`/url` must be a string, not an object (write only the text of its `url`)".to_owned(),
                 format!("`/arguments` must be a string, not an object {json}"),
-                "`/content` must be a string or a list, not an object (write a text in quotes, or a list: `[…]`)"
+                "`/content` must be a string or a list, not an object (write a string in quotes, or a list: `[…]`)"
                     .to_owned(),
             ]
         );

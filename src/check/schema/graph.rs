@@ -110,8 +110,12 @@ impl Graph {
     /// Returns the first reason why its work is unbounded.
     pub(super) fn of(document: &Value) -> Result<Graph, Refusal> {
         if extend::count(document) > MAX_VALUES {
-            let message = format!("the schema holds more than {MAX_VALUES} values");
-            return Err(Refusal::new("", message, "keep what the wire format needs"));
+            let message = format!("the schema has more than {MAX_VALUES} values");
+            return Err(Refusal::new(
+                "",
+                message,
+                "keep only what the wire format needs",
+            ));
         }
         let mut builder = Builder {
             document,
@@ -288,11 +292,11 @@ impl<'s> Builder<'s> {
             .strip_prefix('#')
             .filter(|pointer| pointer.is_empty() || pointer.starts_with('/'));
         let help =
-            "write `#` and a JSON pointer to a schema of this file, for instance `#/$defs/name`";
+            "write `#` and a JSON pointer to a schema of this file, for example `#/$defs/name`";
         let Some(pointer) = pointer.filter(|pointer| !pointer.contains('%')) else {
             return Err(Refusal::new(
                 &at,
-                "a schema refers to nothing outside its file",
+                "a schema cannot refer to anything outside its file",
                 help,
             ));
         };
@@ -389,9 +393,8 @@ impl Heights {
         match self.known[id] {
             Some(Found::Height(height)) => return Ok(height),
             Some(Found::Open) => {
-                let message =
-                    "this schema leads back to itself without looking at a part of the value";
-                return Err(self.refuse(id, message, "remove one of the references of the circle"));
+                let message = "this schema refers back to itself without descending into the value";
+                return Err(self.refuse(id, message, "remove one of the references in the circle"));
             }
             None => self.known[id] = Some(Found::Open),
         }
@@ -399,14 +402,15 @@ impl Heights {
         let (mut height, mut expansion) = (0, schema.weight + schema.pattern);
         for inner in schema.same.clone() {
             if depth >= MAX_HEIGHT {
-                let message = format!("more than {MAX_HEIGHT} schemas look at one value in turn");
-                return Err(self.refuse(inner, message, "write what they say in fewer schemas"));
+                let message =
+                    format!("more than {MAX_HEIGHT} schemas check the same value in turn");
+                return Err(self.refuse(inner, message, "express the same with fewer schemas"));
             }
             height = height.max(self.find(inner, depth + 1)? + 1);
             expansion = expansion.saturating_add(self.graph.schemas[inner].expansion);
         }
         if expansion > MAX_EXPANSION || height > MAX_HEIGHT {
-            let message = "this schema repeats others too often: a value would be looked at more than 100,000 times";
+            let message = "this schema repeats others too often: one value would be checked more than 100,000 times";
             return Err(self.refuse(id, message, "write each condition once"));
         }
         self.graph.schemas[id].expansion = expansion;
@@ -437,7 +441,7 @@ mod tests {
     fn circles_that_look_at_no_part_are_refused() {
         let (at, message) = refusal(json!({"oneOf": [{"$ref": "#"}]}));
         assert_eq!(
-            (at.as_str(), message.contains("leads back to itself")),
+            (at.as_str(), message.contains("refers back to itself")),
             ("", true),
             "{message}"
         );

@@ -270,12 +270,9 @@ impl Mistake {
         };
         let message = match self.what {
             What::Unknown if let Some(server) = self.passed_over_by => {
-                format!(
-                    "`{}` is not a field that {server} is known to read",
-                    self.pointer
-                )
+                format!("{server} is not known to read the field `{}`", self.pointer)
             }
-            What::Unknown => format!("the API knows no field `{}`", self.pointer),
+            What::Unknown => format!("the API has no field `{}`", self.pointer),
             What::Missing(names) => {
                 lacks = names.iter().map(|name| self.pointer.member(name)).collect();
                 let fields: Vec<String> = names
@@ -302,7 +299,7 @@ impl Mistake {
                 Some(format!("`{name}` belongs in `{holder}`"))
             }
             Hint::Unwrap(names) => Some(format!(
-                "leave it out, and write {} where it is",
+                "remove it here, and write {} in its place",
                 listed(&names)
             )),
             Hint::Other(help) => Some(help),

@@ -34,7 +34,7 @@ pub(super) fn work(pattern: &Value, at: &str) -> Result<u64, Refusal> {
         true => Err(Refusal::new(
             at,
             "this pattern is too large",
-            "repeat less, or say it with `maxLength`",
+            "repeat less, or use `maxLength`",
         )),
         false => Ok(states),
     }

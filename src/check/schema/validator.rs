@@ -28,7 +28,10 @@ pub(super) fn validator(schema: &Value) -> Result<Validator, Refusal> {
         let message = match is_pattern {
             _ if at.is_empty() => "this schema cannot be used".to_owned(),
             true => format!("the pattern at `{}` cannot be used", cut(&at, QUOTED)),
-            false => format!("no JSON Schema has such a value at `{}`", cut(&at, QUOTED)),
+            false => format!(
+                "JSON Schema does not allow this value at `{}`",
+                cut(&at, QUOTED)
+            ),
         };
         let help = match is_pattern {
             true => PATTERN_HELP.to_owned(),
@@ -44,4 +47,4 @@ pub(super) fn validator(schema: &Value) -> Result<Validator, Refusal> {
 
 /// The maximum length of the library's message that is shown, in characters.
 const LONGEST_HELP: usize = 300;
-const PATTERN_HELP: &str = "patterns are regular expressions without look-around and back references, and of modest size, so that they take linear time";
+const PATTERN_HELP: &str = "patterns must be regular expressions of moderate size without look-around and back references, so that they run in linear time";

@@ -22,7 +22,7 @@ pub(super) fn compile(agent: &Agent, input: &Input) -> Result<Compilation, Failu
     let history: Vec<Message> = history.chain(own).cloned().collect();
     if history.is_empty() {
         let help =
-            "`--resume FILE` goes on with a session, `--context NAME` begins with a conversation";
+            "`--resume FILE` continues a session, `--context NAME` starts with a conversation";
         return Err(Failure::new("there is nothing to compress").help(help));
     }
     let conversation = Conversation {

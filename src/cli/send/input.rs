@@ -112,7 +112,7 @@ fn usable_agent(
     tell_of_agent(options, opened, id, terminal);
     if send.tools.is_some() && !plan.profile.is_on("enable_tools") {
         Terminal::warn(&format!(
-            "`{}` offers no tools: it needs `enable_tools = true`",
+            "`{}` cannot use tools: set `enable_tools = true`",
             send.agent
         ));
     }
@@ -147,7 +147,7 @@ fn message(options: &Options, send: &Send) -> Result<Option<Vec<Block>>, Failure
         };
         let image = image.map_err(|why| match image::is_other_url(source) {
             true => Failure::new(format!(
-                "the image `{}` is neither a file nor at an http URL",
+                "the image `{}` is neither a file nor an http URL",
                 shortened(source)
             ))
             .help("give a file, or a URL that begins with https:// or http://"),
@@ -158,9 +158,9 @@ fn message(options: &Options, send: &Send) -> Result<Option<Vec<Block>>, Failure
     if !send.attached.is_empty() {
         let Some(files) = session_files(options, send)? else {
             return Err(Failure::new(
-                "`--attach` refers to files beside a session, and there is none",
+                "`--attach` refers to files next to a session, but there is no session",
             )
-            .help("name the session's file with `--save` or `--resume`"));
+            .help("give the session's file with `--save` or `--resume`"));
         };
         for path in &send.attached {
             blocks.push(Block::Stored(files.store(path).map_err(super::failure)?));
@@ -200,7 +200,7 @@ fn text(send: &Send) -> Result<Option<String>, Failure> {
                 Failure::new(format!("standard input {why}"))
             })?))
         }
-        (None, Some(other)) => Err(Failure::new(format!("what is `{other}`?"))
+        (None, Some(other)) => Err(Failure::new(format!("unexpected argument `{other}`"))
             .help("write `--message TEXT`, or `-` for standard input")),
         (None, None) => Ok(None),
     }
@@ -214,8 +214,9 @@ fn completion(send: &Send, blocks: Option<&[Block]>) -> Result<Task, Failure> {
             suffix: String::new(),
         }),
         _ => {
-            let help = "give its prefix with `--message`, or a completion context with `--context`";
-            Err(Failure::new(format!("`{}` completes text", send.agent)).help(help))
+            let help =
+                "give its prefix with `--message`, or use `--context` with a completion context";
+            Err(Failure::new(format!("`{}` completes code", send.agent)).help(help))
         }
     }
 }
@@ -231,7 +232,7 @@ fn resume(options: &Options, path: &Path, send: &Send) -> Result<Resumed, Failur
         match error.line {
             1 => failure,
             line => failure.help(format!(
-                "it is left as it is: fix the line, or go on with a copy of what comes before line {line}"
+                "it is not changed: fix the line, or continue with a copy of the part before line {line}"
             )),
         }
     })?;
@@ -249,7 +250,7 @@ fn resume(options: &Options, path: &Path, send: &Send) -> Result<Resumed, Failur
             "the last {} bytes of `{shown}` are not a complete line",
             loaded.tail_bytes
         );
-        Terminal::warn(&format!("{what}: they do not count"));
+        Terminal::warn(&format!("{what}; they are ignored"));
     }
     Ok(Resumed {
         log,
@@ -260,16 +261,16 @@ fn resume(options: &Options, path: &Path, send: &Send) -> Result<Resumed, Failur
 /// Returns the failure for a file without a complete line.
 fn no_session(shown: &str, bytes: &[u8]) -> Failure {
     match (bytes.is_empty(), Log::is_cut_header(bytes)) {
-        (true, _) => Failure::new(format!("`{shown}` is empty: it holds no session"))
-            .help(format!("`--save {shown}` begins one in it")),
+        (true, _) => Failure::new(format!("`{shown}` is empty: it contains no session"))
+            .help(format!("`--save {shown}` starts one in it")),
         (false, true) => Failure::new(format!(
-            "`{shown}` was cut off inside its first line: it holds no session"
+            "`{shown}` was truncated inside its first line: it contains no session"
         ))
         .help(format!(
-            "nothing was said yet: `--save {shown}` begins the session again"
+            "the session has no messages yet: `--save {shown}` starts it again"
         )),
-        (false, false) => Failure::new(format!("`{shown}` holds no session"))
-            .help("`--save` begins one in a file of another name"),
+        (false, false) => Failure::new(format!("`{shown}` contains no session"))
+            .help("`--save` starts one in a different file"),
     }
 }
 
@@ -307,7 +308,7 @@ fn context(
         Ok(text) => text,
         Err(why) => {
             let failure = Failure::new(format!(
-                "there is no context `{wanted}`, and a file of that name {why}"
+                "there is no context `{wanted}`, and the file of that name {why}"
             ));
             let known = opened
                 .compiler

@@ -234,17 +234,15 @@ impl Printer<'_> {
                     format!("{} {name}", block.kind())
                 };
                 self.note(&format!(
-                    "{called}: a call in the provider's own form, which no tool here takes"
+                    "{called}: a call in the provider's own form, which no tool here handles"
                 ));
             }
             Event::Compressed { messages, .. } => {
-                self.note(&format!(
-                    "{messages} messages were compressed: a summary replaces them"
-                ));
+                self.note(&format!("{messages} messages were replaced with a summary"));
             }
             Event::Renewed => {
                 self.note(
-                    "the system prompt and the tools are new: thinking from before may be left out",
+                    "the system prompt and the tools were renewed; earlier thinking may be left out",
                 );
             }
             Event::Warning(message) => self.note(message),
@@ -316,7 +314,7 @@ fn refused(refusal: &Refusal) -> String {
     let words = [refusal.category.as_deref(), refusal.explanation.as_deref()];
     let words: Vec<String> = words.into_iter().flatten().map(shortened).collect();
     let why = if words.is_empty() {
-        "the provider does not say why".to_owned()
+        "the provider does not give a reason".to_owned()
     } else {
         words.join(": ")
     };

@@ -323,7 +323,7 @@ impl FileCoverage {
         self.gaps.extend(first.map(|(span, _)| Gap {
             span: *span,
             kind: GapKind::Statement,
-            missing: "this never runs: the template fails before it".to_owned(),
+            missing: "this never runs, because the template fails before it".to_owned(),
             needs: None,
             decision: None,
         }));
@@ -358,7 +358,7 @@ impl FileCoverage {
                 self.gaps.push(Gap {
                     span: Span::new(self.file, comment),
                     kind: GapKind::Excuse,
-                    missing: "everything on this line is reached: the excuse can go".to_owned(),
+                    missing: "everything on this line is covered: remove the comment".to_owned(),
                     needs: None,
                     decision: None,
                 });
@@ -428,26 +428,27 @@ fn gap_of(decision: &DecisionCoverage) -> Option<Gap> {
     };
     let (kind, missing) = match (decision.kind, has_held) {
         (DecisionKind::If | DecisionKind::Choice, true) => {
-            (GapKind::Condition, "the condition always holds")
+            (GapKind::Condition, "the condition is always true")
         }
         (DecisionKind::If | DecisionKind::Choice, false) => {
-            (GapKind::Condition, "the condition never holds")
+            (GapKind::Condition, "the condition is never true")
         }
         (DecisionKind::LoopFilter, true) => (
             GapKind::Condition,
-            "the loop's condition takes every element",
+            "the loop's condition accepts every element",
         ),
-        (DecisionKind::LoopFilter, false) => {
-            (GapKind::Condition, "the loop's condition takes no element")
-        }
+        (DecisionKind::LoopFilter, false) => (
+            GapKind::Condition,
+            "the loop's condition accepts no element",
+        ),
         (DecisionKind::Loop, true) => (GapKind::Loop, "the loop is never empty"),
         (DecisionKind::Loop, false) => (GapKind::Loop, "the loop is always empty"),
-        (DecisionKind::Default, true) => (GapKind::Default, "the default is never taken"),
-        (DecisionKind::Default, false) => (GapKind::Default, "the default is always taken"),
+        (DecisionKind::Default, true) => (GapKind::Default, "the default is never used"),
+        (DecisionKind::Default, false) => (GapKind::Default, "the default is always used"),
         (DecisionKind::Parameter, true) => {
-            (GapKind::Default, "the parameter's default is never taken")
+            (GapKind::Default, "the parameter's default is never used")
         }
-        (DecisionKind::Parameter, false) => (GapKind::Default, "the parameter is never given"),
+        (DecisionKind::Parameter, false) => (GapKind::Default, "the parameter is never passed"),
     };
     Some(Gap {
         span: decision.span,

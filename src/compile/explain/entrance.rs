@@ -58,7 +58,7 @@ impl Entrance {
     pub(in crate::compile) fn tell(&self, finding: Diagnostic) -> Diagnostic {
         let sense = self.sense(finding.sense.as_deref());
         finding
-            .told_at(self.span, "this is taken over")
+            .told_at(self.span, "this is inherited")
             .in_sense(Some(sense))
     }
 }

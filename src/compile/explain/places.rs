@@ -189,7 +189,7 @@ impl<'a> Places<'a> {
         let parts = place.parts.iter().filter_map(|path| self.data_span(path));
         let parts = parts.filter(|span| outside.is_none_or(|outside| outside.span != *span));
         let parts = parts.chain(place.literals.iter().copied());
-        related.extend(parts.map(|span| (span, "a part of it comes from here")));
+        related.extend(parts.map(|span| (span, "part of it comes from here")));
         let made_of = place.made_of.as_ref().and_then(|from| self.span_of(from));
         related.extend(made_of.map(|span| (span, "computed from this")));
         (outside.map_or(place.span, |outside| outside.span), related)

@@ -205,11 +205,11 @@ impl Lost<'_> {
             let context = &shown_by.context.name;
             finding = finding.related(
                 place,
-                format!("for instance this, of the context `{context}`"),
+                format!("for example this, in the context `{context}`"),
             );
         }
         let is_slight = match &smallest.fate {
-            Fate::Altered(how) => how.contains("white space") || kind.is_optional(),
+            Fate::Altered(how) => how.contains("whitespace") || kind.is_optional(),
             Fate::Dropped | Fate::Duplicated | Fate::Reordered => kind.is_optional(),
         };
         if is_slight {
@@ -243,7 +243,7 @@ fn told(kind: ContentKind, fate: &Fate, is_never: bool) -> (&'static Rule, Strin
         Fate::Reordered => (
             &rules::REORDERED,
             format!(
-                "{what} {} after what was said later",
+                "{what} {} after later content of the conversation",
                 verb.of("comes", "come")
             ),
         ),
@@ -266,15 +266,15 @@ fn help(kind: ContentKind, fate: &Fate) -> String {
     match fate {
         Fate::Dropped => {
             format!(
-                "write it into the body, or say in the profile that it is left out: `leaves_out = [\"{name}\"]`"
+                "write it into the body, or declare in the profile that it is left out: `leaves_out = [\"{name}\"]`"
             )
         }
         Fate::Altered(_) => {
             format!(
-                "write it once, as it is: `{{{{ tojson(value) }}}}`; what is altered on purpose goes into `leaves_out = [\"{name}\"]`"
+                "write it once, unchanged: `{{{{ tojson(value) }}}}`; if it is altered on purpose, declare `leaves_out = [\"{name}\"]`"
             )
         }
-        Fate::Duplicated => "write it at one place only".to_owned(),
-        Fate::Reordered => "go over `ctx.history` once, from its beginning".to_owned(),
+        Fate::Duplicated => "write it in one place only".to_owned(),
+        Fate::Reordered => "iterate over `ctx.history` once, from its beginning".to_owned(),
     }
 }

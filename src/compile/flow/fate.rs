@@ -123,8 +123,8 @@ fn why(places: &Places<'_>, agent: &AgentFlow<'_>, loss: &Loss) -> String {
     let (what, is_one) = loss.kind.phrase();
     let fate = match (&loss.fate, is_one) {
         (Fate::Altered(how), _) => format!("{what}: {how}"),
-        (Fate::Duplicated, _) => format!("{what}: it is there twice"),
-        (Fate::Reordered, _) => format!("{what}: it is elsewhere"),
+        (Fate::Duplicated, _) => format!("{what}: it appears twice"),
+        (Fate::Reordered, _) => format!("{what}: it has moved"),
         (Fate::Dropped, true) => format!("{what} is not in the body"),
         (Fate::Dropped, false) => format!("{what} are not in the body"),
     };

@@ -47,9 +47,9 @@ pub(super) fn nearest(places: &Places<'_>, loss: &Loss, model: Option<&str>) -> 
             .find(|read| closeness(&read.path, &loss.at) == best)
     {
         let how = match best.shared == loss.at.tokens().count() {
-            true if loss.fate == Fate::Dropped => "it is read here, and not written",
+            true if loss.fate == Fate::Dropped => "it is read here, but not written",
             true => "it is read here",
-            false => "nothing more is read of it than this",
+            false => "only this part of it is read",
         };
         return Nearest {
             span: read.span,

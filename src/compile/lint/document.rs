@@ -285,7 +285,7 @@ fn broken(range: Range<usize>, error: &JsonError) -> Told {
         json::Problem::Unquoted(text) if matches!(text.as_str(), "None" | "True" | "False") => {
             Some("JSON writes `null`, `true` and `false`")
         }
-        json::Problem::SecondValue => Some("of JSON Lines each line holds one document"),
+        json::Problem::SecondValue => Some("in JSON Lines, each line contains one document"),
         _ => None,
     };
     Told::new(
@@ -305,10 +305,10 @@ fn unrecognised(why: &Unrecognised) -> Problem {
 }
 
 fn stranger() -> Problem {
-    let help = "name the wire format with `--wire` if it is meant as one";
+    let help = "if it is meant as one, name its wire format with `--wire`";
     problem(
         &rules::NO_BODY,
-        "this is not a request body, and holds none",
+        "this is not a request body, and contains none",
         Some(help),
     )
 }

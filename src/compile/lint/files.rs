@@ -199,9 +199,9 @@ impl<'c> Linting<'c> {
             return;
         };
         let message = match skipped.lines {
-            1 => "this line is text, without a JSON object at its end: it is skipped".to_owned(),
+            1 => "this line is text without a JSON object at the end, and is skipped".to_owned(),
             lines => format!(
-                "{lines} lines are text, without a JSON object at their end: they are skipped; this is the first"
+                "{lines} lines are text without a JSON object at the end, and are skipped; this is the first"
             ),
         };
         let help = "drop this warning with `--allow lint/no-body` if the file is a log";
@@ -349,7 +349,7 @@ impl<'c> Linting<'c> {
         let problem = problem(
             &NOT_TEXT,
             what,
-            Some("JSON is UTF-8: rewrite the file in UTF-8"),
+            Some("JSON must be UTF-8: convert the file to UTF-8"),
         );
         let judged = Judged {
             told: vec![Told::new(place..place, problem)],
@@ -367,7 +367,7 @@ impl<'c> Linting<'c> {
     fn nothing(&mut self, path: &Arc<str>, passed_over: usize) {
         let message = match passed_over {
             0 => "there is no request body in this file".to_owned(),
-            1 => "the one request of this file goes to an endpoint of no known wire format"
+            1 => "the only request of this file goes to an endpoint of no known wire format"
                 .to_owned(),
             more => format!(
                 "none of the {more} requests of this file goes to an endpoint of a known wire format"
@@ -377,7 +377,7 @@ impl<'c> Linting<'c> {
         let problem = problem(
             &rules::NO_BODY,
             message,
-            Some("name the wire format with `--wire` if one is meant"),
+            Some("if one is intended, name the wire format with `--wire`"),
         );
         self.findings.push(Told::new(0..0, problem).at(file, 0));
     }

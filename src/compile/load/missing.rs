@@ -125,9 +125,7 @@ fn lacks(profile: &Profile, keys: &BTreeSet<&str>) -> Diagnostic {
         written.join(" and ")
     );
     let help = match (profile.is_abstract(), &profile.extends) {
-        (true, _) => {
-            "none of the agents that extend it sets this either: set it here, or in each of them"
-        }
+        (true, _) => "no agent that extends it sets this either: set it here, or in each of them",
         (false, Some(_)) => {
             "set it here or in a profile that this one extends, or mark this one `abstract = true`"
         }

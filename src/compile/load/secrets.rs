@@ -61,5 +61,5 @@ pub(super) fn check(repo: &mut Repo, known: &[Diagnostic]) -> Vec<Diagnostic> {
 fn finding(span: Span) -> Diagnostic {
     let finding = Diagnostic::new(&LITERAL_SECRET, span, "the file contains a key")
         .label("this looks like the key itself");
-    finding.help("remove it: keys belong in `api_key_ref`, by reference; if a real key was committed, revoke it")
+    finding.help("remove it: keys must be referenced with `api_key_ref`; if a real key was committed, revoke it")
 }

@@ -58,7 +58,7 @@ fn in_text(file: FileId, path: &str, text: &str) -> Vec<Diagnostic> {
         .collect();
     let more = runs.count();
     if let Some(last) = findings.last_mut().filter(|_| more > 0) {
-        last.message = format!("{}, and {more} more places of this file", last.message);
+        last.message = format!("{}, and {more} more places in this file", last.message);
     }
     findings
 }
@@ -73,11 +73,11 @@ fn conflict(file: FileId, text: &str) -> Option<Diagnostic> {
         Span::new(file, line_at(text, start)),
         "an unfinished merge",
     );
-    let finding = finding.label("the one version").related(
+    let finding = finding.label("one version").related(
         Span::new(file, line_at(text, end)),
-        "the other one ends here",
+        "the other version ends here",
     );
-    Some(finding.help("keep the version that is meant, and remove the marks"))
+    Some(finding.help("keep the intended version, and remove the markers"))
 }
 
 fn line_at(text: &str, at: usize) -> Range<usize> {
@@ -153,7 +153,7 @@ fn told(run: &Run) -> String {
     let name = name_of(run.first);
     match run.chars {
         1 => format!("invisible character: {name}"),
-        more => format!("{more} invisible characters, the first is {name}"),
+        more => format!("{more} invisible characters; the first is {name}"),
     }
 }
 

@@ -25,7 +25,7 @@ impl fmt::Display for CodeError {
             CodeError::Fixed { code } => {
                 write!(
                     f,
-                    "`{code}` cannot be allowed: an agent without a body would pass unseen"
+                    "`{code}` cannot be allowed, because an agent without a body would be overlooked"
                 )
             }
         }

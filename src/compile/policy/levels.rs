@@ -178,10 +178,10 @@ impl<'c> Policy<'c> {
             let (message, help) = match self.is_expired(entry) {
                 true => (
                     format!("this entry for `{}` has expired", entry.code),
-                    "remove it, or give it more time",
+                    "remove it, or extend its date",
                 ),
                 false => (
-                    format!("this entry for `{}` silences nothing", entry.code),
+                    format!("this entry for `{}` suppresses nothing", entry.code),
                     "remove it",
                 ),
             };
@@ -351,10 +351,10 @@ pub(in crate::compile) fn check_codes(config: &Config) -> Vec<Diagnostic> {
             let finding = Diagnostic::new(
                 &NOT_LOWERABLE,
                 span,
-                format!("`{code}` cannot be lowered or silenced"),
+                format!("`{code}` cannot be lowered or suppressed"),
             );
             finding.help(
-                "an agent without a body would pass unseen: fix what it finds, or remove the agent",
+                "fix the finding, or remove the agent; otherwise an agent without a body would be overlooked",
             )
         })
     });

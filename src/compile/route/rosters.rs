@@ -64,15 +64,15 @@ fn unknown(
 fn is_abstract(hierarchy: &Hierarchy, id: ProfileId, agent: &Spanned<Arc<str>>) -> Diagnostic {
     let profile = hierarchy.get(id);
     let place = profile.abstract_at.unwrap_or(profile.name.span);
-    let message = format!("`{}` is abstract: it is never sent by itself", agent.value);
+    let message = format!("`{}` is abstract, so it is not sent itself", agent.value);
     Diagnostic::new(&rules::UNKNOWN_IN_ROSTER, agent.span, message)
-        .related(place, "said here")
+        .related(place, "named here")
         .help("name an agent that extends it; `reqc tree` shows them")
 }
 
 fn unreachable(agent: &Spanned<Arc<str>>, before: &Spanned<Arc<str>>) -> Diagnostic {
     let message = format!(
-        "`{}` never gets anything: `{}` accepts everything",
+        "`{}` never gets a file: `{}` accepts everything",
         agent.value, before.value
     );
     Diagnostic::new(&rules::UNREACHABLE_IN_ROSTER, agent.span, message)

@@ -35,7 +35,7 @@ impl fmt::Display for PassedOver {
                 let texts: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
                 f.write_str(&texts.join("; "))
             }
-            PassedOver::Unusable => f.write_str("it cannot be used: `reqc check` says why"),
+            PassedOver::Unusable => f.write_str("it cannot be used: `reqc check` shows why"),
         }
     }
 }

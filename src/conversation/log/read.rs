@@ -43,7 +43,7 @@ impl From<&str> for LineError {
 pub(super) fn header(raw: &[u8]) -> Read<(Header, String)> {
     let (line, raw) = object(raw, "\u{feff}")?;
     if line.text("kind")? != "session".into() {
-        return Err("a log begins with a line of kind `session`".into());
+        return Err("a log must begin with a line of kind `session`".into());
     }
     match line.count("version")? {
         Some(VERSION) => {}
@@ -53,7 +53,7 @@ pub(super) fn header(raw: &[u8]) -> Read<(Header, String)> {
             )
             .into());
         }
-        Some(other) => return Err(format!("logs have no version {other}").into()),
+        Some(other) => return Err(format!("{other} is not a version of the log format").into()),
         None => return Err("`version` is missing".into()),
     }
     Ok((
@@ -109,7 +109,7 @@ fn object(raw: &[u8], mark: &str) -> Read<(Object, String)> {
         .map_err(|error| format!("byte {} is not UTF-8", error.valid_up_to() + 1))?;
     let text = written.strip_prefix(mark).unwrap_or(written);
     if text.trim().is_empty() {
-        return Err("the line is blank: every line of a log is an object".into());
+        return Err("the line is blank: every line of a log must be an object".into());
     }
     let value = parse(text).map_err(|error| {
         let column = text[..error.range.start].chars().count() + 1;
@@ -307,7 +307,11 @@ fn tool_result(block: &Object) -> Read<Block> {
             match part {
                 Block::Text(text) => content.push_str(&text),
                 Block::Image(image) => images.push(image),
-                _ => return Err("a tool result holds something other than text and images".into()),
+                _ => {
+                    return Err(
+                        "a tool result contains something other than text and images".into(),
+                    );
+                }
             }
         }
     }

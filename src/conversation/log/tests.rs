@@ -192,14 +192,14 @@ fn an_unterminated_tail_is_counted_and_ignored() {
 #[test]
 fn a_corrupt_line_is_named() {
     let said = |line: &str| problem(&format!("{HEADER}{line}\n"));
-    let blank = "the line is blank: every line of a log is an object";
+    let blank = "the line is blank: every line of a log must be an object";
     assert_eq!(
         (problem("\n"), said(" \r")),
         ((1, blank.into()), (2, blank.into()))
     );
     assert_eq!(
         problem("{\"kind\":\"usage\"}\n"),
-        (1, "a log begins with a line of kind `session`".into())
+        (1, "a log must begin with a line of kind `session`".into())
     );
     assert!(
         problem("{\"kind\":\"session\",\"version\":2,\"agent\":\"A\"}\n")
@@ -220,7 +220,7 @@ fn a_corrupt_line_is_named() {
     );
     assert_eq!(
         said("{\"kind\":\"retract\",\"messages\":1}"),
-        (2, "1 messages are taken back, but there are only 0".into())
+        (2, "1 messages are removed, but there are only 0".into())
     );
     assert_eq!(
         said(HEADER.trim()),
@@ -604,12 +604,12 @@ fn a_line_that_is_missing_as_a_whole_is_missed_where_others_follow() {
     );
     assert_eq!(
         problem(&one.concat()).1,
-        "a line before it is missing, since it was written as line 4: put back what was removed, or remove this line and all that follow"
+        "a line before it is missing (this was line 4 when it was written): restore what was removed, or remove this line and all after it"
     );
     assert!(
         problem(&several.concat())
             .1
-            .starts_with("2 lines before it are missing, since it was written as line 4")
+            .starts_with("2 lines before it are missing (this was line 4 when it was written)")
     );
 }
 
@@ -646,7 +646,7 @@ fn lines_of_two_sessions_and_of_older_programs_are_taken() {
     let (line, message) = problem(&without(2));
     assert_eq!(line, 3);
     assert!(
-        message.starts_with("the line with the call that it answers is missing: "),
+        message.starts_with("the line with its call is missing: "),
         "{message}"
     );
     assert!(

@@ -125,7 +125,7 @@ fn unpaired_halves_go_and_the_last_round_stays() {
     assert_eq!(
         told,
         [
-            "0: the tool result for `none` answers no call before it",
+            "0: the tool result for `none` has no matching call before it",
             "1: the tool call `b` has no result"
         ]
     );
@@ -168,7 +168,7 @@ fn results_move_right_behind_their_calls_and_items_behind_the_results() {
         ]
     );
     let apart =
-        |at, id| format!("{at}: the tool result for `{id}` does not come right after its call");
+        |at, id| format!("{at}: the tool result for `{id}` does not directly follow its call");
     assert_eq!(told, [apart(2, "b"), apart(4, "a")]);
 }
 
@@ -231,10 +231,10 @@ fn ids_are_made_unique_and_second_results_go() {
     assert_eq!(
         told,
         [
-            "0: an earlier tool call has the id `a` too",
-            "1: the tool call `a` has a result already",
-            "2: an earlier tool call has the id `a` too",
-            "2: an earlier tool call has the id `a_2` too"
+            "0: an earlier tool call also has the id `a`",
+            "1: the tool call `a` already has a result",
+            "2: an earlier tool call also has the id `a`",
+            "2: an earlier tool call also has the id `a_2`"
         ]
     );
 }
@@ -295,7 +295,7 @@ fn messages_that_say_nothing_go() {
     assert_eq!(
         told,
         [
-            "1: thinking that nothing follows",
+            "1: thinking without content after it",
             "2: a message without content",
             "3: a message without content"
         ]
@@ -350,7 +350,7 @@ fn thinking_at_the_end_of_a_turn_goes_where_something_must_follow() {
     assert_eq!(normal[1], "assistant: thinking, \"so\"");
     assert_eq!(
         (normal.len(), told),
-        (5, vec!["1: thinking that nothing follows".to_owned()])
+        (5, vec!["1: thinking without content after it".to_owned()])
     );
 }
 
@@ -450,7 +450,7 @@ fn a_servers_own_call_needs_its_result_unless_the_turn_goes_on() {
     assert_eq!(normal[1], "assistant: \"so\"");
     assert_eq!(
         told,
-        ["1: a provider's own call without its result, or a result without its call"]
+        ["1: a call of a provider tool without its result, or a result without its call"]
     );
 }
 

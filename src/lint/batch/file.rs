@@ -152,7 +152,7 @@ impl Batch {
         };
         let key = envelope.form.id_key();
         let message = format!(
-            "{} has the {key} `{}` already",
+            "{} already has the {key} `{}`",
             place.told(first),
             cut(id, SHOWN)
         );
@@ -160,7 +160,7 @@ impl Batch {
             &rules::DUPLICATE_ID,
             key,
             message,
-            "give each request an id of its own",
+            "give each request a unique id",
         );
         let is_refused = matches!(envelope.form, Form::Http | Form::Plain | Form::Params);
         Some(if is_refused { flaw } else { flaw.warning() })
@@ -173,10 +173,7 @@ impl Batch {
             return Vec::new();
         };
         if first.form != envelope.form {
-            let message = format!(
-                "{} holds its request in another way",
-                place.told(first.line)
-            );
+            let message = format!("{} wraps its request differently", place.told(first.line));
             let key = envelope.form.request_key();
             return vec![envelope.flaw(
                 &rules::MIXED,
@@ -202,7 +199,7 @@ impl Batch {
                 &rules::MIXED,
                 "url",
                 message,
-                "make a file for each endpoint",
+                "make a separate file for each endpoint",
             )
         });
         let model = envelope.model.as_deref();
@@ -218,7 +215,12 @@ impl Batch {
             );
             Flaw {
                 at: envelope.inner("model"),
-                ..envelope.flaw(&rules::MIXED, "", message, "make a file for each model")
+                ..envelope.flaw(
+                    &rules::MIXED,
+                    "",
+                    message,
+                    "make a separate file for each model",
+                )
             }
         });
         let flaws = [other_url, other_model].into_iter().flatten();
@@ -239,7 +241,7 @@ impl Batch {
         if !self.is_too_long && self.requests > most.requests {
             self.is_too_long = true;
             let message = format!(
-                "{} takes {} requests in one batch, and this is one more",
+                "{} accepts {} requests in one batch, and this is one more",
                 service.name(),
                 most.requests
             );
@@ -248,7 +250,7 @@ impl Batch {
         if !self.is_too_large && self.bytes > most.bytes {
             self.is_too_large = true;
             let message = format!(
-                "{} takes {} MB in one batch, and this is beyond",
+                "{} accepts {} MB in one batch, and this exceeds it",
                 service.name(),
                 most.bytes / 1_000_000
             );

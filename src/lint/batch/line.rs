@@ -44,7 +44,7 @@ impl Envelope {
         let key = self.form.id_key();
         if let Some(almost) = &self.almost_id {
             let message = format!(
-                "`{}` is not the id of a request: that is `custom_id`",
+                "`{}` is not the id of a request: use `custom_id`",
                 cut(almost, SHOWN)
             );
             return Some(
@@ -61,18 +61,18 @@ impl Envelope {
                 &rules::ID,
                 key,
                 format!("`{key}` is empty"),
-                "give each request an id of its own",
+                "give each request a unique id",
             ),
             () if service == Service::Anthropic && id.chars().count() > LONGEST_ID => {
                 let message = format!(
-                    "`{key}` has {} characters, and Anthropic takes {LONGEST_ID}",
+                    "`{key}` has {} characters, but Anthropic accepts at most {LONGEST_ID}",
                     id.chars().count()
                 );
                 self.flaw(&rules::ID, key, message, "shorten it")
             }
             () if service == Service::Anthropic && !id.chars().all(is_in_id) => {
                 let message = format!(
-                    "`{key}` is `{}`, and Anthropic takes letters, digits, `_` and `-` only",
+                    "`{key}` is `{}`, but Anthropic accepts only letters, digits, `_` and `-`",
                     cut(id, SHOWN)
                 );
                 self.flaw(
@@ -98,7 +98,7 @@ impl Envelope {
             &rules::ID,
             key,
             format!("`{key}` is missing"),
-            "give each request an id of its own",
+            "give each request a unique id",
         );
         // Mistral's specification makes it optional; Gemini's guide shows it, and Vertex has none.
         Some(if matches!(service, Service::Mistral | Service::Gemini) {
@@ -118,12 +118,12 @@ impl Envelope {
                 "write the request as JSON, not as text",
             ),
             Held::Nothing if self.form == Form::Params => (
-                "the line holds no request".to_owned(),
+                "the line contains no request".to_owned(),
                 "put it into `params` (Anthropic) or `body` (OpenAI, Mistral)",
             ),
             Held::Nothing => (format!("`{key}` is missing"), "put the request into it"),
             Held::Beside => (
-                "the members of the request are beside its id".to_owned(),
+                "the members of the request are next to its id".to_owned(),
                 "put them into `body` (OpenAI, Mistral) or `params` (Anthropic)",
             ),
         };
@@ -137,10 +137,10 @@ impl Envelope {
             .as_deref()
             .filter(|model| self.form == Form::Params && is_openai_model(model))?;
         let message = format!(
-            "`params` is Anthropic's, and `{}` is a model of OpenAI's",
+            "`params` is for Anthropic, but `{}` is an OpenAI model",
             cut(model, SHOWN)
         );
-        let help = "write `body` for `params`, with `method` and `url` beside it";
+        let help = "write `body` instead of `params`, with `method` and `url` next to it";
         Some(
             self.flaw(&rules::REQUEST, "params", message, help)
                 .about_key(),
@@ -152,7 +152,7 @@ impl Envelope {
             None if self.wants_http(service) => "`method` is missing".to_owned(),
             Some(method) if self.form == Form::Http && method != "POST" => {
                 format!(
-                    "`method` is {}, and requests of a batch are sent with `POST`",
+                    "`method` is {}, but batch requests are sent with `POST`",
                     cut(&method.to_string(), SHOWN)
                 )
             }
@@ -178,7 +178,7 @@ impl Envelope {
             Some(_) if self.form != Form::Http => return None,
             Some(Value::String(url)) if is_endpoint(url, service) => return None,
             Some(Value::String(url)) => format!(
-                "`url` is `{}`, which is not an endpoint of batches",
+                "`url` is `{}`, which is not a batch endpoint",
                 cut(url, SHOWN)
             ),
             Some(_) => "`url` must be a string".to_owned(),
@@ -187,7 +187,7 @@ impl Envelope {
             &rules::REQUEST,
             "url",
             message,
-            "write the path alone, such as `/v1/chat/completions`",
+            "write only the path, such as `/v1/chat/completions`",
         );
         Some(if service == Service::Unknown {
             flaw.warning()
@@ -210,7 +210,7 @@ impl Envelope {
             ..self.flaw(
                 &rules::STREAM,
                 "",
-                "answers of a batch are not streamed".to_owned(),
+                "answers in a batch are not streamed".to_owned(),
                 "leave `stream` out",
             )
         };

@@ -2,19 +2,20 @@
 
 crate::diag::rules! {
     ID = Error[lowerable] "lint/batch-id", "a request of a batch has no usable id",
-        "Batch services return results in any order. The id of each request, which you choose, is what connects a result to its request; \
-         without it the service rejects the batch.\n\n\
-         | service | key | form |\n| --- | --- | --- |\n\
+        "Batch services return results in any order. The id that you give each request connects it to its result; without an id, the \
+         service rejects the batch.\n\n\
+         | service | key | form |\n\
+         | --- | --- | --- |\n\
          | OpenAI, Azure | `custom_id` | a string |\n\
          | Anthropic | `custom_id` | 1 to 64 letters, digits, `_` and `-` |\n\
-         | Mistral | `custom_id` | a string; its specification allows none, a warning |\n\
-         | Gemini | `key` | a string; Vertex AI needs none, a warning |\n\
-         | Amazon Bedrock | `recordId` | may be missing |\n\n\
+         | Mistral | `custom_id` | a string; its specification makes it optional, so a warning |\n\
+         | Gemini | `key` | a string; optional on Vertex AI, so a warning |\n\
+         | Amazon Bedrock | `recordId` | optional |\n\n\
          * wrong: `{\"customId\": \"a\", \"method\": \"POST\", …}`\n\
          * wrong, for Anthropic: `{\"custom_id\": \"user/17\", \"params\": …}`\n\
          * right: `{\"custom_id\": \"user-17\", \"params\": …}`\n\n\
-         A line without an id counts as part of a batch if another line of the file has one, or if it has nothing but `method`, `url` and `body` \
-         with a path as its `url`. Otherwise it is a line of a log.",
+         A line without an id counts as part of a batch if another line of the file has one, or if its only members are `method`, `url` and \
+         `body`, with a path as `url`. Otherwise it counts as a log line.",
         seen "2026-11" {
             "https://platform.claude.com/docs/en/api/csharp/messages/batches.md":
                 "Anthropic: `^[a-zA-Z0-9_-]{1,64}$`",
@@ -25,14 +26,14 @@ crate::diag::rules! {
             "https://docs.mistral.ai/openapi.yaml": "Mistral: `custom_id` may be null",
             "https://ai.google.dev/gemini-api/docs/batch-api": "Gemini: `key`",
             "https://docs.aws.amazon.com/bedrock/latest/userguide/batch-inference-data":
-                "Bedrock adds a `recordId` that is missing",
+                "Bedrock adds a missing `recordId`",
         };
     DUPLICATE_ID = Error[lowerable] "lint/batch-duplicate-id", "two requests of a batch have the same id",
-        "Ids must be unique within a batch: OpenAI, Azure and Anthropic reject the whole batch, others return results that cannot be told \
-         apart. For Gemini it is a warning.\n\n\
+        "Ids must be unique within a batch: OpenAI, Azure and Anthropic reject the whole batch, and others return results that cannot be \
+         told apart. For Gemini, this is a warning.\n\n\
          * wrong: `\"custom_id\": \"request-1\"` in two lines\n\
-         * right: a number of the line in each id\n\n\
-         `reqc` remembers a hash of up to 1,000,000 ids of a file, more than any service takes.",
+         * right: the number of the line in each id\n\n\
+         `reqc` remembers hashes of up to 1,000,000 ids per file, more than any service accepts.",
         seen "2026-11" {
             "https://developers.openai.com/api/docs/guides/batch": "OpenAI: `custom_id` must be unique",
             "https://learn.microsoft.com/en-us/azure/ai-foundry/openai/how-to/batch":
@@ -42,17 +43,17 @@ crate::diag::rules! {
             "https://docs.mistral.ai/studio-api/batch-processing": "Mistral: a unique `custom_id`",
             "sgl-project/sglang#1415": "SGLang never finishes a batch with repeated ids",
         };
-    REQUEST = Error[lowerable] "lint/batch-request", "a line of a batch is not the request that the service takes",
-        "Each service has a form of its own:\n\n\
-         * OpenAI, Azure: `{\"custom_id\": …, \"method\": \"POST\", \"url\": \"/v1/chat/completions\", \"body\": {…}}`. Azure's paths have no \
-         `/v1`\n\
+    REQUEST = Error[lowerable] "lint/batch-request", "a line of a batch does not have the form that the service accepts",
+        "Each service has its own form:\n\n\
+         * OpenAI, Azure: `{\"custom_id\": …, \"method\": \"POST\", \"url\": \"/v1/chat/completions\", \"body\": {…}}`. Azure's paths have \
+         no `/v1`\n\
          * Anthropic: `{\"custom_id\": …, \"params\": {…}}`, all of them in a list `requests`\n\
          * Mistral: `{\"custom_id\": …, \"body\": {…}}`\n\
          * Gemini: `{\"key\": …, \"request\": {…}}`\n\
          * Amazon Bedrock: `{\"recordId\": …, \"modelInput\": {…}}`\n\n\
          `url` is a path, `method` is always `POST`, and the request is an object. OpenAI's batches go to `/v1/responses`, \
          `/v1/chat/completions`, `/v1/embeddings`, `/v1/completions`, `/v1/moderations`, `/v1/images/generations`, `/v1/images/edits` and \
-         `/v1/videos`. Of services that only resemble OpenAI's, less is known, and a wrong method or path is a warning.\n\n\
+         `/v1/videos`. Services that only resemble OpenAI's may differ, so there a wrong method or path is a warning.\n\n\
          * wrong: `\"url\": \"https://api.openai.com/v1/chat/completions\"`\n\
          * right: `\"url\": \"/v1/chat/completions\"`",
         seen "2026-11" {
@@ -70,8 +71,8 @@ crate::diag::rules! {
                 "Bedrock: the form of a line",
         };
     STREAM = Error[lowerable] "lint/batch-stream", "a request of a batch asks for a stream",
-        "A batch returns whole answers in a file. OpenAI, Azure and Anthropic reject requests with `stream: true`; for other services \
-         this is a warning.\n\n\
+        "A batch returns complete answers in a file. OpenAI, Azure and Anthropic reject requests with `stream: true`; for other \
+         services this is a warning.\n\n\
          * wrong: `\"body\": {\"stream\": true, …}`\n\
          * right: the same without `stream` and `stream_options`",
         seen "2026-11" {
@@ -80,28 +81,30 @@ crate::diag::rules! {
                 "Anthropic: `MessageCreateParamsNonStreaming`",
         };
     MIXED = Error[lowerable] "lint/batch-mixed", "the requests of a batch go to different endpoints or models",
-        "An input file of OpenAI's or Azure's is for one endpoint and one model. The service compares each line with the endpoint that the \
-         batch is created for, and rejects the file if one differs. Lines written for different services are rejected everywhere. For \
-         services that only resemble OpenAI's this is a warning; Anthropic and Mistral take any models.\n\n\
+        "An input file for OpenAI or Azure can use only one endpoint and one model. The service compares each line with the endpoint that \
+         the batch is created for, and rejects the file if one differs. Every service rejects a file whose lines are written for \
+         different services. For services that only resemble OpenAI's this is a warning; Anthropic and Mistral accept different models in \
+         one file.\n\n\
          * wrong: `gpt-5.1` in the first line, `gpt-5-mini` in the second\n\
          * right: a file for each model",
         seen "2026-11" {
             "https://developers.openai.com/api/docs/guides/batch":
                 "OpenAI: an input file has requests to a single model",
             "https://github.com/openai/openai-openapi":
-                "OpenAI: the endpoint is that of all requests in the batch",
+                "OpenAI: the endpoint applies to all requests in the batch",
             "https://learn.microsoft.com/en-us/azure/ai-foundry/openai/how-to/batch":
                 "Azure: the errors `url_mismatch` and `model_mismatch`",
         };
-    LIMIT = Error[lowerable] "lint/batch-limit", "a batch has more requests or bytes than the service takes",
-        "| service | requests | size |\n| --- | --- | --- |\n\
+    LIMIT = Error[lowerable] "lint/batch-limit", "a batch has more requests or bytes than the service accepts",
+        "| service | requests | size |\n\
+         | --- | --- | --- |\n\
          | OpenAI | 50,000 | 200 MB |\n\
          | Azure | 100,000 | 200 MB |\n\
          | Anthropic | 100,000 | 256 MB |\n\
          | Mistral | 1,000,000 | |\n\
          | Gemini | | 2 GB |\n\n\
-         The finding stands at the first request that is too much. Amazon Bedrock's limits differ by model, and services that only \
-         resemble OpenAI's have limits of their own: neither is checked.\n\n\
+         The finding is at the first request beyond the limit. Amazon Bedrock's limits depend on the model, and services that \
+         only resemble OpenAI's have their own limits: neither is checked.\n\n\
          * wrong: 60,000 lines in one file for OpenAI\n\
          * right: two files of 30,000 lines",
         seen "2026-11" {

@@ -264,10 +264,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         [at, site]: [Place; 2],
     ) -> Outcome<Tracked> {
         let Some(&declared) = self.macros.get(callable.number) else {
-            return Err(Failure::at(
-                at,
-                invalid("a macro can be called by templates only"),
-            ));
+            return Err(Failure::at(at, invalid("only templates can call a macro")));
         };
         let bound = bind(declared.node, arguments);
         let (values, caller) =

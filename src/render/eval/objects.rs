@@ -49,7 +49,7 @@ impl Object for MacroRef {
     fn call(self: &Arc<Self>, _: &mut State<'_, '_>, _: &[Value]) -> Result<Value, Error> {
         Err(Error::new(
             ErrorKind::InvalidOperation,
-            "a macro can be called by templates only",
+            "only templates can call a macro",
         ))
     }
 
@@ -157,4 +157,4 @@ impl Object for Loop {
 }
 
 /// The message for a loop that is called from outside.
-pub(super) const NOT_CALLABLE: &str = "a loop can be called only inside itself, by `loop(…)` or by a name that `{% set name = loop %}` gives it";
+pub(super) const NOT_CALLABLE: &str = "a loop can be called only inside itself, as `loop(…)` or by a name set with `{% set name = loop %}`";

@@ -118,7 +118,7 @@ fn share(reader: &mut Reader<'_, '_>, key: &str) -> Option<Spanned<f64>> {
     let message = format!("`{key}` must be from 0 to 1");
     reader.report(
         Diagnostic::new(&rules::INVALID_VALUE, span, message)
-            .help("write for instance `0.6` for 60 %"),
+            .help("for example, write `0.6` for 60 %"),
     );
     None
 }

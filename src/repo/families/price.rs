@@ -124,7 +124,7 @@ impl Reader<'_, '_> {
         let finding = Diagnostic::new(
             &rules::INVALID_VALUE,
             span,
-            format!("`{key}` is not a price"),
+            format!("`{key}` is not a valid price"),
         );
         self.report(finding.help("write US dollars per million tokens: `3.0`"));
         None

@@ -84,62 +84,59 @@ impl Property {
     pub(super) fn told(self, is: bool) -> &'static str {
         let (yes, no) = match self {
             Property::Prefill => (
-                "goes on with a last turn of the assistant",
-                "refuses a last turn of the assistant",
+                "continues a final assistant turn",
+                "rejects a final assistant turn",
             ),
             Property::SystemMessages => (
-                "takes `system` messages within the conversation",
-                "refuses `system` messages within the conversation",
+                "accepts `system` messages within the conversation",
+                "rejects `system` messages within the conversation",
             ),
             Property::UserAfterResults => (
-                "takes a message of the user after results",
-                "refuses a message of the user after results",
+                "accepts a user message after results",
+                "rejects a user message after results",
             ),
             Property::MixedResults => (
-                "takes text and images after results of the same message",
-                "refuses what comes after results of the same message",
+                "accepts text and images after results in the same message",
+                "rejects content after results in the same message",
             ),
             Property::ShortCallIds => (
-                "wants ids of calls with nine letters or digits",
-                "takes ids of calls of any length",
+                "requires call ids of nine letters or digits",
+                "accepts call ids of any length",
             ),
             Property::SignedCalls => (
-                "wants the signatures of calls in the current turn",
-                "takes calls without signatures",
+                "requires the signatures of calls in the current turn",
+                "accepts calls without signatures",
             ),
             Property::BuiltinChoice => (
-                "takes a choice among functions beside built-in tools alone",
-                "refuses a choice among functions beside built-in tools alone",
+                "accepts a choice among functions even if there are only built-in tools",
+                "rejects a choice among functions if there are only built-in tools",
             ),
-            Property::ThinksByDefault => (
-                "thinks unless it is told not to",
-                "thinks only if it is told to",
-            ),
+            Property::ThinksByDefault => ("thinks by default", "thinks only on request"),
             Property::ForcedCalls => (
-                "takes a forced call while it thinks",
-                "refuses a forced call while it thinks",
+                "accepts a forced call while it thinks",
+                "rejects a forced call while it thinks",
             ),
             Property::BoundThinking => (
-                "thinking is bound to what comes before it",
-                "thinking is bound to nothing",
+                "thinking is bound to the content before it",
+                "thinking is not bound to other content",
             ),
-            Property::Images => ("takes images", "takes no images"),
-            Property::Audio => ("takes audio", "takes no audio"),
+            Property::Images => ("accepts images", "does not accept images"),
+            Property::Audio => ("accepts audio", "does not accept audio"),
             Property::MediaUrls => (
-                "fetches images and documents by their web address",
-                "fetches no images or documents by their web address",
+                "fetches images and documents from URLs",
+                "does not fetch images or documents from URLs",
             ),
             Property::UserCitations => (
-                "takes citations on texts of the user",
-                "refuses citations on texts of the user",
+                "accepts citations on user text",
+                "rejects citations on user text",
             ),
             Property::ResultImages => (
-                "takes images in results of tools",
-                "takes no images in results of tools",
+                "accepts images in tool results",
+                "does not accept images in tool results",
             ),
             Property::AnswerCounts => (
-                "refuses a request whose longest answer does not fit into the context window beside it",
-                "takes a request whose longest answer does not fit into the context window beside it",
+                "rejects a request if its maximum answer does not fit into the context window too",
+                "accepts a request even if its maximum answer does not fit into the context window too",
             ),
         };
         if is { yes } else { no }

@@ -18,10 +18,10 @@ impl Family {
         let price = self.price.as_ref().map(Price::told);
         let others = [
             self.reasoned_calls.map(|_| {
-                "wants `reasoning_content` of messages with calls back while it thinks".to_owned()
+                "requires `reasoning_content` in messages with calls while it thinks".to_owned()
             }),
             self.cache_minimum
-                .map(|least| format!("a prefix of fewer than {least} tokens is not cached")),
+                .map(|least| format!("does not cache a prefix of fewer than {least} tokens")),
             self.context_window
                 .map(|most| format!("has a context window of {most} tokens")),
             price,
@@ -30,7 +30,7 @@ impl Family {
         .flatten();
         self.from_version
             .as_ref()
-            .map(|first| format!("from version {first} of the API on"))
+            .map(|first| format!("from API version {first} on"))
             .into_iter()
             .chain(beta)
             .chain(properties)
@@ -73,10 +73,10 @@ impl Fact {
         let names = listed(&names, "and");
         let demand = match &self.demand {
             Demand::Absent { values, .. } if !values.is_empty() => {
-                format!("refuses {} for {names}", self.demand.refused())
+                format!("rejects {} for {names}", self.demand.refused())
             }
-            Demand::Absent { .. } => format!("refuses {names}"),
-            demand @ Demand::Value { .. } => format!("takes {} for {names}", demand.taken()),
+            Demand::Absent { .. } => format!("rejects {names}"),
+            demand @ Demand::Value { .. } => format!("accepts {} for {names}", demand.taken()),
         };
         format!("{demand}{}", self.conditions())
     }
@@ -122,7 +122,7 @@ impl Demand {
         let mut taken: Vec<String> = one_of.iter().map(shown).collect();
         match (least, most) {
             (Some(least), Some(most)) => taken.push(format!("{least} to {most}")),
-            (Some(least), None) => taken.push(format!("{least} and more")),
+            (Some(least), None) => taken.push(format!("{least} or more")),
             (None, Some(most)) => taken.push(format!("at most {most}")),
             (None, None) => {}
         }
@@ -147,7 +147,7 @@ impl Condition {
     fn told(&self) -> String {
         let name = named(&self.at);
         match &self.is {
-            State::Present(true) => format!("{name} is there"),
+            State::Present(true) => format!("{name} is present"),
             State::Present(false) => format!("{name} is absent"),
             State::OneOf(values) => {
                 format!(

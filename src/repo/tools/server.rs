@@ -156,9 +156,9 @@ fn only_of(reader: &mut Reader<'_, '_>, keys: &[&str], what: &str, beside: &str)
         .filter_map(|key| Some((*key, reader.get(key).map(|node| reader.span(node))?)))
         .collect();
     for (key, span) in &strangers {
-        let message = format!("`{key}` says nothing of {what}");
+        let message = format!("`{key}` has no meaning for {what}");
         let finding = Diagnostic::new(&rules::SERVER_CONNECTION, *span, message);
-        reader.report(finding.help(format!("remove it: it goes with {beside}")));
+        reader.report(finding.help(format!("remove it: it belongs to {beside}")));
     }
     strangers.is_empty()
 }
@@ -206,7 +206,7 @@ fn read_key_header(reader: &mut Reader<'_, '_>) -> Option<Option<Arc<str>>> {
         let finding = Diagnostic::new(
             &rules::SERVER_CONNECTION,
             header.span,
-            "`api_key_header` has no key to carry",
+            "`api_key_header` is set without a key",
         );
         reader.report(finding.help("add `api_key_ref`, or remove it"));
         return None;
@@ -220,7 +220,7 @@ fn read_key_header(reader: &mut Reader<'_, '_>) -> Option<Option<Arc<str>>> {
                 header.span,
                 "this header cannot carry a key",
             );
-            reader.report(finding.help("write the name of a header, for instance `x-api-key`"));
+            reader.report(finding.help("write the name of a header, for example `x-api-key`"));
             None
         }
     }
@@ -325,7 +325,7 @@ mod tests {
         );
         assert_eq!(
             program("headers = {}"),
-            "`headers` says nothing of a server that is a program"
+            "`headers` has no meaning for a server that is a program"
         );
         assert_eq!(
             program("tools = \"x\""),
@@ -333,15 +333,15 @@ mod tests {
         );
         assert_eq!(
             url("env = [\"A\"]"),
-            "`env` says nothing of a server at a URL"
+            "`env` has no meaning for a server at a URL"
         );
         assert_eq!(
             url("headers = { Authorization = \"Bearer x\" }"),
-            "a header holds a key"
+            "a header contains a key"
         );
         assert_eq!(
             url("headers = { x-api-key = \"x\" }"),
-            "a header holds a key"
+            "a header contains a key"
         );
         assert_eq!(
             url("headers = { Mcp-Session-Id = \"x\" }"),
@@ -357,7 +357,7 @@ mod tests {
         );
         assert_eq!(
             url("api_key_header = \"x-api-key\""),
-            "`api_key_header` has no key to carry"
+            "`api_key_header` is set without a key"
         );
         let header = |name: &str| {
             url(&format!(
@@ -380,14 +380,14 @@ mod tests {
         );
         assert_eq!(
             said("url = \"ftp://h.example\""),
-            "no request can be sent to `url`"
+            "`url` is not a usable address"
         );
         assert_eq!(
             said("url = \"https://h.example/#x\""),
-            "no request can be sent to `url`"
+            "`url` is not a usable address"
         );
         let one = "[[server]]\nname = \"a\"\ncommand = [\"p\"]\n";
-        assert_eq!(servers(&one.repeat(2)).1, "the server `a` is there twice");
+        assert_eq!(servers(&one.repeat(2)).1, "there are two servers `a`");
         let long = servers(&one.replace("\"a\"", "\"abcdefghijklmnopqrstuvwxyz0123456\"")).1;
         assert!(long.ends_with("is not a valid server name"), "{long}");
     }

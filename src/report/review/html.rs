@@ -96,9 +96,9 @@ fn roll(review: &Review) -> String {
         .map(|line| format!("<li>{}</li>\n", html(line.trim())));
     let items = [
         list("new agents", &roll.agents),
-        list("agents gone", &roll.gone_agents),
+        list("removed agents", &roll.gone_agents),
         list("new contexts", &roll.contexts),
-        list("contexts gone", &roll.gone_contexts),
+        list("removed contexts", &roll.gone_contexts),
         list("contexts that can no longer be read", &roll.broken_contexts),
     ];
     let items: String = items

@@ -37,7 +37,7 @@ pub fn review_text(review: &Review, base: Option<&Text>, layout: Layout) -> Text
     let is_nothing =
         review.is_empty() && review.broken.is_empty() && review.beside().next().is_none();
     if is_nothing && review.report.fails() {
-        all.push(&text!("no changes in what could be compiled\n"));
+        all.push(&text!("no changes in the bodies that compile\n"));
     } else if is_nothing {
         all.push(&text!("no changes\n"));
     } else {
@@ -100,7 +100,11 @@ pub fn review_items(review: &Review, layout: Layout) -> Vec<(Text, Vec<String>)>
         paths(&both),
     );
     let one = (
-        text!("{}{}", counted("files that come or go", &one), roll(review)),
+        text!(
+            "{}{}",
+            counted("added or removed files", &one),
+            roll(review)
+        ),
         paths(&one),
     );
     items.extend(
@@ -202,9 +206,9 @@ fn roll(review: &Review) -> Text {
     let mut all = Text::new();
     let lists = [
         ("new agents", &roll.agents),
-        ("agents gone", &roll.gone_agents),
+        ("removed agents", &roll.gone_agents),
         ("new contexts", &roll.contexts),
-        ("contexts gone", &roll.gone_contexts),
+        ("removed contexts", &roll.gone_contexts),
         ("contexts that can no longer be read", &roll.broken_contexts),
     ];
     lists
@@ -232,7 +236,7 @@ fn roll(review: &Review) -> Text {
         ));
     }
     let (new, gone): (Vec<_>, Vec<_>) = roll.bodies.iter().partition(|file| file.new.is_some());
-    for (what, files) in [("further new bodies", new), ("further bodies gone", gone)] {
+    for (what, files) in [("other new bodies", new), ("other removed bodies", gone)] {
         if !files.is_empty() {
             let names: Vec<Text> = files
                 .iter()

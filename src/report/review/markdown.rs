@@ -161,9 +161,9 @@ fn roll(review: &Review) -> String {
         }
     };
     list("new agents", &roll.agents);
-    list("agents gone", &roll.gone_agents);
+    list("removed agents", &roll.gone_agents);
     list("new contexts", &roll.contexts);
-    list("contexts gone", &roll.gone_contexts);
+    list("removed contexts", &roll.gone_contexts);
     list("contexts that can no longer be read", &roll.broken_contexts);
     for it in roll.renamed.iter().take(MOST_NAMES) {
         all.push_str(&format!(

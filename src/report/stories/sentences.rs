@@ -116,7 +116,7 @@ pub(super) fn summary(stories: &Stories) -> Vec<String> {
     }
     if stories.closed_early > 0 {
         let closed = count(stories.closed_early, "conversation");
-        lines.push(format!("{closed} closed early, because too many were open: what came later counts as another one"));
+        lines.push(format!("{closed} closed early, because too many were open; later requests of these count as new conversations"));
     }
     lines
 }
@@ -216,7 +216,7 @@ fn counts(story: &Story) -> Vec<Sentence> {
     }
     if story.earlier > 0 {
         told.push(note(format!(
-            "{} with less than an earlier one: out of order, or sent again",
+            "{} shorter than an earlier one: out of order, or sent again",
             count(story.earlier, "request")
         )));
     }
@@ -257,26 +257,26 @@ fn change(found: &Break) -> String {
         Change::Time => format!("the date or time in `{at}`"),
         Change::Id => format!("an id in `{at}`"),
         Change::Tool(name) => format!("the definition of the tool `{name}` (`{at}`)"),
-        Change::ToolOrder => "tools in another order".to_owned(),
+        Change::ToolOrder => "tools in a different order".to_owned(),
         Change::ToolSet { added, removed } => {
             let side =
                 |word: &str, names: &[String]| format!("{word} {}{}", list(names), more(names));
             match (added.is_empty(), removed.is_empty()) {
                 (false, true) => side("new tools:", added),
-                (true, _) => side("tools that are gone:", removed),
+                (true, _) => side("removed tools:", removed),
                 (false, false) => format!(
                     "{}; {}",
                     side("new tools:", added),
-                    side("tools that are gone:", removed)
+                    side("removed tools:", removed)
                 ),
             }
         }
         Change::System => format!("the system prompt, `{at}`"),
         Change::Message => format!("a message that was sent before, `{at}`"),
         Change::Thinking => format!("thinking that was left out of `{at}`"),
-        Change::KeyOrder => format!("members in another order in `{at}`"),
+        Change::KeyOrder => format!("members in a different order in `{at}`"),
         Change::Removed(messages) => format!("{} left out at `{at}`", count(*messages, "message")),
-        Change::Inserted(messages) => format!("{} put in at `{at}`", count(*messages, "message")),
+        Change::Inserted(messages) => format!("{} inserted at `{at}`", count(*messages, "message")),
         Change::Setting(name) => format!("the setting `{name}`"),
         Change::Model { from, to } => {
             format!("the model `{to}` instead of `{from}`, which has a cache of its own")
@@ -309,7 +309,7 @@ fn cost(found: &Break) -> String {
     let loss = found.loss;
     if loss.requests == 0 {
         let why = match found.unpriced {
-            Some(Unpriced::NotCached) | None => "no breakpoint asked the server to keep anything",
+            Some(Unpriced::NotCached) | None => "no breakpoint asked the server to cache anything",
             Some(Unpriced::TooShort) => "too short to be cached",
             Some(Unpriced::Expired) => "the cache had expired by then anyway",
         };
@@ -331,22 +331,22 @@ fn cost(found: &Break) -> String {
 
 fn help(change: &Change, story: &Story) -> Option<&'static str> {
     Some(match change {
-        Change::Time | Change::Id => {
-            "say it in the newest message of the user, with nothing after it"
-        }
+        Change::Time | Change::Id => "put it in the newest user message, with nothing after it",
         Change::Tool(_) | Change::ToolSet { .. } => {
-            "keep the tools of a conversation as they were in its first request"
+            "keep the tools unchanged after the first request of a conversation"
         }
-        Change::ToolOrder => "sort the tools, or keep them in a list that has an order",
+        Change::ToolOrder => "sort the tools, or keep them in an ordered list",
         Change::System => {
-            "keep the system prompt of a conversation, and tell what changed in a message"
+            "keep the system prompt of a conversation unchanged, and put changes in a message"
         }
         Change::KeyOrder => "write JSON with its members in a fixed order",
         Change::Message | Change::Inserted(_) => {
-            "send messages again exactly as they were, and add at the end"
+            "send earlier messages again exactly as they were, and append new ones"
         }
-        Change::Removed(_) => "cut rarely and much, or let a summary replace what is left out",
-        Change::Thinking => "send back blocks of thinking as they came",
+        Change::Removed(_) => {
+            "truncate rarely and by a lot, or replace what is left out with a summary"
+        }
+        Change::Thinking => "send thinking blocks back unchanged",
         Change::Setting(_) if story.has_bodies => "keep it for the whole conversation",
         Change::Setting(_) | Change::Model { .. } => return None,
     })
@@ -359,7 +359,7 @@ fn compaction(found: &Compaction) -> Sentence {
         number(found.after)
     );
     note(format!(
-        "a summary replaced the history at request {}: {sizes}; the cache begins again there, as it must",
+        "a summary replaced the history at request {}: {sizes}; the cache necessarily starts over there",
         found.request
     ))
 }
@@ -369,21 +369,21 @@ fn thinking(found: &ThinkingLoss) -> Sentence {
     let (text, help) = match &found.kind {
         ThinkingLossKind::Dropped => (
             format!(
-                "thinking is dropped at request {request}: `{at}` lacks the signed blocks that it had"
+                "thinking is dropped at request {request}: `{at}` no longer has its signed blocks"
             ),
-            "send the blocks of an answer back as they came, signatures too",
+            "send the blocks of an answer back unchanged, including signatures",
         ),
         ThinkingLossKind::OtherModel { from, to } => (
             format!(
                 "thinking that `{from}` signed goes to `{to}` from request {request} on (`{at}`)"
             ),
-            "leave out thinking of another model: it is refused, or silently ignored",
+            "leave out thinking of another model: it is rejected or silently ignored",
         ),
         ThinkingLossKind::Unbound => (
             format!(
-                "thinking loses its binding at request {request}: what comes before `{at}` changed"
+                "thinking becomes invalid at request {request}: the content before `{at}` changed"
             ),
-            "keep what comes before; to go on, leave out all thinking after the change",
+            "keep the earlier content unchanged; to continue, leave out all thinking after the change",
         ),
     };
     let times = if found.requests > 1 {
@@ -402,17 +402,17 @@ fn thinking(found: &ThinkingLoss) -> Sentence {
 
 fn poison(found: &Poison, story: &Story) -> Sentence {
     let reach = match found.mended {
-        Some(next) => format!("it was gone at request {next}"),
-        None if found.request == story.requests => "the last request ends with it".to_owned(),
+        Some(next) => format!("it was removed by request {next}"),
+        None if found.request == story.requests => "it is in the last request".to_owned(),
         None => format!(
-            "every later request holds it: {} of {}",
+            "it stays in every later request: {} of {}",
             found.requests, story.requests
         ),
     };
     let revive = match found.mended {
         Some(_) => String::new(),
         None => format!(
-            "to go on with this session, fix or remove `{}` in its history",
+            "to continue this session, fix or remove `{}` in its history",
             found.at
         ),
     };
@@ -452,12 +452,12 @@ fn usage(counted: &Counted) -> Vec<Sentence> {
             requests => format!("; {} in {requests} requests", of_loss(missed.loss)),
         };
         let text = format!(
-            "the cache was missed at request {}: by what the requests say, {} tokens should have come from it, and {} did{all}",
+            "the cache was missed at request {}: according to the requests, {} tokens should have come from it, but {} did{all}",
             missed.request,
             number(missed.predicted),
             number(missed.counted)
         );
-        let help = "something that the log does not hold may have changed (headers, tools, the system prompt), or the server let go early";
+        let help = "something outside the log may have changed (headers, tools, the system prompt), or the server dropped the cache early";
         told.push(Sentence {
             is_finding: true,
             text,
@@ -492,7 +492,7 @@ fn growth(growth: &Growth, has_bodies: bool) -> Vec<Sentence> {
     let missing = if has_bodies {
         ""
     } else {
-        "; the file holds the messages alone"
+        "; the file contains only the messages"
     };
     let mut text = format!(
         "size: {} → {} tokens ({}{missing})",

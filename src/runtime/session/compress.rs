@@ -139,7 +139,7 @@ impl RequestTask<'_> {
             Err(Stop::Failed(error)) => {
                 self.give_up_compression();
                 self.emitter.emit(Event::Warning(format!(
-                    "{error}: the request is sent as it is"
+                    "{error}: the request is sent uncompressed"
                 )));
                 Ok(false)
             }

@@ -292,7 +292,7 @@ impl<'a> RequestTask<'a> {
         if compiled.exposes_key() {
             tracing::warn!(
                 url = compiled.address(),
-                "the key travels in the clear: use https"
+                "the key is sent unencrypted: use https"
             );
         }
         let context = RoundContext {

@@ -465,7 +465,7 @@ impl State {
     pub(super) fn begin_compression(&mut self, keep_turns: usize) -> Result<Compressible, Error> {
         let compressible = self.compressible(keep_turns).ok_or_else(|| {
             config("there is nothing to compress")
-                .detail("nothing was answered before what has to stay as it is")
+                .detail("no answered turn comes before the messages that must stay")
         })?;
         self.busy = true;
         Ok(compressible)
@@ -520,9 +520,9 @@ impl State {
                 self.news.push(Event::Message(message));
                 Ok(())
             }
-            Start::Proceed if self.is_chat() && self.history().is_empty() => Err(config(
-                "there is nothing to go on with: the history is empty",
-            )),
+            Start::Proceed if self.is_chat() && self.history().is_empty() => {
+                Err(config("there is nothing to continue: the history is empty"))
+            }
             Start::Proceed if self.ends_with_an_answer() || self.log.ends_with_summary() => Err(
                 config("there is nothing to answer: the history ends with the model's answer")
                     .detail("send a message, or inject an item"),
@@ -571,7 +571,7 @@ impl State {
         }
         if self.refuse_own_calls(NO_TOOL_TAKES_IT)? > 0 {
             self.news.push(Event::Warning(
-                "no tool of this session takes a call in the provider's own form".to_owned(),
+                "no tool of this session handles calls in the provider's own form".to_owned(),
             ));
         }
         self.admit_waiting()
@@ -689,11 +689,14 @@ impl State {
     /// Removes messages at the host's request.
     pub(super) fn take_back(&mut self, messages: usize) -> Result<(), Error> {
         if self.busy {
-            return Err(config("a request is in flight: nothing can be taken back"));
+            return Err(config(
+                "messages cannot be removed while a request is running",
+            ));
         }
         let known = self.history().len();
         if messages > known {
-            return Err(config("there are fewer messages").detail(format!("{messages} of {known}")));
+            return Err(config("there are not that many messages to remove")
+                .detail(format!("{messages} of {known}")));
         }
         self.unsaid = None;
         self.retract(messages)
@@ -789,7 +792,7 @@ const CALL_INTERRUPTED: &str =
 const NO_TOOL_TAKES_IT: &str = "there is no such tool here: the call was not run";
 
 fn unwritable(why: AccessError) -> Error {
-    config("the session cannot be written").detail(why)
+    config("the session cannot be saved").detail(why)
 }
 
 fn no_history() -> Error {

@@ -78,7 +78,7 @@ const MEMBERS: &[Member] = &[
     ignored(&["stop_sequence"], STOP_SEQUENCE),
 ];
 
-const STOP_SEQUENCE: &str = "the outcome says that a stop sequence came up";
+const STOP_SEQUENCE: &str = "the outcome already reports the stop sequence";
 
 static STOP: Shape = Shape::new(
     "message_delta.delta",
@@ -148,7 +148,7 @@ static CALLER: Shape = Shape::new(
         shape::text(&["type"]),
         ignored(
             &["tool_id"],
-            "the warning says that a program made the call",
+            "the warning already says that a program made the call",
         ),
     ],
 );
@@ -168,7 +168,7 @@ static DELTA: Shape = Shape::new("delta", &[]).with_kinds(&[
     kind(&["citations_delta"], &[kept(&["citation"])]),
 ]);
 
-const ESTIMATE: &str = "an estimate that the usage replaces";
+const ESTIMATE: &str = "an estimate that the final usage replaces";
 
 #[derive(Default)]
 pub(super) struct Anthropic {
@@ -243,7 +243,7 @@ impl Anthropic {
             "redacted_thinking" => return answer.redacted(text(block, "data")),
             "tool_use" => {
                 if is_of_program(block) {
-                    answer.warn("a program that the server runs called a tool: the next request says so no more");
+                    answer.warn("a program on the server called a tool; later requests do not say that a program made the call");
                 }
                 answer.open_call(text(block, "id"), text(block, "name"))
             }
@@ -284,7 +284,7 @@ impl Anthropic {
         }) = self.blocks.get_mut(&index)
         else {
             let kind = json::name(text(delta, "type"));
-            return answer.not_read(&format!("a `{kind}` belongs to no open block"));
+            return answer.not_read(&format!("a `{kind}` arrived for no open block"));
         };
         let is_of_own_call = *own && text(delta, "type") == "input_json_delta";
         if !*own || is_of_own_call {
@@ -294,7 +294,7 @@ impl Anthropic {
             "input_json_delta" if *own => json.push_str(text(delta, "partial_json")),
             _ if *own => grow(*place, delta, answer),
             "citations_delta" if !answer.takes_text(*place) => {
-                answer.not_read("a citation came for a block that is not text");
+                answer.not_read("a citation arrived for a block that is not text");
             }
             "citations_delta" => citations.extend(delta.get("citation").cloned()),
             "text_delta" => answer.text_at(*place, text(delta, "text")),
@@ -332,7 +332,7 @@ impl Anthropic {
             );
         }
         if !citations.is_empty() {
-            answer.not_read("citations came with a text of white space alone");
+            answer.not_read("citations arrived with text that is only whitespace");
         }
         answer.seal(place);
         let empty = input.as_object().is_some_and(serde_json::Map::is_empty);
@@ -396,7 +396,7 @@ fn is_of_program(call: &Value) -> bool {
 }
 
 /// The warning about duplicate arguments.
-const REPLACED: &str = "the arguments in the start of a block, which other ones follow in pieces";
+const REPLACED: &str = "arguments at the start of a block whose arguments also arrive in pieces";
 
 /// Adds a piece to a block of the provider's own: text is appended, other members are replaced.
 fn grow(place: BlockIndex, delta: &Value, answer: &mut AnswerBuilder) {

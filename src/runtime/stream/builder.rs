@@ -173,7 +173,7 @@ impl AnswerBuilder {
                 self.events.push(Event::Text(piece.to_owned()));
             }
             Slot::Thinking { .. } | Slot::Redacted(_) | Slot::Call(_) | Slot::Own(_) => {
-                self.not_read("a piece of text came for a block of another type");
+                self.not_read("a piece of text arrived for a block of another type");
             }
         }
     }
@@ -239,7 +239,7 @@ impl AnswerBuilder {
                 self.events.push(Event::Thinking(piece.to_owned()));
             }
             Slot::Text { .. } | Slot::Redacted(_) | Slot::Call(_) | Slot::Own(_) => {
-                self.not_read("a piece of reasoning came for a block of another type");
+                self.not_read("a piece of reasoning arrived for a block of another type");
             }
         }
     }
@@ -250,7 +250,7 @@ impl AnswerBuilder {
             Slot::Thinking { signature, .. } => signature.push_str(piece),
             Slot::Text { .. } | Slot::Redacted(_) | Slot::Call(_) | Slot::Own(_) => {
                 if !piece.is_empty() {
-                    self.not_read("a signature came for a block of another type");
+                    self.not_read("a signature arrived for a block of another type");
                 }
             }
         }
@@ -396,13 +396,13 @@ impl AnswerBuilder {
     /// Reports, once, a part of the answer that is not read: a whole phrase, such as "the event `x`
     /// is unknown".
     pub(super) fn not_read(&mut self, what: &str) {
-        let message = format!("a part of the answer is not read: {what}");
+        let message = format!("part of the answer is ignored: {what}");
         if self.warned.contains(&message) || self.not_read > MOST_NOT_READ {
             return;
         }
         self.not_read += 1;
         match self.not_read > MOST_NOT_READ {
-            true => self.warn("more parts of the answer are not read: no further ones are listed"),
+            true => self.warn("more parts of the answer are ignored; they are not listed"),
             false => self.warn(&message),
         }
     }
@@ -537,7 +537,7 @@ impl AnswerBuilder {
     pub(super) fn arguments(&mut self, place: BlockIndex, piece: &str) {
         let Slot::Call(call) = &mut self.slots[place.0] else {
             if !piece.is_empty() {
-                self.not_read("a piece of arguments came for a block of another type");
+                self.not_read("a piece of arguments arrived for a block of another type");
             }
             return;
         };
@@ -646,7 +646,7 @@ impl AnswerBuilder {
         {
             self.stop = Some(StopReason::EndTurn);
             self.warn(
-                "the server does not say why the model stopped: the answer counts as complete",
+                "the server does not say why the model stopped; the answer is treated as complete",
             );
         }
     }
@@ -739,7 +739,7 @@ impl AnswerBuilder {
         let stop = self.agreed(stop);
         let is_over = matches!(stop, StopReason::EndTurn | StopReason::StopSequence);
         if is_over && self.is_chat && !self.slots.iter().any(Slot::says_something) {
-            self.warn("the answer is complete, and says nothing");
+            self.warn("the answer is complete but empty");
         }
         Ok(stop)
     }
@@ -759,7 +759,7 @@ impl AnswerBuilder {
             let what = if call.name.is_empty() {
                 "without a name"
             } else {
-                "whose name no tool can have"
+                "whose name is not a valid tool name"
             };
             return Err(Error::new(
                 Category::Provider,

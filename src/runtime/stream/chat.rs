@@ -59,26 +59,23 @@ pub(super) static SHAPE: Shape = Shape::new(
         beside(&["prompt_logprobs"]),
         ignored(&["object", "created"], "the same in each chunk"),
         ignored(SERVED_BY, "how and by whom the request was served"),
-        ignored(&["obfuscation", "p"], "padding against guesses by length"),
+        ignored(&["obfuscation", "p"], "padding that hides the length"),
         ignored(
             &["prompt_filter_results", "content_filter_results"],
             FILTERED,
         ),
-        ignored(&["prompt_token_ids"], "the prompt once more"),
+        ignored(&["prompt_token_ids"], "a copy of the prompt"),
         ignored(
             &["x_groq", "kv_transfer_params", "metadata"],
             "the server's own bookkeeping",
         ),
-        ignored(
-            &["base_resp", "error"],
-            "an error ends the answer; here there is none",
-        ),
+        ignored(&["base_resp", "error"], "a real error ends the answer"),
     ],
 );
 
 const SERVED_BY: &[&str] = &["system_fingerprint", "service_tier", "provider"];
 
-const FILTERED: &str = "a refusal tells what stopped it; else nothing was stopped";
+const FILTERED: &str = "a refusal reports what was filtered; otherwise nothing was";
 
 static CHOICE: Shape = Shape::new(
     "choices[]",
@@ -92,16 +89,19 @@ static CHOICE: Shape = Shape::new(
             &["content_filter_results", "content_filter_result"],
             FILTERED,
         ),
-        ignored(&["content_filter_offsets"], "where the filter looked"),
+        ignored(
+            &["content_filter_offsets"],
+            "the range that the filter checked",
+        ),
         ignored(
             &["native_finish_reason"],
-            "`finish_reason` says it in the words of the format",
+            "`finish_reason` is the same in the format's own terms",
         ),
         ignored(
             &["stop_reason", "matched_stop"],
-            "the outcome says that a stop sequence came up",
+            "the outcome already reports the stop sequence",
         ),
-        ignored(&["token_ids"], "the text once more"),
+        ignored(&["token_ids"], "a copy of the text, as tokens"),
     ],
 );
 
@@ -116,8 +116,8 @@ const MESSAGE_MEMBERS: &[Member] = &[
     kept(&[DETAILS]),
     beside_in_pieces(&["logprobs"]),
     always(&["role"], &["assistant"]),
-    ignored(&["name", "prefix"], "they repeat the request"),
-    ignored(&["token_ids", "prompt_token_ids"], "the text once more"),
+    ignored(&["name", "prefix"], "copies of values of the request"),
+    ignored(&["token_ids", "prompt_token_ids"], "a copy of the text"),
 ];
 
 static CHUNK: Shape = Shape::new("choices[].delta.content[]", &[])
@@ -133,7 +133,7 @@ const THINKING: &[Member] = &[
     shape::text(&["signature"]),
     ignored(
         &["closed"],
-        "the next chunk shows that the thinking is over",
+        "the next chunk shows that the thinking has ended",
     ),
 ];
 
@@ -167,13 +167,13 @@ static USAGE: Shape = Shape::new(
         within(&["completion_tokens_details"], &COMPLETION_DETAILS),
         ignored(
             &["total_tokens", "prompt_cache_miss_tokens"],
-            "they follow from the other counts",
+            "derived from the other counts",
         ),
         ignored(
             &["num_cached_tokens", "cached_tokens"],
-            "a second name of the cached tokens",
+            "another name of the cached tokens",
         ),
-        ignored(COSTS, "prices come from the tables of the models"),
+        ignored(COSTS, "prices come from the model tables"),
         ignored(TIMES, "how long it took"),
         ignored(SEARCHES, "they count calls and seconds, not tokens"),
     ],
@@ -715,7 +715,7 @@ fn stop_reason(reason: &str) -> Result<Option<StopReason>, Error> {
         "length" | "model_length" => StopReason::MaxTokens,
         "content_filter" => StopReason::Refusal,
         "error" | "insufficient_system_resource" => {
-            let error = Error::new(Category::Provider, "the provider broke off the answer");
+            let error = Error::new(Category::Provider, "the provider aborted the answer");
             return Err(error.detail(reason).retryable());
         }
         other => StopReason::Other(other.to_owned()),

@@ -62,9 +62,9 @@ static CANDIDATE: Shape = Shape::new(
         beside(&["avgLogprobs", "groundingAttributions"]),
         ignored(
             &["safetyRatings"],
-            "told when an answer is refused; else nothing was found",
+            "reported if an answer is refused; otherwise nothing was found",
         ),
-        ignored(&["tokenCount"], "the usage says it"),
+        ignored(&["tokenCount"], "the usage contains it"),
     ],
 );
 
@@ -98,10 +98,7 @@ static PIECE: Shape = Shape::new(
         shape::text(&["jsonPath", "stringValue"]),
         number(&["numberValue"]),
         flag(&["boolValue"]),
-        ignored(
-            &["nullValue"],
-            "a place of arguments is null until it has a value",
-        ),
+        ignored(&["nullValue"], "an argument is null until it has a value"),
         ignored(
             &["willContinue"],
             "a text goes on with the next piece of the same path",
@@ -115,7 +112,7 @@ static FEEDBACK: Shape = Shape::new(
         shape::text(&["blockReason", "blockReasonMessage"]),
         ignored(
             &["safetyRatings"],
-            "told when a prompt is blocked; else nothing was found",
+            "reported if a prompt is blocked; otherwise nothing was found",
         ),
     ],
 );
@@ -554,7 +551,7 @@ fn stop_reason(candidate: &Value) -> Result<Option<StopReason>, Error> {
         reason @ "MISSING_THOUGHT_SIGNATURE" => {
             let error = Error::new(
                 Category::Validation,
-                "the provider misses a signature in the request",
+                "the provider requires a signature that the request does not have",
             );
             return Err(error.detail(with_message(reason, text(candidate, "finishMessage"))));
         }

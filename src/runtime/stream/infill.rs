@@ -35,15 +35,15 @@ pub(super) static SHAPE: Shape = Shape::new(
         ),
         ignored(
             &["stopping_word"],
-            "the outcome says that a stop sequence came up",
+            "the outcome already reports the stop sequence",
         ),
         ignored(
             &["generation_settings", "prompt", "multimodal"],
-            "it repeats the request",
+            "a copy of values of the request",
         ),
         ignored(
             &["id_slot", "slot_id", "index"],
-            "where the server works on the request",
+            "the server's slot for the request",
         ),
         ignored(
             &["tokens", "has_new_line", "truncated"],
@@ -51,7 +51,7 @@ pub(super) static SHAPE: Shape = Shape::new(
         ),
         ignored(
             &["tokens_cached"],
-            "the size of the server's cache, which `timings.cache_n` tells apart",
+            "the total size of the server's cache; `timings.cache_n` counts the tokens read from it",
         ),
         ignored(&["oaicompat_token_ctr"], "a counter of the server's own"),
     ],
@@ -65,7 +65,7 @@ pub(super) static TIMINGS: Shape = Shape::new(
         ignored(TIMES, "how long it took"),
         ignored(
             &["draft_n", "draft_n_accepted"],
-            "how well a smaller model guessed",
+            "statistics of speculative decoding",
         ),
     ],
 );
@@ -77,12 +77,12 @@ static OWN_TIMINGS: Shape = Shape::new(
         number(&["cache_n"]),
         ignored(
             &["prompt_n", "predicted_n"],
-            "`tokens_evaluated` and `tokens_predicted` say it",
+            "`tokens_evaluated` and `tokens_predicted` contain it",
         ),
         ignored(TIMES, "how long it took"),
         ignored(
             &["draft_n", "draft_n_accepted"],
-            "how well a smaller model guessed",
+            "statistics of speculative decoding",
         ),
     ],
 );

@@ -32,11 +32,11 @@ pub(super) static SHAPE: Shape = Shape::new(
         ignored(&["created_at"], "the server's clock"),
         ignored(
             &["context"],
-            "tokens of the conversation, which the history says in words",
+            "tokens of the conversation, which the history holds as text",
         ),
         ignored(
             &["remote_model", "remote_host"],
-            "which server the model runs on",
+            "the server that runs the model",
         ),
         ignored(TIMES, "how long it took"),
     ],

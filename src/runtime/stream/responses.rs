@@ -44,10 +44,10 @@ pub(super) static SHAPE: Shape = Shape::new(
         number(&["output_index", "content_index", "summary_index"]),
         shape::text(&["item_id"]),
         ignored(&["sequence_number"], "events come in order"),
-        ignored(&["obfuscation"], "padding against guesses by length"),
+        ignored(&["obfuscation"], "padding that hides the length"),
         ignored(
             &["response_id", "event_id", "created_at"],
-            "the answer's start says it",
+            "the start of the answer contains it",
         ),
     ],
 )
@@ -104,7 +104,7 @@ const TEXT_DELTAS: &[&str] = &[
 
 const PART_HAS_THEM: &str = "the finished part has all of them";
 
-const ITEM_SAYS: &str = "the finished item says it again";
+const ITEM_SAYS: &str = "the finished item repeats it";
 
 const ARGUMENTS: &[Member] = &[shape::text(&["arguments"]), ignored(&["name"], ITEM_SAYS)];
 
@@ -199,14 +199,14 @@ const RESPONSE_MEMBERS: &[Member] = &[
     beside(&["moderation"]),
     always(&["object", "type"], &["response"]),
     ignored(&["created_at", "completed_at"], "the server's clock"),
-    ignored(&["output_text"], "`output` says it"),
+    ignored(&["output_text"], "`output` contains it"),
     ignored(&["timings"], "how long it took"),
     ignored(
         &["content_filters"],
-        "a refusal tells what stopped it; else nothing was stopped",
+        "a refusal reports what was filtered; otherwise nothing was",
     ),
     ignored(&["billing"], "who pays"),
-    ignored(OF_REQUEST, "it repeats the request"),
+    ignored(OF_REQUEST, "a copy of values of the request"),
 ];
 
 /// The members of a response that repeat its request (`openai` 3.54,
@@ -251,7 +251,7 @@ static USAGE: Shape = Shape::new(
         ignored(&["total_tokens"], "the sum of the others"),
         ignored(
             &["cost", "cost_details", "is_byok"],
-            "prices come from the tables of the models",
+            "prices come from the model tables",
         ),
     ],
 );
@@ -468,7 +468,7 @@ impl Responses {
         for Announced { kind, .. } in self.announced.drain(..) {
             let kind = json::name(&kind);
             answer.not_read(&format!(
-                "an item of type `{kind}` began and never came whole"
+                "an item of type `{kind}` started but was never completed"
             ));
         }
     }

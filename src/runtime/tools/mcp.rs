@@ -168,7 +168,7 @@ impl McpServer {
         )
         .await;
         let reached = reached.unwrap_or_else(|_| {
-            let late = format!("it is not ready after {}", seconds(spec.time_limit));
+            let late = format!("it was not ready after {}", seconds(spec.time_limit));
             Err(remote.unusable(&late))
         });
         let (
@@ -289,7 +289,7 @@ impl McpServer {
 
 fn late(remote: &Arc<Remote>, spec: &ServerSpec) -> Error {
     remote.unusable(&format!(
-        "it is not ready after {}",
+        "it was not ready after {}",
         seconds(spec.time_limit)
     ))
 }
@@ -421,17 +421,16 @@ async fn list(service: &Service) -> Result<Vec<rmcp::model::Tool>, String> {
             .list_tools(Some(PaginatedRequestParams::default().with_cursor(cursor)))
             .await;
         let page = page.map_err(|error| match error {
-            ServiceError::McpError(error) => format!(
-                "it does not say what it offers: {}",
-                snippet(&error.message)
-            ),
+            ServiceError::McpError(error) => {
+                format!("it did not list its tools: {}", snippet(&error.message))
+            }
             error => problem(&error),
         })?;
         size += serde_json::to_vec(&page.tools).map_or(0, |text| text.len());
         tools.extend(page.tools);
         if tools.len() > MAX_TOOLS || size > MAX_LIST {
             return Err(format!(
-                "it offers more than {MAX_TOOLS} tools, or describes them in more than 4 MiB"
+                "it offers more than {MAX_TOOLS} tools, or more than 4 MiB of tool descriptions"
             ));
         }
         cursor = page.next_cursor;
@@ -467,13 +466,13 @@ fn choose(spec: &ServerSpec, listed: Vec<rmcp::model::Tool>) -> (Vec<Definition>
         match definition(&tool).filter(|_| !is_known) {
             Some(offer) => offers.push(offer),
             None if is_known => remarks.push(format!(
-                "lists `{}` twice: the first counts",
+                "lists `{}` twice; the first one is used",
                 snippet(&tool.name)
             )),
             None => {
                 let name = snippet(&tool.name);
                 remarks.push(format!(
-                    "has a tool `{name}` whose arguments are not an object: it is left out"
+                    "has a tool `{name}` whose arguments are not an object; the tool is ignored"
                 ));
             }
         }
@@ -550,7 +549,10 @@ impl Remote {
     fn no_handshake(&self, error: &ClientInitializeError, end: Option<String>) -> Failed {
         let why = match (error, end) {
             (ClientInitializeError::JsonRpcError(refused), _) => {
-                let why = format!("it refuses to begin: {}", snippet(&refused.message));
+                let why = format!(
+                    "it rejected the initialization: {}",
+                    snippet(&refused.message)
+                );
                 return Failed::Refused(self.unusable(&why));
             }
             (ClientInitializeError::ConnectionClosed(_), end) => {

@@ -10,13 +10,13 @@ pub(super) use looked_at::Held;
 pub(super) use opened::Held;
 
 /// The message for a link in the place of a folder.
-const LINK: &str = "is a link, and none is followed here";
+const LINK: &str = "is a link, which is not followed here";
 
 /// Describes the obstacle in the place of a file.
 fn in_the_way(is_link: bool, is_folder: bool) -> &'static str {
     match (is_link, is_folder) {
-        (true, _) => "a link is there",
-        (_, true) => "a folder is there",
+        (true, _) => "there is a link at this path",
+        (_, true) => "there is a folder at this path",
         _ => "it is not a regular file",
     }
 }
@@ -149,7 +149,7 @@ mod opened {
                     Ok(file) => return Ok((name, File::from(file))),
                 }
             }
-            Err("every name for a new file is taken".into())
+            Err("no name for a new file is free".into())
         }
 
         pub(in crate::system::disk) fn remove(&self, name: &str) -> Result<(), AccessError> {
@@ -347,10 +347,22 @@ mod tests {
                 assert_eq!(held.read("file", 3), Ok(Some(b"old".to_vec())));
                 assert_eq!(held.read("none", 3), Ok(None));
                 assert!(held.read("file", 2).is_err());
-                assert_eq!(held.read("alias", 3), Err("a link is there".into()));
-                assert_eq!(held.write("alias", b"x"), Err("a link is there".into()));
-                assert_eq!(held.remove("alias"), Err("a link is there".into()));
-                assert_eq!(held.write("inner", b"x"), Err("a folder is there".into()));
+                assert_eq!(
+                    held.read("alias", 3),
+                    Err("there is a link at this path".into())
+                );
+                assert_eq!(
+                    held.write("alias", b"x"),
+                    Err("there is a link at this path".into())
+                );
+                assert_eq!(
+                    held.remove("alias"),
+                    Err("there is a link at this path".into())
+                );
+                assert_eq!(
+                    held.write("inner", b"x"),
+                    Err("there is a folder at this path".into())
+                );
                 assert_eq!(held.enter("folder").err(), Some(super::LINK.into()));
                 assert!(
                     held.enter("file").is_err()

@@ -135,7 +135,7 @@ impl Walker<'_> {
             walk.skip_current_dir();
             self.unread(
                 &path,
-                ReadError::Failed(format!("it lies more than {MAX_DEPTH} folders deep")),
+                ReadError::Failed(format!("it is more than {MAX_DEPTH} folders deep")),
             );
         } else if entry.path_is_symlink() {
             self.links += 1;

@@ -21,7 +21,7 @@ impl<'p> Way<'p> {
         };
         match path.split('/').find(|part| refused(part)) {
             _ if name.is_empty() => Err(ReadError::Outside.into()),
-            Some(part) => Err(format!("nothing is written to `{part}`").into()),
+            Some(part) => Err(format!("reqc does not write to `{part}`").into()),
             None => Ok(Way { folders, name }),
         }
     }
@@ -41,7 +41,7 @@ impl Disk {
             let path = &folders[..=index];
             if make {
                 held.make_folder(name)
-                    .map_err(|why| at(path, &format!("cannot be made: {why}")))?;
+                    .map_err(|why| at(path, &format!("cannot be created: {why}")))?;
             }
             match held.enter(name).map_err(|why| at(path, &why.to_string()))? {
                 Some(inner) => held = inner,

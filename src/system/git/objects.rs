@@ -41,7 +41,7 @@ impl Objects {
                     left: MAX_REPOSITORY_BYTES,
                 })
             }
-            _ => Err("git cannot be run: it has no pipes".into()),
+            _ => Err("git cannot be run: its pipes are missing".into()),
         }
     }
 
@@ -57,7 +57,7 @@ impl Objects {
         limit: u64,
     ) -> Result<Vec<u8>, AccessError> {
         if !self.format.names(name) && !name.ends_with("^{tree}") {
-            return Err(unreadable(name, "has no name that git gives"));
+            return Err(unreadable(name, "has a name that git does not use"));
         }
         self.running.lives();
         let header = self
@@ -77,7 +77,7 @@ impl Objects {
         }
         if header.size > self.left {
             return Err(format!(
-                "its files have more than {} MiB together",
+                "its files are larger than {} MiB in total",
                 MAX_REPOSITORY_BYTES >> 20
             )
             .into());
@@ -107,8 +107,8 @@ impl Objects {
                 size,
             }),
             _ if line.ends_with(" missing\n") => Err("is missing".into()),
-            _ if line.is_empty() => Err("cannot be read: git ended".into()),
-            _ => Err("is not an object that git can name".into()),
+            _ if line.is_empty() => Err("cannot be read: git stopped".into()),
+            _ => Err("is not an object name".into()),
         }
     }
 
@@ -119,7 +119,7 @@ impl Objects {
         self.output.read_exact(&mut newline)?;
         match bytes.len() as u64 == size {
             true => Ok(bytes),
-            false => Err(std::io::Error::other("git ended")),
+            false => Err(std::io::Error::other("git stopped")),
         }
     }
 }

@@ -159,7 +159,7 @@ impl Git {
         }
         let said = file::read(&errors, MAX_OUTPUT_BYTES)?.unwrap_or_default();
         let said = String::from_utf8_lossy(&said);
-        let line = said.lines().next().unwrap_or("it was ended");
+        let line = said.lines().next().unwrap_or("it was stopped");
         Err(format!("git says: {}", line.strip_prefix("fatal: ").unwrap_or(line)).into())
     }
 }

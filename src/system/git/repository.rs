@@ -48,7 +48,9 @@ impl Repository {
         let found = root
             .ancestors()
             .find(|folder| fs::symlink_metadata(folder.join(".git")).is_ok());
-        let work_tree = found.ok_or("there is no `.git` in it or above")?.to_owned();
+        let work_tree = found
+            .ok_or("neither it nor a folder above has a `.git`")?
+            .to_owned();
         let strangers = Strangers::around(&work_tree);
         let own = own_folder(&work_tree, &strangers)?;
         let common = common_folder(&own)?;
@@ -116,7 +118,7 @@ impl Repository {
                 .into());
             }
             if count > MAX_OBJECT_FILES {
-                return Err(format!("it has more than {MAX_OBJECT_FILES} files of objects").into());
+                return Err(format!("it has more than {MAX_OBJECT_FILES} object files").into());
             }
         }
         let lines = pointer(&store.join(ALTERNATES))?.unwrap_or_default();
@@ -126,7 +128,7 @@ impl Repository {
         {
             let other = borrowed_store(store, line)?;
             if borrowed >= MAX_BORROWED {
-                return Err("its objects are borrowed too many times over".into());
+                return Err("its object folders borrow from each other too often".into());
             }
             if !other.starts_with(&self.work_tree)
                 && !other.starts_with(&self.common)
@@ -134,9 +136,9 @@ impl Repository {
             {
                 let shown = other.display();
                 return Err(format!(
-                    "it borrows objects from `{shown}`, and a stranger could have said so: if you did, name that folder in the \
-                     variable GIT_ALTERNATE_OBJECT_DIRECTORIES, or copy the objects by `git repack -a -d`, and then delete \
-                     `{}`",
+                    "it borrows objects from `{shown}`, which an attacker could have set up: if you did, name that folder in \
+                     the variable GIT_ALTERNATE_OBJECT_DIRECTORIES; or copy the objects with `git repack -a -d`, and then \
+                     delete `{}`",
                     store.join(ALTERNATES).display()
                 ).into());
             }
@@ -172,7 +174,7 @@ fn borrowed_store(store: &Path, line: &str) -> Result<PathBuf, AccessError> {
 }
 
 fn refused() -> AccessError {
-    AccessError::from("its `objects/info/alternates` holds a path that can be read in two ways")
+    AccessError::from("its `objects/info/alternates` contains an ambiguous path")
 }
 
 /// Returns `true` if the user allows objects to be borrowed from a folder.
@@ -192,7 +194,7 @@ fn own_folder(work_tree: &Path, strangers: &Strangers) -> Result<PathBuf, Access
             let text = pointer(&marker)?.unwrap_or_default();
             let target = text
                 .strip_prefix("gitdir:")
-                .ok_or("its `.git` is neither a folder nor says where one is")?;
+                .ok_or("its `.git` is neither a folder nor a file that points to one")?;
             (canonical(&work_tree.join(target.trim()))?, true)
         }
     };
@@ -212,8 +214,8 @@ fn is_named_by_person(folder: &Path) -> bool {
 fn leads_away(folder: &Path, work_tree: &Path) -> String {
     let (folder, work_tree) = (folder.display(), work_tree.display());
     format!(
-        "its `.git` leads to `{folder}`, which does not say that it belongs to this work tree: if you put it there, run \
-         `git --git-dir={folder} config core.worktree {work_tree}`, or name it in the variable GIT_DIR"
+        "its `.git` points to `{folder}`, which does not say that it belongs to this work tree: if you set this up, \
+         run `git --git-dir={folder} config core.worktree {work_tree}`, or name it in the variable GIT_DIR"
     )
 }
 

@@ -93,7 +93,7 @@ impl Running {
         let is_late = self.is_late.load(Ordering::SeqCst);
         is_late.then(|| {
             format!(
-                "git was ended: it said nothing for {} s",
+                "git was stopped: it wrote nothing for {} s",
                 MAX_SILENCE.as_secs()
             )
             .into()
@@ -185,7 +185,7 @@ mod tests {
                     .wait()
                     .expect_err("it is late")
                     .to_string()
-                    .contains("said nothing"),
+                    .contains("wrote nothing"),
                 "{script}"
             );
         }

@@ -104,7 +104,7 @@ impl StandIn {
                 "[extensions]\n\tobjectFormat = sha256\n",
             ),
             Some(other) => {
-                return Err(format!("its objects are named by `{}`", other.escape_debug()).into());
+                return Err(format!("its object format is `{}`", other.escape_debug()).into());
             }
         };
         if with_history {
@@ -206,7 +206,7 @@ impl StandIn {
         let name = String::from_utf8_lossy(&name).trim().to_owned();
         match self.format.names(&name) {
             true => Ok(name),
-            false => Err("it names no object, or more than one".into()),
+            false => Err("it does not name exactly one object".into()),
         }
     }
 
@@ -214,10 +214,10 @@ impl StandIn {
     pub(super) fn advice(&self, rev: &str) -> String {
         match (self.is_partial, self.is_shallow) {
             (true, _) => {
-                format!("; the clone is partial, and reqc fetches nothing: `git archive {rev} >/dev/null` does")
+                format!("; the clone is partial, and reqc fetches nothing: run `git archive {rev} >/dev/null` to fetch the rest")
             }
             (_, true) => {
-                "; the clone is shallow: `git fetch --unshallow` gets the rest (for actions/checkout: `fetch-depth: 0`)"
+                "; the clone is shallow: run `git fetch --unshallow` to fetch the rest (for actions/checkout: `fetch-depth: 0`)"
                     .to_owned()
             }
             _ => String::new(),
@@ -265,7 +265,7 @@ impl StandIn {
             .enumerate()
         {
             if count > MAX_REFS {
-                return Err(format!("its `.git` holds more than {MAX_REFS} files").into());
+                return Err(format!("its `.git` has more than {MAX_REFS} files").into());
             }
             let name = found
                 .map_err(|error| words(&error))?
@@ -300,7 +300,7 @@ impl StandIn {
         // If the branch is in a table, git writes a name that no branch can have.
         match is_named || text == "ref: refs/heads/.invalid" {
             true => Ok(()),
-            false => Err("its `HEAD` names no branch and no commit".into()),
+            false => Err("its `HEAD` is neither a branch nor a commit".into()),
         }
     }
 
@@ -356,7 +356,7 @@ impl StandIn {
             .all(is_name_of_table)
         {
             true => Ok(()),
-            false => Err("its `reftable/tables.list` names files elsewhere".into()),
+            false => Err("its `reftable/tables.list` names files in other folders".into()),
         }
     }
 

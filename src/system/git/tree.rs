@@ -164,7 +164,7 @@ impl Trees {
         files: &mut Files,
     ) -> Result<(), AccessError> {
         if trail.len() > MAX_DEPTH {
-            return Err(format!("`{shown}` lies more than {MAX_DEPTH} folders deep").into());
+            return Err(format!("`{shown}` is more than {MAX_DEPTH} folders deep").into());
         }
         let nodes = self.folder(folder)?;
         if let Some((name, _)) = nodes

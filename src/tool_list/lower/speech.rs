@@ -358,7 +358,7 @@ fn open_api_node(node: &Value, at: &Pointer, losses: &mut Vec<Loss>) -> Result<V
     let Some(node) = node.as_object() else {
         return Err(unsayable(
             at,
-            "any value passes, and every schema needs a `type`",
+            "any value is accepted here, but every schema needs a `type`",
         ));
     };
     let mut kinds = node.get("type").map(types).unwrap_or_default();
@@ -381,7 +381,7 @@ fn open_api_node(node: &Value, at: &Pointer, losses: &mut Vec<Loss>) -> Result<V
                 .keys()
                 .filter(|name| !is_annotation(name) && *name != "anyOf")
             {
-                lose(losses, at, name, "is beside `anyOf`, and is not checked");
+                lose(losses, at, name, "is next to `anyOf`, and is not checked");
             }
             let mut said = Map::from_iter([("anyOf".to_owned(), Value::Array(each))]);
             said.extend(
@@ -393,7 +393,7 @@ fn open_api_node(node: &Value, at: &Pointer, losses: &mut Vec<Loss>) -> Result<V
         ([], None) => {
             return Err(unsayable(
                 at,
-                "any value passes, and every schema needs a `type`",
+                "any value is accepted here, but every schema needs a `type`",
             ));
         }
         ([one], _) => of_type(node, one, at, losses)?,
@@ -440,7 +440,7 @@ fn of_type(
     for (name, value) in node.iter().filter(|(name, _)| belongs(name, kind)) {
         match name.as_str() {
             "type" => drop(said.insert("type".to_owned(), kind.into())),
-            "anyOf" => lose(losses, at, name, "is beside `type`, and is not checked"),
+            "anyOf" => lose(losses, at, name, "is next to `type`, and is not checked"),
             "enum" => {
                 let texts: Vec<&Value> = value
                     .as_array()
@@ -480,12 +480,17 @@ fn of_type(
     said.entry("type").or_insert_with(|| kind.into());
     let other_enum = kind != "string" && node.get("enum").is_some_and(Value::is_array);
     if other_enum {
-        lose(losses, at, "enum", "holds texts alone, and is not checked");
+        lose(
+            losses,
+            at,
+            "enum",
+            "is not a list of strings, and is not checked",
+        );
     }
     if kind == "array" && !said.contains_key("items") {
         return Err(unsayable(
             at,
-            "an array needs `items`, and any element passes",
+            "an array needs `items`, but any element is accepted here",
         ));
     }
     if kind == "object" {
@@ -496,7 +501,7 @@ fn of_type(
         {
             return Err(unsayable(
                 at,
-                "an object needs properties, and declares none",
+                "an object needs properties, but this one declares none",
             ));
         }
         let properties: Vec<String> = said["properties"]
@@ -516,7 +521,7 @@ fn of_type(
                     losses,
                     at,
                     "required",
-                    "names no property, and is not checked",
+                    "lists an unknown property, and is not checked",
                 );
             }
         }
@@ -549,7 +554,7 @@ fn closed_node(
     if needs_all && !says_what {
         return Err(unsayable(
             at,
-            "any value passes, and a strict schema says what each value is",
+            "any value is accepted here, but a strict schema must describe each value",
         ));
     }
     if (is_type(&node, "object") || node.contains_key("properties"))
@@ -557,7 +562,7 @@ fn closed_node(
     {
         return Err(unsayable(
             at,
-            "an object may hold more than it declares, and strict mode would forbid that",
+            "an object may have undeclared properties here, which strict mode would forbid",
         ));
     }
     for name in [
@@ -633,7 +638,7 @@ fn require_all(node: &mut Map<String, Value>, at: &Pointer, losses: &mut Vec<Los
             losses,
             &at.member("properties").member(name),
             "required",
-            "may be left out, and is `null` then",
+            "may be absent; it is then `null`",
         );
     }
     let names: Vec<Value> = properties.keys().map(|name| name.as_str().into()).collect();

@@ -35,7 +35,7 @@ impl Watch {
             (Some(end), _) => Some(end.to_owned()),
             (None, "") => None,
             (None, noise) => Some(format!(
-                "it wrote `{noise}` to standard output, where only messages belong"
+                "it wrote `{noise}` to standard output, which is reserved for messages"
             )),
         }
     }
@@ -98,7 +98,7 @@ impl<R> Lines<R> {
         let end = match () {
             () if self.length > self.longest => Some("it wrote a message of more than 16 MiB"),
             () if self.noise > MAX_NOISE => {
-                Some("it wrote more than 1 MiB to standard output that is not a message")
+                Some("it wrote more than 1 MiB of output other than messages to standard output")
             }
             () => None,
         };
@@ -158,7 +158,7 @@ mod tests {
         let text = b"Starting\xff ...\n{\"a\":1}\nmore\n";
         let (passed, problem) = read(text, 100).await;
         let expected =
-            "it wrote `Starting\u{fffd} ...` to standard output, where only messages belong";
+            "it wrote `Starting\u{fffd} ...` to standard output, which is reserved for messages";
         assert_eq!(
             (passed.len(), problem.as_deref()),
             (text.len(), Some(expected))
