@@ -33,7 +33,9 @@ fn item(value: &Value) -> Entry<'_> {
             Kind::Call(call(value, value.get("arguments"))),
         ),
         Some("custom_tool_call") => one(Role::Assistant, Kind::Call(call(value, None))),
-        Some("function_call_output" | "custom_tool_call_output") => {
+        // Calls of the computer have no name and no arguments.
+        Some("computer_call") => one(Role::Assistant, Kind::Call(call(value, None))),
+        Some("function_call_output" | "custom_tool_call_output" | "computer_call_output") => {
             one(Role::Tool, Kind::Result(outcome(value)))
         }
         Some("reasoning") => one(Role::Assistant, Kind::Thinking),

@@ -12,7 +12,7 @@ body_rule! {
     Error "protocol/choice-without-tools", "a choice of tools is made, and there are no tools",
     "What says how tools are to be called needs tools; an empty list counts as none:\n\n\
      | format | refused without tools |\n| --- | --- |\n\
-     | OpenAI, Chat Completions | `tool_choice` (but `none`), `parallel_tool_calls` |\n\
+     | OpenAI, Chat Completions | `tool_choice` (but `none`), `parallel_tool_calls`; `function_call` without `functions` |\n\
      | OpenAI, Responses | `tool_choice` that asks for a call; `auto` and `none` are taken |\n\
      | Anthropic | `any` and `tool`; `none` was refused in a report of 2025, a warning; `auto` is taken |\n\
      | Gemini | `functionCallingConfig` without tools; with built-in tools alone, too, for models up to 2.5 \
@@ -25,6 +25,9 @@ body_rule! {
             "Gemini: mode `ANY` with a search alone, taken",
         "writer/writer-framework#1013":
             "OpenAI: *'tool_choice' is only allowed when 'tools' are specified*",
+        "PlexPt/chatgpt-java#150":
+            "OpenAI: *'function_call' is only allowed when 'functions' are specified*",
+        "Azure-Samples/azure-search-openai-demo#1175": "OpenAI: the same refusal",
         "vllm-project/vllm#40399": "OpenAI's Responses, checked against the API",
         "vercel/ai#16987": "Claude refuses `any` and `tool`",
         "anthropics/claude-cookbooks#142": "Claude refused `none` in 2025",
@@ -34,6 +37,9 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if subject.server == Server::OpenAi {
+        chosen_function(subject, found);
+    }
     let parallel = parallel(subject);
     let choice = choice(subject);
     if choice.is_none() && parallel.is_none() || has_tools(subject) {
@@ -82,6 +88,22 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     );
     let note = if is_sure { note } else { note.warning() };
     note.help("leave it out where there are no tools");
+}
+
+/// Reports a choice in the form of 2023, `function_call`, without `functions`.
+fn chosen_function<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let has_functions = subject
+        .member("functions")
+        .and_then(Value::as_array)
+        .is_some_and(|functions| !functions.is_empty());
+    if let Some(choice) = subject.member("function_call").filter(|_| !has_functions) {
+        found
+            .at(
+                choice,
+                "`function_call` is only taken together with `functions`",
+            )
+            .help("leave it out; tools are chosen by `tool_choice`");
+    }
 }
 
 /// Returns the setting for parallel calls, which OpenAI's Chat Completions accepts only together
