@@ -32,9 +32,10 @@ fn item(value: &Value) -> Entry<'_> {
             Role::Assistant,
             Kind::Call(call(value, value.get("arguments"))),
         ),
-        Some("custom_tool_call") => one(Role::Assistant, Kind::Call(call(value, None))),
-        // Calls of the computer have no name and no arguments.
-        Some("computer_call") => one(Role::Assistant, Kind::Call(call(value, None))),
+        // Calls of the computer have neither a name nor arguments.
+        Some("custom_tool_call" | "computer_call") => {
+            one(Role::Assistant, Kind::Call(call(value, None)))
+        }
         Some("function_call_output" | "custom_tool_call_output" | "computer_call_output") => {
             one(Role::Tool, Kind::Result(outcome(value)))
         }

@@ -42,14 +42,15 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 fn llamacpp<'b>(item: &'b Value, found: &mut Found<'b>) {
     let kind = text_of(item, "type");
     match (text_of(item, "role"), kind) {
-        (Some("user" | "system" | "developer"), _) | (Some("assistant"), Some("message")) => {}
+        (Some("user" | "system" | "developer"), _)
+        | (Some("assistant"), Some("message"))
+        | (_, Some("function_call")) => {}
         (Some("assistant"), None) => found
             .at(
                 item,
                 "llama.cpp needs the type of a message of the assistant",
             )
             .help("write `\"type\": \"message\"`"),
-        (_, Some("function_call")) => {}
         (_, Some("function_call_output")) => {
             for part in elements(item.get("output")) {
                 if text_of(part, "type") != Some("input_text") {

@@ -82,7 +82,7 @@ impl<'t> Reader<'t> {
 
     fn fault(&self, expected: &'static str) -> Mistake {
         let read = &self.text[..self.at.min(self.text.len())];
-        let line = 1 + read.iter().filter(|byte| **byte == b'\n').count();
+        let line = 1 + memchr::memchr_iter(b'\n', read).count();
         Mistake::Unread { line, expected }
     }
 
