@@ -91,7 +91,8 @@ const COMPLETIONS: [WireFormat; 3] = [
 ];
 
 /// Rules that a format of completions can break too.
-const OF_ANY_FORMAT: [&str; 7] = [
+const OF_ANY_FORMAT: [&str; 8] = [
+    "protocol/constraint",
     "protocol/context-window",
     "protocol/exclusive-members",
     "protocol/limit",
@@ -103,7 +104,7 @@ const OF_ANY_FORMAT: [&str; 7] = [
 
 /// Rules of what some formats alone have a place for: blocks with breakpoints, items with ids,
 /// caches that a request names.
-const OF_FORMATS: [(&str, &[WireFormat]); 8] = [
+const OF_FORMATS: [(&str, &[WireFormat]); 13] = [
     (
         "protocol/cache-breakpoints",
         &[WireFormat::AnthropicMessages, WireFormat::OpenAiChat],
@@ -122,6 +123,14 @@ const OF_FORMATS: [(&str, &[WireFormat]); 8] = [
         &[WireFormat::OpenAiResponses],
     ),
     ("protocol/item-id", &[WireFormat::OpenAiResponses]),
+    ("protocol/item-kind", &[WireFormat::OpenAiResponses]),
+    ("protocol/safety-check", &[WireFormat::OpenAiResponses]),
+    (
+        "protocol/constraint",
+        &[WireFormat::OpenAiChat, WireFormat::LlamaCppInfill],
+    ),
+    ("protocol/context-edits", &[WireFormat::AnthropicMessages]),
+    ("protocol/reserved-prompt", &[WireFormat::AnthropicMessages]),
     (
         "protocol/empty-error-result",
         &[WireFormat::AnthropicMessages],

@@ -46,6 +46,11 @@ mod unanswered_call;
 mod unknown_choice;
 mod unsupported_choice;
 mod value;
+mod constraint;
+mod context_edits;
+mod item_kind;
+mod reserved_prompt;
+mod safety_check;
 mod cache_breakpoints;
 mod cache_lost;
 mod late_breakpoint;
@@ -135,6 +140,11 @@ const ALL: &[&BodyRule] = &[
     &late_breakpoint::RULE,
     &cached_content::RULE,
     &sampling::RULE,
+    &constraint::RULE,
+    &context_edits::RULE,
+    &item_kind::RULE,
+    &reserved_prompt::RULE,
+    &safety_check::RULE,
 ];
 
 /// Returns the declarations of all rules.

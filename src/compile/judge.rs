@@ -121,17 +121,33 @@ impl<'a> Judge<'a> {
         endpoint: &Endpoint,
         wire: WireFormat,
     ) -> Option<&'a Instance> {
-        if endpoint.host.is_empty() {
-            return None;
-        }
-        let fitting = self.compiler.repo.instances.values().filter(|instance| {
-            let url = UrlParts::of(&instance.url.value);
-            url.host() == endpoint.host
-                && url.port() == endpoint.port
-                && api(instance).is_some_and(|api| api.speaks(wire))
-        });
-        fitting.min_by_key(|instance| instance.layer != LayerKind::Own)
+        self.instances_at(endpoint)
+            .filter(|instance| api(instance).is_some_and(|api| api.speaks(wire)))
+            .min_by_key(|instance| instance.layer != LayerKind::Own)
     }
+
+    /// Returns the local server at a host and port, whatever it speaks there.
+    pub(super) fn local_server_at(&self, endpoint: &Endpoint) -> Option<Server> {
+        self.instances_at(endpoint)
+            .filter(|instance| local_server(instance).is_some())
+            .min_by_key(|instance| instance.layer != LayerKind::Own)
+            .and_then(local_server)
+    }
+
+    fn instances_at(&self, endpoint: &Endpoint) -> impl Iterator<Item = &'a Instance> {
+        let instances = self.compiler.repo.instances.values();
+        instances.filter(|instance| {
+            let url = UrlParts::of(&instance.url.value);
+            !endpoint.host.is_empty() && url.host() == endpoint.host && url.port() == endpoint.port
+        })
+    }
+}
+
+/// Returns the server of an instance, if it is a local one: such a server speaks several formats at
+/// one address.
+pub(super) fn local_server(instance: &Instance) -> Option<Server> {
+    let server = Server::of(instance, api(instance)?);
+    matches!(server, Server::Ollama | Server::LmStudio | Server::LlamaCpp).then_some(server)
 }
 
 /// Returns the server that receives a body.

@@ -32,8 +32,11 @@ fn item(value: &Value) -> Entry<'_> {
             Role::Assistant,
             Kind::Call(call(value, value.get("arguments"))),
         ),
-        Some("custom_tool_call") => one(Role::Assistant, Kind::Call(call(value, None))),
-        Some("function_call_output" | "custom_tool_call_output") => {
+        // Calls of the computer have neither a name nor arguments.
+        Some("custom_tool_call" | "computer_call") => {
+            one(Role::Assistant, Kind::Call(call(value, None)))
+        }
+        Some("function_call_output" | "custom_tool_call_output" | "computer_call_output") => {
             one(Role::Tool, Kind::Result(outcome(value)))
         }
         Some("reasoning") => one(Role::Assistant, Kind::Thinking),

@@ -25,7 +25,7 @@ body_rule! {
      * `fileSearch` needs `fileSearchStoreNames`\n\
      * built-in tools together with function declarations need `includeServerSideToolInvocations` in `toolConfig` (Gemini 3 and \
      later; not on Vertex AI, which accepts both without it)\n\n\
-     llama.cpp's Responses endpoint accepts only functions.\n\n\
+     llama.cpp's Responses endpoint accepts only functions: older versions reject other tools, newer ones drop them: a warning.\n\n\
      * wrong: `{ \"type\": \"mcp\", \"server_label\": \"wiki\" }`\n\
      * right: `{ \"type\": \"mcp\", \"server_label\": \"wiki\", \"server_url\": \"https://example.org/mcp\" }`",
     seen "2026-11" {
@@ -46,6 +46,8 @@ body_rule! {
             "Gemini: *Please enable tool_config.include_server_side_tool_invocations*",
         "cloudwego/eino-ext#761": "Gemini: the same refusal",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp": "llama.cpp: functions only",
+        "https://github.com/ggml-org/llama.cpp/blob/03eb25f39343f1c9ecc6f85ca4f9796a6ab7b230/tools/server/server-chat.cpp":
+            "llama.cpp: other tools are skipped",
     }
 }
 
@@ -283,11 +285,10 @@ fn responses<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
 
 fn llamacpp<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     if !tool.is_function() {
+        let message = "llama.cpp reads tools of the type `function` only: it refuses others, or leaves them out, depending on its version";
         found
-            .at(
-                tool.object,
-                "llama.cpp accepts only tools of the type `function`",
-            )
+            .at(tool.object, message)
+            .warning()
             .help("remove the tool");
     }
 }

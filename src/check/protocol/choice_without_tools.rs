@@ -13,7 +13,7 @@ body_rule! {
     "Members that control tool calls need tools; an empty list counts as none:\n\n\
      | format | rejected without tools |\n\
      | --- | --- |\n\
-     | OpenAI, Chat Completions | `tool_choice` (except `none`), `parallel_tool_calls` |\n\
+     | OpenAI, Chat Completions | `tool_choice` (except `none`), `parallel_tool_calls`; `function_call` without `functions` |\n\
      | OpenAI, Responses | `tool_choice` that asks for a call; `auto` and `none` are accepted |\n\
      | Anthropic | `any` and `tool`; `none` was rejected in a report of 2025, a warning; `auto` is accepted |\n\
      | Gemini | `functionCallingConfig` without tools; also with only built-in tools, for models up to 2.5 (`builtin_choice` \
@@ -26,6 +26,9 @@ body_rule! {
             "Gemini: mode `ANY` with only a search, accepted",
         "writer/writer-framework#1013":
             "OpenAI: *'tool_choice' is only allowed when 'tools' are specified*",
+        "PlexPt/chatgpt-java#150":
+            "OpenAI: *'function_call' is only allowed when 'functions' are specified*",
+        "Azure-Samples/azure-search-openai-demo#1175": "OpenAI: the same refusal",
         "vllm-project/vllm#40399": "OpenAI's Responses, checked against the API",
         "vercel/ai#16987": "Claude rejects `any` and `tool`",
         "anthropics/claude-cookbooks#142": "Claude rejected `none` in 2025",
@@ -35,6 +38,9 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if subject.server == Server::OpenAi {
+        chosen_function(subject, found);
+    }
     let parallel = parallel(subject);
     let choice = choice(subject);
     if choice.is_none() && parallel.is_none() || has_tools(subject) {
@@ -83,6 +89,22 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     );
     let note = if is_sure { note } else { note.warning() };
     note.help("leave it out if there are no tools");
+}
+
+/// Reports a choice in the form of 2023, `function_call`, without `functions`.
+fn chosen_function<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let has_functions = subject
+        .member("functions")
+        .and_then(Value::as_array)
+        .is_some_and(|functions| !functions.is_empty());
+    if let Some(choice) = subject.member("function_call").filter(|_| !has_functions) {
+        found
+            .at(
+                choice,
+                "`function_call` is only taken together with `functions`",
+            )
+            .help("leave it out; tools are chosen by `tool_choice`");
+    }
 }
 
 /// Returns the setting for parallel calls, which OpenAI's Chat Completions accepts only together

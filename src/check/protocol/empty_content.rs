@@ -16,6 +16,7 @@ body_rule! {
      missing *required following item*\n\
      * OpenAI: a system message whose content is an empty list violates the specification, but was accepted \
      (openai/openai-python#1812)\n\
+     * Z.ai: an empty text next to other parts is rejected\n\
      * vLLM: an empty list of `tools` is rejected, although similar servers accept it\n\
      * Ollama: a request without messages loads the model, and returns an empty answer\n\n\
      Leave out the part or the message; if the message then has no parts, leave out the message.\n\n\
@@ -29,6 +30,8 @@ body_rule! {
             "Gemini accepted an empty text",
         "pkg:github/vllm-project/vllm#vllm/entrypoints/openai/chat_completion/protocol.py":
             "vLLM: *`tools` must not be an empty array*",
+        "zed-industries/zed#38153": "Z.ai: *text cannot be empty*",
+        "agentscope-ai/QwenPaw#287": "Z.ai: the same refusal",
         "openclaw/openclaw#73688": "Z.ai: an assistant message without content",
         "continuedev/continue#11721": "the answer is empty",
         "pkg:github/ollama/ollama@fb30760#server/routes.go":
@@ -80,6 +83,9 @@ fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             no_tools(subject, found);
             if matches!(subject.server, Server::XAi | Server::Moonshot | Server::ZAi) {
                 empty_text(subject, found);
+            }
+            if subject.server == Server::ZAi {
+                empty_parts(subject, found);
             }
         }
         WireFormat::MistralChat => mistral_prompt(subject, found),
@@ -161,6 +167,24 @@ fn empty_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 ),
             );
             note.warning().help("leave the message out");
+        }
+    }
+}
+
+/// Reports parts that are empty texts beside others at Z.ai.
+fn empty_parts<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    for entry in &subject.history().entries {
+        let has_parts = entry.value.get("content").is_some_and(Value::is_array);
+        if !has_parts || entry.parts.len() < 2 {
+            continue;
+        }
+        for part in &entry.parts {
+            if !matches!(part.kind, Kind::Text("")) {
+                continue;
+            }
+            found
+                .at(part.value, "Z.ai refuses a part whose text is empty")
+                .help("leave the part out");
         }
     }
 }

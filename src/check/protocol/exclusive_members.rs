@@ -36,6 +36,8 @@ body_rule! {
         "HKUDS/nanobot#3939": "Kimi: `thinking` with `reasoning_effort`",
         "pkg:github/vllm-project/vllm#vllm/sampling_params.py":
             "vLLM: `min_tokens` above `max_tokens`, `stop` without `detokenize`",
+        "pkg:github/vllm-project/vllm#vllm/entrypoints/openai/completion/serving.py":
+            "vLLM: *Streaming is not currently supported with beam search*",
     }
 }
 
@@ -132,6 +134,22 @@ combinations! {
     refused CHAT at [Unknown]: ("structured_outputs.regex", Is) with ("structured_outputs.choice", Is);
         "`regex` and `choice` of `structured_outputs` cannot be combined";
         "keep one of them";
+
+    refused CHAT at [Unknown]: ("guided_json", Is) with ("guided_regex", Is);
+        "`guided_json` and `guided_regex` exclude each other";
+        "keep one of them";
+
+    refused CHAT at [Unknown]: ("guided_json", Is) with ("guided_choice", Is);
+        "`guided_json` and `guided_choice` exclude each other";
+        "keep one of them";
+
+    refused CHAT at [Unknown]: ("guided_regex", Is) with ("guided_choice", Is);
+        "`guided_regex` and `guided_choice` exclude each other";
+        "keep one of them";
+
+    refused CHAT at [Unknown]: ("stream", IsTrue) with ("use_beam_search", IsTrue);
+        "an answer by beam search cannot be streamed";
+        "do not stream, or leave out `use_beam_search`";
 
     refused CHAT at [Unknown]: ("stop", Holds) with ("detokenize", IsFalse);
         "`stop` needs the text of the answer, but `detokenize` is `false`";

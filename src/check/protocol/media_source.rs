@@ -22,6 +22,13 @@ body_rule! {
             "OpenAI: *You uploaded an unsupported image* for text as `image/jpeg`",
         "recorded: pydantic-ai, test_multimodal_tool_return_matrix":
             "OpenAI: *unsupported MIME type 'audio/mpeg'*; Gemini accepts a file of its Files API in a result",
+        "anthropics/claude-code#5174": "Claude: *The PDF specified was not valid*",
+        "anthropics/anthropic-sdk-python#903": "Claude: *Could not process PDF*",
+        "BrokkAi/brokk-app#2269": "Claude: *Only HTTPS URLs are supported*",
+        "TutoriaLLM/TutoriaLLM#370":
+            "OpenAI: *The audio file could not be decoded or its format is not supported*",
+        "pkg:github/ollama/ollama@fb30760#anthropic/anthropic.go":
+            "Ollama: *Only base64 images are supported*",
         "vercel/ai#7266": "OpenAI: *Expected a base64-encoded data URL with an application/pdf MIME type*",
         "openai/openai-dotnet#709": "OpenAI: *Expected file type to be a supported format: .pdf but got .png*",
         "pkg:pypi/anthropic@2.12#types/base64_image_source_param.py":
@@ -53,7 +60,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 fn media<'b>(subject: &Subject<'b>, found: &mut Found<'b>, entry: &Entry<'b>, part: &'b Value) {
     match subject.wire {
-        WireFormat::AnthropicMessages => anthropic(found, part),
+        WireFormat::AnthropicMessages => anthropic(subject, found, part),
         WireFormat::OpenAiChat => chat(subject, found, part),
         WireFormat::OpenAiResponses => responses(subject, found, part),
         WireFormat::GoogleGenerateContent => google(found, part),
@@ -103,7 +110,9 @@ fn result<'b>(subject: &Subject<'b>, found: &mut Found<'b>, message: &'b Value) 
                 .and_then(Value::as_array)
                 .map(Vec::as_slice)
                 .unwrap_or_default();
-            blocks.iter().for_each(|block| anthropic(found, block));
+            blocks
+                .iter()
+                .for_each(|block| anthropic(subject, found, block));
         }
         WireFormat::OpenAiResponses => {
             let parts = message
@@ -170,6 +179,30 @@ fn chat<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
     }
     if let Some(image) = part.get("image_url") {
         openai_image(subject, found, image.get("url").unwrap_or(image));
+    }
+    if subject.server == Server::OpenAi && kind == "input_audio" {
+        openai_audio(found, part.get("input_audio").unwrap_or(part));
+    }
+}
+
+fn is_sound(media_type: &str) -> bool {
+    ["audio/", "video/"]
+        .iter()
+        .any(|kind| media_type.starts_with(kind))
+}
+
+/// Reports a recording whose bytes are none: a text, a picture or a document.
+fn openai_audio<'b>(found: &mut Found<'b>, audio: &'b Value) {
+    let real = text_of(audio, "data").and_then(media_type::media_type);
+    if let Some(real) = real.filter(|real| !is_sound(real)) {
+        found
+            .at_member(
+                audio,
+                "data",
+                format!("the bytes are of the type `{real}`, and no recording"),
+            )
+            .warning()
+            .help("send the recording that was meant");
     }
 }
 
@@ -342,21 +375,54 @@ fn google<'b>(found: &mut Found<'b>, part: &'b Value) {
     }
 }
 
-fn anthropic<'b>(found: &mut Found<'b>, block: &'b Value) {
-    let Some(source) = block
-        .get("source")
-        .filter(|source| text_of(source, "type") == Some("base64"))
-    else {
+fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>, block: &'b Value) {
+    let Some(source) = block.get("source") else {
         return;
     };
-    let (Some(media_type), Some(data)) = (text_of(source, "media_type"), text_of(source, "data"))
-    else {
+    let kind = text_of(source, "type");
+    if subject.server == Server::Ollama && kind.is_some_and(|kind| kind != "base64") {
+        found
+            .at_member(source, "type", "Ollama takes images in Base64 only")
+            .help("send the bytes: `\"type\": \"base64\"`");
         return;
-    };
-    if let Some(real) = media_type::media_type(data).filter(|real| is_other(media_type, real)) {
-        mismatch(found, source, "media_type", real);
+    }
+    let is_plain = text_of(source, "url").is_some_and(|url| url.starts_with("http://"));
+    if kind == Some("url") && is_plain && subject.server == Server::Anthropic {
+        found
+            .at_member(
+                source,
+                "url",
+                "a report says that Anthropic fetches addresses of `https` only",
+            )
+            .warning()
+            .help("give an address of `https`, or the bytes in Base64");
+    }
+    if kind == Some("base64") {
+        anthropic_bytes(subject, found, source);
     }
 }
+
+fn anthropic_bytes<'b>(subject: &Subject<'b>, found: &mut Found<'b>, source: &'b Value) {
+    let (Some(said), Some(data)) = (text_of(source, "media_type"), text_of(source, "data")) else {
+        return;
+    };
+    let Some(real) = media_type::media_type(data) else {
+        return;
+    };
+    if is_other(said, real) {
+        mismatch(found, source, "media_type", real);
+    } else if said == PDF && real != PDF && subject.server.is_claude() {
+        found
+            .at_member(
+                source,
+                "data",
+                format!("the bytes are of the type `{real}`, and no PDF"),
+            )
+            .help("send the document that was meant");
+    }
+}
+
+const PDF: &str = "application/pdf";
 
 /// Returns `true` if the bytes are of another type than the image declares. HEIF has several names.
 fn is_other(said: &str, real: &str) -> bool {

@@ -25,7 +25,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         .member("temperature")
         .is_some_and(|temperature| is(temperature, 0.0));
     let several = subject.member("n").filter(|n| n.as_u64() > Some(1));
-    if let Some(several) = several.filter(|_| is_greedy && subject.server == Server::Unknown) {
+    // With beam search, `n` is the number of beams.
+    let has_beams = subject.member("use_beam_search") == Some(&Value::Bool(true));
+    let is_refused = is_greedy && !has_beams && subject.server == Server::Unknown;
+    if let Some(several) = several.filter(|_| is_refused) {
         let message = format!(
             "`n` is {several}, but vLLM requires 1 if `temperature` is 0, because all answers would be the same"
         );

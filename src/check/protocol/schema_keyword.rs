@@ -6,6 +6,7 @@ use super::schemas::{is_of_type, visit};
 use super::tools::{text, tools};
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
+use crate::provider::Server;
 
 body_rule! {
     Error "protocol/schema-keyword", "a schema in Gemini's own format is rejected",
@@ -15,6 +16,7 @@ body_rule! {
      `date-time`, and no value of `enum` is empty. Keywords outside the subset are reported by the format's schema. `additionalProperties` \
      was rejected up to 2026, and has been in Google's SDK since: a warning. An object without `properties` is a warning for a function \
      without parameters: most reports up to June 2026 say that it is rejected, some that it is accepted.\n\n\
+     Vertex AI requires the parameters of a function to be an object.\n\n\
      `parametersJsonSchema` and `responseJsonSchema` accept any JSON Schema: use them instead.\n\n\
      * wrong: `\"parameters\": { \"type\": \"object\", \"properties\": { \"tags\": { \"type\": \"array\" } } }`\n\
      * right: `\"parametersJsonSchema\": …` with the same schema",
@@ -22,6 +24,8 @@ body_rule! {
     seen "2026-11" {
         "https://ai.google.dev/api/caching#Schema": "the members of a schema",
         "pkg:pypi/google-genai@3.4#types.py": "`Schema`",
+        "BerriAI/litellm#18442": "Vertex AI: *schema should be of type OBJECT*",
+        "vercel/ai#12183": "Vertex AI: the same refusal",
         "cline/cline#7339": "*items: missing field*",
         "browser-use/browser-use#3786": "*should be non-empty for OBJECT type*",
         "BerriAI/litellm#9289": "an object without properties is accepted",
@@ -54,6 +58,14 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         visit(schema, &mut |inner| {
             check_node(inner, is_parameters && std::ptr::eq(inner, schema), found);
         });
+        let is_other = ["string", "number", "integer", "boolean", "array"]
+            .iter()
+            .any(|name| is_of_type(schema, name));
+        if is_parameters && is_other && subject.server == Server::Vertex {
+            found
+                .at_member(schema, "type", "the parameters of a function are an object")
+                .help("write `\"type\": \"object\"`, with the value as a property");
+        }
     }
 }
 

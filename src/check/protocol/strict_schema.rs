@@ -22,6 +22,8 @@ body_rule! {
      | root | an object, without `anyOf` | an object |\n\
      | rejected | `allOf`, `oneOf`, `not`, `if`, `patternProperties`, `uniqueItems` and others; members next to `$ref` | limits of \
      numbers, lengths of strings, `maxItems`, `minItems` over 1, `uniqueItems`, circular references |\n\
+     | formats of strings | `date-time`, `time`, `date`, `duration`, `email`, `hostname`, `ipv4`, `ipv6`, `uuid` (OpenAI; nothing is \
+     known about Groq) | the same, and `uri` |\n\
      | in a request | | 20 strict tools; in all strict schemas together, 24 optional properties and 16 with `anyOf` or several types \
      |\n\n\
      This applies to tools with `strict` and to answer formats: `response_format` and `text.format` with `strict`, and each \
@@ -30,9 +32,9 @@ body_rule! {
      * right: the same with `\"required\": [\"city\"], \"additionalProperties\": false`",
     seen "2026-11" {
         "https://platform.openai.com/docs/guides/structured-outputs":
-            "OpenAI: what strict schemas can contain",
+            "OpenAI: what strict schemas can contain, with the formats of strings",
         "https://platform.claude.com/docs/en/build-with-claude/structured-outputs":
-            "Claude: what schemas can contain",
+            "Claude: what schemas can contain, with the formats of strings",
         "google/adk-go#1178": "OpenAI: `additionalProperties` is missing",
         "docker/docker-agent#1871": "OpenAI: an optional property",
         "bytedance/trae-agent#68": "OpenAI: an open object",
@@ -62,6 +64,21 @@ const OPENAI_REFUSES: [&str; 14] = [
     "contains",
     "prefixItems",
 ];
+/// The formats of texts that strict schemas take at OpenAI and Anthropic.
+const FORMATS: [&str; 9] = [
+    "date-time",
+    "time",
+    "date",
+    "duration",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "uuid",
+];
+/// The format that Anthropic alone takes.
+const ANTHROPIC_FORMAT: &str = "uri";
+
 /// Keywords that Anthropic refuses in strict schemas.
 const ANTHROPIC_REFUSES: [&str; 12] = [
     "minimum",
@@ -107,7 +124,12 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         } else {
             check_references(schema, found);
         }
-        visit(schema, &mut |inner| check_node(inner, is_openai, found));
+        visit(schema, &mut |inner| {
+            check_node(inner, is_openai, found);
+            if subject.server != Server::Groq {
+                check_format(inner, is_openai, found);
+            }
+        });
     }
 }
 
@@ -270,6 +292,21 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
             "strict schemas cannot have anything next to `$ref`",
         );
         note.help("move the other members into the schema that it refers to");
+    }
+}
+
+fn check_format<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
+    let format = inner.get("format").and_then(Value::as_str);
+    let unknown = format
+        .filter(|format| !FORMATS.contains(format))
+        .filter(|format| is_openai || *format != ANTHROPIC_FORMAT);
+    if let Some(format) = unknown.filter(|_| is_of_type(inner, "string")) {
+        let message = format!(
+            "strict schemas know no format `{}`",
+            crate::text::cut(format, 40)
+        );
+        let note = found.at_member(inner, "format", message);
+        note.help("leave it out and say it in the description, or write a `pattern`");
     }
 }
 

@@ -74,9 +74,13 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 /// Returns `true` if a signature cannot be Anthropic's, which are plain Base64. The placeholder
-/// that Gemini accepts and OpenAI's encrypted content are not.
+/// that Gemini accepts, ids of items and OpenAI's encrypted content are not.
 fn is_foreign(signature: &str) -> bool {
-    signature == SKIP || signature.starts_with("gAAAAA")
+    let digits = signature.trim_end_matches('=');
+    let is_plain = digits
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(&byte));
+    !is_plain || signature.starts_with("gAAAAA")
 }
 
 /// The placeholder that Gemini accepts as the signature of calls that it did not make.

@@ -16,7 +16,9 @@ body_rule! {
      * Anthropic accepts property names at the root that are 1 to 64 letters, digits, `_`, `.` and `-`\n\
      * OpenAI requires `\"type\": \"object\"` and `properties` there, and `items` in every array\n\
      * OpenAI, Anthropic and Mistral require valid JSON Schema: types that exist, `properties` that is an object, `required` that is \
-     a list. For other providers, an invalid schema is a warning\n\n\
+     a list. For other providers, an invalid schema is a warning\n\
+     * Anthropic and Mistral require numbers as limits: `exclusiveMinimum` was a boolean up to draft 4. Claude Opus 4.8 and newer \
+     models reject a list as `items`, which draft 2020-12 calls `prefixItems`: a warning\n\n\
      Ollama passes on types, items, descriptions, `enum`, `anyOf` and properties. It silently drops everything else, which is a \
      warning if a value is then undefined (`pattern`, `const`, `oneOf`, `allOf`, `$ref`); dropped limits are not reported.\n\n\
      Moonshot requires `\"type\": \"object\"` at the root, a single schema as `items`, `required` names that are properties, and \
@@ -36,6 +38,10 @@ body_rule! {
             "Moonshot: *conflicting keywords found after $ref expansion*",
         "CommandCodeAI/command-code#594":
             "Moonshot: *not a valid moonshot flavored json schema*",
+        "Dokploy/mcp#74": "Claude: `exclusiveMinimum` is no boolean",
+        "anthropics/claude-code#63673":
+            "Claude: *JSON schema is invalid. It must match JSON Schema draft 2020-12*",
+        "openclaw/openclaw#98588": "Claude Opus 4.8 refuses a list as `items`, 4.7 takes it",
         "anthropics/claude-code#40075": "Claude: `anyOf` at the root",
         "anomalyco/opencode#35516": "Claude: the same refusal",
         "n8n-io/n8n#30590": "Claude: *Property keys should match pattern*",
@@ -76,6 +82,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         }
         visit(schema, &mut |inner| {
             check_node(inner, is_openai, is_sure, found);
+            check_values(inner, is_sure && !is_openai, found);
+            if is_anthropic {
+                check_tuples(inner, found);
+            }
         });
         if subject.server == Server::Moonshot {
             moonshot_root(schema, found);
@@ -323,6 +333,64 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut 
             note.help("write valid JSON Schema");
         }
     }
+}
+
+/// The keywords whose value is a number, from draft 6 on.
+const NUMBERS: [&str; 5] = [
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "minimum",
+    "maximum",
+    "multipleOf",
+];
+/// The keywords whose value counts something.
+const COUNTS: [&str; 6] = [
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
+];
+
+/// Reports keywords whose value the meta-schema does not allow.
+fn check_values<'b>(inner: &'b Value, is_sure: bool, found: &mut Found<'b>) {
+    let kinds: [(&[&str], IsRight<'_>, &str); 3] = [
+        (&NUMBERS, &|value| value.is_number(), "a number"),
+        (&["pattern"], &|value| value.is_string(), "a text"),
+        (&COUNTS, &is_count, "a number that counts"),
+    ];
+    for (names, is_right, says) in kinds {
+        for name in names.iter().copied() {
+            if inner.get(name).is_some_and(|value| !is_right(value)) {
+                let note = found
+                    .at_member(inner, name, not_a_schema(name, &inner[name], says))
+                    .about(About::Form);
+                let note = if is_sure { note } else { note.warning() };
+                note.help("write valid JSON Schema");
+            }
+        }
+    }
+}
+
+/// Reports `items` that is a list, which draft 2020-12 calls `prefixItems`.
+fn check_tuples<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    if let Some(items) = inner.get("items").filter(|items| items.is_array()) {
+        found
+            .at(
+                items,
+                "newer models of Anthropic's refuse a list here: in draft 2020-12, `items` is one schema",
+            )
+            .about(About::Form)
+            .warning()
+            .help("write `prefixItems`, or one schema for all elements");
+    }
+}
+
+fn is_count(value: &Value) -> bool {
+    value
+        .as_f64()
+        .is_some_and(|number| number >= 0.0 && number.fract() == 0.0)
 }
 
 fn is_list(value: &Value) -> bool {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::check::{About, Problem};
 use crate::compile::compiler::Compiler;
 use crate::compile::finding;
-use crate::compile::judge::{Judge, LintTarget, api};
+use crate::compile::judge::{Judge, LintTarget, api, local_server};
 use crate::diag::{Diagnostic, Rule};
 use crate::json::{self, JsonError, Pointer};
 use crate::lint::{
@@ -229,7 +229,8 @@ impl DocumentJudge<'_> {
             .target
             .instance
             .filter(|instance| api(instance).is_some_and(|api| api.speaks(wire)));
-        let instance = named.or_else(|| Judge::new(self.compiler).instance_at(endpoint?, wire));
+        let judge = Judge::new(self.compiler);
+        let instance = named.or_else(|| judge.instance_at(endpoint?, wire));
         let model = self
             .target
             .model
@@ -242,6 +243,7 @@ impl DocumentJudge<'_> {
                 endpoint
                     .filter(|_| named.is_none())
                     .and_then(|endpoint| endpoint.server)
+                    .or_else(|| self.local_server(endpoint).filter(|_| instance.is_none()))
             }),
             model: model.or(has_model.then_some(MODEL_PLACEHOLDER)),
             headers: self.target.headers.clone().or_else(|| {
@@ -250,6 +252,12 @@ impl DocumentJudge<'_> {
                     .map(|_| ApiHeaders::default())
             }),
         }
+    }
+
+    /// Returns the local server that a body goes to in a format that its instance does not name.
+    fn local_server(&self, endpoint: Option<&Endpoint>) -> Option<Server> {
+        let named = self.target.instance.and_then(local_server);
+        named.or_else(|| Judge::new(self.compiler).local_server_at(endpoint?))
     }
 }
 

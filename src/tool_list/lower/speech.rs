@@ -95,6 +95,18 @@ const CLAUDE_STRICT: Speech = Speech {
         "patternProperties",
     ]),
     most_min_items: Some(1),
+    formats: Some(&[
+        "date-time",
+        "time",
+        "date",
+        "duration",
+        "email",
+        "hostname",
+        "ipv4",
+        "ipv6",
+        "uuid",
+        "uri",
+    ]),
     finish: Finish::Closed { needs_all: false },
     ..CLAUDE
 };

@@ -1,0 +1,155 @@
+//! `protocol/constraint`: a grammar or a pattern for the answer that the server cannot read.
+
+use serde_json::Value;
+
+use super::schemas::visit;
+use super::tools::{DeclaredTool, tools};
+use super::{Found, Subject, body_rule};
+use crate::provider::Server;
+use crate::text::cut;
+
+mod grammar;
+
+use grammar::{MOST_REPETITIONS, Mistake};
+
+body_rule! {
+    Error "protocol/constraint", "what constrains the answer is not written as the server reads it",
+    "llama.cpp reads `grammar` as GBNF: rules `name ::= …` with texts, classes of characters, groups and repetitions, of which one is \
+     `root`, and each name that is used is defined. It refuses more than 2,000 repetitions, also those that bounds in the schemas of tools and \
+     answers ask for (`minItems`; before August 2026 `maxLength` and `maxItems`, too: a warning). vLLM makes automata of \
+     patterns (`structured_outputs.regex`, `guided_regex`), which know no look-arounds and no references back.\n\n\
+     * wrong: `\"grammar\": \"root ::= (\\\"yes\\\" | \\\"no\\\"\"`\n\
+     * right: `\"grammar\": \"root ::= (\\\"yes\\\" | \\\"no\\\")\"`\n\
+     * wrong: `\"regex\": \"(?=.*[0-9])[a-z0-9]+\"`\n\
+     * right: `\"regex\": \"[a-z]*[0-9][a-z0-9]*\"`",
+    of OpenAiChat, LlamaCppInfill;
+    seen "2026-11" {
+        "pkg:github/ggml-org/llama.cpp#src/llama-grammar.cpp": "llama.cpp: how a grammar is read",
+        "pkg:github/ggml-org/llama.cpp#grammars/README.md": "llama.cpp: GBNF",
+        "ggml-org/llama.cpp#24144": "llama.cpp: *Failed to parse grammar*",
+        "ggml-org/llama.cpp#17473":
+            "llama.cpp: *number of repetitions exceeds sane defaults*",
+        "pkg:github/vllm-project/vllm#vllm/v1/structured_output/backend_outlines.py":
+            "vLLM: *Regex uses unsupported feature for structured outputs*",
+    }
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    match subject.server {
+        Server::LlamaCpp => {
+            if let Some(grammar) = subject.member("grammar") {
+                check_grammar(grammar, found);
+            }
+            for schema in schemas(subject) {
+                visit(schema, &mut |inner| check_bounds(inner, found));
+            }
+        }
+        Server::Unknown => {
+            let outputs = subject.member("structured_outputs");
+            let patterns = [
+                outputs.and_then(|outputs| outputs.get("regex")),
+                subject.member("guided_regex"),
+            ];
+            for pattern in patterns.into_iter().flatten() {
+                check_pattern(pattern, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns the schemas that llama.cpp makes grammars of.
+fn schemas<'b>(subject: &Subject<'b>) -> Vec<&'b Value> {
+    let of_tools = match subject.member("tools") {
+        Some(_) => tools(subject),
+        None => Vec::new(),
+    };
+    let format = subject.member("response_format");
+    let named = format.and_then(|format| format.get("json_schema"));
+    let of_answer = [
+        subject.member("json_schema"),
+        format.and_then(|format| format.get("schema")),
+        named.and_then(|named| named.get("schema")),
+    ];
+    let of_tools = of_tools.iter().filter_map(DeclaredTool::schema);
+    of_tools.chain(of_answer.into_iter().flatten()).collect()
+}
+
+/// Reports bounds of texts and lists that llama.cpp does not unroll.
+fn check_bounds<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    for (name, is_least) in [
+        ("minLength", true),
+        ("minItems", true),
+        ("maxLength", false),
+        ("maxItems", false),
+    ] {
+        let bound = inner.get(name).and_then(Value::as_u64);
+        let Some(bound) = bound.filter(|bound| *bound > MOST_REPETITIONS) else {
+            continue;
+        };
+        let message = match is_least {
+            true => format!("{bound} repetitions are too many: llama.cpp takes {MOST_REPETITIONS}"),
+            false => of_some(bound),
+        };
+        let note = found.at_member(inner, name, message);
+        let note = if is_least { note } else { note.warning() };
+        note.help("leave the bound out, and say it in the description");
+    }
+}
+
+fn of_some(times: u64) -> String {
+    format!(
+        "up to {times} repetitions are too many for builds before August 2026, which take {MOST_REPETITIONS}"
+    )
+}
+
+fn check_grammar<'b>(grammar: &'b Value, found: &mut Found<'b>) {
+    let text = grammar.as_str().filter(|text| !text.is_empty());
+    let Some(mistake) = text.and_then(grammar::mistake) else {
+        return;
+    };
+    let is_of_some = matches!(mistake, Mistake::RepeatedForSome(_));
+    let message = match mistake {
+        Mistake::Unread { line, expected } => {
+            format!("line {line} of the grammar cannot be read: {expected} is missing")
+        }
+        Mistake::Undefined(name) => format!("the grammar has no rule `{}`", cut(&name, 60)),
+        Mistake::Rootless => "the grammar has no rule `root`".to_owned(),
+        Mistake::Repeated(times) => {
+            format!("{times} repetitions are too many: llama.cpp takes {MOST_REPETITIONS}")
+        }
+        Mistake::RepeatedForSome(times) => of_some(times),
+        Mistake::TooDeep => return,
+    };
+    let note = found.at(grammar, message);
+    let note = if is_of_some { note.warning() } else { note };
+    note.help("see llama.cpp's `grammars/README.md`");
+}
+
+/// The beginnings of groups that look around.
+const LOOKS: [&str; 4] = ["(?=", "(?!", "(?<=", "(?<!"];
+
+fn check_pattern<'b>(pattern: &'b Value, found: &mut Found<'b>) {
+    let Some(text) = pattern.as_str() else { return };
+    // Escapes are taken out, so that an escaped bracket begins no group.
+    let mut refers_back = false;
+    let mut plain = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(c) = characters.next() {
+        if c == '\\' {
+            refers_back |= characters.next().is_some_and(|c| ('1'..='9').contains(&c));
+        } else {
+            plain.push(c);
+        }
+    }
+    let message = if let Some(look) = LOOKS.iter().find(|look| plain.contains(**look)) {
+        format!("the pattern looks around (`{look}`), which no automaton of vLLM's does")
+    } else if refers_back {
+        "the pattern refers back to a group, which no automaton of vLLM's does".to_owned()
+    } else {
+        return;
+    };
+    found
+        .at(pattern, message)
+        .help("write the pattern without it, or check the answer afterwards");
+}

@@ -1,0 +1,39 @@
+//! `protocol/context-edits`: edits of the context in an order that the API refuses.
+
+use super::value::{elements, is_type};
+use super::{Found, Subject, body_rule};
+
+body_rule! {
+    Error "protocol/context-edits", "the edits of the context are in a wrong order",
+    "`context_management.edits` lists what Anthropic's API clears from the history before the model sees it. \
+     `clear_thinking_20251015` comes first in the list: cleared thinking changes what the other edits count.\n\n\
+     * wrong: `\"edits\": [{ \"type\": \"clear_tool_uses_20250919\" }, { \"type\": \"clear_thinking_20251015\" }]`\n\
+     * right: `\"edits\": [{ \"type\": \"clear_thinking_20251015\" }, { \"type\": \"clear_tool_uses_20250919\" }]`",
+    of AnthropicMessages;
+    seen "2026-11" {
+        "https://platform.claude.com/docs/en/build-with-claude/context-editing":
+            "the strategy for thinking is listed first",
+        "forkwright/aletheia#44": "the same requirement",
+    }
+}
+
+/// The edit that is to come first.
+const FIRST: &str = "clear_thinking_20251015";
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if !subject.server.is_claude() {
+        return;
+    }
+    let edits = subject
+        .member("context_management")
+        .and_then(|management| management.get("edits"));
+    let late = elements(edits)
+        .iter()
+        .skip(1)
+        .find(|edit| is_type(edit, FIRST));
+    if let Some(late) = late {
+        found
+            .at(late, format!("`{FIRST}` is not the first edit"))
+            .help("put it before the other edits");
+    }
+}
