@@ -312,7 +312,7 @@ fn where_ci_is_set_nothing_is_written_that_was_not_asked_for() {
         refused.code == 2
             && refused
                 .err
-                .contains("`reqc compile --write` write them anyway"),
+                .contains("write them anyway with `reqc compile --write`"),
         "{}",
         refused.err
     );
@@ -332,13 +332,13 @@ fn the_last_line_is_the_command_that_accepts() {
     };
     assert_eq!(
         last(&["-C", "x y", "compile", "--check"]),
-        "to accept: reqc compile -C 'x y'"
+        "to accept the changes: reqc compile -C 'x y'"
     );
     assert_eq!(
         last(&[
             "-C", "x y", "compile", "--check", "--agent", "Helper", "--format", "short"
         ]),
-        "to accept: reqc compile -C 'x y' --agent Helper"
+        "to accept the changes: reqc compile -C 'x y' --agent Helper"
     );
     folder.write("x y/agents/helper.toml", BROKEN);
     assert!(

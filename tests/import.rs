@@ -974,7 +974,7 @@ fn the_command_prints_a_context_and_beside_it_what_is_lost() {
         first.err
     );
     assert!(
-        first.err.contains("\n  /model: an agent says this"),
+        first.err.contains("\n  /model: this belongs to the agent"),
         "{}",
         first.err
     );
@@ -1050,7 +1050,7 @@ fn what_makes_no_context_is_a_failure_with_a_reason() {
         (
             ambiguous,
             &["--from", "openai-chat", "--body", "2"],
-            "holds 1 body, not 2",
+            "contains 1 body, not 2",
         ),
         (
             ambiguous,
@@ -1064,7 +1064,7 @@ fn what_makes_no_context_is_a_failure_with_a_reason() {
         ),
         ("{\"messages\": [,]}", &[], "cannot be read: line 1"),
         ("[]", &[], "contains no request body"),
-        (SESSION, &[], "is a session, which contains no request body"),
+        (SESSION, &[], "is a session, not a request body"),
     ] {
         let ran = ran(folder.path(), ("a.json", text), arguments);
         assert_eq!(
