@@ -735,7 +735,7 @@ async fn wrong_usage_is_told_before_anything_is_sent() {
     for (arguments, code, told) in [
         (&["Tester"][..], 2, "there is nothing to send"),
         (&["Testr", "-m", "x"], 2, "did you mean `Tester`?"),
-        (&["Tester", "x"], 2, "what is `x`?"),
+        (&["Tester", "x"], 2, "unexpected argument `x`"),
         (
             &["Tester", "--context", "nope"],
             2,
@@ -1379,7 +1379,7 @@ async fn a_log_cut_inside_its_first_line_is_begun_anew() {
             "",
         )
         .await;
-        let help = "`--save cut.jsonl` begins";
+        let help = "`--save cut.jsonl` starts";
         assert!(
             refused.code == 2 && refused.err.contains(help),
             "{cut}: {}",
@@ -1476,14 +1476,14 @@ async fn nothing_sent_is_an_outcome_too() {
     write(root.path(), "log.jsonl", "no log\n");
     let cases = [
         unsent(&["Nobody", "-m", "Hi"], "Nobody", 2),
-        unsent(&["Wrong", "-m", "Hi"], "mistakes", 1),
-        unsent(&["Broken", "-m", "Hi"], "mistakes", 1),
+        unsent(&["Wrong", "-m", "Hi"], "errors", 1),
+        unsent(&["Broken", "-m", "Hi"], "errors", 1),
         unsent(&["Lost", "-m", "Hi"], "Nobody", 1),
         unsent(&["Keyless", "-m", "Hi"], "REQC_NOT_SET", 2),
         unsent(&["Tester"], "nothing to send", 2),
         unsent(
             &["Tester", "-m", "Hi", "--tools", "bad_tools.toml"],
-            "mistakes",
+            "errors",
             1,
         ),
         unsent(&["Tester", "-m", "Hi", "--tools", "server.toml"], "s", 2),
