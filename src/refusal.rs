@@ -424,7 +424,7 @@ impl Hit {
             said: self.found.shown(plain).to_owned(),
             holes: self.found.named(plain),
             path: self.found.path(plain),
-            basis: match self.refusal.is_code() {
+            basis: match self.provider.is_code(self.refusal) {
                 true => Basis::Code,
                 false => Basis::Sentence,
             },

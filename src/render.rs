@@ -220,7 +220,7 @@ impl Question for MapOf {
 }
 
 impl Engine {
-    /// Compiles and checks the partials of a repository.
+    /// Checks the partials of a repository. Each is compiled when it is first needed.
     pub fn new(repo: &Repo, memory: &Arc<Memory>) -> (Engine, Vec<Diagnostic>) {
         let mut engine = Engine {
             environment: eval::environment(),

@@ -14,7 +14,7 @@ use std::process::{Command, Output};
 
 use reqc::compile::{all_rules, rule};
 use reqc::diag::Severity;
-use reqc::refusal::{Dictionary, Explanation, Reason};
+use reqc::refusal::{Basis, Dictionary, Explanation, Reason};
 use reqc::toml::{self, Kind, Table};
 
 /// Why no rule finds a refusal: a body shows it and no rule looks yet (`gap`), or no body can show
@@ -338,6 +338,18 @@ const BODY: &str = r#"{
     {"role": "user", "content": "Go on"}
   ]
 }"#;
+
+#[test]
+fn only_types_and_codes_are_told_as_such() {
+    let basis = |text: &str| Dictionary::bundled().explain(text)[0].basis;
+    for text in ["API Error: Overloaded", "当前分组上游负载已饱和，请稍后再试"] {
+        assert_eq!(basis(text), Basis::Sentence, "{text}");
+    }
+    let unknown = r#"{"error": {"type": "rate_limit_error", "message": "this is new to everybody"}}"#;
+    for text in [unknown, "503 this is new to everybody"] {
+        assert_eq!(basis(text), Basis::Code, "{text}");
+    }
+}
 
 #[test]
 fn the_command_tells_the_place_in_the_body() {

@@ -47,13 +47,6 @@ pub struct Refusal {
     pub sources: Vec<String>,
 }
 
-impl Refusal {
-    /// Returns `true` for a type, a code or a status, which comes with many sentences.
-    pub(super) fn is_code(&self) -> bool {
-        !self.sentence.contains(char::is_whitespace)
-    }
-}
-
 /// The rule that predicts a refusal, or the reason why none does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
@@ -149,12 +142,21 @@ pub(super) struct Hint {
 /// The files whose sentences count only if no provider's sentence matches, in order of search:
 /// messages of validators that many servers share, and the meaning of types, codes, and statuses
 /// regardless of the sentence.
-pub(super) const GENERAL: [&str; 2] = ["validators", "envelopes"];
+pub(super) const GENERAL: [&str; 2] = ["validators", CODES];
+
+/// The file of types, codes and statuses, which come with many sentences.
+const CODES: &str = "envelopes";
 
 impl Provider {
     /// Returns the name of the general file, if this is one.
     pub(super) fn general(&self) -> Option<&str> {
         GENERAL.into_iter().find(|name| *name == self.id)
+    }
+
+    /// Returns `true` if an entry is a type or a code; sentences in the same file, such as those of
+    /// clients that report a status alone, contain spaces.
+    pub(super) fn is_code(&self, refusal: &Refusal) -> bool {
+        self.id == CODES && !refusal.sentence.contains(char::is_whitespace)
     }
 
     /// Returns how strongly a text in lower case refers to the provider.

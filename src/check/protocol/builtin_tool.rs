@@ -47,7 +47,7 @@ body_rule! {
         "cloudwego/eino-ext#761": "Gemini: the same refusal",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp": "llama.cpp: functions only",
         "https://github.com/ggml-org/llama.cpp/blob/03eb25f39343f1c9ecc6f85ca4f9796a6ab7b230/tools/server/server-chat.cpp":
-            "llama.cpp: other tools are skipped",
+            "llama.cpp: other tools are dropped",
     }
 }
 
@@ -285,7 +285,7 @@ fn responses<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
 
 fn llamacpp<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     if !tool.is_function() {
-        let message = "llama.cpp reads tools of the type `function` only: it refuses others, or leaves them out, depending on its version";
+        let message = "llama.cpp supports only tools of the type `function`: it rejects or drops others, depending on its version";
         found
             .at(tool.object, message)
             .warning()

@@ -101,9 +101,9 @@ fn chosen_function<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         found
             .at(
                 choice,
-                "`function_call` is only taken together with `functions`",
+                "`function_call` is accepted only together with `functions`",
             )
-            .help("leave it out; tools are chosen by `tool_choice`");
+            .help("remove it; for `tools`, use `tool_choice`");
     }
 }
 

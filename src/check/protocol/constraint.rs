@@ -1,4 +1,4 @@
-//! `protocol/constraint`: a grammar or a pattern for the answer that the server cannot read.
+//! `protocol/constraint`: a grammar or a pattern for the answer that the server cannot parse.
 
 use serde_json::Value;
 
@@ -13,18 +13,19 @@ mod grammar;
 use grammar::{MOST_REPETITIONS, Mistake};
 
 body_rule! {
-    Error "protocol/constraint", "what constrains the answer is not written as the server reads it",
-    "llama.cpp reads `grammar` as GBNF: rules `name ::= …` with texts, classes of characters, groups and repetitions, of which one is \
-     `root`, and each name that is used is defined. It refuses more than 2,000 repetitions, also those that bounds in the schemas of tools and \
-     answers ask for (`minItems`; before August 2026 `maxLength` and `maxItems`, too: a warning). vLLM makes automata of \
-     patterns (`structured_outputs.regex`, `guided_regex`), which know no look-arounds and no references back.\n\n\
+    Error "protocol/constraint", "the server cannot parse the grammar or the pattern of the answer",
+    "llama.cpp parses `grammar` as GBNF: rules `name ::= …` with strings, character classes, groups and repetitions. One rule must be \
+     `root`, and every name that is used must be defined. It rejects more than 2,000 repetitions, including those that result from \
+     limits in the schemas of tools and answers (`minItems`; before August 2026 also `maxLength` and `maxItems`: a warning). vLLM \
+     compiles patterns (`structured_outputs.regex`, `guided_regex`) to automata, which support neither look-arounds nor \
+     backreferences.\n\n\
      * wrong: `\"grammar\": \"root ::= (\\\"yes\\\" | \\\"no\\\"\"`\n\
      * right: `\"grammar\": \"root ::= (\\\"yes\\\" | \\\"no\\\")\"`\n\
      * wrong: `\"regex\": \"(?=.*[0-9])[a-z0-9]+\"`\n\
      * right: `\"regex\": \"[a-z]*[0-9][a-z0-9]*\"`",
     of OpenAiChat, LlamaCppInfill;
     seen "2026-11" {
-        "pkg:github/ggml-org/llama.cpp#src/llama-grammar.cpp": "llama.cpp: how a grammar is read",
+        "pkg:github/ggml-org/llama.cpp#src/llama-grammar.cpp": "llama.cpp: the parser of grammars",
         "pkg:github/ggml-org/llama.cpp#grammars/README.md": "llama.cpp: GBNF",
         "ggml-org/llama.cpp#24144": "llama.cpp: *Failed to parse grammar*",
         "ggml-org/llama.cpp#17473":
@@ -58,7 +59,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns the schemas that llama.cpp makes grammars of.
+/// Returns the schemas that llama.cpp compiles to grammars.
 fn schemas<'b>(subject: &Subject<'b>) -> Vec<&'b Value> {
     let of_tools = match subject.member("tools") {
         Some(_) => tools(subject),
@@ -75,7 +76,7 @@ fn schemas<'b>(subject: &Subject<'b>) -> Vec<&'b Value> {
     of_tools.chain(of_answer.into_iter().flatten()).collect()
 }
 
-/// Reports bounds of texts and lists that llama.cpp does not unroll.
+/// Reports length limits of strings and arrays that llama.cpp does not unroll.
 fn check_bounds<'b>(inner: &'b Value, found: &mut Found<'b>) {
     for (name, is_least) in [
         ("minLength", true),
@@ -88,18 +89,20 @@ fn check_bounds<'b>(inner: &'b Value, found: &mut Found<'b>) {
             continue;
         };
         let message = match is_least {
-            true => format!("{bound} repetitions are too many: llama.cpp takes {MOST_REPETITIONS}"),
+            true => {
+                format!("{bound} repetitions are too many: llama.cpp accepts {MOST_REPETITIONS}")
+            }
             false => of_some(bound),
         };
         let note = found.at_member(inner, name, message);
         let note = if is_least { note } else { note.warning() };
-        note.help("leave the bound out, and say it in the description");
+        note.help("remove the limit, and describe it in the description");
     }
 }
 
 fn of_some(times: u64) -> String {
     format!(
-        "up to {times} repetitions are too many for builds before August 2026, which take {MOST_REPETITIONS}"
+        "up to {times} repetitions are too many for builds before August 2026, which accept {MOST_REPETITIONS}"
     )
 }
 
@@ -111,12 +114,12 @@ fn check_grammar<'b>(grammar: &'b Value, found: &mut Found<'b>) {
     let is_of_some = matches!(mistake, Mistake::RepeatedForSome(_));
     let message = match mistake {
         Mistake::Unread { line, expected } => {
-            format!("line {line} of the grammar cannot be read: {expected} is missing")
+            format!("line {line} of the grammar cannot be parsed: expected {expected}")
         }
         Mistake::Undefined(name) => format!("the grammar has no rule `{}`", cut(&name, 60)),
         Mistake::Rootless => "the grammar has no rule `root`".to_owned(),
         Mistake::Repeated(times) => {
-            format!("{times} repetitions are too many: llama.cpp takes {MOST_REPETITIONS}")
+            format!("{times} repetitions are too many: llama.cpp accepts {MOST_REPETITIONS}")
         }
         Mistake::RepeatedForSome(times) => of_some(times),
         Mistake::TooDeep => return,
@@ -126,12 +129,12 @@ fn check_grammar<'b>(grammar: &'b Value, found: &mut Found<'b>) {
     note.help("see llama.cpp's `grammars/README.md`");
 }
 
-/// The beginnings of groups that look around.
+/// The beginnings of look-around groups.
 const LOOKS: [&str; 4] = ["(?=", "(?!", "(?<=", "(?<!"];
 
 fn check_pattern<'b>(pattern: &'b Value, found: &mut Found<'b>) {
     let Some(text) = pattern.as_str() else { return };
-    // Escapes are taken out, so that an escaped bracket begins no group.
+    // Without escapes, so that an escaped bracket does not begin a group.
     let mut refers_back = false;
     let mut plain = String::with_capacity(text.len());
     let mut characters = text.chars();
@@ -143,13 +146,13 @@ fn check_pattern<'b>(pattern: &'b Value, found: &mut Found<'b>) {
         }
     }
     let message = if let Some(look) = LOOKS.iter().find(|look| plain.contains(**look)) {
-        format!("the pattern looks around (`{look}`), which no automaton of vLLM's does")
+        format!("the pattern contains a look-around (`{look}`), which vLLM does not support")
     } else if refers_back {
-        "the pattern refers back to a group, which no automaton of vLLM's does".to_owned()
+        "the pattern contains a backreference, which vLLM does not support".to_owned()
     } else {
         return;
     };
     found
         .at(pattern, message)
-        .help("write the pattern without it, or check the answer afterwards");
+        .help("rewrite the pattern without it, or check the answer afterwards");
 }

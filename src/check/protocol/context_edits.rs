@@ -1,12 +1,12 @@
-//! `protocol/context-edits`: edits of the context in an order that the API refuses.
+//! `protocol/context-edits`: context edits in an order that the API rejects.
 
 use super::value::{elements, is_type};
 use super::{Found, Subject, body_rule};
 
 body_rule! {
-    Error "protocol/context-edits", "the edits of the context are in a wrong order",
+    Error "protocol/context-edits", "the context edits are in the wrong order",
     "`context_management.edits` lists what Anthropic's API clears from the history before the model sees it. \
-     `clear_thinking_20251015` comes first in the list: cleared thinking changes what the other edits count.\n\n\
+     `clear_thinking_20251015` must be the first: clearing thinking changes the counts that the other edits use.\n\n\
      * wrong: `\"edits\": [{ \"type\": \"clear_tool_uses_20250919\" }, { \"type\": \"clear_thinking_20251015\" }]`\n\
      * right: `\"edits\": [{ \"type\": \"clear_thinking_20251015\" }, { \"type\": \"clear_tool_uses_20250919\" }]`",
     of AnthropicMessages;
@@ -17,7 +17,7 @@ body_rule! {
     }
 }
 
-/// The edit that is to come first.
+/// The edit that must come first.
 const FIRST: &str = "clear_thinking_20251015";
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
@@ -33,7 +33,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         .find(|edit| is_type(edit, FIRST));
     if let Some(late) = late {
         found
-            .at(late, format!("`{FIRST}` is not the first edit"))
-            .help("put it before the other edits");
+            .at(late, format!("`{FIRST}` must be the first edit"))
+            .help("move it before the other edits");
     }
 }

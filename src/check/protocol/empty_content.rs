@@ -183,8 +183,8 @@ fn empty_parts<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 continue;
             }
             found
-                .at(part.value, "Z.ai refuses a part whose text is empty")
-                .help("leave the part out");
+                .at(part.value, "Z.ai rejects a part with an empty text")
+                .help("remove the part");
         }
     }
 }

@@ -136,20 +136,20 @@ combinations! {
         "keep one of them";
 
     refused CHAT at [Unknown]: ("guided_json", Is) with ("guided_regex", Is);
-        "`guided_json` and `guided_regex` exclude each other";
+        "`guided_json` and `guided_regex` cannot be combined";
         "keep one of them";
 
     refused CHAT at [Unknown]: ("guided_json", Is) with ("guided_choice", Is);
-        "`guided_json` and `guided_choice` exclude each other";
+        "`guided_json` and `guided_choice` cannot be combined";
         "keep one of them";
 
     refused CHAT at [Unknown]: ("guided_regex", Is) with ("guided_choice", Is);
-        "`guided_regex` and `guided_choice` exclude each other";
+        "`guided_regex` and `guided_choice` cannot be combined";
         "keep one of them";
 
     refused CHAT at [Unknown]: ("stream", IsTrue) with ("use_beam_search", IsTrue);
-        "an answer by beam search cannot be streamed";
-        "do not stream, or leave out `use_beam_search`";
+        "an answer of a beam search cannot be streamed";
+        "do not stream, or remove `use_beam_search`";
 
     refused CHAT at [Unknown]: ("stop", Holds) with ("detokenize", IsFalse);
         "`stop` needs the text of the answer, but `detokenize` is `false`";

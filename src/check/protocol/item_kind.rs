@@ -1,4 +1,4 @@
-//! `protocol/item-kind`: items of the Responses API that the server does not read.
+//! `protocol/item-kind`: items of the Responses API that the server does not support.
 
 use serde_json::Value;
 
@@ -8,12 +8,13 @@ use crate::check::history::text_of;
 use crate::provider::Server;
 
 body_rule! {
-    Error "protocol/item-kind", "an item is of a kind or in a form that the server does not read",
-    "Servers that speak the Responses API beside others read fewer kinds of items than OpenAI:\n\n\
-     * llama.cpp reads messages, `function_call`, `function_call_output` and `reasoning`. A message of the assistant says \
-     `\"type\": \"message\"`, the output of a call is text, and reasoning has its text in `content`: *Cannot determine type of 'item'*\n\
-     * Ollama reads these and `web_search_call`. Parts are `input_text`, `output_text`, `input_image` and `input_file`\n\
-     * xAI takes reasoning without `content`, and a report says that it refuses `\"content\": null`\n\n\
+    Error "protocol/item-kind", "the server does not support an item or its form",
+    "Local servers and xAI support fewer kinds of items in the Responses API than OpenAI:\n\n\
+     * llama.cpp supports messages, `function_call`, `function_call_output` and `reasoning`. An assistant message needs \
+     `\"type\": \"message\"`, the output of a call must be text, and reasoning must have its text in `content`; otherwise: \
+     *Cannot determine type of 'item'*\n\
+     * Ollama supports these and `web_search_call`. Parts can be `input_text`, `output_text`, `input_image` and `input_file`\n\
+     * xAI accepts reasoning without `content`; a report says that it rejects `\"content\": null`\n\n\
      * wrong: `{ \"role\": \"assistant\", \"content\": \"Hello\" }` for llama.cpp\n\
      * right: `{ \"type\": \"message\", \"role\": \"assistant\", \"content\": \"Hello\" }`",
     of OpenAiResponses;
@@ -23,7 +24,7 @@ body_rule! {
         "bakks/butterfish#53": "llama.cpp: *Cannot determine type of 'item'*",
         "ggml-org/llama.cpp#23465": "llama.cpp: *Output of tool call should be 'Input text'*",
         "pkg:github/ollama/ollama@fb30760#openai/responses.go": "Ollama: `unmarshalResponsesInputItem`",
-        "Wei-Shaw/sub2api#4237": "xAI refuses `\"content\": null` in reasoning",
+        "Wei-Shaw/sub2api#4237": "xAI rejects `\"content\": null` in reasoning",
     }
 }
 
@@ -38,7 +39,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Checks an item in the order in which llama.cpp tells the kinds apart.
+/// Checks an item in the order in which llama.cpp distinguishes the kinds.
 fn llamacpp<'b>(item: &'b Value, found: &mut Found<'b>) {
     let kind = text_of(item, "type");
     match (text_of(item, "role"), kind) {
@@ -46,17 +47,14 @@ fn llamacpp<'b>(item: &'b Value, found: &mut Found<'b>) {
         | (Some("assistant"), Some("message"))
         | (_, Some("function_call")) => {}
         (Some("assistant"), None) => found
-            .at(
-                item,
-                "llama.cpp needs the type of a message of the assistant",
-            )
+            .at(item, "llama.cpp requires the type of an assistant message")
             .help("write `\"type\": \"message\"`"),
         (_, Some("function_call_output")) => {
             for part in elements(item.get("output")) {
                 if text_of(part, "type") != Some("input_text") {
                     found
-                        .at(part, "llama.cpp takes texts alone as the output of a call")
-                        .help("put an image into a message of the user after it");
+                        .at(part, "llama.cpp accepts only text as the output of a call")
+                        .help("put images into a user message after it");
                 }
             }
         }
@@ -64,15 +62,18 @@ fn llamacpp<'b>(item: &'b Value, found: &mut Found<'b>) {
             let text = elements(item.get("content")).first();
             if text.and_then(|part| text_of(part, "text")).is_none() {
                 found
-                    .at(item, "llama.cpp wants the text of reasoning in `content`")
-                    .help("give `content` with a `reasoning_text`, or leave the item out");
+                    .at(
+                        item,
+                        "llama.cpp requires the text of reasoning in `content`",
+                    )
+                    .help("add `content` with a `reasoning_text`, or remove the item");
             }
         }
         (_, kind) => unread(item, "llama.cpp", kind, found),
     }
 }
 
-/// The kinds of items that Ollama reads.
+/// The kinds of items that Ollama supports.
 const OLLAMA_ITEMS: [&str; 5] = [
     "message",
     "function_call",
@@ -80,7 +81,7 @@ const OLLAMA_ITEMS: [&str; 5] = [
     "reasoning",
     "web_search_call",
 ];
-/// The kinds of parts that Ollama reads.
+/// The kinds of parts that Ollama supports.
 const OLLAMA_PARTS: [&str; 4] = ["input_text", "output_text", "input_image", "input_file"];
 
 fn ollama<'b>(item: &'b Value, found: &mut Found<'b>) {
@@ -109,19 +110,19 @@ fn xai<'b>(item: &'b Value, found: &mut Found<'b>) {
             .at_member(
                 item,
                 "content",
-                "a report says that xAI refuses reasoning whose `content` is `null`",
+                "a report says that xAI rejects reasoning whose `content` is `null`",
             )
             .warning()
-            .help("leave `content` out");
+            .help("remove `content`");
     }
 }
 
 fn unread<'b>(value: &'b Value, server: &str, kind: Option<&str>, found: &mut Found<'b>) {
     let message = match kind {
-        Some(kind) => format!("{server} does not read `{}`", crate::text::cut(kind, 60)),
-        None => format!("{server} cannot tell what this is: it has no `type`"),
+        Some(kind) => format!("{server} does not support `{}`", crate::text::cut(kind, 60)),
+        None => format!("{server} cannot recognise this: it has no `type`"),
     };
     found
         .at(value, message)
-        .help("leave it out, or say in a message what it holds");
+        .help("remove it, or describe its content in a message");
 }

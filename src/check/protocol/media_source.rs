@@ -199,10 +199,10 @@ fn openai_audio<'b>(found: &mut Found<'b>, audio: &'b Value) {
             .at_member(
                 audio,
                 "data",
-                format!("the bytes are of the type `{real}`, and no recording"),
+                format!("the data is of the type `{real}`, not audio"),
             )
             .warning()
-            .help("send the recording that was meant");
+            .help("send the intended recording");
     }
 }
 
@@ -382,7 +382,7 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>, block: &'b Value)
     let kind = text_of(source, "type");
     if subject.server == Server::Ollama && kind.is_some_and(|kind| kind != "base64") {
         found
-            .at_member(source, "type", "Ollama takes images in Base64 only")
+            .at_member(source, "type", "Ollama accepts images only in Base64")
             .help("send the bytes: `\"type\": \"base64\"`");
         return;
     }
@@ -392,10 +392,10 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>, block: &'b Value)
             .at_member(
                 source,
                 "url",
-                "a report says that Anthropic fetches addresses of `https` only",
+                "a report says that Anthropic fetches only `https` URLs",
             )
             .warning()
-            .help("give an address of `https`, or the bytes in Base64");
+            .help("use an `https` URL, or send the bytes in Base64");
     }
     if kind == Some("base64") {
         anthropic_bytes(subject, found, source);
@@ -416,9 +416,9 @@ fn anthropic_bytes<'b>(subject: &Subject<'b>, found: &mut Found<'b>, source: &'b
             .at_member(
                 source,
                 "data",
-                format!("the bytes are of the type `{real}`, and no PDF"),
+                format!("the data is of the type `{real}`, not PDF"),
             )
-            .help("send the document that was meant");
+            .help("send the intended document");
     }
 }
 

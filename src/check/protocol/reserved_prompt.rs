@@ -1,5 +1,4 @@
-//! `protocol/reserved-prompt`: a system prompt that begins with a word that a cloud keeps for
-//! itself.
+//! `protocol/reserved-prompt`: a system prompt that begins with a word that Bedrock reserves.
 
 use super::value::elements;
 use super::{Found, Subject, body_rule};
@@ -7,20 +6,20 @@ use crate::check::history::text_of;
 use crate::provider::Server;
 
 body_rule! {
-    Error "protocol/reserved-prompt", "the system prompt holds a text that Bedrock keeps for itself",
-    "Claude Code puts a line `x-anthropic-billing-header: …` in front of its system prompt. Anthropic's own API reads it; Bedrock \
-     refuses the request: *x-anthropic-billing-header is a reserved keyword and may not be used in the system prompt*.\n\n\
-     * wrong: a gateway that sends Claude Code's prompt to Bedrock as it is\n\
-     * right: the prompt without that block",
+    Error "protocol/reserved-prompt", "the system prompt contains a text that Bedrock reserves",
+    "Claude Code puts a line `x-anthropic-billing-header: …` before its system prompt. Anthropic's own API reads it, but Bedrock \
+     rejects the request: *x-anthropic-billing-header is a reserved keyword and may not be used in the system prompt*.\n\n\
+     * wrong: a gateway that sends Claude Code's prompt to Bedrock unchanged\n\
+     * right: the prompt without that line",
     of AnthropicMessages;
     seen "2026-11" {
-        "anthropics/claude-code#24168": "Bedrock refuses it",
-        "musistudio/claude-code-router#1161": "Bedrock refuses it",
-        "BerriAI/litellm#29701": "Anthropic's own API needs it for some keys",
+        "anthropics/claude-code#24168": "Bedrock rejects it",
+        "musistudio/claude-code-router#1161": "Bedrock rejects it",
+        "BerriAI/litellm#29701": "Anthropic's own API requires it for some keys",
     }
 }
 
-/// The beginning that Bedrock refuses.
+/// The beginning that Bedrock rejects.
 const RESERVED: &str = "x-anthropic-billing-header";
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
@@ -36,8 +35,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         .chain([system].into_iter().filter(|it| is_reserved(it.as_str())));
     for value in reserved {
         found
-            .at(value, format!("Bedrock refuses a prompt with `{RESERVED}`"))
-            .help("leave the line out: `CLAUDE_CODE_ATTRIBUTION_HEADER=0` makes Claude Code do so");
+            .at(value, format!("Bedrock rejects a system prompt with `{RESERVED}`"))
+            .help("remove the line; `CLAUDE_CODE_ATTRIBUTION_HEADER=0` makes Claude Code leave it out");
     }
 }
 

@@ -1,4 +1,6 @@
-//! `protocol/safety-check`: a warning of the computer tool that is not acknowledged.
+//! `protocol/safety-check`: a safety check of the computer tool that is not acknowledged.
+
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -9,14 +11,14 @@ use crate::provider::Server;
 
 body_rule! {
     Error "protocol/safety-check", "a safety check of the computer tool is not acknowledged",
-    "A `computer_call` may hold `pending_safety_checks`. The output of that call repeats them as `acknowledged_safety_checks`, once \
-     a person has agreed; otherwise OpenAI refuses the request: *Computer tool has unacknowledged safety check*.\n\n\
+    "A `computer_call` can contain `pending_safety_checks`. The output of that call must repeat them as `acknowledged_safety_checks`, after \
+     a person has agreed; otherwise OpenAI rejects the request: *Computer tool has unacknowledged safety check*.\n\n\
      * wrong: `computer_call_output` without `acknowledged_safety_checks` after a call with pending ones\n\
-     * right: the checks of the call, repeated",
+     * right: the same checks in `acknowledged_safety_checks`",
     of OpenAiResponses;
     seen "2026-11" {
         "https://developers.openai.com/api/docs/guides/tools-computer-use":
-            "pending checks are acknowledged in the next request",
+            "pending checks must be acknowledged in the next request",
         "openai/openai-agents-python#843": "*Computer tool has unacknowledged safety check*",
     }
 }
@@ -26,30 +28,35 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         return;
     }
     let items = elements(subject.member("input"));
+    let calls: HashMap<&str, &Value> = items
+        .iter()
+        .filter(|item| is_type(item, "computer_call"))
+        .filter_map(|call| Some((text_of(call, "call_id")?, call)))
+        .collect();
     for output in items
         .iter()
         .filter(|item| is_type(item, "computer_call_output"))
     {
-        let call = items.iter().find(|item| {
-            is_type(item, "computer_call") && text_of(item, "call_id") == text_of(output, "call_id")
-        });
+        let call = text_of(output, "call_id").and_then(|id| calls.get(id));
         let pending = call.and_then(|call| call.get("pending_safety_checks"));
-        let known = elements(output.get("acknowledged_safety_checks"));
+        let acknowledged = elements(output.get("acknowledged_safety_checks"));
+        let known: HashSet<Option<&str>> = acknowledged.iter().map(id_of).collect();
         if elements(pending)
             .iter()
-            .any(|check| !is_among(check, known))
+            .any(|check| !known.contains(&id_of(check)))
         {
             found
                 .at(
                     output,
                     "the call has a pending safety check that its output does not acknowledge",
                 )
-                .help("repeat the checks as `acknowledged_safety_checks`, after a person agreed");
+                .help(
+                    "repeat the checks as `acknowledged_safety_checks` after a person has agreed",
+                );
         }
     }
 }
 
-fn is_among(check: &Value, known: &[Value]) -> bool {
-    let id = text_of(check, "id");
-    known.iter().any(|other| text_of(other, "id") == id)
+fn id_of(check: &Value) -> Option<&str> {
+    text_of(check, "id")
 }

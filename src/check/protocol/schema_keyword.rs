@@ -63,7 +63,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             .any(|name| is_of_type(schema, name));
         if is_parameters && is_other && subject.server == Server::Vertex {
             found
-                .at_member(schema, "type", "the parameters of a function are an object")
+                .at_member(
+                    schema,
+                    "type",
+                    "the parameters of a function must be an object",
+                )
                 .help("write `\"type\": \"object\"`, with the value as a property");
         }
     }

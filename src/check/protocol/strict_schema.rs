@@ -302,11 +302,11 @@ fn check_format<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
         .filter(|format| is_openai || *format != ANTHROPIC_FORMAT);
     if let Some(format) = unknown.filter(|_| is_of_type(inner, "string")) {
         let message = format!(
-            "strict schemas know no format `{}`",
+            "strict schemas do not support the format `{}`",
             crate::text::cut(format, 40)
         );
         let note = found.at_member(inner, "format", message);
-        note.help("leave it out and say it in the description, or write a `pattern`");
+        note.help("remove it and describe it in the description, or write a `pattern`");
     }
 }
 

@@ -18,7 +18,7 @@ body_rule! {
      * OpenAI, Anthropic and Mistral require valid JSON Schema: types that exist, `properties` that is an object, `required` that is \
      a list. For other providers, an invalid schema is a warning\n\
      * Anthropic and Mistral require numbers as limits: `exclusiveMinimum` was a boolean up to draft 4. Claude Opus 4.8 and newer \
-     models reject a list as `items`, which draft 2020-12 calls `prefixItems`: a warning\n\n\
+     models reject an array as `items`, which draft 2020-12 calls `prefixItems`: a warning\n\n\
      Ollama passes on types, items, descriptions, `enum`, `anyOf` and properties. It silently drops everything else, which is a \
      warning if a value is then undefined (`pattern`, `const`, `oneOf`, `allOf`, `$ref`); dropped limits are not reported.\n\n\
      Moonshot requires `\"type\": \"object\"` at the root, a single schema as `items`, `required` names that are properties, and \
@@ -38,10 +38,10 @@ body_rule! {
             "Moonshot: *conflicting keywords found after $ref expansion*",
         "CommandCodeAI/command-code#594":
             "Moonshot: *not a valid moonshot flavored json schema*",
-        "Dokploy/mcp#74": "Claude: `exclusiveMinimum` is no boolean",
+        "Dokploy/mcp#74": "Claude: `exclusiveMinimum` must not be a boolean",
         "anthropics/claude-code#63673":
             "Claude: *JSON schema is invalid. It must match JSON Schema draft 2020-12*",
-        "openclaw/openclaw#98588": "Claude Opus 4.8 refuses a list as `items`, 4.7 takes it",
+        "openclaw/openclaw#98588": "Claude Opus 4.8 rejects an array as `items`, 4.7 accepts it",
         "anthropics/claude-code#40075": "Claude: `anyOf` at the root",
         "anomalyco/opencode#35516": "Claude: the same refusal",
         "n8n-io/n8n#30590": "Claude: *Property keys should match pattern*",
@@ -325,17 +325,11 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut 
         note.help("write an object: `{ \"type\": … }`");
     }
     for (name, is_right, says) in rules {
-        if inner.get(name).is_some_and(|value| !is_right(value)) {
-            let note = found
-                .at_member(inner, name, not_a_schema(name, &inner[name], says))
-                .about(About::Form);
-            let note = if is_sure { note } else { note.warning() };
-            note.help("write valid JSON Schema");
-        }
+        check_keyword(inner, name, is_right, says, is_sure, found);
     }
 }
 
-/// The keywords whose value is a number, from draft 6 on.
+/// The keywords whose value is a number since draft 6.
 const NUMBERS: [&str; 5] = [
     "exclusiveMinimum",
     "exclusiveMaximum",
@@ -343,7 +337,7 @@ const NUMBERS: [&str; 5] = [
     "maximum",
     "multipleOf",
 ];
-/// The keywords whose value counts something.
+/// The keywords whose value is a non-negative integer.
 const COUNTS: [&str; 6] = [
     "minLength",
     "maxLength",
@@ -357,29 +351,41 @@ const COUNTS: [&str; 6] = [
 fn check_values<'b>(inner: &'b Value, is_sure: bool, found: &mut Found<'b>) {
     let kinds: [(&[&str], IsRight<'_>, &str); 3] = [
         (&NUMBERS, &|value| value.is_number(), "a number"),
-        (&["pattern"], &|value| value.is_string(), "a text"),
-        (&COUNTS, &is_count, "a number that counts"),
+        (&["pattern"], &|value| value.is_string(), "a string"),
+        (&COUNTS, &is_count, "a non-negative integer"),
     ];
     for (names, is_right, says) in kinds {
         for name in names.iter().copied() {
-            if inner.get(name).is_some_and(|value| !is_right(value)) {
-                let note = found
-                    .at_member(inner, name, not_a_schema(name, &inner[name], says))
-                    .about(About::Form);
-                let note = if is_sure { note } else { note.warning() };
-                note.help("write valid JSON Schema");
-            }
+            check_keyword(inner, name, is_right, says, is_sure, found);
         }
     }
 }
 
-/// Reports `items` that is a list, which draft 2020-12 calls `prefixItems`.
+/// Reports a keyword whose value does not have the expected form.
+fn check_keyword<'b>(
+    inner: &'b Value,
+    name: &str,
+    is_right: IsRight<'_>,
+    says: &str,
+    is_sure: bool,
+    found: &mut Found<'b>,
+) {
+    if inner.get(name).is_some_and(|value| !is_right(value)) {
+        let note = found
+            .at_member(inner, name, not_a_schema(name, &inner[name], says))
+            .about(About::Form);
+        let note = if is_sure { note } else { note.warning() };
+        note.help("write valid JSON Schema");
+    }
+}
+
+/// Reports an array as `items`, which draft 2020-12 calls `prefixItems`.
 fn check_tuples<'b>(inner: &'b Value, found: &mut Found<'b>) {
     if let Some(items) = inner.get("items").filter(|items| items.is_array()) {
         found
             .at(
                 items,
-                "newer models of Anthropic's refuse a list here: in draft 2020-12, `items` is one schema",
+                "Anthropic's newer models reject an array here: in draft 2020-12, `items` is a single schema",
             )
             .about(About::Form)
             .warning()

@@ -1,32 +1,32 @@
-//! Reads GBNF, the form of llama.cpp's grammars, to find what its parser refuses.
+//! Parses GBNF, the form of llama.cpp's grammars, to find mistakes that its parser rejects.
 
 use std::collections::BTreeSet;
 
 /// The highest number of repetitions that llama.cpp unrolls.
 pub(super) const MOST_REPETITIONS: u64 = 2_000;
 
-/// The depth of groups from which on a grammar is not read further.
+/// The maximum depth of groups; deeper grammars are not checked further.
 const DEEPEST: usize = 100;
 
 /// The mistake in a grammar.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Mistake {
-    /// It cannot be read further.
+    /// It cannot be parsed further.
     Unread {
-        /// The number of the line, from 1 on.
+        /// The number of the line, from 1.
         line: usize,
-        /// What is expected there.
+        /// The expected text, as a phrase.
         expected: &'static str,
     },
-    /// A name is used, and has no rule.
+    /// A name is used, but has no rule.
     Undefined(String),
     /// There is no rule `root`.
     Rootless,
     /// An item is repeated more often than the parser unrolls.
     Repeated(u64),
-    /// An item may be repeated more often than builds before August 2026 unroll.
+    /// An item can be repeated more often than builds before August 2026 unroll.
     RepeatedForSome(u64),
-    /// Groups are nested so deeply that the rest was not read. It is no mistake.
+    /// Groups are nested so deeply that the rest was not checked. This is not a mistake.
     TooDeep,
 }
 
@@ -86,7 +86,7 @@ impl<'t> Reader<'t> {
         Mistake::Unread { line, expected }
     }
 
-    /// Passes over blanks and comments, and over ends of lines where a rule may go on.
+    /// Skips blanks and comments, and line ends if `goes_on`.
     fn space(&mut self, goes_on: bool) {
         while let Some(byte) = self.peek() {
             match byte {
@@ -144,8 +144,8 @@ impl<'t> Reader<'t> {
         let mut has_item = false;
         while let Some(byte) = self.peek() {
             match byte {
-                b'"' => self.quoted(b'"', "the `\"` that ends a text")?,
-                b'[' => self.quoted(b']', "the `]` that ends a class")?,
+                b'"' => self.quoted(b'"', "the `\"` that ends a string")?,
+                b'[' => self.quoted(b']', "the `]` that ends a character class")?,
                 b'<' => self.token()?,
                 b'!' if self.text.get(self.at + 1) == Some(&b'<') => {
                     self.at += 1;
@@ -184,7 +184,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Reads a text or a class of characters.
+    /// Reads a string or a character class.
     fn quoted(&mut self, end: u8, expected: &'static str) -> Result<(), Mistake> {
         let start = self.at;
         self.at += 1;
