@@ -342,10 +342,14 @@ const BODY: &str = r#"{
 #[test]
 fn only_types_and_codes_are_told_as_such() {
     let basis = |text: &str| Dictionary::bundled().explain(text)[0].basis;
-    for text in ["API Error: Overloaded", "当前分组上游负载已饱和，请稍后再试"] {
+    for text in [
+        "API Error: Overloaded",
+        "当前分组上游负载已饱和，请稍后再试",
+    ] {
         assert_eq!(basis(text), Basis::Sentence, "{text}");
     }
-    let unknown = r#"{"error": {"type": "rate_limit_error", "message": "this is new to everybody"}}"#;
+    let unknown =
+        r#"{"error": {"type": "rate_limit_error", "message": "this is new to everybody"}}"#;
     for text in [unknown, "503 this is new to everybody"] {
         assert_eq!(basis(text), Basis::Code, "{text}");
     }

@@ -337,7 +337,7 @@ impl Pattern {
         self.letters >= FEWEST_LETTERS_OF_MESSAGE
             && before.ends_with(INTRODUCING)
             && behind
-                .trim_end_matches([' ', '.', '!', ']', '\''])
+                .trim_end_matches([' ', '.', '!', ']', ')', '\''])
                 .is_empty()
     }
 
@@ -724,6 +724,7 @@ mod tests {
             "API Error: Overloaded",
             "  \u{23bf}  Overloaded.",
             "[retry 3] Overloaded",
+            "the request failed (Overloaded)",
         ] {
             assert!(holes("Overloaded", text).is_some(), "{text}");
         }

@@ -233,25 +233,28 @@ fn number(text: &str) -> Option<u16> {
     }
 }
 
-/// Returns `true` if an object is a request to a model, as far as its first members show.
-fn is_request(members: &serde_json::Map<String, Value>) -> bool {
-    // Answers of Cloudflare and of its gateway have a list `messages` beside their errors; findings
-    // of pydantic show the refused value as `input`.
-    !["error", "errors", "success", "msg"]
+/// The members of a request that hold its conversation.
+const HISTORY: [&str; 3] = ["messages", "contents", "input"];
+
+/// The members that show that an object is an answer, even if it repeats a part of the request:
+/// pydantic shows the refused value as `input`, and Cloudflare has `messages` beside its errors.
+const OF_ANSWER: [&str; 4] = ["error", "errors", "success", "msg"];
+
+/// Returns `true` if an object holds a conversation, as far as its first members show.
+fn has_history(members: &serde_json::Map<String, Value>) -> bool {
+    HISTORY
         .iter()
-        .any(|name| members.contains_key(*name))
-        && ["messages", "contents", "input"]
-            .iter()
-            .any(|name| has_list(members, name))
+        .filter_map(|name| members.get(*name)?.as_array())
+        .any(|history| !history.is_empty())
 }
 
-fn has_list(members: &serde_json::Map<String, Value>, name: &str) -> bool {
-    members.get(name).is_some_and(Value::is_array)
+fn is_answer(members: &serde_json::Map<String, Value>) -> bool {
+    OF_ANSWER.iter().any(|name| members.contains_key(*name))
 }
 
 fn holds_request(value: &Value) -> bool {
     match value {
-        Value::Object(members) => is_request(members) || members.values().any(holds_request),
+        Value::Object(members) => has_history(members) || members.values().any(holds_request),
         Value::Array(elements) => elements.iter().any(holds_request),
         Value::String(text) => text.contains('{') && objects(text).iter().any(holds_request),
         _ => false,
@@ -272,10 +275,11 @@ fn strings(value: &Value, depth: usize, found: &mut Vec<String>) {
         Value::Array(elements) => elements
             .iter()
             .for_each(|element| strings(element, depth, found)),
-        Value::Object(members) if is_request(members) => {}
+        Value::Object(members) if has_history(members) && !is_answer(members) => {}
         Value::Object(members) => members
-            .values()
-            .for_each(|member| strings(member, depth, found)),
+            .iter()
+            .filter(|(name, member)| !(member.is_array() && HISTORY.contains(&name.as_str())))
+            .for_each(|(_, member)| strings(member, depth, found)),
         _ => {}
     }
 }
@@ -339,12 +343,16 @@ mod tests {
 
     #[test]
     fn an_answer_with_a_list_of_messages_is_no_request() {
-        let answer = json!({"success": false, "errors": [{"message": "no"}], "messages": []});
-        assert!(candidates(&answer.to_string()).contains(&"no".to_owned()));
-        let answer = json!({"detail": [{"msg": "no", "input": ["no"]}]});
-        assert!(candidates(&answer.to_string()).contains(&"no".to_owned()));
-        let answer = json!({"error": [{"message": "no"}], "messages": []});
-        assert!(candidates(&answer.to_string()).contains(&"no".to_owned()));
+        for answer in [
+            json!({"success": false, "errors": [{"message": "no"}], "messages": []}),
+            json!({"error": [{"message": "no"}], "messages": []}),
+            json!({"detail": [{"msg": "no", "input": ["yes"]}]}),
+            json!({"error": "no", "messages": [{"role": "user", "content": "yes"}]}),
+        ] {
+            let candidates = candidates(&answer.to_string());
+            assert!(candidates.contains(&"no".to_owned()), "{answer}");
+            assert!(!candidates.iter().any(|it| it.contains("yes")), "{answer}");
+        }
         let request = json!({"messages": [{"role": "user", "content": "no"}]});
         assert!(candidates(&request.to_string()).iter().all(|it| it != "no"));
     }
