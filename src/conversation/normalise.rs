@@ -90,7 +90,7 @@ pub enum NormalFormChange {
         /// The name.
         name: Arc<str>,
     },
-    /// A result that does not directly follow its call; moved.
+    /// A result that is not at the start of the user message after its call; moved.
     ResultApart {
         /// The message's index.
         message: usize,
@@ -189,7 +189,9 @@ impl NormalFormChange {
                 format!("this client API does not accept `{name}` as a tool name")
             }
             NormalFormChange::ResultApart { id, .. } => {
-                format!("the tool result for `{id}` does not directly follow its call")
+                format!(
+                    "the tool result for `{id}` is not at the start of the user message after its call"
+                )
             }
             NormalFormChange::ErrorWithoutText { id, .. } => {
                 format!("the error result for `{id}` has no text")

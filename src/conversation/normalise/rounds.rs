@@ -94,7 +94,8 @@ impl Pairing<'_> {
     }
 
     /// Returns the results of a round that answer a call, the rest of its tail, and `true` if the
-    /// first remaining message contained results, which then stay with it.
+    /// first remaining message contained results, which then stay with it. Only plain user messages
+    /// hold results: those of a system message or an item are moved to one.
     fn results(
         &mut self,
         turn: &[Numbered],
@@ -103,6 +104,7 @@ impl Pairing<'_> {
         let mut open = open_calls(turn);
         let (mut results, mut rest, mut joins) = (Vec::<Placed>::new(), Vec::new(), false);
         for (index, mut message) in tail {
+            let holds_results = message.role == Role::User && message.item.is_none();
             let mut others = Vec::with_capacity(message.blocks.len());
             let (before, was_empty) = (results.len(), message.blocks.is_empty());
             for block in std::mem::take(&mut message.blocks) {
@@ -113,7 +115,8 @@ impl Pairing<'_> {
                 match open.get_mut(&id).map(VecDeque::pop_front) {
                     Some(Some(call)) => {
                         let first = results.first().map_or(index, |first| first.index);
-                        if !rest.is_empty()
+                        if !holds_results
+                            || !rest.is_empty()
                             || !others.is_empty()
                             || index != first
                             || call.0 + 1 < turn.len()
@@ -127,7 +130,7 @@ impl Pairing<'_> {
                 }
             }
             if !others.is_empty() || was_empty {
-                joins |= rest.is_empty() && results.len() > before;
+                joins |= holds_results && rest.is_empty() && results.len() > before;
                 rest.push((
                     index,
                     Message {
@@ -156,7 +159,6 @@ impl Pairing<'_> {
 
     /// Drops the calls of a message that have no result, and gives calls with a repeated id an id
     /// of their own.
-    /// one.
     fn calls(
         &mut self,
         index: usize,

@@ -167,9 +167,37 @@ fn results_move_right_behind_their_calls_and_items_behind_the_results() {
             "user: \"first\", \"second\""
         ]
     );
-    let apart =
-        |at, id| format!("{at}: the tool result for `{id}` does not directly follow its call");
+    let apart = |at, id| {
+        format!(
+            "{at}: the tool result for `{id}` is not at the start of the user message after its call"
+        )
+    };
     assert_eq!(told, [apart(2, "b"), apart(4, "a")]);
+}
+
+#[test]
+fn results_of_a_system_message_are_moved_to_a_user_message() {
+    let result_alone = [
+        assistant(vec![call("a")]),
+        message(Role::System, vec![result("a")]),
+    ];
+    let result_and_text = [
+        assistant(vec![call("a")]),
+        message(Role::System, vec![result("a"), text("built")]),
+    ];
+    let moved =
+        ["1: the tool result for `a` is not at the start of the user message after its call"];
+
+    let (normal, told) = shown(&result_alone);
+    assert_eq!(normal, ["assistant: call a", "user: result a"]);
+    assert_eq!(told, moved);
+
+    let (normal, told) = shown(&result_and_text);
+    assert_eq!(
+        normal,
+        ["assistant: call a", "user: result a", "system: \"built\""]
+    );
+    assert_eq!(told, moved);
 }
 
 #[test]
