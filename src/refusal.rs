@@ -64,6 +64,9 @@ pub struct Explanation {
     /// The HTTP status: the one in the text if there is exactly one, or else the one that comes
     /// with the sentence, if known.
     pub status: Option<i64>,
+    /// `true` if the text itself names the provider. Otherwise, another server may have copied the
+    /// sentence.
+    pub is_named: bool,
     /// Other providers that use the same sentence.
     pub also: Vec<&'static Provider>,
     /// The number of letters that match.
@@ -213,7 +216,7 @@ impl Dictionary {
             .providers
             .iter()
             .zip(hints)
-            .filter(|(provider, _)| provider.general().is_none());
+            .filter(|(provider, _)| !provider.is_general());
         let mut best: Option<(usize, Hint, Explanation)> = None;
         let mut reasons = BTreeSet::new();
         for (provider, hint) in known {
@@ -230,7 +233,7 @@ impl Dictionary {
                         let length = range.len();
                         let said = plain.text[range].to_owned();
                         let explanation = Explanation::of(provider, refusal, said, Basis::Sentence);
-                        best = Some((length, *hint, explanation));
+                        best = Some((length, *hint, explanation.named_if(hint.is_named)));
                     }
                 }
             }
@@ -245,7 +248,7 @@ impl Dictionary {
         let general = self
             .providers
             .iter()
-            .filter(|provider| provider.general().is_some());
+            .filter(|provider| provider.is_general());
         let mut entries = general.flat_map(|provider| {
             provider
                 .refusals
@@ -265,13 +268,15 @@ impl Dictionary {
                 .providers
                 .iter()
                 .zip(hints)
-                .filter(|(provider, _)| provider.general().is_none());
+                .filter(|(provider, _)| !provider.is_general());
             for (provider, hint) in known {
                 for refusal in &provider.refusals {
                     let nearness = refusal.pattern.nearness(&plain);
                     let rank = nearness + usize::from(hint.is_named);
                     if nearness >= NEAR && best.as_ref().is_none_or(|(known, _)| rank > *known) {
-                        best = Some((rank, Explanation::near(provider, refusal, &plain)));
+                        let said = plain.text.trim().to_owned();
+                        let near = Explanation::of(provider, refusal, said, Basis::Near);
+                        best = Some((rank, near.named_if(hint.is_named)));
                     }
                 }
             }
@@ -429,6 +434,7 @@ impl Hit {
                 false => Basis::Sentence,
             },
             status: self.refusal.status,
+            is_named: self.hint.is_named,
             also,
             letters: self.letters,
         }
@@ -436,10 +442,6 @@ impl Hit {
 }
 
 impl Explanation {
-    fn near(provider: &'static Provider, refusal: &'static Refusal, plain: &Plain) -> Explanation {
-        Explanation::of(provider, refusal, plain.text.trim().to_owned(), Basis::Near)
-    }
-
     fn of(
         provider: &'static Provider,
         refusal: &'static Refusal,
@@ -455,8 +457,13 @@ impl Explanation {
             basis,
             status: refusal.status,
             letters: refusal.pattern.letters(),
+            is_named: false,
             also: Vec::new(),
         }
+    }
+
+    fn named_if(self, is_named: bool) -> Explanation {
+        Explanation { is_named, ..self }
     }
 
     /// Returns the place in a body that the sentence names: by its path, or else by an id or name

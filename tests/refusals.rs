@@ -356,6 +356,32 @@ fn only_types_and_codes_are_told_as_such() {
 }
 
 #[test]
+fn a_provider_is_named_only_if_the_text_names_it() {
+    let is_named = |text: &str| {
+        let found = Dictionary::bundled().explain(&format!("{text} {SENTENCE}"));
+        assert_eq!(found[0].provider.name, "Anthropic", "{text}");
+        found[0].is_named
+    };
+    for text in [
+        "Anthropic:",
+        "The Anthropic API says:",
+        "调用Anthropic失败:",
+        "POST https://api.anthropic.com/v1/messages 400",
+    ] {
+        assert!(is_named(text), "{text}");
+    }
+    for text in [
+        "",
+        "anthropic.BadRequestError: Error code: 400:",
+        "litellm.BadRequestError: AnthropicException:",
+        "model anthropic/claude-sonnet-5:",
+        "an anthropic-compatible server:",
+    ] {
+        assert!(!is_named(text), "{text}");
+    }
+}
+
+#[test]
 fn the_command_tells_the_place_in_the_body() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let write =
@@ -365,7 +391,7 @@ fn the_command_tells_the_place_in_the_body() {
     let out = String::from_utf8_lossy(&told.stdout);
     assert_eq!(told.status.code(), Some(0), "{out}");
     assert!(
-        out.starts_with("Anthropic rejects a request with status 400"),
+        out.starts_with("The request is rejected with status 400, `invalid_request_error`. This error message is known from Anthropic:\n"),
         "{out}"
     );
     assert!(

@@ -286,27 +286,29 @@ fn page(it: &Explanation, place: Option<&Place>, width: usize) -> Text {
     page
 }
 
+/// Returns the line above the sentence. It says that a provider rejects the request only if the
+/// text names that provider, because servers copy sentences of others.
 fn heading(it: &Explanation) -> String {
-    let mut heading = it.provider.name.clone();
+    let mut names = it.provider.name.clone();
     let also: Vec<&str> = it
         .also
         .iter()
         .map(|provider: &&Provider| provider.name.as_str())
         .collect();
     if !also.is_empty() {
-        heading.push_str(&format!(" (also {})", also.join(", ")));
+        names.push_str(&format!(" (also {})", also.join(", ")));
     }
-    heading.push_str(" rejects a request with");
-    if let Some(status) = it.status {
-        heading.push_str(&format!(" status {status}"));
+    let details = match (it.status, &it.refusal.kind) {
+        (Some(status), Some(kind)) => format!(" with status {status}, `{kind}`"),
+        (Some(status), None) => format!(" with status {status}"),
+        (None, Some(kind)) => format!(" with `{kind}`"),
+        (None, None) => String::new(),
+    };
+    if it.is_named || it.provider.is_general() {
+        format!("{names} rejects a request{details}:")
+    } else {
+        format!("The request is rejected{details}. This error message is known from {names}:")
     }
-    match (&it.refusal.kind, it.status) {
-        (Some(kind), Some(_)) => heading.push_str(&format!(", `{kind}`:")),
-        (Some(kind), None) => heading.push_str(&format!(" `{kind}`:")),
-        (None, Some(_)) => heading.push(':'),
-        (None, None) => heading.push_str(" this message:"),
-    }
-    heading
 }
 
 /// Returns the report for programs.
@@ -334,6 +336,6 @@ fn explanation(it: &Explanation, place: Option<&Place>) -> Value {
         "provider": it.provider.id, "basis": it.basis.name(), "sentence": refusal.sentence, "said": it.said, "status": it.status,
         "type": refusal.kind, "rule": rule, "unruled": unruled, "meaning": refusal.meaning, "remedy": refusal.remedy,
         "pointer": place.as_ref().map(|place| place.pointer.as_str()), "seen": refusal.seen, "sources": refusal.sources,
-        "also": it.also.iter().map(|provider| provider.id.as_str()).collect::<Vec<_>>(),
+        "named": it.is_named, "also": it.also.iter().map(|provider| provider.id.as_str()).collect::<Vec<_>>(),
     })
 }

@@ -133,7 +133,7 @@ impl Unruled {
 /// The strength with which a text refers to a provider; stronger hints are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Hint {
-    /// `true` if the text contains a host or the full name.
+    /// `true` if the text contains a host, or the full name as words of their own.
     pub(super) is_named: bool,
     /// The number of words of the name that occur in the text.
     words: usize,
@@ -153,6 +153,11 @@ impl Provider {
         GENERAL.into_iter().find(|name| *name == self.id)
     }
 
+    /// Returns `true` if many servers use the sentences of this file.
+    pub fn is_general(&self) -> bool {
+        self.general().is_some()
+    }
+
     /// Returns `true` if an entry is a type or a code; sentences in the same file, such as those of
     /// clients that report a status alone, contain spaces.
     pub(super) fn is_code(&self, refusal: &Refusal) -> bool {
@@ -170,11 +175,31 @@ impl Provider {
         let words: Vec<&str> = name.split(' ').filter(|word| word.len() > 2).collect();
         let met = words.iter().filter(|word| lower.contains(*word)).count();
         let is_host = self.hosts.iter().any(|host| lower.contains(host.as_str()));
+        let is_named = !words.is_empty() && words.iter().all(|word| stands_alone(word, lower));
         Hint {
-            is_named: is_host || met > 0 && met == words.len(),
+            is_named: is_host || is_named,
             words: met,
         }
     }
+}
+
+/// Returns `true` if a word occurs on its own. As a part of `openai.BadRequestError`,
+/// `OpenAIException` or `openai/gpt-oss-120b` it names a client or a model, which are used with any
+/// server.
+fn stands_alone(word: &str, lower: &str) -> bool {
+    lower.match_indices(word).any(|(at, _)| {
+        let (before, after) = (&lower[..at], &lower[at + word.len()..]);
+        let mut after = after.chars();
+        let ends = match after.next() {
+            Some('.') => !after.next().is_some_and(|c| c.is_ascii_alphanumeric()),
+            next => !next.is_some_and(is_of_identifier),
+        };
+        ends && !before.ends_with(|c| c == '.' || is_of_identifier(c))
+    })
+}
+
+fn is_of_identifier(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '/')
 }
 
 /// Reads all files, ordered by name. Their format is checked by tests.

@@ -1,7 +1,9 @@
 //! Texts that can contain a refusal, and exchanges in captures.
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
+use regex::Regex;
 use serde_json::Value;
 
 /// A refused request and its answer.
@@ -117,120 +119,58 @@ pub(super) fn is_ended(whole: &str, candidate: &str) -> bool {
     })
 }
 
-/// Texts that precede a status, in the form used for comparison: without spaces and quotes, in
-/// lower case.
-const BEFORE_STATUS: [&str; 10] = [
-    "errorcode:",
-    "statuscode:",
-    "statuscode",
-    "code:",
-    "status:",
-    "apierror:",
-    "error(",
-    "http",
-    "http/1.1",
-    "状态码:",
-];
+/// A status after words that name one: `Error code: 400`, `HTTP/2 400`, `(status 400)`, `错误码: 400`.
+static NAMED_STATUS: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"(?ix)
+        (?: (?-u:\b) (?: error | status | http )? [\ _-]? (?: code | status )
+          | (?-u:\b) http (?: / [\d.]+ )?
+          | (?-u:\b) api [\ _-]? error
+          | 状态码 | 错误码 | 狀態碼 | 錯誤碼 | ステータスコード | エラーコード | (?:код|статус) [\ ] (?:ошибки|ответа) )
+        ["'`]* (?: \s+ (?: is | was | of ) )?  [\s:：=(\["'`]* ([45]\d\d) (?-u:\b)"#,
+    )
+});
 
-/// Texts that precede a status or other numbers. After them, the number must be followed by the
-/// meaning of the status, or by no letter.
-const OFTEN_BEFORE_STATUS: [&str; 7] = [
-    "error", "error:", "failed:", "status", "status=", "http/2", "code=",
-];
+/// A number after a word that is followed by other numbers too, and the text after the number.
+static NUMBERED_ERROR: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r#"(?i)(?:error|failed)["'`]*[\s:：(\["'`]*([45]\d\d)(?-u:\b)(?:\s*$|\s*[^\s\w])"#)
+});
 
-/// Texts that follow a status, in the form used for comparison.
-const BEHIND_STATUS: [&str; 14] = [
-    "badrequest",
-    "unauthorized",
-    "paymentrequired",
-    "forbidden",
-    "notfound",
-    "requesttimeout",
-    "toomanyrequests",
-    "internalservererror",
-    "badgateway",
-    "serviceunavailable",
-    "gatewaytimeout",
-    "clienterror",
-    "servererror",
-    "unprocessableentity",
-];
+/// A status before its meaning: `400 - Bad Request`.
+static EXPLAINED_STATUS: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"(?ix) (?-u:\b) ([45]\d\d) ["'`]* \s* [-:(–—]* \s* ["'`]*
+        (?: bad \s* request | unauthorized | payment \s* required | forbidden | not \s* found | request \s* timeout
+          | too \s* many \s* requests | internal \s* server \s* error | bad \s* gateway | service \s* unavailable
+          | gateway \s* timeout | client \s* error | server \s* error | unprocessable | status \s* code \s* \( )"#,
+    )
+});
+
+/// A status at the beginning of the text, or in brackets before a message.
+static LEADING_STATUS: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r#"^\s*["'`]*([45]\d\d)["'`]*(?::|\s|$)|\[([45]\d\d)\]:"#));
+
+fn pattern(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("the pattern is valid")
+}
 
 /// Returns the HTTP status in a text: at its beginning, or after the words that SDKs put before it.
 /// `None` if there are several: if a proxy answers 500 to a refusal with 400, the status does not
 /// show the reason.
 pub(super) fn status(text: &str) -> Option<u16> {
-    let folded: String = text
-        .chars()
-        .filter(|c| !c.is_whitespace() && !matches!(c, '"' | '\'' | '`'))
-        .collect();
-    let folded = folded.to_ascii_lowercase();
-    let first = text
-        .split_whitespace()
-        .next()
-        .map(|word| word.trim_end_matches(':'))
-        .filter(|word| word.len() == 3)
-        .and_then(|word| word.parse().ok());
-    let named = BEFORE_STATUS
-        .iter()
-        .flat_map(|before| numbers_behind(&folded, before));
-    let meant = OFTEN_BEFORE_STATUS
-        .iter()
-        .flat_map(|before| numbers_that_mean(&folded, before));
-    let followed = BEHIND_STATUS
-        .iter()
-        .flat_map(|behind| numbers_before(&folded, behind));
-    let bracketed = folded.match_indices('[').filter_map(|(at, _)| {
-        let rest = &folded[at + 1..];
-        number(rest).filter(|_| rest[3..].starts_with("]:"))
-    });
-    let mut all = first
+    let patterns = [
+        &LEADING_STATUS,
+        &NAMED_STATUS,
+        &NUMBERED_ERROR,
+        &EXPLAINED_STATUS,
+    ];
+    let mut all = patterns
         .into_iter()
-        .chain(named)
-        .chain(meant)
-        .chain(followed)
-        .chain(bracketed)
-        .filter(|status| (400..600).contains(status));
+        .flat_map(|pattern| pattern.captures_iter(text))
+        .flat_map(|found| found.iter().skip(1).flatten().collect::<Vec<_>>())
+        .filter_map(|number| number.as_str().parse().ok());
     let status = all.next()?;
-    all.all(|other| other == status).then_some(status)
-}
-
-fn numbers_behind<'a>(folded: &'a str, before: &'a str) -> impl Iterator<Item = u16> + 'a {
-    folded
-        .match_indices(before)
-        .filter_map(move |(at, _)| number(&folded[at + before.len()..]))
-}
-
-fn numbers_that_mean<'a>(folded: &'a str, before: &'a str) -> impl Iterator<Item = u16> + 'a {
-    folded.match_indices(before).filter_map(move |(at, _)| {
-        let rest = &folded[at + before.len()..];
-        let found = number(rest)?;
-        let behind = &rest[3..];
-        let is_meant = BEHIND_STATUS.iter().any(|words| behind.starts_with(words));
-        (is_meant || !behind.starts_with(char::is_alphanumeric)).then_some(found)
-    })
-}
-
-/// Returns the numbers directly before the meaning of a status, or before a dash, a colon or a
-/// bracket and the meaning: `400 - Bad Request`.
-fn numbers_before<'a>(folded: &'a str, meaning: &'a str) -> impl Iterator<Item = u16> + 'a {
-    folded.match_indices(meaning).filter_map(move |(at, _)| {
-        let before = folded[..at].trim_end_matches(['-', ':', '(', '–', '—']);
-        let start = before.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-        number(&before[start..])
-    })
-}
-
-/// Returns the three-digit number at the beginning of a text.
-fn number(text: &str) -> Option<u16> {
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
-    if digits == 3 {
-        text[..digits].parse().ok()
-    } else {
-        None
-    }
+    all.all(|other: u16| other == status).then_some(status)
 }
 
 /// The members of a request that hold its conversation.
@@ -374,6 +314,17 @@ mod tests {
             "upstream said 401 - Unauthorized",
             "[401]: no such key",
             "请求失败，状态码: 401",
+            "错误码401，无效的密钥",
+            "HTTP/1.1 401 Unauthorized",
+            "status_code: 401, message: no such key",
+            "statusCode=401",
+            "the request failed (status 401)",
+            "no such key (status code: 401)",
+            "Error [401] no such key",
+            "HTTP status client error (401 Unauthorized)",
+            "the response status is 401",
+            "401 status code (no body)",
+            "HTTP 401: no such key",
         ] {
             assert_eq!(status(text), Some(401), "{text}");
         }
@@ -381,6 +332,7 @@ mod tests {
         assert_eq!(status(wrapped), None);
         assert_eq!(status("these are 401 tokens of code"), None);
         assert_eq!(status("Error: 401 tokens are too many"), None);
+        assert_eq!(status("the error is in line 401"), None);
         assert_eq!(status(r#"{"code": 40100}"#), None);
     }
 
