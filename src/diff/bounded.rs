@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use similar::DiffOp;
+use similar::algorithms::{Capture, Compact, Replace, myers};
 
 /// The combined length of lists up to which they are always compared element by element.
 const SHORT: usize = 2_000;
@@ -13,12 +14,9 @@ const MAX_DISTANCE: usize = 500;
 /// Returns the operations that convert one list to another. They are minimal, unless the lists are
 /// long and very different: then only the common beginning and end stay, and everything between
 /// them is replaced.
-pub(super) fn operations<T: PartialEq + std::hash::Hash + Ord>(
-    old: &[T],
-    new: &[T],
-) -> Vec<DiffOp> {
+pub(super) fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     if is_cheap(old, new) {
-        return capture_diff_slices(Algorithm::Myers, old, new);
+        return minimal(old, new);
     }
     let (old_range, new_range) = middles(old, new);
     let (old_index, new_index) = (old_range.start, new_range.start);
@@ -30,9 +28,22 @@ pub(super) fn operations<T: PartialEq + std::hash::Hash + Ord>(
     }]
 }
 
+/// Returns the minimal operations by Myers' algorithm. `similar::capture_diff_slices` does the same,
+/// and adds the code of five other algorithms to the binary.
+fn minimal(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    let mut hook = Compact::new(Replace::new(Capture::new()), old, new);
+    let Ok(()) = myers::diff(&mut hook, old, 0..old.len(), new, 0..new.len());
+    hook.into_inner().into_inner().into_ops()
+}
+
 /// Returns `true` if the minimal operations can be found in bounded time.
 pub(super) fn is_cheap<T: PartialEq>(old: &[T], new: &[T]) -> bool {
     old.len() + new.len() <= SHORT || are_near(old, new)
+}
+
+/// Returns the texts in the form in which they are compared.
+pub(super) fn as_strs(texts: &[String]) -> Vec<&str> {
+    texts.iter().map(String::as_str).collect()
 }
 
 /// Returns the ranges of two lists without their common beginning and end.
@@ -123,8 +134,9 @@ mod tests {
             let more: Vec<u8> = if is_long { (0..3_000_u16).map(|at| (at % 250) as u8).collect() } else { Vec::new() };
             let old: Vec<u8> = old.into_iter().chain(more.iter().copied()).collect();
             let new: Vec<u8> = new.into_iter().chain(more.into_iter().rev()).collect();
+            let [old_texts, new_texts] = [&old, &new].map(|list| list.iter().map(u8::to_string).collect::<Vec<_>>());
             let mut made = old.clone();
-            for operation in operations(&old, &new).into_iter().rev() {
+            for operation in operations(&as_strs(&old_texts), &as_strs(&new_texts)).into_iter().rev() {
                 let (_, from, to) = operation.as_tag_tuple();
                 made.splice(from, new[to].iter().copied());
             }

@@ -104,7 +104,8 @@ fn common(from: &Map<String, Value>, other: &Map<String, Value>) -> Vec<String> 
 }
 
 fn compare_arrays(at: &Pointer, old: &[Value], new: &[Value], changes: &mut Vec<Change>) {
-    for op in bounded::operations(&texts(old), &texts(new)) {
+    let [before, after] = [old, new].map(texts);
+    for op in bounded::operations(&bounded::as_strs(&before), &bounded::as_strs(&after)) {
         match op {
             DiffOp::Equal { .. } => {}
             DiffOp::Delete {

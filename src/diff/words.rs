@@ -1,6 +1,8 @@
 //! Finds the replaced words in a line.
 
-use similar::{DiffTag, capture_diff_slices};
+use similar::DiffTag;
+
+use super::bounded;
 
 /// A part of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +34,7 @@ pub fn words(old: &str, new: &str) -> (Vec<Word>, Vec<Word>) {
     }
     let (before, after) = (split(old), split(new));
     let (mut olds, mut news): (Vec<Word>, Vec<Word>) = (Vec::new(), Vec::new());
-    for operation in capture_diff_slices(similar::Algorithm::Myers, &before, &after) {
+    for operation in bounded::operations(&before, &after) {
         let (tag, from, to) = operation.as_tag_tuple();
         let is_changed = tag != DiffTag::Equal;
         push(&mut olds, before[from].concat(), is_changed);
