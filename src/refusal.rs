@@ -155,15 +155,19 @@ impl Dictionary {
         if explained.is_empty() && text.len() <= LONGEST_NEAR {
             explained.extend(self.cut(&candidates, &hints));
         }
+        let status = said::status(text);
         for general in GENERAL {
             if explained.is_empty() {
                 explained = self.explain_all(&candidates, &hints, Some(general));
-                // A code is more specific than words that occur around any answer.
-                explained.sort_by_key(|it| it.refusal.sentence.starts_with("Provider"));
+                // A code is more specific than words that occur around any answer, and the code
+                // that comes with the status more than that of a proxy.
+                explained.sort_by_key(|it| {
+                    let is_around = it.refusal.sentence.starts_with("Provider");
+                    (is_around, it.status != status.map(i64::from))
+                });
                 explained.truncate(1);
             }
         }
-        let status = said::status(text);
         if explained.is_empty() {
             explained.extend(status.and_then(|status| self.of_status(status)));
         }
@@ -304,11 +308,10 @@ impl Dictionary {
             }
             let pattern = pattern_at(&self.providers, place);
             // A shortened sentence counts only if it ends there: other words must not take the
-            // place of the omitted ones.
+            // place of the omitted ones. So does a short sentence that many servers use.
+            let may_go_on = place.shorter.is_none() && (general.is_none() || pattern.may_go_on());
             let found = pattern.find(plain);
-            let found = found.filter(|found| {
-                place.shorter.is_none() || pattern::is_over(plain, found.range.end)
-            });
+            let found = found.filter(|found| may_go_on || pattern::is_over(plain, found.range.end));
             if let Some(found) = found {
                 let (refusal, hint) = (&provider.refusals[place.refusal], hints[place.provider]);
                 fitting.push(Hit {

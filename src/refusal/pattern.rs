@@ -163,8 +163,17 @@ const ENTITIES: [(&str, char); 7] = [
 enum Part {
     /// Fixed words, in the form used for comparison.
     Words(String),
-    /// A variable part, with its name.
-    Hole(String),
+    /// A variable part.
+    Hole(Hole),
+}
+
+/// A variable part of a sentence.
+#[derive(Debug, PartialEq, Eq)]
+struct Hole {
+    name: String,
+    /// `true` if a space or a mark separates it from the words before it, so that it does not begin
+    /// in the middle of a word: `Model {model}` does not match `models/gemini-3-pro`.
+    is_apart: bool,
 }
 
 /// A sentence with holes.
@@ -250,10 +259,10 @@ impl Pattern {
                     words.push(c);
                 }
                 ('{', _) => {
+                    let is_apart = !words.ends_with(char::is_alphanumeric);
                     push_words(&mut parts, &mut words);
-                    parts.push(Part::Hole(
-                        chars.by_ref().take_while(|c| *c != '}').collect(),
-                    ));
+                    let name = chars.by_ref().take_while(|c| *c != '}').collect();
+                    parts.push(Part::Hole(Hole { name, is_apart }));
                 }
                 (c, _) => words.push(c),
             }
@@ -314,6 +323,12 @@ impl Pattern {
             .find(|found| self.is_enough(plain, found))
     }
 
+    /// Returns `true` if other words can follow a match: a few words that are not over may mean
+    /// something else.
+    pub(super) fn may_go_on(&self) -> bool {
+        self.letters >= FEWEST_TELLING
+    }
+
     /// Returns `true` if the match is too long to be a coincidence, or is the whole message.
     fn is_enough(&self, plain: &Plain, found: &Found) -> bool {
         let fewest = if found.holes.is_empty() {
@@ -351,7 +366,7 @@ impl Pattern {
     /// `messages.0.content: Field required`.
     fn is_of_path(&self, plain: &Plain, found: &Found) -> bool {
         let begins_with_path =
-            matches!(self.parts.first(), Some(Part::Hole(name)) if name == "path");
+            matches!(self.parts.first(), Some(Part::Hole(hole)) if hole.name == "path");
         let path = found
             .holes
             .first()
@@ -384,15 +399,21 @@ impl Pattern {
         let mut open: Option<&str> = None;
         for (index, part) in self.parts.iter().enumerate() {
             match part {
-                Part::Hole(name) if index == 0 => {
+                Part::Hole(hole) if index == 0 => {
                     let end = from;
                     if Self::is_member(&plain.text, end) {
                         return None;
                     }
                     from = before(&plain.text, end);
-                    holes.push((name.clone(), from..end));
+                    holes.push((hole.name.clone(), from..end));
                 }
-                Part::Hole(name) => open = Some(name),
+                Part::Hole(hole) => {
+                    let before = plain.between(start, at).end;
+                    if hole.is_apart && is_inside_word(&plain.text, before) {
+                        return None;
+                    }
+                    open = Some(&hole.name);
+                }
                 Part::Words(words) => {
                     let widest = plain
                         .folded
@@ -578,6 +599,11 @@ pub(super) fn ends_at(plain: &Plain, end: usize) -> bool {
     rest.is_empty()
         || rest.starts_with(['.', ',', ';', ':', '\'', '(', '<', '}', '!'])
         || rest.starts_with(" (")
+}
+
+/// Returns `true` if letters or digits touch a place in a text from both sides.
+fn is_inside_word(text: &str, at: usize) -> bool {
+    text[..at].ends_with(char::is_alphanumeric) && text[at..].starts_with(char::is_alphanumeric)
 }
 
 /// Returns `true` if the sentence is over: neither a further word, even after a quote, nor a reason
@@ -782,6 +808,15 @@ mod tests {
             )
             .is_none()
         );
+    }
+
+    #[test]
+    fn a_hole_begins_in_no_word() {
+        let sentence = "The model {model} is not supported by this server";
+        assert!(holes(sentence, "The model x-1 is not supported by this server").is_some());
+        assert!(holes(sentence, "The model\n`x-1` is not supported by this server").is_some());
+        let other = "The models/x-1: something is not supported by this server";
+        assert!(holes(sentence, other).is_none());
     }
 
     #[test]
