@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::value::{either, elements};
 use super::{Found, Subject, body_rule};
 use crate::check::About;
+use crate::check::history::elements;
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
@@ -145,11 +145,10 @@ const MOST_DECLARATIONS: usize = 512;
 
 fn declarations<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for tool in elements(subject.member("tools")) {
-        let functions = elements(either(
-            tool,
-            "functionDeclarations",
-            "function_declarations",
-        ));
+        let functions = tool
+            .get("functionDeclarations")
+            .or_else(|| tool.get("function_declarations"));
+        let functions = elements(functions);
         if let Some(further) = functions.get(MOST_DECLARATIONS) {
             let message = format!(
                 "{} function declarations are too many: Gemini accepts {MOST_DECLARATIONS}",
