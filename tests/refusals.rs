@@ -19,7 +19,7 @@ use reqc::toml::{self, Kind, Table};
 
 /// Why no rule finds a refusal: a body shows it and no rule looks yet (`gap`), or no body can show
 /// it.
-const UNRULED: [&str; 7] = [
+const UNRULED: [&str; 8] = [
     "gap",
     "auth",
     "quota",
@@ -27,6 +27,7 @@ const UNRULED: [&str; 7] = [
     "transport",
     "content",
     "format",
+    "unsaid",
 ];
 
 /// Every key of a `[[refusal]]`.

@@ -106,7 +106,10 @@ impl Standing {
             route.server,
             Server::LmStudio | Server::Ollama | Server::LlamaCpp | Server::OpenRouter
         );
-        let at_server = match is_named(&family.servers, route.server.name()) {
+        let is_openai = route.server.is_openai() && !family.of_server;
+        let is_here = is_named(&family.servers, route.server.name())
+            || is_openai && is_named(&family.servers, Server::OpenAi.name());
+        let at_server = match is_here {
             true => Standing::Certain,
             false if is_own_rule || family.of_server => return None,
             false if family.servers.is_empty() => Standing::Certain,
@@ -149,7 +152,9 @@ impl Standing {
 /// and, at Anthropic, the rules of an API version apply: no other server has those versions.
 fn has(family: &Family, model: Option<&ModelName>, server: Server) -> bool {
     let is_of_version = family.from_version.is_some() && server == Server::Anthropic;
-    model.map_or(family.of_server || is_of_version, |model| family.has(model))
+    model.map_or(family.is_of_whole_server() || is_of_version, |model| {
+        family.has(model)
+    })
 }
 
 pub(super) fn is_named(names: &[Spanned<Arc<str>>], name: &str) -> bool {

@@ -88,6 +88,9 @@ impl Address {
 /// Returns the wire format that a server accepts at a path. Messages of an assistant's thread are
 /// not requests to a model.
 fn wire_of(path: &str, server: Option<Server>) -> Option<WireFormat> {
+    if is_databricks(path, server) {
+        return Some(WireFormat::OpenAiChat);
+    }
     let fits = |wire: &WireFormat| {
         let facts = wire.facts();
         let is_here = facts.only_at.is_none() || facts.only_at == server;
@@ -97,6 +100,13 @@ fn wire_of(path: &str, server: Option<Server>) -> Option<WireFormat> {
     known
         .max_by_key(|wire| wire.facts().only_at.is_some())
         .filter(|_| !path.contains("/threads/"))
+}
+
+/// Returns `true` for a serving endpoint of Databricks: `serving-endpoints/NAME/invocations`.
+fn is_databricks(path: &str, server: Option<Server>) -> bool {
+    server == Some(Server::Databricks)
+        && path.contains("/serving-endpoints/")
+        && path.ends_with("/invocations")
 }
 
 /// Returns the cloud that serves Claude at a path: `publishers/anthropic/models/NAME:rawPredict` is
@@ -118,9 +128,10 @@ fn cloud_of_claude(host: &str, path: &str) -> Option<Server> {
 }
 
 /// Returns the model in a path: `models/NAME:generateContent` at Google, `model/NAME/invoke` at
-/// Amazon, `deployments/NAME/chat/completions` at Azure.
+/// Amazon, `deployments/NAME/chat/completions` at Azure, `serving-endpoints/NAME/invocations` at
+/// Databricks.
 fn model(path: &str) -> Option<&str> {
-    let within = ["/deployments/", "/model/"]
+    let within = ["/deployments/", "/serving-endpoints/", "/model/"]
         .iter()
         .find_map(|before| path.rsplit_once(before));
     let name = match within {
@@ -160,6 +171,15 @@ mod tests {
         assert_eq!(
             known(azure),
             (WireFormat::OpenAiChat, None, Some("ours".to_owned()))
+        );
+        let databricks = "https://dbc-1.cloud.databricks.com/serving-endpoints/databricks-claude-opus-4-7/invocations";
+        assert_eq!(
+            known(databricks),
+            (
+                WireFormat::OpenAiChat,
+                Some(Server::Databricks),
+                Some("databricks-claude-opus-4-7".to_owned())
+            )
         );
         assert_eq!(
             known("/v1/chat/completions"),

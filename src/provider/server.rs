@@ -29,6 +29,20 @@ pub enum Server {
     Moonshot,
     /// Z.ai, including Zhipu's `BigModel` (GLM).
     ZAi,
+    /// `MiniMax`.
+    MiniMax,
+    /// `ChatGPT`'s own backend, which Codex uses with a subscription.
+    ChatGpt,
+    /// Fireworks.
+    Fireworks,
+    /// Perplexity.
+    Perplexity,
+    /// Databricks' serving endpoints.
+    Databricks,
+    /// Snowflake Cortex.
+    Snowflake,
+    /// `DeepInfra`.
+    DeepInfra,
     /// LM Studio.
     LmStudio,
     /// Ollama.
@@ -41,7 +55,7 @@ pub enum Server {
 
 impl Server {
     /// Every server.
-    pub const ALL: [Server; 17] = [
+    pub const ALL: [Server; 24] = [
         Server::Anthropic,
         Server::OpenAi,
         Server::Google,
@@ -55,6 +69,13 @@ impl Server {
         Server::XAi,
         Server::Moonshot,
         Server::ZAi,
+        Server::MiniMax,
+        Server::ChatGpt,
+        Server::Fireworks,
+        Server::Perplexity,
+        Server::Databricks,
+        Server::Snowflake,
+        Server::DeepInfra,
         Server::LmStudio,
         Server::Ollama,
         Server::LlamaCpp,
@@ -77,6 +98,13 @@ impl Server {
             Server::XAi => "xAI",
             Server::Moonshot => "Moonshot",
             Server::ZAi => "Z.ai",
+            Server::MiniMax => "MiniMax",
+            Server::ChatGpt => "ChatGPT",
+            Server::Fireworks => "Fireworks",
+            Server::Perplexity => "Perplexity",
+            Server::Databricks => "Databricks",
+            Server::Snowflake => "Snowflake",
+            Server::DeepInfra => "DeepInfra",
             Server::LmStudio => "LM Studio",
             Server::Ollama => "Ollama",
             Server::LlamaCpp => "llama.cpp",
@@ -87,7 +115,14 @@ impl Server {
     /// Returns the name under which `<format>.extensions.json` lists its fields.
     pub fn extensions(self) -> &'static str {
         match self {
-            Server::Unknown => "compatible servers",
+            Server::Unknown
+            | Server::MiniMax
+            | Server::Fireworks
+            | Server::Perplexity
+            | Server::Databricks
+            | Server::Snowflake
+            | Server::DeepInfra => "compatible servers",
+            Server::ChatGpt => Server::OpenAi.name(),
             server => server.name(),
         }
     }
@@ -109,11 +144,24 @@ impl Server {
             | Server::XAi
             | Server::Moonshot
             | Server::ZAi
+            | Server::MiniMax
+            | Server::ChatGpt
+            | Server::Fireworks
+            | Server::Perplexity
+            | Server::Databricks
+            | Server::Snowflake
+            | Server::DeepInfra
             | Server::LmStudio
             | Server::Ollama
             | Server::LlamaCpp
             | Server::Unknown => false,
         }
+    }
+
+    /// Returns `true` if it serves OpenAI's models by OpenAI's rules: OpenAI itself, or the backend
+    /// of `ChatGPT`, which has a few more.
+    pub fn is_openai(self) -> bool {
+        matches!(self, Server::OpenAi | Server::ChatGpt)
     }
 
     /// Returns `true` if it serves Claude by Anthropic's rules: Anthropic itself, or a cloud that
@@ -154,6 +202,16 @@ impl Server {
             ("kimi.com", Server::Moonshot),
             ("z.ai", Server::ZAi),
             ("bigmodel.cn", Server::ZAi),
+            ("minimax.io", Server::MiniMax),
+            ("minimaxi.com", Server::MiniMax),
+            ("minimax.chat", Server::MiniMax),
+            ("chatgpt.com", Server::ChatGpt),
+            ("fireworks.ai", Server::Fireworks),
+            ("perplexity.ai", Server::Perplexity),
+            ("databricks.com", Server::Databricks),
+            ("azuredatabricks.net", Server::Databricks),
+            ("snowflakecomputing.com", Server::Snowflake),
+            ("deepinfra.com", Server::DeepInfra),
         ];
         // A region comes first: `europe-west4-aiplatform.googleapis.com`.
         if host.ends_with("-aiplatform.googleapis.com") {

@@ -83,11 +83,13 @@ pub enum Unruled {
     Content,
     /// It concerns a wire format that reqc does not support.
     Format,
+    /// The message does not say what is wrong.
+    Unsaid,
 }
 
 impl Unruled {
     /// All reasons.
-    pub const ALL: [Unruled; 7] = [
+    pub const ALL: [Unruled; 8] = [
         Unruled::Gap,
         Unruled::Auth,
         Unruled::Quota,
@@ -95,6 +97,7 @@ impl Unruled {
         Unruled::Transport,
         Unruled::Content,
         Unruled::Format,
+        Unruled::Unsaid,
     ];
 
     /// Returns the name used in the data.
@@ -107,6 +110,7 @@ impl Unruled {
             Unruled::Transport => "transport",
             Unruled::Content => "content",
             Unruled::Format => "format",
+            Unruled::Unsaid => "unsaid",
         }
     }
 
@@ -126,6 +130,7 @@ impl Unruled {
             }
             Unruled::Content => "No rule finds this: it depends on the meaning of the content.",
             Unruled::Format => "No rule finds this: `reqc` does not read this wire format.",
+            Unruled::Unsaid => "The message does not say what is wrong.",
         }
     }
 }

@@ -107,8 +107,8 @@ pub struct Family {
     pub wires: Vec<Spanned<Arc<str>>>,
     /// The servers that the facts apply to; empty for all servers of these models.
     pub servers: Vec<Spanned<Arc<str>>>,
-    /// `true` if the facts apply to every model on these servers, named or not, and to none
-    /// elsewhere.
+    /// `true` if the facts apply on these servers and nowhere else; for the models `*`, to every
+    /// model there, named or not.
     pub of_server: bool,
     /// The API version, as named in a header, from which the facts apply; `None` for all versions.
     pub from_version: Option<Arc<str>>,
@@ -320,7 +320,16 @@ impl Family {
 
     /// Returns `true` if it applies to a model itself, rather than to all models on a server.
     pub fn is_about(&self, model: &ModelName) -> bool {
-        !self.of_server && self.has(model)
+        !self.is_of_whole_server() && self.has(model)
+    }
+
+    /// Returns `true` if it applies to every model on its servers, named or not.
+    pub fn is_of_whole_server(&self) -> bool {
+        self.of_server
+            && self
+                .models
+                .iter()
+                .any(|pattern| &*pattern.text.value == "*")
     }
 
     /// Returns the value of a property; `None` if it is not set.

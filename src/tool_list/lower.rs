@@ -655,6 +655,7 @@ impl Lowering<'_> {
         match self.speech.finish {
             speech::Finish::AsItIs => Ok(Value::Object(lowered)),
             speech::Finish::OpenApi => speech::open_api(lowered, &mut self.losses),
+            speech::Finish::Typed => Ok(speech::typed(lowered)),
             speech::Finish::Closed { needs_all } => {
                 speech::closed(lowered, needs_all, &mut self.losses)
             }

@@ -15,7 +15,7 @@ body_rule! {
      * tools with a fixed name must use the name of their version: `text_editor_20250728` is `str_replace_based_edit_tool`\n\
      * each of `mcp_servers` has a unique name and is used by exactly one `mcp_toolset`; each `mcp_toolset` names one of them\n\
      * a tool with `defer_loading` is found by a tool search, so not all tools can be deferred, and it cannot have \
-     `cache_control`\n\n\
+     `cache_control`; a `tool_reference` names a tool that the request declares\n\n\
      OpenAI, Responses:\n\n\
      * `mcp` needs `server_url`, `connector_id` or `tunnel_id`\n\
      * `file_search` needs at least one of `vector_store_ids`\n\
@@ -61,7 +61,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             anthropic(subject, &tools, found);
         }
         WireFormat::OpenAiResponses => match subject.server {
-            Server::OpenAi => tools.iter().for_each(|tool| responses(tool, found)),
+            Server::OpenAi | Server::ChatGpt => {
+                tools.iter().for_each(|tool| responses(tool, found))
+            }
             Server::LlamaCpp => tools.iter().for_each(|tool| llamacpp(tool, found)),
             _ => {}
         },
@@ -117,6 +119,38 @@ fn anthropic<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found: &mut 
         note.help("add a tool search tool, which is not deferred itself");
     }
     mcp_servers(subject, tools, found);
+    lost_references(subject, tools, found);
+}
+
+/// Reports references of the history to tools that the request does not declare. Servers of MCP
+/// declare tools that the body does not show.
+fn lost_references<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found: &mut Found<'b>) {
+    if tools.iter().any(|tool| tool.kind == "mcp_toolset") {
+        return;
+    }
+    let blocks = elements(subject.member("messages"))
+        .iter()
+        .flat_map(|message| elements(message.get("content")));
+    for block in blocks {
+        let content = block.get("content");
+        let held = elements(content).iter();
+        let searched = elements(content.and_then(|content| content.get("tool_references"))).iter();
+        for reference in held.chain(searched) {
+            let name = text(reference, "tool_name")
+                .filter(|_| text(reference, "type") == Some("tool_reference"));
+            let Some(name) = name.filter(|name| !tools.iter().any(|tool| tool.name == Some(name)))
+            else {
+                continue;
+            };
+            let message = format!(
+                "this refers to the tool `{}`, which the request does not declare",
+                crate::text::cut(name, 60)
+            );
+            found
+                .at_member(reference, "tool_name", message)
+                .help("declare the tool, with `defer_loading`, or leave out the reference");
+        }
+    }
 }
 
 /// Tools that Anthropic's own server runs, and Bedrock's does not, by the beginning of their type.

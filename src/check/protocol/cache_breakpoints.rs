@@ -10,7 +10,7 @@ body_rule! {
     Error "protocol/cache-breakpoints", "prompt cache breakpoints are too many, in the wrong order or in the wrong place",
     "A request to Anthropic, or through OpenRouter to Claude, may have at most four blocks with `cache_control`, counting tools, system and \
      messages together. The API reads them in that order, and a breakpoint with `ttl` \"1h\" must not come after one with \"5m\", which is \
-     also the default. Thinking blocks and empty text blocks cannot have a breakpoint.\n\n\
+     also the default. Thinking blocks and empty text blocks cannot have a breakpoint; blocks within a tool result should have none, a warning.\n\n\
      * wrong: a tool with `cache_control = { type = \"ephemeral\" }`, and the system prompt with `ttl = \"1h\"`\n\
      * right: `ttl = \"1h\"` at the tool too",
     seen "2026-11" {
@@ -23,6 +23,8 @@ body_rule! {
         "cecli-dev/cecli#239": "OpenRouter: the same refusal",
         "askalf/dario#1066": "*cache_control cannot be set for empty text blocks*",
         "NousResearch/hermes-agent#1216": "the same refusal",
+        "caozhiyuan/copilot-api#241":
+            "*cache_control may not be specified within `tool_result.content`*",
         "headroomlabs-ai/headroom#2939":
             "*a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block*",
         "vellum-ai/vellum-assistant#22191": "the same refusal",
@@ -52,9 +54,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         .iter()
         .flat_map(|message| elements(message.get("content")))
     {
-        elements(block.get("content"))
-            .iter()
-            .for_each(|inner| seen.block(inner, found));
+        elements(block.get("content")).iter().for_each(|inner| {
+            seen.block(inner, found);
+            seen.within_result(block, inner, found);
+        });
         seen.block(block, found);
     }
 }
@@ -117,6 +120,20 @@ impl Seen {
                 "an empty text block cannot have a prompt cache breakpoint",
             );
             note.help("remove the empty block, and put the breakpoint at the block before it");
+        }
+    }
+
+    /// Reports a breakpoint within the content of a result.
+    fn within_result<'b>(&self, block: &Value, inner: &'b Value, found: &mut Found<'b>) {
+        let mark = inner.get("cache_control").filter(|mark| !mark.is_null());
+        if let Some(mark) = mark.filter(|_| !self.is_passed_on && is_type(block, "tool_result")) {
+            found
+                .at(
+                    mark,
+                    "a breakpoint within a result: a report says that the API accepts it only at the `tool_result` itself",
+                )
+                .warning()
+                .help("move it to the `tool_result`");
         }
     }
 

@@ -8,7 +8,7 @@ use crate::provider::Server;
 body_rule! {
     Error "protocol/call-arguments", "the arguments of a tool call are not a JSON object",
     "Chat Completions, Responses and Mistral send the arguments of a call as a string that contains a JSON object. Servers that render the \
-     history with the model's template parse this string: llama.cpp, Ollama, Qwen, vLLM and SGLang reject what they cannot parse. OpenAI \
+     history with the model's template parse this string: llama.cpp, Ollama, Qwen, MiniMax, vLLM and SGLang reject what they cannot parse. OpenAI \
      accepts any text; there, and for servers that nothing is known about, this is a warning, because the model sees something it would \
      never write itself. JSON that is not an object is a warning too, except for Ollama, which rejects it. Most servers accept an empty \
      string; llama.cpp and Ollama reject it.\n\n\
@@ -21,6 +21,9 @@ body_rule! {
         "pkg:github/ollama/ollama@fb30760#openai/openai.go": "Ollama: arguments are an object",
         "HKUDS/nanobot#1487": "Qwen rejects arguments that are not JSON",
         "HKUDS/nanobot#2469": "Qwen, another report",
+        "NousResearch/hermes-agent#12167":
+            "MiniMax: *invalid function arguments json string*",
+        "HKUDS/nanobot#2373": "MiniMax: the same refusal",
         "OpenHands/software-agent-sdk#2887": "llama.cpp and vLLM",
         "sgl-project/sglang#28035": "SGLang fails on them",
     }
@@ -59,7 +62,12 @@ fn fault(text: &str) -> Option<(&'static str, &'static [Server])> {
     if serde_json::from_str::<IgnoredAny>(text).is_err() {
         return Some((
             "the arguments are not JSON",
-            &[Server::LlamaCpp, Server::Ollama, Server::Qwen],
+            &[
+                Server::LlamaCpp,
+                Server::Ollama,
+                Server::Qwen,
+                Server::MiniMax,
+            ],
         ));
     }
     (!text.starts_with('{')).then_some((

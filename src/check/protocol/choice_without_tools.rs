@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::tools::{DeclaredTool, Which, choice, lets_tools_mix, tools};
 use super::{Found, Subject, body_rule};
 use crate::diag::Severity;
-use crate::provider::{Server, ToolForm, WireFormat};
+use crate::provider::{ToolForm, WireFormat};
 use crate::repo::Property;
 
 body_rule! {
@@ -38,7 +38,7 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if subject.server == Server::OpenAi {
+    if subject.server.is_openai() {
         chosen_function(subject, found);
     }
     let parallel = parallel(subject);
@@ -46,7 +46,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if choice.is_none() && parallel.is_none() || has_tools(subject) {
         return;
     }
-    if let Some(parallel) = parallel.filter(|_| subject.server == Server::OpenAi) {
+    if let Some(parallel) = parallel.filter(|_| subject.server.is_openai()) {
         let note = found.at(
             parallel,
             "`parallel_tool_calls` is accepted only together with `tools`",
@@ -56,7 +56,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let Some(choice) = choice else { return };
     let is_none = matches!(choice.which, Which::None);
     let is_sure = match subject.wire {
-        WireFormat::OpenAiChat if subject.server == Server::OpenAi && !is_none => true,
+        WireFormat::OpenAiChat if subject.server.is_openai() && !is_none => true,
         WireFormat::GoogleGenerateContent => {
             let refused = subject.facts.refuses(Property::BuiltinChoice);
             tools(subject).is_empty() || refused == Some(Severity::Error)
@@ -75,7 +75,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             return;
         }
         WireFormat::AnthropicMessages => subject.server.is_claude(),
-        WireFormat::OpenAiResponses => subject.server == Server::OpenAi,
+        WireFormat::OpenAiResponses => subject.server.is_openai(),
         WireFormat::OpenAiChat
         | WireFormat::MistralChat
         | WireFormat::MistralFim

@@ -79,6 +79,8 @@ pub(super) enum Test {
     Lists(&'static str),
     /// It is an object.
     IsObject,
+    /// It is zero.
+    IsZero,
     /// It is a number other than zero.
     IsNotZero,
     /// It is a number above this.
@@ -160,6 +162,7 @@ impl Test {
                 })
             }
             Test::IsObject => value.is_some_and(Value::is_object),
+            Test::IsZero => value.and_then(Value::as_f64) == Some(0.0),
             Test::IsNotZero => value
                 .and_then(Value::as_f64)
                 .is_some_and(|number| number != 0.0),

@@ -17,6 +17,7 @@ body_rule! {
      * OpenAI: a system message whose content is an empty list violates the specification, but was accepted \
      (openai/openai-python#1812)\n\
      * Z.ai: an empty text next to other parts is rejected\n\
+     * MiniMax: empty messages are rejected, as reports say: a warning\n\
      * vLLM: an empty list of `tools` is rejected, although similar servers accept it\n\
      * Ollama: a request without messages loads the model, and returns an empty answer\n\n\
      Leave out the part or the message; if the message then has no parts, leave out the message.\n\n\
@@ -31,6 +32,8 @@ body_rule! {
         "pkg:github/vllm-project/vllm#vllm/entrypoints/openai/chat_completion/protocol.py":
             "vLLM: *`tools` must not be an empty array*",
         "zed-industries/zed#38153": "Z.ai: *text cannot be empty*",
+        "openclaw/openclaw#64644": "MiniMax: *chat content is empty*",
+        "openclaw/openclaw#71296": "MiniMax: the same refusal",
         "agentscope-ai/QwenPaw#287": "Z.ai: the same refusal",
         "openclaw/openclaw#73688": "Z.ai: an assistant message without content",
         "continuedev/continue#11721": "the answer is empty",
@@ -75,13 +78,16 @@ fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 .parts()
                 .for_each(|(_, part)| empty_part(part.value, found));
         }
-        WireFormat::OpenAiResponses if subject.server == Server::OpenAi => {
+        WireFormat::OpenAiResponses if subject.server.is_openai() => {
             empty_messages(subject, found);
         }
         WireFormat::OpenAiChat => {
             empty_prompt(subject, found);
             no_tools(subject, found);
-            if matches!(subject.server, Server::XAi | Server::Moonshot | Server::ZAi) {
+            if matches!(
+                subject.server,
+                Server::XAi | Server::Moonshot | Server::ZAi | Server::MiniMax
+            ) {
                 empty_text(subject, found);
             }
             if subject.server == Server::ZAi {
@@ -146,10 +152,13 @@ fn empty_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports empty messages at xAI, Moonshot and Z.ai.
+/// Reports empty messages at xAI, Moonshot, Z.ai and MiniMax.
 fn empty_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let told = subject.history().entries.iter().filter(|entry| {
-        let is_told_of_model = matches!(subject.server, Server::Moonshot | Server::ZAi);
+        let is_told_of_model = matches!(
+            subject.server,
+            Server::Moonshot | Server::ZAi | Server::MiniMax
+        );
         is_asked(entry.role) || entry.role == Role::Assistant && is_told_of_model
     });
     for entry in told {

@@ -34,6 +34,9 @@ body_rule! {
         "presenton/presenton#184": "Qwen: JSON mode with thinking",
         "bytedance/deer-flow#80": "Qwen: the same refusal",
         "HKUDS/nanobot#3939": "Kimi: `thinking` with `reasoning_effort`",
+        "https://github.com/BerriAI/litellm/blob/main/litellm/llms/fireworks_ai/chat/transformation.py":
+            "Fireworks: the same, as a gateway knows it",
+        "lobehub/lobehub#7985": "Gemini: `includeThoughts` without thinking",
         "pkg:github/vllm-project/vllm#vllm/sampling_params.py":
             "vLLM: `min_tokens` above `max_tokens`, `stop` without `detokenize`",
         "pkg:github/vllm-project/vllm#vllm/entrypoints/openai/completion/serving.py":
@@ -176,6 +179,10 @@ combinations! {
         "`thinking` and `reasoning_effort` cannot be combined";
         "keep one of them";
 
+    warned CHAT at [Fireworks]: ("reasoning_effort", Is) with ("thinking", Is);
+        "`thinking` and `reasoning_effort` cannot be combined at Fireworks, as a gateway knows it";
+        "keep one of them";
+
     warned RESPONSES at [XAi]: ("instructions", Is) with ("previous_response_id", Is);
         "a report says that xAI does not accept `instructions` together with `previous_response_id`";
         "put the instructions into the first request: the server stores its history";
@@ -193,6 +200,11 @@ combinations! {
         with ("generationConfig.thinkingConfig.thinkingLevel", Is);
         "`thinkingBudget` and `thinkingLevel` cannot be combined";
         "keep `thinkingLevel` for Gemini 3 and later, `thinkingBudget` for older models";
+
+    warned GEMINI: ("generationConfig.thinkingConfig.includeThoughts", IsTrue)
+        with ("generationConfig.thinkingConfig.thinkingBudget", IsZero);
+        "`includeThoughts` is set, but the budget of 0 turns thinking off; a report says that this is rejected";
+        "leave out `includeThoughts`";
 
     refused GEMINI: ("generationConfig.responseMimeType", Says(&["application/json"]))
         with ("tools", Holds), ("toolConfig.functionCallingConfig.mode", Says(&["ANY"]));

@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
-use crate::provider::Server;
 
 body_rule! {
     Error "protocol/item-id", "OpenAI rejects the id of an item",
@@ -34,7 +33,7 @@ body_rule! {
 const MOST_CHARACTERS: usize = 64;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if subject.server != Server::OpenAi {
+    if !subject.server.is_openai() {
         return;
     }
     let is_stored = subject.member("store") != Some(&Value::Bool(false));

@@ -14,6 +14,7 @@ body_rule! {
      `\"type\": \"message\"`, the output of a call must be text, and reasoning must have its text in `content`; otherwise: \
      *Cannot determine type of 'item'*\n\
      * Ollama supports these and `web_search_call`. Parts can be `input_text`, `output_text`, `input_image` and `input_file`\n\
+     * the backend of ChatGPT does not accept a text as `input`\n\
      * xAI accepts reasoning without `content`; a report says that it rejects `\"content\": null`\n\n\
      * wrong: `{ \"role\": \"assistant\", \"content\": \"Hello\" }` for llama.cpp\n\
      * right: `{ \"type\": \"message\", \"role\": \"assistant\", \"content\": \"Hello\" }`",
@@ -24,11 +25,23 @@ body_rule! {
         "bakks/butterfish#53": "llama.cpp: *Cannot determine type of 'item'*",
         "ggml-org/llama.cpp#23465": "llama.cpp: *Output of tool call should be 'Input text'*",
         "pkg:github/ollama/ollama@fb30760#openai/responses.go": "Ollama: `unmarshalResponsesInputItem`",
+        "zyycn/codex-proxy-rs#178": "ChatGPT: *Input must be a list*",
+        "duolahypercho/codex-router#862": "ChatGPT: the same refusal",
         "Wei-Shaw/sub2api#4237": "xAI rejects `\"content\": null` in reasoning",
     }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let input = subject.member("input");
+    if let Some(text) = input.filter(|input| input.is_string() && subject.server == Server::ChatGpt)
+    {
+        found
+            .at(
+                text,
+                "the backend of ChatGPT accepts `input` only as a list",
+            )
+            .help("write a list with one message of the user");
+    }
     for item in elements(subject.member("input")) {
         match subject.server {
             Server::LlamaCpp => llamacpp(item, found),

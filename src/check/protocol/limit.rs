@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{Found, Subject, body_rule};
 use crate::check::About;
+use crate::check::history::elements;
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
@@ -17,6 +18,9 @@ body_rule! {
             "OpenAI: `StopConfiguration`, `ModelResponseProperties`",
         "pkg:pypi/openai@3.54": "OpenAI: 128 characters of `safety_identifier`",
         "HunorLaczko/ha-groq-cloud-api#25": "Groq: *'tools' : maximum number of items is 128*",
+        "google-gemini/gemini-cli#19083":
+            "Gemini: *At most 512 function declarations can be specified*",
+        "google-gemini/gemini-cli#25440": "Gemini: the same refusal",
         "BerriAI/litellm#3286": "Claude: stop sequences that are whitespace",
         "EleutherAI/lm-evaluation-harness#3822": "Claude: the same refusal",
     }
@@ -125,14 +129,35 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
     match subject.wire {
         WireFormat::AnthropicMessages => blank_stops(subject, found),
+        WireFormat::GoogleGenerateContent => declarations(subject, found),
         WireFormat::OpenAiChat
         | WireFormat::OpenAiResponses
-        | WireFormat::GoogleGenerateContent
         | WireFormat::MistralChat
         | WireFormat::MistralFim
         | WireFormat::OllamaChat
         | WireFormat::OllamaGenerate
         | WireFormat::LlamaCppInfill => {}
+    }
+}
+
+/// The most function declarations in one tool at Gemini.
+const MOST_DECLARATIONS: usize = 512;
+
+fn declarations<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    for tool in elements(subject.member("tools")) {
+        let functions = tool
+            .get("functionDeclarations")
+            .or_else(|| tool.get("function_declarations"));
+        let functions = elements(functions);
+        if let Some(further) = functions.get(MOST_DECLARATIONS) {
+            let message = format!(
+                "{} function declarations are too many: Gemini accepts {MOST_DECLARATIONS}",
+                functions.len()
+            );
+            found
+                .at(further, message)
+                .help(format!("keep {MOST_DECLARATIONS} or fewer"));
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! `protocol/media-source`: an image or a document that the server cannot read.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::super::history::{Entry, Kind, Role, text_of};
@@ -7,12 +9,14 @@ use super::media_type::{self, of_data_url};
 use super::model_media::is_known_to_google;
 use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
+use crate::repo::Property;
 
 body_rule! {
     Error "protocol/media-source", "the server cannot read an image or a document in this form",
     "Some servers fetch an image by its URL, others require its bytes in Base64; some accept only a few media types, and none accepts a \
      picture whose bytes have a different type than declared, or are not a picture at all. OpenAI, LM Studio, DeepSeek and Groq reject \
-     images in tool results. OpenAI accepts documents as files, but not audio, video or pictures.\n\n\
+     images in tool results. OpenAI accepts documents as files, but not audio, video or pictures. An encrypted PDF for Anthropic and a text \
+     processor's document for Gemini are warnings. Gemini reads `$ref` in a function's result as the name of one of the result's media.\n\n\
      * wrong: `\"image_url\": {\"url\": \"https://…\"}` for LM Studio or Ollama\n\
      * right: `\"image_url\": {\"url\": \"data:image/png;base64,…\"}`\n\
      * wrong: `{\"type\": \"input_file\", \"file_data\": \"data:audio/mpeg;base64,…\"}` for OpenAI\n\
@@ -41,6 +45,19 @@ body_rule! {
         "lmstudio-ai/lmstudio-bug-tracker#1120": "LM Studio: no URLs",
         "lmstudio-ai/lmstudio-bug-tracker#1752": "LM Studio: the same refusal",
         "lmstudio-ai/lmstudio-bug-tracker#1027": "LM Studio: no WebP",
+        "https://platform.claude.com/docs/en/build-with-claude/pdf-support":
+            "Claude: PDFs without passwords and encryption",
+        "anthropics/claude-code#19013": "Claude: *The PDF specified is password protected*",
+        "https://github.com/BerriAI/litellm/blob/main/litellm/llms/fireworks_ai/chat/transformation.py":
+            "Fireworks: no files, as a gateway knows it",
+        "googleapis/python-genai#71": "Gemini: *Invalid or unsupported file uri*",
+        "vercel/ai#16757": "Gemini: the same refusal",
+        "agno-agi/agno#3964": "Vertex AI: *mimeType parameter … which is not supported*",
+        "mistralai/client-python#212": "Mistral: *Invalid document type*",
+        "mistralai/platform-docs-public#211": "Mistral: the same refusal",
+        "vercel/ai#14369":
+            "Gemini: *The referenced name … does not match to a display_name in the function_response.parts*",
+        "RooCodeInc/Roo-Code#11430": "Gemini: the same refusal",
         "OpenHands/OpenHands#7700":
             "OpenAI: *Image URLs are only allowed for messages with role 'user'*",
     }
@@ -67,11 +84,27 @@ fn media<'b>(subject: &Subject<'b>, found: &mut Found<'b>, entry: &Entry<'b>, pa
         WireFormat::MistralChat if entry.role == Role::Assistant => found
             .at(part, "Mistral does not accept images in assistant messages")
             .help("put them into a user message"),
-        WireFormat::MistralChat
-        | WireFormat::MistralFim
+        WireFormat::MistralChat => mistral(found, part),
+        WireFormat::MistralFim
         | WireFormat::OllamaChat
         | WireFormat::OllamaGenerate
         | WireFormat::LlamaCppInfill => {}
+    }
+}
+
+/// Reports a picture that is sent as a document.
+fn mistral<'b>(found: &mut Found<'b>, part: &'b Value) {
+    let said = text_of(part, "document_url")
+        .and_then(of_data_url)
+        .map(|(said, _)| said);
+    if said.is_some_and(|said| said.starts_with("image/")) {
+        found
+            .at_member(
+                part,
+                "document_url",
+                "Mistral does not accept a picture as a document",
+            )
+            .help("send it as a part of the type `image_url`");
     }
 }
 
@@ -131,6 +164,12 @@ fn result<'b>(subject: &Subject<'b>, found: &mut Found<'b>, message: &'b Value) 
             let parts = response
                 .and_then(|response| response.get("parts"))
                 .and_then(Value::as_array);
+            if subject.facts.refuses(Property::ResultImages).is_none() {
+                let names = named_parts(parts.map(Vec::as_slice).unwrap_or_default());
+                if let Some(output) = response.and_then(|response| response.get("response")) {
+                    loose_references(output, &names, 0, found);
+                }
+            }
             for part in parts.into_iter().flatten() {
                 google(found, part);
                 let file = part.get("fileData").or_else(|| part.get("file_data"));
@@ -147,6 +186,45 @@ fn result<'b>(subject: &Subject<'b>, found: &mut Found<'b>, message: &'b Value) 
         | WireFormat::OllamaChat
         | WireFormat::OllamaGenerate
         | WireFormat::LlamaCppInfill => {}
+    }
+}
+
+/// Returns the names of the media in a function's result.
+fn named_parts(parts: &[Value]) -> Vec<&str> {
+    parts
+        .iter()
+        .filter_map(|part| part.get("inlineData").or_else(|| part.get("inline_data")))
+        .filter_map(|data| text_of(data, "displayName").or_else(|| text_of(data, "display_name")))
+        .collect()
+}
+
+/// The depth to which results are searched.
+const DEPTH: usize = 64;
+
+/// Reports each `$ref` in a function's result that names none of its media: Gemini reads it as a
+/// reference to one.
+fn loose_references<'b>(value: &'b Value, names: &[&str], depth: usize, found: &mut Found<'b>) {
+    if depth > DEPTH {
+        return;
+    }
+    match value {
+        Value::Array(elements) => elements
+            .iter()
+            .for_each(|element| loose_references(element, names, depth + 1, found)),
+        Value::Object(members) => {
+            for (name, member) in members {
+                let target = member.as_str().filter(|_| name == "$ref");
+                if target.is_some_and(|target| !names.contains(&target)) {
+                    let message = "Gemini reads `$ref` in a result as the name of one of its media, and there is none of that name";
+                    found
+                        .at(member, message)
+                        .help("send the result as a text, or rename the member");
+                } else {
+                    loose_references(member, names, depth + 1, found);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
@@ -169,6 +247,15 @@ fn chat<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
         Server::LlamaCpp if kind == "file" => {
             found
                 .at(part, "llama.cpp does not accept files")
+                .help("send text, or an image");
+        }
+        Server::Fireworks if kind == "file" => {
+            found
+                .at(
+                    part,
+                    "Fireworks does not accept files, as a gateway knows it",
+                )
+                .warning()
                 .help("send text, or an image");
         }
         Server::LmStudio | Server::Ollama if kind == "image_url" => {
@@ -211,9 +298,15 @@ const OPENAI_IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image
 
 /// Checks the bytes of an image in a `data:` URL.
 fn openai_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, url: &'b Value) {
-    let Some((_, data)) = url.as_str().and_then(of_data_url) else {
+    let Some((said, data)) = url.as_str().and_then(of_data_url) else {
         return;
     };
+    let is_sure = subject.server.is_openai();
+    if is_unknown_picture(said, data) {
+        let note = found.at(url, no_picture(said));
+        let note = if is_sure { note } else { note.warning() };
+        note.help("send the intended picture");
+    }
     if let Some(real) = media_type::media_type(data).filter(|real| !OPENAI_IMAGES.contains(real)) {
         let note = found.at(
             url,
@@ -221,13 +314,13 @@ fn openai_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, url: &'b Value
                 "the bytes are of the type `{real}`, but images must be PNG, JPEG, GIF or WebP"
             ),
         );
-        let note = if subject.server == Server::OpenAi {
-            note
-        } else {
-            note.warning()
-        };
+        let note = if is_sure { note } else { note.warning() };
         note.help("send the intended picture");
     }
+}
+
+fn no_picture(said: &str) -> String {
+    format!("the bytes are no picture of the type `{said}`")
 }
 
 /// The beginnings of media types that OpenAI refuses as files. For images, a single report is the
@@ -317,7 +410,7 @@ fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) 
         found
             .at(part, "llama.cpp does not accept files")
             .help("send text, or an image");
-    } else if subject.server == Server::OpenAi && text_of(part, "type") == Some("input_file") {
+    } else if subject.server.is_openai() && text_of(part, "type") == Some("input_file") {
         openai_file(found, part);
     }
     if let Some(url) = part.get("image_url") {
@@ -342,7 +435,50 @@ const GEMINI_TYPES: [&str; 13] = [
     "application/rtf",
 ];
 
+/// Returns `true` if an address leads to the client's own disk, or is the data itself.
+fn is_local(uri: &str) -> bool {
+    ["file:", "data:", "blob:"]
+        .iter()
+        .any(|scheme| uri.starts_with(scheme))
+}
+
+/// Returns `true` for the types of text processors and archives.
+fn is_office(media_type: &str) -> bool {
+    media_type.starts_with("application/vnd.")
+        || ["application/msword", "application/zip"].contains(&media_type)
+}
+
+/// Reports an uploaded file of a type that Gemini does not read, such as a text processor's.
+fn google_file<'b>(found: &mut Found<'b>, part: &'b Value) {
+    let Some(file) = part.get("fileData").or_else(|| part.get("file_data")) else {
+        return;
+    };
+    let uri = ["fileUri", "file_uri"]
+        .into_iter()
+        .find_map(|name| Some((name, text_of(file, name)?)));
+    if let Some((name, _)) = uri.filter(|(_, uri)| is_local(uri)) {
+        found
+            .at_member(file, name, "Gemini cannot fetch this address")
+            .help("upload the file and send its address, or send the bytes as `inlineData`");
+    }
+    let name = ["mimeType", "mime_type"]
+        .into_iter()
+        .find(|name| file.get(*name).is_some());
+    let said = name.and_then(|name| Some((name, text_of(file, name)?)));
+    if let Some((name, said)) = said.filter(|(_, said)| is_office(said)) {
+        let message = format!(
+            "a report says that Gemini does not accept `{}`",
+            crate::text::cut(said, 60)
+        );
+        found
+            .at_member(file, name, message)
+            .warning()
+            .help("send it as PDF, or its text");
+    }
+}
+
 fn google<'b>(found: &mut Found<'b>, part: &'b Value) {
+    google_file(found, part);
     let Some(data) = part.get("inlineData").or_else(|| part.get("inline_data")) else {
         return;
     };
@@ -372,7 +508,27 @@ fn google<'b>(found: &mut Found<'b>, part: &'b Value) {
         .filter(|real| is_other(media_type, real))
     {
         mismatch(found, data, name, real);
+    } else if let Some(real) = text_of(data, "data")
+        .and_then(media_type::media_type)
+        .filter(|real| media_type == PDF && *real != PDF)
+    {
+        found
+            .at_member(
+                data,
+                "data",
+                format!("the data is of the type `{real}`, not PDF"),
+            )
+            .warning()
+            .help("send the intended document");
+    } else if text_of(data, "data").is_some_and(|bytes| is_unknown_picture(media_type, bytes)) {
+        found
+            .at_member(data, "data", no_picture(media_type))
+            .help("send the intended picture");
     }
+}
+
+fn is_unknown_picture(said: &str, data: &str) -> bool {
+    media_type::media_type(data).is_none() && media_type::is_no(said, data)
 }
 
 fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>, block: &'b Value) {
@@ -406,7 +562,22 @@ fn anthropic_bytes<'b>(subject: &Subject<'b>, found: &mut Found<'b>, source: &'b
     let (Some(said), Some(data)) = (text_of(source, "media_type"), text_of(source, "data")) else {
         return;
     };
+    if said == PDF && subject.server.is_claude() && is_encrypted(data) {
+        found
+            .at_member(
+                source,
+                "data",
+                "the PDF is encrypted, which Anthropic does not read",
+            )
+            .warning()
+            .help("send it without its password");
+    }
     let Some(real) = media_type::media_type(data) else {
+        if subject.server.is_claude() && is_unknown_picture(said, data) {
+            found
+                .at_member(source, "data", no_picture(said))
+                .help("send the intended picture");
+        }
         return;
     };
     if is_other(said, real) {
@@ -423,6 +594,14 @@ fn anthropic_bytes<'b>(subject: &Subject<'b>, found: &mut Found<'b>, source: &'b
 }
 
 const PDF: &str = "application/pdf";
+
+/// Returns `true` if the trailer of a PDF names the key `Encrypt`. Trailers within a compressed
+/// stream are not read.
+fn is_encrypted(data: &str) -> bool {
+    STANDARD
+        .decode(data)
+        .is_ok_and(|bytes| memchr::memmem::find(&bytes, b"/Encrypt ").is_some())
+}
 
 /// Returns `true` if the bytes are of another type than the image declares. HEIF has several names.
 fn is_other(said: &str, real: &str) -> bool {

@@ -55,6 +55,23 @@ pub(super) fn media_type(base64: &str) -> Option<&'static str> {
         .or_else(|| is_text(&bytes).then_some("text/plain"))
 }
 
+/// The pictures whose files all begin with a known signature.
+const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/// Returns `true` if Base64 data declares one of the usual pictures, and its first bytes are not
+/// those of that picture.
+pub(super) fn is_no(media_type: &str, base64: &str) -> bool {
+    let start = base64.get(..LOOKED_AT.min(base64.len() / 4 * 4));
+    let Some(bytes) = start.and_then(|start| LENIENT.decode(start).ok()) else {
+        return false;
+    };
+    PICTURES.contains(&media_type)
+        && bytes.len() >= LEAST_TEXT
+        && !SIGNATURES
+            .iter()
+            .any(|(at, known, name)| *name == media_type && begins(&bytes, *at, known))
+}
+
 fn begins(bytes: &[u8], at: usize, known: &[u8]) -> bool {
     bytes.get(at..).is_some_and(|rest| rest.starts_with(known))
 }
@@ -99,6 +116,15 @@ mod tests {
         for other in ["", "AAAA", "!!!!", "aGVsbG8=", "AAECAwQFBgcICQoLDA0ODw=="] {
             assert_eq!(media_type(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn bytes_that_begin_otherwise_are_no_picture() {
+        let noise = "AAECAwQFBgcICQoLDA0ODxAREhM=";
+        assert!(is_no("image/png", noise));
+        assert!(!is_no("image/png", "AAECAwQF"), "too short to tell");
+        assert!(!is_no("image/heic", noise), "it has several signatures");
+        assert!(!is_no("image/png", "iVBORw0KGgoAAAANSUhEUgAAAAE="));
     }
 
     #[test]

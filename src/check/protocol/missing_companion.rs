@@ -24,6 +24,13 @@ body_rule! {
         "tencentmusic/supersonic#2355": "Qwen: the same refusal",
         "https://openrouter.ai/docs/api-reference/overview":
             "OpenRouter: either `messages` or `prompt` is required",
+        "nextlevelbuilder/goclaw#660": "Fireworks: *must have stream=true*",
+        "nullclaw/nullclaw#231": "Fireworks: the same refusal",
+        "openclaw/openclaw#138395": "ChatGPT: *Store must be set to false* without `store`",
+        "tinyhumansai/openhuman#3201": "ChatGPT: the same refusal",
+        "duolahypercho/codex-router#862": "ChatGPT: *Stream must be set to true*",
+        "QuantumNous/new-api#5819": "ChatGPT: without `stream`",
+        "diegosouzapw/OmniRoute#746": "ChatGPT: *Instructions are required*",
         "lmstudio-ai/lmstudio-bug-tracker#1576": "LM Studio: `text` needs `format`",
         "n8n-io/n8n#24492": "LM Studio: the same refusal",
     }
@@ -88,6 +95,22 @@ combinations! {
     refused CHAT at [Qwen]: ("enable_thinking", IsTrue) with ("stream", IsNotTrue);
         "answers of a thinking model must be streamed";
         "set `stream` to `true`, or `enable_thinking` to `false`";
+
+    refused CHAT at [Fireworks]: ("max_tokens", IsAbove(4096)) with ("stream", IsNotTrue);
+        "an answer of more than 4,096 tokens must be streamed";
+        "set `stream` to `true`, or lower `max_tokens`";
+
+    refused RESPONSES at [ChatGpt]: ("store", IsNot) with ("model", Is);
+        "the backend of ChatGPT accepts only requests with `store` set to `false`";
+        "add `\"store\": false`";
+
+    refused RESPONSES at [ChatGpt]: ("stream", IsNot) with ("model", Is);
+        "the backend of ChatGPT answers only with streams";
+        "add `\"stream\": true`";
+
+    warned RESPONSES at [ChatGpt]: ("instructions", IsNot) with ("model", Is);
+        "a report says that the backend of ChatGPT requires `instructions`";
+        "add `instructions`";
 
     refused GEMINI: ("generationConfig.responseSchema", Is) with ("generationConfig.responseMimeType", IsNot);
         "`responseSchema` needs a `responseMimeType`";

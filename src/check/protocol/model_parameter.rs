@@ -45,7 +45,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             Demand::Absent { values, .. } if values.is_empty() => note.about(About::Presence),
             Demand::Absent { .. } | Demand::Value { .. } => note.about(About::Form),
         };
-        let note = if breach.family.of_server {
+        let note = if breach.family.is_of_whole_server() {
             note
         } else {
             note.of_model()
@@ -56,7 +56,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 fn message(breach: &Breach<'_, '_>, taken: &Taken, model: Option<&str>) -> String {
     let (fact, name) = (breach.fact, breach.place.name());
-    let who = match breach.family.of_server {
+    let who = match breach.family.is_of_whole_server() {
         true => breach
             .family
             .servers

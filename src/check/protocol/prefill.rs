@@ -12,7 +12,8 @@ body_rule! {
     "A final assistant message is the beginning of the answer, which the model continues. Whether this is accepted depends on the \
      model; these rules apply to all models:\n\n\
      * Anthropic: its text must not end with whitespace, and if `thinking` is on, it must begin with a thinking block\n\
-     * Mistral: the message must have `\"prefix\": true`, and only the last message may have it\n\
+     * Mistral: the message must have `\"prefix\": true`, and only the last message may have it; a system message cannot be the last\n\
+     * Snowflake: a report says that it is rejected together with `tools`: a warning\n\
      * DeepSeek: the same at its beta endpoint; without `prefix`, models do not continue the message: a warning. Reasoning models \
      reject it, which `protocol/model-prefill` reports\n\
      * llama.cpp: it must not contain `tool_calls`; with `enable_thinking`, it is rejected\n\n\
@@ -28,6 +29,8 @@ body_rule! {
         "tailcallhq/forgecode#1872":
             "Claude: *final assistant content cannot end with trailing whitespace*",
         "GCWing/OpenBitFun#825": "Claude: the same refusal",
+        "aaif-goose/goose#5997":
+            "Snowflake: *cannot contain `assistant` role in the final position when `tools` are used*",
         "QuantumNous/new-api#2858": "DeepSeek's reasoning models reject it",
         "olimorris/codecompanion.nvim#760": "DeepSeek requires `prefix`",
     }
@@ -45,6 +48,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         WireFormat::OpenAiChat => match subject.server {
             Server::DeepSeek => deepseek(subject, last, found),
             Server::LlamaCpp => llamacpp(subject, last, found),
+            Server::Snowflake => snowflake(subject, last, found),
             _ => {}
         },
         WireFormat::AnthropicMessages
@@ -114,6 +118,10 @@ fn mistral<'b>(before: &'b [Value], last: &'b Value, found: &mut Found<'b>) {
         let note = found.at_member(message, "prefix", "only the last message can be a prefix");
         note.help("leave out `prefix` in all other messages");
     }
+    if last.get("role").is_some_and(|role| role == "system") {
+        let note = found.at(last, "the last message cannot be a system message");
+        note.help("end with a user or tool message");
+    }
     let is_alone = before.is_empty();
     let has_calls = !elements(last.get("tool_calls")).is_empty();
     if is_assistant(last) && !is_true(last.get("prefix")) && !has_calls && !is_alone {
@@ -122,6 +130,19 @@ fn mistral<'b>(before: &'b [Value], last: &'b Value, found: &mut Found<'b>) {
             "the last message is the assistant's, but has no `\"prefix\": true`",
         );
         note.help("end with a user or tool message, or write `\"prefix\": true`");
+    }
+}
+
+fn snowflake<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) {
+    let has_tools = !elements(subject.member("tools")).is_empty();
+    if is_assistant(last) && has_tools {
+        found
+            .at(
+                last,
+                "the last message is the assistant's: a report says that Snowflake rejects it together with `tools`",
+            )
+            .warning()
+            .help("end with a user or tool message");
     }
 }
 

@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::value::{elements, is_type};
 use super::{Found, Subject, body_rule};
 use crate::check::history::text_of;
-use crate::provider::Server;
 
 body_rule! {
     Error "protocol/safety-check", "a safety check of the computer tool is not acknowledged",
@@ -24,7 +23,7 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if subject.server != Server::OpenAi {
+    if !subject.server.is_openai() {
         return;
     }
     let items = elements(subject.member("input"));

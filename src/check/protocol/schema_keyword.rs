@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use super::schemas::{is_of_type, visit};
-use super::tools::{text, tools};
+use super::tools::{DeclaredTool, text, tools};
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
+use crate::json::Pointer;
 use crate::provider::Server;
 
 body_rule! {
@@ -13,11 +14,13 @@ body_rule! {
     "`parameters`, `response` and `responseSchema` accept a subset of OpenAPI, not JSON Schema, and the API checks more than the names of \
      its keywords: every schema has a `type` or `anyOf`, an array has `items`, an object has `properties`, `required` lists existing \
      properties, a keyword for one type must not be used with another (`enum` only with strings), `format` of a string is `enum` or \
-     `date-time`, and no value of `enum` is empty. Keywords outside the subset are reported by the format's schema. `additionalProperties` \
-     was rejected up to 2026, and has been in Google's SDK since: a warning. An object without `properties` is a warning for a function \
+     `date-time`, no value of `enum` is empty, `enum` as a format needs values, and lengths are integers. Keywords outside the \
+     subset are reported by the format's schema. `additionalProperties` was rejected up to 2026, and has been in Google's SDK since: a warning. An object without `properties` is a warning for a function \
      without parameters: most reports up to June 2026 say that it is rejected, some that it is accepted.\n\n\
      Vertex AI requires the parameters of a function to be an object.\n\n\
-     `parametersJsonSchema` and `responseJsonSchema` accept any JSON Schema: use them instead.\n\n\
+     In `parametersJsonSchema` and `responseJsonSchema`, a `$ref` leads to a schema that exists, and only `description` and `default` may \
+     stand beside it.\n\n\
+     These two members accept any other JSON Schema: use them instead.\n\n\
      * wrong: `\"parameters\": { \"type\": \"object\", \"properties\": { \"tags\": { \"type\": \"array\" } } }`\n\
      * right: `\"parametersJsonSchema\": …` with the same schema",
     of GoogleGenerateContent;
@@ -34,6 +37,13 @@ body_rule! {
         "diegosouzapw/OmniRoute#760": "*enum: only allowed for STRING type*",
         "directus/directus#27100": "the same refusal",
         "Kilo-Org/kilocode#11955": "`required` names a property that does not exist",
+        "elastic/kibana#286302": "*should be non-empty for STRING type with enum format*",
+        "anomalyco/opencode#12295":
+            "*was set alongside unsupported fields*",
+        "su-kaka/gcli2api#374": "the same refusal",
+        "diegosouzapw/OmniRoute#1416": "the same refusal",
+        "google-gemini/gemini-cli#13326": "*reference to undefined schema*",
+        "agent-infra/sandbox#83": "the same refusal",
         "brightwave-inc/tidebreak#1537": "*didn't specify the schema type field*",
     }
 }
@@ -49,6 +59,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             .get("responseSchema")
             .or_else(|| config.get("response_schema"))
     });
+    let holders = functions_of(&tools).chain(config);
+    holders
+        .flat_map(|holder| JSON_SCHEMAS.map(|name| holder.get(name)))
+        .flatten()
+        .for_each(|schema| check_references(schema, found));
     for schema in of_tools.chain([answer]).flatten() {
         let is_parameters = tools.iter().any(|tool| {
             tool.object
@@ -71,6 +86,61 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 .help("write `\"type\": \"object\"`, with the value as a property");
         }
     }
+}
+
+fn functions_of<'b>(tools: &[DeclaredTool<'b>]) -> impl Iterator<Item = &'b Value> {
+    tools
+        .iter()
+        .filter(|tool| tool.is_function())
+        .map(|tool| tool.object)
+}
+
+/// The members of a function and of the configuration that hold JSON Schema.
+const JSON_SCHEMAS: [&str; 4] = [
+    "parametersJsonSchema",
+    "parameters_json_schema",
+    "responseJsonSchema",
+    "response_json_schema",
+];
+
+/// The keywords that Gemini accepts beside `$ref`. Definitions stand beside it at the root.
+const BESIDE_REFERENCE: [&str; 7] = [
+    "$ref",
+    "description",
+    "default",
+    "$defs",
+    "definitions",
+    "$schema",
+    "$id",
+];
+
+/// Checks the references of a JSON Schema.
+fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
+    visit(root, &mut |inner| {
+        let Some(reference) = text(inner, "$ref") else {
+            return;
+        };
+        let is_lost = Pointer::of_fragment(reference)
+            .is_some_and(|target| root.pointer(target.as_str()).is_none());
+        if is_lost {
+            found
+                .at_member(inner, "$ref", "this reference leads to no schema")
+                .help("add the schema below `$defs` at the root, or write it here");
+        }
+        let members = inner.as_object().into_iter().flatten();
+        let other = members
+            .map(|(name, _)| name.as_str())
+            .find(|name| !BESIDE_REFERENCE.contains(name));
+        if let Some(name) = other {
+            let message = format!(
+                "Gemini accepts only `description` and `default` beside `$ref`, not `{}`",
+                crate::text::cut(name, 40)
+            );
+            found
+                .at_member(inner, name, message)
+                .help("leave it out, or write the schema here in place of the reference");
+        }
+    });
 }
 
 /// Checks one schema; `is_whole` means that it describes all parameters of a function.
@@ -151,6 +221,26 @@ fn check_required<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
+/// The keywords whose value is an integer.
+const COUNTS: [&str; 6] = [
+    "minItems",
+    "maxItems",
+    "minLength",
+    "maxLength",
+    "minProperties",
+    "maxProperties",
+];
+
+/// Returns `true` if proto3 JSON cannot read a value as an integer: it accepts digits in a text.
+fn is_no_integer(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.as_f64().is_none_or(|number| number.fract() != 0.0),
+        Value::String(text) => text.parse::<i64>().is_err(),
+        Value::Null => false,
+        Value::Bool(_) | Value::Array(_) | Value::Object(_) => true,
+    }
+}
+
 fn check_values<'b>(inner: &'b Value, found: &mut Found<'b>) {
     if let Some(empty) = elements(inner.get("enum"))
         .iter()
@@ -167,6 +257,20 @@ fn check_values<'b>(inner: &'b Value, found: &mut Found<'b>) {
         found
             .at_member(inner, "enum", "`enum` is allowed only for strings")
             .help("make it a string, or list the values in the description");
+    }
+    let is_enum = text(inner, "format") == Some("enum") && is_of_type(inner, "string");
+    if is_enum && elements(inner.get("enum")).is_empty() {
+        found
+            .at_member(inner, "format", "the format `enum` needs values in `enum`")
+            .help("list the values in `enum`, or leave the format out");
+    }
+    for name in COUNTS
+        .iter()
+        .filter(|name| inner.get(**name).is_some_and(is_no_integer))
+    {
+        found
+            .at_member(inner, name, format!("`{name}` must be an integer"))
+            .help("write a number without a fraction");
     }
     let format = text(inner, "format").filter(|_| is_of_type(inner, "string"));
     if let Some(format) = format.filter(|format| !["enum", "date-time"].contains(format)) {

@@ -98,9 +98,10 @@ const ANTHROPIC_REFUSES: [&str; 12] = [
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_openai = match (subject.wire, subject.server) {
         (WireFormat::AnthropicMessages, server) if server.is_claude() => false,
-        (WireFormat::OpenAiChat | WireFormat::OpenAiResponses, Server::OpenAi | Server::Groq) => {
-            true
-        }
+        (
+            WireFormat::OpenAiChat | WireFormat::OpenAiResponses,
+            Server::OpenAi | Server::ChatGpt | Server::Groq,
+        ) => true,
         (
             WireFormat::AnthropicMessages
             | WireFormat::OpenAiChat

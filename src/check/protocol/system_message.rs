@@ -14,7 +14,8 @@ body_rule! {
      * is the last one, or is followed by the assistant\n\
      * is not between a call and its result\n\n\
      Two in a row were rejected in May 2026; a newer section of the page shows them, with a beta header. A warning.\n\n\
-     DeepSeek's endpoint of this format accepts only the roles `user` and `assistant`.\n\n\
+     DeepSeek's and MiniMax's endpoints of this format accept only the roles `user` and `assistant`; a report says the same of Z.ai's, a \
+     warning.\n\n\
      * wrong: `system`, `user`\n\
      * wrong: `user`, `system`, `user`\n\
      * right: `user`, `assistant`, `user`, `system`",
@@ -26,6 +27,10 @@ body_rule! {
         "langchain4j/langchain4j#5603": "quotes the page",
         "LeenHawk/gproxy#209": "older models reject it",
         "simonw/llm-anthropic#73": "*not supported on this model*",
+        "MiniMax-AI/MiniMax-M2.7#43":
+            "MiniMax: *chat content has invalid message role: system*",
+        "BigPizzaV3/CodexPlusPlus#267": "MiniMax: the same refusal",
+        "zai-org/GLM-5#74": "Z.ai: *Input should be 'user' or 'assistant'*",
         "deepseek-ai/awesome-deepseek-integration#639":
             "DeepSeek's endpoint accepts only `user` and `assistant`",
     }
@@ -61,12 +66,17 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 let note = if is_disputed { note.warning() } else { note };
                 note.help(help);
             }
-            Server::DeepSeek => {
+            Server::DeepSeek | Server::MiniMax | Server::ZAi => {
                 let note = found.at_member(
                     entry.value,
                     "role",
                     "this server accepts only the roles `user` and `assistant`",
                 );
+                let note = if subject.server == Server::ZAi {
+                    note.warning()
+                } else {
+                    note
+                };
                 note.help(HELP);
             }
             _ => {}

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::value::{either, elements, is_type};
 use super::{Found, Subject, body_rule};
 use crate::diag::Severity;
-use crate::provider::WireFormat;
+use crate::provider::{Server, WireFormat};
 use crate::repo::Property;
 use crate::text::cut;
 
@@ -14,7 +14,7 @@ body_rule! {
     "Thinking is sent back unchanged, with the signature that its provider made. Anthropic rejects a thinking block with another \
      provider's signature. Gemini 3 requires the signature of each step: in the current turn, that is after the last content with \
      user text, the first `functionCall` of each model content carries its `thoughtSignature`; parallel calls after it carry \
-     none. Gemini's signatures are base64.\n\n\
+     none. Gemini's signatures are base64. Through OpenRouter, they are in the `reasoning_details` of the message with the calls.\n\n\
      * wrong: `{\"type\": \"thinking\", \"thinking\": \"…\", \"signature\": \"skip_thought_signature_validator\"}`\n\
      * right: the block as the API gave it, or no block\n\
      * wrong: `{\"functionCall\": {…}}` as the first call of a step, with Gemini 3\n\
@@ -28,6 +28,10 @@ body_rule! {
             "Gemini: *Function call is missing a thought_signature in functionCall parts*",
         "cline/cline#7620": "Claude: *Invalid `signature` in `thinking` block*",
         "router-for-me/CLIProxyAPI#570": "Claude: the same refusal",
+        "massgen/MassGen#624":
+            "OpenRouter: *Gemini models require OpenRouter reasoning details to be preserved*",
+        "microsoft/agent-framework#2947": "OpenRouter: the same refusal",
+        "janhq/jan#7009": "OpenRouter: the same refusal",
         "inngest/inngest-js#1180": "Gemini: each step of the turn needs a signature",
     }
 }
@@ -39,6 +43,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             anthropic(subject, found);
         }
         WireFormat::GoogleGenerateContent => google(subject, found),
+        WireFormat::OpenAiChat if subject.server == Server::OpenRouter => {
+            openrouter(subject, found);
+        }
         WireFormat::AnthropicMessages
         | WireFormat::OpenAiChat
         | WireFormat::OpenAiResponses
@@ -73,14 +80,15 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns `true` if a signature cannot be Anthropic's, which are plain Base64. The placeholder
-/// that Gemini accepts, ids of items and OpenAI's encrypted content are not.
+/// Returns `true` if a signature cannot be Anthropic's, which are plain Base64 with its padding. The
+/// placeholder that Gemini accepts, ids of items and OpenAI's encrypted content are not.
 fn is_foreign(signature: &str) -> bool {
     let digits = signature.trim_end_matches('=');
     let is_plain = digits
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(&byte));
-    !is_plain || signature.starts_with("gAAAAA")
+    let is_cut = signature.len() % 4 != 0;
+    !is_plain || is_cut || signature.starts_with("gAAAAA")
 }
 
 /// The placeholder that Gemini accepts as the signature of calls that it did not make.
@@ -110,6 +118,39 @@ fn google<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
     if let Some((true, severity)) = subject.facts.property(Property::SignedCalls) {
         unsigned_steps(subject, contents, severity, found);
+    }
+}
+
+/// Reports calls of the current turn whose message lacks the reasoning that came with them.
+fn openrouter<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let Some((true, severity)) = subject.facts.property(Property::SignedCalls) else {
+        return;
+    };
+    let messages = elements(subject.member("messages"));
+    let start = messages
+        .iter()
+        .rposition(|message| message.get("role").is_some_and(|role| role == "user"))
+        .unwrap_or(0);
+    for message in &messages[start..] {
+        let Some(calls) = message
+            .get("tool_calls")
+            .filter(|calls| !elements(Some(*calls)).is_empty())
+        else {
+            continue;
+        };
+        if !elements(message.get("reasoning_details")).is_empty() {
+            continue;
+        }
+        let model = cut(subject.model.unwrap_or("this model"), 60);
+        found
+            .at(
+                calls,
+                format!(
+                    "this message has no `reasoning_details`, and {model} rejects calls without them in the current turn"
+                ),
+            )
+            .level(severity)
+            .help("send back the `reasoning_details` that came with the calls");
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::value::{elements, is_type};
 use super::{Found, Subject, body_rule};
-use crate::provider::{Server, WireFormat};
+use crate::provider::WireFormat;
 use crate::repo::Property;
 use crate::text::cut;
 
@@ -18,7 +18,7 @@ body_rule! {
      item that it led to, with that item's `id` if the reasoning has one; if nothing is stored (`store = false`), it requires \
      `encrypted_content`. Some reports say that `content` of a replayed item is unknown, and that a call with an `id` is rejected without \
      its reasoning: these are warnings. Kimi rejects calls without their `reasoning_content` while it thinks; for DeepSeek, reports \
-     disagree, a warning.\n\n\
+     disagree, a warning. Mistral requires reasoning to be the first part of its message.\n\n\
      * wrong: reasoning, then the user\n\
      * right: reasoning, the answer or call that followed it, then the user\n\n\
      Reasoning with its `id` before a call without one is a warning.",
@@ -43,6 +43,8 @@ body_rule! {
         "decolua/9router#2497": "OpenAI: `content` of a reasoning item is unknown",
         "continuedev/continue#11600": "Kimi: `reasoning_content` is missing",
         "n8n-io/n8n#29142": "Kimi: the same refusal",
+        "pkg:pypi/mistral-common@1.13.1#protocol/instruct/messages.py":
+            "Mistral: *ThinkChunks must be leading*",
         "earendil-works/pi#3636": "DeepSeek requires it",
         "langchain-ai/langchain#34166": "DeepSeek no longer requires it",
     }
@@ -53,14 +55,14 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         WireFormat::AnthropicMessages if subject.server.is_claude() => {
             anthropic(subject, found);
         }
-        WireFormat::OpenAiResponses if subject.server == Server::OpenAi => {
+        WireFormat::OpenAiResponses if subject.server.is_openai() => {
             responses(subject, found);
         }
         WireFormat::OpenAiChat => reasoned_calls(subject, found),
+        WireFormat::MistralChat => leading(subject, found),
         WireFormat::AnthropicMessages
         | WireFormat::OpenAiResponses
         | WireFormat::GoogleGenerateContent
-        | WireFormat::MistralChat
         | WireFormat::MistralFim
         | WireFormat::OllamaChat
         | WireFormat::OllamaGenerate
@@ -269,6 +271,24 @@ fn reasoned_calls<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             );
             note.level(level.min(likely))
                 .help("send back the reasoning that came with the calls, or turn thinking off");
+        }
+    }
+}
+
+/// Reports reasoning after other parts of a message, which Mistral does not accept.
+fn leading<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    for message in elements(subject.member("messages")) {
+        let parts = elements(message.get("content"));
+        let first = parts.iter().position(|part| !is_type(part, "thinking"));
+        let late =
+            first.and_then(|first| parts[first..].iter().find(|part| is_type(part, "thinking")));
+        if let Some(late) = late.filter(|_| is_assistant(message)) {
+            found
+                .at(
+                    late,
+                    "the reasoning of a message comes before its other parts",
+                )
+                .help("put the reasoning first");
         }
     }
 }

@@ -21,7 +21,9 @@ body_rule! {
      models reject an array as `items`, which draft 2020-12 calls `prefixItems`: a warning\n\n\
      Ollama passes on types, items, descriptions, `enum`, `anyOf` and properties. It silently drops everything else, which is a \
      warning if a value is then undefined (`pattern`, `const`, `oneOf`, `allOf`, `$ref`); dropped limits are not reported.\n\n\
-     Moonshot requires `\"type\": \"object\"` at the root, a single schema as `items`, `required` names that are properties, and \
+     DeepSeek does not read patterns with `[` within a class or with `\\0`. MiniMax requires a schema of every tool; Databricks, too, as \
+     a report says: a warning.\n\n\
+     Moonshot requires `\"type\": \"object\"` at the root, a `type` (or alternatives, or a reference) of every property, a single schema as `items`, `required` names that are properties, and \
      references into `$defs`. It accepts nothing next to `$ref`, and `type` only inside the schemas of `anyOf`, not next to it; both \
      are warnings.\n\n\
      Gemini's `parameters` are covered by `protocol/schema-keyword`.\n\n\
@@ -34,6 +36,16 @@ body_rule! {
         "vercel/ai#18921": "Moonshot: what its validator rejects, measured",
         "14790897/MiqroForge-Desktop#1165":
             "Moonshot: *parameters.type is required and must be \"object\"*",
+        "MoonshotAI/kimi-cli#178":
+            "Moonshot: *missing 'type' or 'anyOf' key in parameter type*",
+        "earendil-works/pi#5822": "Moonshot: *At path 'properties.task': type is not defined*",
+        "zed-industries/zed#64386": "DeepSeek: *is not a \"regex\"*, with `\\0`",
+        "Dokploy/mcp#43": "DeepSeek: the same refusal, with `[` within a class",
+        "Yachiyo-5i/xLyra#71": "DeepSeek: the same refusal",
+        "QwenLM/qwen-code#11834": "MiniMax: *function parameters is empty*, measured",
+        "QwenLM/qwen-code#11905": "MiniMax: the same refusal",
+        "posit-dev/querychat#273":
+            "Databricks: *\"parameters\" is a required property*",
         "MoonshotAI/kimi-cli#1903":
             "Moonshot: *conflicting keywords found after $ref expansion*",
         "CommandCodeAI/command-code#594":
@@ -68,8 +80,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if subject.member("tools").is_none() || facts.tools == ToolForm::Declarations {
         return;
     }
-    let (is_openai, is_anthropic) = (subject.server == Server::OpenAi, subject.server.is_claude());
+    let (is_openai, is_anthropic) = (subject.server.is_openai(), subject.server.is_claude());
     let is_sure = is_openai || is_anthropic || subject.server == Server::Mistral;
+    without_parameters(subject, found);
     for tool in tools(subject) {
         let Some(schema) = tool.schema() else {
             continue;
@@ -87,6 +100,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 check_tuples(inner, found);
             }
         });
+        if subject.server == Server::DeepSeek {
+            visit(schema, &mut |inner| check_pattern(inner, found));
+        }
         if subject.server == Server::Moonshot {
             moonshot_root(schema, found);
             let mut is_root = true;
@@ -105,6 +121,62 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             check_object(&tool, schema, found);
         }
     }
+}
+
+/// Reports functions without a schema at servers that require one.
+fn without_parameters<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let is_sure = match subject.server {
+        Server::MiniMax => true,
+        Server::Databricks => false,
+        _ => return,
+    };
+    for tool in tools(subject)
+        .iter()
+        .filter(|tool| tool.is_function() && tool.schema().is_none())
+    {
+        let message = format!(
+            "{} requires the `{}` of every tool",
+            subject.server.name(),
+            tool.schema_key
+        );
+        let note = found.at_member(tool.object, tool.schema_key, message);
+        let note = if is_sure { note } else { note.warning() };
+        note.help("write `{ \"type\": \"object\", \"properties\": {} }` if there are no arguments");
+    }
+}
+
+/// Reports a pattern that DeepSeek's engine cannot read.
+fn check_pattern<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    let pattern = inner.get("pattern").and_then(Value::as_str);
+    if let Some(what) = pattern.and_then(unread_in_pattern) {
+        found
+            .at_member(
+                inner,
+                "pattern",
+                format!("DeepSeek cannot read this pattern: {what}"),
+            )
+            .help("leave it out, or describe it in the description");
+    }
+}
+
+/// Returns what engines without JavaScript's leniency do not read in a pattern: a null character, and
+/// a class that does not end because a bracket within it begins another.
+fn unread_in_pattern(pattern: &str) -> Option<&'static str> {
+    let mut characters = pattern.chars();
+    let mut depth = 0_usize;
+    while let Some(c) = characters.next() {
+        match c {
+            '\\' => {
+                if characters.next() == Some('0') {
+                    return Some("it contains `\\0`");
+                }
+            }
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    (depth > 0).then_some("a class contains `[` without a backslash")
 }
 
 fn check_root<'b>(schema: &'b Value, is_openai: bool, found: &mut Found<'b>) {
@@ -153,6 +225,7 @@ const OLLAMA_DROPS: [&str; 5] = ["pattern", "const", "oneOf", "allOf", "$ref"];
 /// `$defs`, and keywords beside a reference that the referenced schema repeats.
 fn check_moonshot<'b>(root: &'b Value, inner: &'b Value, found: &mut Found<'b>) {
     moonshot_shape(inner, found);
+    moonshot_types(inner, found);
     if let Some(reference) = inner.get("$ref").and_then(Value::as_str) {
         moonshot_reference(root, inner, reference, found);
     }
@@ -210,6 +283,28 @@ fn moonshot_shape<'b>(inner: &'b Value, found: &mut Found<'b>) {
                 "Moonshot rejects a name in `required` that is not in `properties`",
             )
             .help("leave it out, or declare the property");
+    }
+}
+
+/// The keywords of which Moonshot requires one in the schema of a property.
+const MOONSHOT_KINDS: [&str; 5] = ["type", "anyOf", "oneOf", "allOf", "$ref"];
+
+/// Finds properties without a type.
+fn moonshot_types<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    let properties = inner.get("properties").and_then(Value::as_object);
+    let untyped = properties
+        .into_iter()
+        .flat_map(|properties| properties.values())
+        .filter(|property| property.is_object())
+        .filter(|property| {
+            !MOONSHOT_KINDS
+                .iter()
+                .any(|name| property.get(*name).is_some())
+        });
+    for property in untyped {
+        found
+            .at(property, "Moonshot requires the type of every property")
+            .help("add `type`");
     }
 }
 

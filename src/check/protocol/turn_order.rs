@@ -16,7 +16,11 @@ body_rule! {
      is rejected by deployments older than mistral-common 1.11.1 of April 2026: a warning, except for newer models \
      (`user_after_results = true` in `model-families.toml`). `bridge` in the bundled templates puts an assistant message between \
      them\n\
-     * llama.cpp: no two assistant messages at the end\n\n\
+     * llama.cpp: no two assistant messages at the end\n\
+     * Perplexity: after the system messages, the user's and tools' messages alternate with the assistant's, and the last is not the \
+     assistant's\n\
+     * MiniMax: one system message only\n\
+     * Databricks: a report says that the roles alternate for models such as Llama: a warning\n\n\
      OpenAI, DeepSeek and Ollama accept any order. Calls and results have separate rules.\n\n\
      * wrong, Gemini: `user`, `model` with text, `model` with `functionCall`\n\
      * right, Gemini: `user`, `model` with text and `functionCall`",
@@ -37,6 +41,14 @@ body_rule! {
         "openclaw/openclaw#73688": "Z.ai: a prompt alone is rejected",
         "HKUDS/nanobot#3086": "Z.ai: the same refusal, error 1214",
         "anomalyco/opencode#2557": "Z.ai: no user message",
+        "perplexityai/api-discussion#265":
+            "Perplexity: *user and assistant roles should be alternating*",
+        "anomalyco/opencode#9416": "Perplexity: the same refusal",
+        "BerriAI/litellm#3918": "Perplexity: *Last message must have role `user`*",
+        "openclaw/openclaw#19386": "MiniMax: two system messages are rejected, one is accepted",
+        "can1357/oh-my-pi#954": "MiniMax: the same, measured",
+        "MiniMax-AI/MiniMax-M2#51": "MiniMax: its developers say so",
+        "567-labs/instructor#691": "Databricks: *roles must alternate*",
         "microsoft/semantic-kernel#13288": "Gemini: the same refusal",
         "BerriAI/litellm#17761": "Mistral: `user` after `tool`",
         "LibreChat-AI/agents#344": "Mistral: `user` after `tool`",
@@ -55,6 +67,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         WireFormat::MistralChat => mistral(subject, entries(), found),
         WireFormat::OpenAiChat => match subject.server {
             Server::LlamaCpp => llamacpp(entries(), found),
+            Server::Perplexity => alternating(subject, entries(), found),
+            Server::Databricks if !is_served_elsewhere(subject) => {
+                alternating(subject, entries(), found);
+            }
+            Server::MiniMax => several_prompts(entries(), found),
             Server::Qwen => without_user(subject, entries(), false, found),
             Server::ZAi => {
                 let has_prompt_only = entries().iter().all(|entry| entry.role == Role::System);
@@ -182,6 +199,54 @@ fn mistral<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'
             }
             _ => {}
         }
+    }
+}
+
+/// Returns `true` for models that Databricks passes on to their makers.
+fn is_served_elsewhere(subject: &Subject<'_>) -> bool {
+    let makers = ["claude", "gpt", "gemini"];
+    subject
+        .model
+        .is_some_and(|model| makers.iter().any(|maker| model.contains(maker)))
+}
+
+/// Reports two messages of one side in a row, and a last message of the assistant.
+fn alternating<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'b>) {
+    let is_sure = subject.server == Server::Perplexity;
+    let server = subject.server.name();
+    for pair in entries.windows(2) {
+        let is_same = match (pair[0].role, pair[1].role) {
+            (Role::User, Role::User) | (Role::Assistant, Role::Assistant) => true,
+            (Role::Tool, Role::User) => is_sure,
+            _ => false,
+        };
+        if is_same {
+            let message = format!(
+                "{server} requires the messages of the user and of the assistant to alternate"
+            );
+            let note = found.at_member(pair[1].value, "role", message);
+            let note = if is_sure { note } else { note.warning() };
+            note.help("merge the two messages into one");
+        }
+    }
+    if let Some(last) = entries.last()
+        && last.role == Role::Assistant
+    {
+        let message = format!("a report says that the last message at {server} must be the user's");
+        found
+            .at_member(last.value, "role", message)
+            .warning()
+            .help("end with a user message");
+    }
+}
+
+/// Reports a second system message at MiniMax.
+fn several_prompts<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
+    let mut prompts = entries.iter().filter(|entry| entry.role == Role::System);
+    if let Some(second) = prompts.nth(1) {
+        found
+            .at(second.value, "MiniMax accepts a single system message")
+            .help("put all instructions into the first one");
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::pairing::{Answers, MatchedCall, Pairs, is_refused};
 use super::{Found, Subject, body_rule};
-use crate::check::history::{Entry, History};
+use crate::check::history::{Entry, History, Kind, Part, Role, text_of};
 use crate::provider::TurnForm;
 
 body_rule! {
@@ -15,6 +15,7 @@ body_rule! {
      are one turn. DeepSeek converts the items of the Responses API to messages, and expects the outputs directly after the calls of a \
      message. If a message comes in between, or a template drops a result, the API rejects the request. Local and unknown servers accept \
      it, but the model has to guess: a warning.\n\n\
+     The call of a tool that Anthropic runs itself has its result in the same message, or in a later one after a pause.\n\n\
      The finding is at the call; if one message separates the call from its result, at that message; if Gemini gets fewer responses than \
      there are calls, at the content with the responses.\n\n\
      * wrong: assistant with `tool_calls`, then `user`\n\
@@ -32,6 +33,9 @@ body_rule! {
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
             "Mistral: every call must have a result",
         "anthropics/claude-code#8210": "Claude: *ids were found without `tool_result` blocks*",
+        "AnswerDotAI/lisette#108":
+            "Claude: *found without a corresponding `web_search_tool_result` block*",
+        "vercel/ai#13046": "Claude: the same refusal",
         "rowboatlabs/rowboat#378": "Claude: results over several messages",
         "MoonshotAI/kosong#45": "Claude: results over several messages",
         "langchain-ai/langchain#27799": "Gemini: as many responses as calls",
@@ -43,6 +47,9 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if subject.wire.facts().turns == TurnForm::Blocks {
+        server_calls(subject, found);
+    }
     let answers = Answers::of(subject);
     if answers == Answers::Anywhere {
         return;
@@ -74,6 +81,52 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             "render every result directly after its call, and other content after the results",
         );
     }
+}
+
+/// Reports calls of tools that the server runs which have no result, unless the turn goes on: a
+/// pause leaves them open in the last message of the assistant.
+fn server_calls<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let history = subject.history();
+    let paused = history
+        .entries
+        .iter()
+        .rposition(|entry| entry.role == Role::Assistant)
+        .filter(|last| may_go_on(&history.entries, *last));
+    let answered: BTreeSet<&str> = history
+        .parts()
+        .filter(|(_, part)| is_server_result(part))
+        .filter_map(|(_, part)| text_of(part.value, "tool_use_id"))
+        .collect();
+    for (at, part) in history.parts() {
+        let is_open = matches!(part.kind, Kind::Other("server_tool_use"))
+            && Some(at) != paused
+            && text_of(part.value, "id").is_some_and(|id| !answered.contains(id));
+        if !is_open {
+            continue;
+        }
+        let name = crate::text::cut(text_of(part.value, "name").unwrap_or("a tool"), 60);
+        let note = found.at(
+            part.value,
+            format!("the call of `{name}`, which the server runs, has no result after it"),
+        );
+        let note = if is_refused(subject) {
+            note
+        } else {
+            note.warning()
+        };
+        note.help("send the result back after the call, or leave both out");
+    }
+}
+
+/// Returns `true` if the last message of the assistant may be the beginning of a turn: nothing
+/// follows it, or only the results of its own calls.
+fn may_go_on(entries: &[Entry<'_>], last: usize) -> bool {
+    let has_calls = entries[last].parts.iter().any(|part| part.call().is_some());
+    has_calls || last + 1 == entries.len()
+}
+
+fn is_server_result(part: &Part<'_>) -> bool {
+    matches!(part.kind, Kind::Other(kind) if kind.ends_with("_tool_result"))
 }
 
 /// Returns the index of the entry at fault, if it is not the call: the only entry between the call

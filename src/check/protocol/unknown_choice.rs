@@ -3,7 +3,7 @@
 use super::tools::{Chosen, DeclaredTool, Which, choice, tools};
 use super::{Found, Subject, body_rule};
 use crate::diag::did_you_mean;
-use crate::provider::{Server, TurnForm};
+use crate::provider::TurnForm;
 
 body_rule! {
     Error "protocol/unknown-choice", "`tool_choice` selects a tool that is not in `tools`",
@@ -36,7 +36,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_refused = match subject.wire.facts().turns {
         TurnForm::Contents => true,
         TurnForm::Blocks | TurnForm::Messages | TurnForm::Items | TurnForm::None => {
-            subject.server.is_claude() || subject.server == Server::OpenAi
+            subject.server.is_claude() || subject.server.is_openai()
         }
     };
     for chosen in chosen.iter().filter(|chosen| !is_declared(chosen, &tools)) {

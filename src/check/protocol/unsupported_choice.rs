@@ -1,5 +1,7 @@
 //! `protocol/unsupported-choice`: a tool choice that the server does not support.
 
+use serde_json::Value;
+
 use super::tools::{Choice, Which, choice, text};
 use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
@@ -9,7 +11,8 @@ body_rule! {
     "Servers of OpenAI's format differ in what they accept as `tool_choice`:\n\n\
      * LM Studio accepts `none`, `auto` and `required`, and rejects an object\n\
      * llama.cpp silently treats an object as `auto`: a warning\n\
-     * Ollama does not read `tool_choice` at all: a warning, unless it is `auto`\n\n\
+     * Ollama does not read `tool_choice` at all: a warning, unless it is `auto`\n\
+     * DeepInfra accepts only `auto` and `none`, as reports say: a warning\n\n\
      Gemini accepts `allowedFunctionNames` only with the modes `ANY` and `VALIDATED`, in upper or lower \
      case.\n\n\
      * wrong, for LM Studio: `tool_choice = { type = \"function\", function = { name = \"get_weather\" } \
@@ -21,6 +24,7 @@ body_rule! {
             "llama.cpp: an object is treated as `auto`",
         "pkg:github/ollama/ollama@fb30760#docs/api/openai-compatibility.mdx":
             "Ollama: `tool_choice` is not read",
+        "BerriAI/litellm#4655": "DeepInfra accepts `auto` and `none`",
         "lmstudio-ai/lmstudio-bug-tracker#670": "LM Studio rejects an object",
         "can1357/oh-my-pi#6925": "LM Studio: the same refusal",
     }
@@ -41,7 +45,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 fn of_server<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_ollama = subject.server == Server::Ollama;
-    if !is_ollama && !matches!(subject.server, Server::LmStudio | Server::LlamaCpp) {
+    let is_known = matches!(
+        subject.server,
+        Server::LmStudio | Server::LlamaCpp | Server::DeepInfra
+    );
+    if !is_ollama && !is_known {
         return;
     }
     let Some(choice) = choice(subject) else {
@@ -54,6 +62,13 @@ fn of_server<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         );
         note.warning()
             .help("leave it out, and name the tool to call in the prompt");
+    } else if subject.server == Server::DeepInfra && !is_auto_or_none(choice.value) {
+        let note = found.at(
+            choice.value,
+            "reports say that DeepInfra accepts only `auto` and `none`",
+        );
+        note.warning()
+            .help("write `auto`, and name the tool to call in the prompt");
     } else if subject.server == Server::LmStudio && choice.value.is_object() {
         let note = found.at(
             choice.value,
@@ -68,6 +83,12 @@ fn of_server<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         note.warning()
             .help("write `required`, and declare only the tool to call");
     }
+}
+
+fn is_auto_or_none(choice: &Value) -> bool {
+    choice
+        .as_str()
+        .is_some_and(|choice| ["auto", "none"].contains(&choice))
 }
 
 fn names_without_mode<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

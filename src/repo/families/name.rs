@@ -44,6 +44,7 @@ fn spelt(name: &str) -> String {
         _ => name.split('@').next().unwrap_or_default().to_owned(),
     };
     let name = name.as_str();
+    let name = name.strip_prefix("databricks-").unwrap_or(name);
     let plain = without_vendor(name);
     // Bedrock adds its own version number to a model's name.
     let plain = if plain.len() < name.len() {
