@@ -29,6 +29,20 @@ pub enum Server {
     Moonshot,
     /// Z.ai, including Zhipu's `BigModel` (GLM).
     ZAi,
+    /// Cerebras.
+    Cerebras,
+    /// `SiliconFlow`.
+    SiliconFlow,
+    /// Volcengine Ark, also as `BytePlus` `ModelArk` (Doubao).
+    Volcengine,
+    /// Tencent's Hunyuan.
+    Hunyuan,
+    /// Baidu's Qianfan (ERNIE).
+    Qianfan,
+    /// Xiaomi's `MiMo`.
+    MiMo,
+    /// `ChatGPT`'s backend, which Codex uses after a login.
+    ChatGpt,
     /// LM Studio.
     LmStudio,
     /// Ollama.
@@ -41,7 +55,7 @@ pub enum Server {
 
 impl Server {
     /// Every server.
-    pub const ALL: [Server; 17] = [
+    pub const ALL: [Server; 24] = [
         Server::Anthropic,
         Server::OpenAi,
         Server::Google,
@@ -55,6 +69,13 @@ impl Server {
         Server::XAi,
         Server::Moonshot,
         Server::ZAi,
+        Server::Cerebras,
+        Server::SiliconFlow,
+        Server::Volcengine,
+        Server::Hunyuan,
+        Server::Qianfan,
+        Server::MiMo,
+        Server::ChatGpt,
         Server::LmStudio,
         Server::Ollama,
         Server::LlamaCpp,
@@ -77,6 +98,13 @@ impl Server {
             Server::XAi => "xAI",
             Server::Moonshot => "Moonshot",
             Server::ZAi => "Z.ai",
+            Server::Cerebras => "Cerebras",
+            Server::SiliconFlow => "SiliconFlow",
+            Server::Volcengine => "Volcengine",
+            Server::Hunyuan => "Hunyuan",
+            Server::Qianfan => "Qianfan",
+            Server::MiMo => "Xiaomi MiMo",
+            Server::ChatGpt => "ChatGPT",
             Server::LmStudio => "LM Studio",
             Server::Ollama => "Ollama",
             Server::LlamaCpp => "llama.cpp",
@@ -102,13 +130,20 @@ impl Server {
             | Server::Vertex
             | Server::Bedrock
             | Server::Mistral
-            | Server::Groq => true,
+            | Server::Groq
+            | Server::Cerebras => true,
             Server::OpenRouter
             | Server::DeepSeek
             | Server::Qwen
             | Server::XAi
             | Server::Moonshot
             | Server::ZAi
+            | Server::SiliconFlow
+            | Server::Volcengine
+            | Server::Hunyuan
+            | Server::Qianfan
+            | Server::MiMo
+            | Server::ChatGpt
             | Server::LmStudio
             | Server::Ollama
             | Server::LlamaCpp
@@ -154,6 +189,15 @@ impl Server {
             ("kimi.com", Server::Moonshot),
             ("z.ai", Server::ZAi),
             ("bigmodel.cn", Server::ZAi),
+            ("cerebras.ai", Server::Cerebras),
+            ("siliconflow.cn", Server::SiliconFlow),
+            ("siliconflow.com", Server::SiliconFlow),
+            ("volces.com", Server::Volcengine),
+            ("bytepluses.com", Server::Volcengine),
+            ("hunyuan.cloud.tencent.com", Server::Hunyuan),
+            ("baidubce.com", Server::Qianfan),
+            ("xiaomimimo.com", Server::MiMo),
+            ("chatgpt.com", Server::ChatGpt),
         ];
         // A region comes first: `europe-west4-aiplatform.googleapis.com`.
         if host.ends_with("-aiplatform.googleapis.com") {

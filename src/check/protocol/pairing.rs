@@ -273,19 +273,26 @@ fn newest(indices: Option<&Vec<usize>>) -> Vec<usize> {
 /// them on to the model.
 pub(super) fn is_refused(subject: &Subject<'_>) -> bool {
     match subject.server {
-        Server::LmStudio | Server::Ollama | Server::LlamaCpp | Server::Unknown => {
-            match subject.wire {
-                WireFormat::OpenAiChat => false,
-                WireFormat::AnthropicMessages
-                | WireFormat::OpenAiResponses
-                | WireFormat::GoogleGenerateContent
-                | WireFormat::MistralChat
-                | WireFormat::MistralFim
-                | WireFormat::OllamaChat
-                | WireFormat::OllamaGenerate
-                | WireFormat::LlamaCppInfill => true,
-            }
-        }
+        Server::LmStudio
+        | Server::Ollama
+        | Server::LlamaCpp
+        | Server::Cerebras
+        | Server::SiliconFlow
+        | Server::Volcengine
+        | Server::Hunyuan
+        | Server::Qianfan
+        | Server::MiMo
+        | Server::Unknown => match subject.wire {
+            WireFormat::OpenAiChat => false,
+            WireFormat::AnthropicMessages
+            | WireFormat::OpenAiResponses
+            | WireFormat::GoogleGenerateContent
+            | WireFormat::MistralChat
+            | WireFormat::MistralFim
+            | WireFormat::OllamaChat
+            | WireFormat::OllamaGenerate
+            | WireFormat::LlamaCppInfill => true,
+        },
         _ => true,
     }
 }
