@@ -123,6 +123,12 @@ pub(crate) fn longest_side(base64: &str) -> Option<u32> {
     media::longest_side(base64)
 }
 
+/// Returns the shorter side in pixels of a base64 image, read from its header; `None` if the header
+/// does not contain it.
+pub(crate) fn shortest_side(base64: &str) -> Option<u32> {
+    media::shortest_side(base64)
+}
+
 /// The guaranteed share of an estimate, in hundredths. The error was at most 15 % at the 95th
 /// percentile of real requests in five vocabularies (`docs/runtime.md` has the figures); this
 /// allows twice that, for the outliers.

@@ -94,6 +94,16 @@ enum Within {
 }
 
 impl Here {
+    /// Returns `true` if it is the body of a request whose URL is that of a known endpoint, even if
+    /// the members that all its bodies have are missing. For a line of a batch, and for captures,
+    /// other checks decide.
+    fn is_sent_to_model(&self) -> bool {
+        self.within == Within::Wrapper
+            && matches!(self.address, Address::Known(_))
+            && !self.is_of_batch
+            && !self.is_captured
+    }
+
     fn below(&self, name: &str) -> Here {
         Here {
             at: self.at.member(name),
@@ -160,13 +170,17 @@ impl Finder {
             return;
         }
         let wrapper = wrapper(&members).filter(|_| here.depth < DEEPEST);
+        let is_sent = here.is_sent_to_model();
         match wrapper.filter(|_| !self.is_body(&members)) {
             Some(name) => {
                 let here = around(&members, &here).below(name);
                 let inner = members.remove(name).unwrap_or_default();
                 self.look(inner, here);
             }
-            None if self.is_body(&members) || self.wire.is_some() && !here.is_captured => {
+            None if is_sent
+                || self.is_body(&members)
+                || self.wire.is_some() && !here.is_captured =>
+            {
                 self.body(members, here);
             }
             None => self.stranger(here),

@@ -43,6 +43,18 @@ pub enum Server {
     Snowflake,
     /// `DeepInfra`.
     DeepInfra,
+    /// Cerebras.
+    Cerebras,
+    /// `SiliconFlow`.
+    SiliconFlow,
+    /// Volcengine Ark, also as `BytePlus` `ModelArk` (Doubao).
+    Volcengine,
+    /// Tencent's Hunyuan.
+    Hunyuan,
+    /// Baidu's Qianfan (ERNIE).
+    Qianfan,
+    /// Xiaomi's `MiMo`.
+    MiMo,
     /// LM Studio.
     LmStudio,
     /// Ollama.
@@ -55,7 +67,7 @@ pub enum Server {
 
 impl Server {
     /// Every server.
-    pub const ALL: [Server; 24] = [
+    pub const ALL: [Server; 30] = [
         Server::Anthropic,
         Server::OpenAi,
         Server::Google,
@@ -76,6 +88,12 @@ impl Server {
         Server::Databricks,
         Server::Snowflake,
         Server::DeepInfra,
+        Server::Cerebras,
+        Server::SiliconFlow,
+        Server::Volcengine,
+        Server::Hunyuan,
+        Server::Qianfan,
+        Server::MiMo,
         Server::LmStudio,
         Server::Ollama,
         Server::LlamaCpp,
@@ -105,6 +123,12 @@ impl Server {
             Server::Databricks => "Databricks",
             Server::Snowflake => "Snowflake",
             Server::DeepInfra => "DeepInfra",
+            Server::Cerebras => "Cerebras",
+            Server::SiliconFlow => "SiliconFlow",
+            Server::Volcengine => "Volcengine",
+            Server::Hunyuan => "Hunyuan",
+            Server::Qianfan => "Qianfan",
+            Server::MiMo => "Xiaomi MiMo",
             Server::LmStudio => "LM Studio",
             Server::Ollama => "Ollama",
             Server::LlamaCpp => "llama.cpp",
@@ -137,7 +161,8 @@ impl Server {
             | Server::Vertex
             | Server::Bedrock
             | Server::Mistral
-            | Server::Groq => true,
+            | Server::Groq
+            | Server::Cerebras => true,
             Server::OpenRouter
             | Server::DeepSeek
             | Server::Qwen
@@ -151,6 +176,11 @@ impl Server {
             | Server::Databricks
             | Server::Snowflake
             | Server::DeepInfra
+            | Server::SiliconFlow
+            | Server::Volcengine
+            | Server::Hunyuan
+            | Server::Qianfan
+            | Server::MiMo
             | Server::LmStudio
             | Server::Ollama
             | Server::LlamaCpp
@@ -212,6 +242,14 @@ impl Server {
             ("azuredatabricks.net", Server::Databricks),
             ("snowflakecomputing.com", Server::Snowflake),
             ("deepinfra.com", Server::DeepInfra),
+            ("cerebras.ai", Server::Cerebras),
+            ("siliconflow.cn", Server::SiliconFlow),
+            ("siliconflow.com", Server::SiliconFlow),
+            ("volces.com", Server::Volcengine),
+            ("bytepluses.com", Server::Volcengine),
+            ("hunyuan.cloud.tencent.com", Server::Hunyuan),
+            ("baidubce.com", Server::Qianfan),
+            ("xiaomimimo.com", Server::MiMo),
         ];
         // A region comes first: `europe-west4-aiplatform.googleapis.com`.
         if host.ends_with("-aiplatform.googleapis.com") {

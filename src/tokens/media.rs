@@ -340,6 +340,11 @@ pub(super) fn longest_side(data: &str) -> Option<u32> {
     size(data).map(|size| size.width.max(size.height))
 }
 
+/// Returns the shorter side in pixels of a base64 image, if its header contains it.
+pub(super) fn shortest_side(data: &str) -> Option<u32> {
+    size(data).map(|size| size.width.min(size.height))
+}
+
 /// Returns the size of a base64 image, if its header contains it.
 fn size(data: &str) -> Option<Size> {
     let data = data.as_bytes();

@@ -19,13 +19,15 @@ body_rule! {
      OpenAI, Responses:\n\n\
      * `mcp` needs `server_url`, `connector_id` or `tunnel_id`\n\
      * `file_search` needs at least one of `vector_store_ids`\n\
-     * `computer_use_preview` needs `display_width`, `display_height` and `environment`\n\n\
+     * `computer_use_preview` needs `display_width`, `display_height` and `environment`\n\
+     * a tool with `defer_loading` needs a `tool_search`\n\n\
      Gemini:\n\n\
      * `timeRangeFilter` of `googleSearch` needs both ends; `excludeDomains` exists only on Vertex\n\
      * `fileSearch` needs `fileSearchStoreNames`\n\
      * built-in tools together with function declarations need `includeServerSideToolInvocations` in `toolConfig` (Gemini 3 and \
      later; not on Vertex AI, which accepts both without it)\n\n\
-     llama.cpp's Responses endpoint accepts only functions: older versions reject other tools, newer ones drop them: a warning.\n\n\
+     llama.cpp's Responses endpoint accepts only functions: older versions reject other tools, newer ones drop them: a warning. \
+     LM Studio rejects `namespace`, and a report says that vLLM rejects it and `custom`: a warning.\n\n\
      * wrong: `{ \"type\": \"mcp\", \"server_label\": \"wiki\" }`\n\
      * right: `{ \"type\": \"mcp\", \"server_label\": \"wiki\", \"server_url\": \"https://example.org/mcp\" }`",
     seen "2026-11" {
@@ -36,6 +38,11 @@ body_rule! {
             "Claude: not all tools can be deferred",
         "https://github.com/openai/openai-openapi":
             "OpenAI: `MCPTool`, `FileSearchTool`, `ComputerUsePreviewTool`",
+        "https://platform.openai.com/docs/guides/tools-tool-search":
+            "OpenAI: *Deferred tools require tools.tool_search*",
+        "lmstudio-ai/lmstudio-bug-tracker#1812": "LM Studio rejects `namespace`",
+        "lmstudio-ai/lmstudio-bug-tracker#1810": "LM Studio: the same refusal",
+        "vllm-project/vllm#49493": "vLLM: *tool type namespace not supported*",
         "pkg:pypi/google-genai@3.4#types.py": "Gemini: `GoogleSearch`, `FileSearch`",
         "anthropics/anthropic-sdk-csharp#255":
             "Claude: *is defined but not referenced by any `mcp_toolset`*",
@@ -62,8 +69,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         }
         WireFormat::OpenAiResponses => match subject.server {
             Server::OpenAi | Server::ChatGpt => {
-                tools.iter().for_each(|tool| responses(tool, found))
+                tools.iter().for_each(|tool| responses(tool, found));
+                unfound(&tools, found);
             }
+            Server::LmStudio => tools.iter().for_each(|tool| lmstudio(tool, found)),
+            Server::Unknown => tools.iter().for_each(|tool| compatible(tool, found)),
             Server::LlamaCpp => tools.iter().for_each(|tool| llamacpp(tool, found)),
             _ => {}
         },
@@ -314,6 +324,52 @@ fn responses<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
             found,
         ),
         _ => {}
+    }
+}
+
+/// Reports a deferred tool that no tool search can load.
+fn unfound<'b>(tools: &[DeclaredTool<'b>], found: &mut Found<'b>) {
+    if tools.iter().any(|tool| tool.kind == "tool_search") {
+        return;
+    }
+    let deferred = tools
+        .iter()
+        .find(|tool| tool.object.get("defer_loading") == Some(&Value::Bool(true)));
+    if let Some(tool) = deferred {
+        found
+            .at_member(
+                tool.object,
+                "defer_loading",
+                "a deferred tool needs a `tool_search` that loads it",
+            )
+            .help("add `{ \"type\": \"tool_search\" }` to `tools`, or leave `defer_loading` out");
+    }
+}
+
+fn lmstudio<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
+    if tool.kind == "namespace" {
+        found
+            .at(
+                tool.object,
+                "LM Studio does not know tools of the type `namespace`",
+            )
+            .help("declare its functions one by one");
+    }
+}
+
+/// The kinds of tools of `OpenAI`'s clients that vLLM was seen to refuse.
+const NOT_AT_VLLM: [&str; 2] = ["namespace", "custom"];
+
+fn compatible<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
+    if NOT_AT_VLLM.contains(&tool.kind) {
+        let message = format!(
+            "a report says that vLLM does not support tools of the type `{}`",
+            tool.kind
+        );
+        found
+            .at(tool.object, message)
+            .warning()
+            .help("declare functions instead");
     }
 }
 

@@ -8,10 +8,11 @@ use crate::provider::Server;
 body_rule! {
     Error "protocol/call-arguments", "the arguments of a tool call are not a JSON object",
     "Chat Completions, Responses and Mistral send the arguments of a call as a string that contains a JSON object. Servers that render the \
-     history with the model's template parse this string: llama.cpp, Ollama, Qwen, MiniMax, vLLM and SGLang reject what they cannot parse. OpenAI \
-     accepts any text; there, and for servers that nothing is known about, this is a warning, because the model sees something it would \
-     never write itself. JSON that is not an object is a warning too, except for Ollama, which rejects it. Most servers accept an empty \
-     string; llama.cpp and Ollama reject it.\n\n\
+     history with the model's template parse this string: llama.cpp, Ollama, Qwen, MiniMax, vLLM and SGLang reject what they cannot parse. \
+     OpenAI accepts any text; there, and for other providers, this is a warning, because the model sees something it would never write \
+     itself. For servers of unknown make, it is an error, because vLLM, SGLang and LMDeploy reject it. JSON that is not an object is a \
+     warning too, except for Ollama, which rejects it. Most servers accept an empty string; llama.cpp and Ollama reject it, and so do xAI \
+     and Qwen according to reports: a warning.\n\n\
      * wrong: `\"arguments\": \"{\\\"city\\\": \\\"Ber\"` (an answer that was cut off)\n\
      * wrong: `\"arguments\": \"[\\\"Bergen\\\"]\"`\n\
      * right: `\"arguments\": \"{\\\"city\\\": \\\"Bergen\\\"}\"`, which `{{ tojson(tojson(block.input)) }}` writes",
@@ -26,6 +27,10 @@ body_rule! {
         "HKUDS/nanobot#2373": "MiniMax: the same refusal",
         "OpenHands/software-agent-sdk#2887": "llama.cpp and vLLM",
         "sgl-project/sglang#28035": "SGLang fails on them",
+        "pkg:pypi/sglang@0.5.23": "SGLang: *function.arguments must be valid JSON*",
+        "https://github.com/InternLM/lmdeploy/blob/1263d5cd889b7ad500e85b8eb20401327a4516ab/lmdeploy/serve/openai/api_server.py":
+            "LMDeploy: *Tool call arguments contain invalid JSON*",
+        "spiceai/spiceai#4734": "xAI rejects an empty string",
     }
 }
 
@@ -41,7 +46,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             continue;
         };
         let is_refused = refusing.contains(&subject.server);
-        if is_refused || !value.as_str().is_some_and(|text| text.trim().is_empty()) {
+        let is_empty = value.as_str().is_some_and(|text| text.trim().is_empty());
+        let is_doubted = matches!(subject.server, Server::XAi | Server::Qwen);
+        if is_refused || is_doubted || !is_empty {
             let note = found.at(value, fault);
             let note = if is_refused { note } else { note.warning() };
             note.help("write the arguments as a string that contains a JSON object; if the model's answer was cut off, remove the call");
@@ -67,6 +74,7 @@ fn fault(text: &str) -> Option<(&'static str, &'static [Server])> {
                 Server::Ollama,
                 Server::Qwen,
                 Server::MiniMax,
+                Server::Unknown,
             ],
         ));
     }

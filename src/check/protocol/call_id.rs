@@ -17,6 +17,7 @@ body_rule! {
      rejected |\n\
      | Mistral, later models | reports disagree: mistral-common accepts any id for tokenizer 13 and later, but rejections were seen up to \
      September 2026. A warning |\n\
+     | servers of unknown make, with Mistral's models of that time | the chat template wants exactly nine letters or digits: a warning |\n\
      | OpenAI, Chat Completions | at most 40 characters in reports of 2025, 64 in those of 2026: between them, a warning |\n\n\
      A new id must be the same for the call and its result, and the same every time: the template function `tool_id` makes one.\n\n\
      * wrong, for Mistral: `call_9pw1qnYScqvGrCH58HWCvFH6`\n\
@@ -24,6 +25,8 @@ body_rule! {
     seen "2026-11" {
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
             "Mistral: nine letters or digits before tokenizer 13, any id since then",
+        "https://github.com/ikawrakow/ik_llama.cpp/blob/8337e4cd3861406fc04e0854b1409cd1b027fbc9/models/templates/Mistral-Small-3.2-24B-Instruct-2506.jinja":
+            "a chat template: *Tool call IDs should be alphanumeric strings with length 9!*",
         "nearai/ironclaw#1241": "Mistral rejected it in March 2026",
         "mistralai/mistral-vibe#1075": "Mistral rejected it in September 2026",
         "vercel/ai#5171": "OpenAI: 40 characters",
@@ -42,6 +45,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let fault: fn(&Subject<'_>, &str) -> Option<Fault> = match subject.wire {
         WireFormat::MistralChat => of_mistral,
         WireFormat::OpenAiChat if subject.server == Server::OpenAi => of_openai,
+        WireFormat::OpenAiChat if subject.facts.is(Property::ShortCallIds) => of_template,
         WireFormat::AnthropicMessages
         | WireFormat::OpenAiChat
         | WireFormat::OpenAiResponses
@@ -87,6 +91,23 @@ fn of_openai(_: &Subject<'_>, id: &str) -> Option<Fault> {
     })
 }
 
+/// Returns the mistake in an id for a model whose chat template takes short ids only.
+fn of_template(_: &Subject<'_>, id: &str) -> Option<Fault> {
+    let message = format!(
+        "the chat template of this model accepts only ids of nine letters or digits, not `{}`",
+        crate::text::cut(id, 40)
+    );
+    (!is_short(id)).then_some(Fault {
+        message,
+        is_sure: false,
+    })
+}
+
+/// Returns `true` if an id consists of nine letters or digits.
+fn is_short(id: &str) -> bool {
+    id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
 fn of_mistral(subject: &Subject<'_>, id: &str) -> Option<Fault> {
     if id == "null" {
         return Some(Fault {
@@ -94,7 +115,7 @@ fn of_mistral(subject: &Subject<'_>, id: &str) -> Option<Fault> {
             is_sure: true,
         });
     }
-    let is_nine = id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_nine = is_short(id);
     let is_sure = matches!(
         subject.facts.property(Property::ShortCallIds),
         Some((true, Severity::Error))

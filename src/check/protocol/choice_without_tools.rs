@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::tools::{DeclaredTool, Which, choice, lets_tools_mix, tools};
 use super::{Found, Subject, body_rule};
 use crate::diag::Severity;
-use crate::provider::{ToolForm, WireFormat};
+use crate::provider::{Server, ToolForm, WireFormat};
 use crate::repo::Property;
 
 body_rule! {
@@ -18,7 +18,8 @@ body_rule! {
      | Anthropic | `any` and `tool`; `none` was rejected in a report of 2025, a warning; `auto` is accepted |\n\
      | Gemini | `functionCallingConfig` without tools; also with only built-in tools, for models up to 2.5 (`builtin_choice` \
      in `model-families.toml`), a warning for others, unless `includeServerSideToolInvocations` is set |\n\n\
-     For other servers, a choice that asks for a call is a warning, since the model cannot make one.\n\n\
+     For other servers, a choice that asks for a call is a warning, since the model cannot make one. For servers of unknown make, \
+     it is an error, because vLLM, SGLang and LMDeploy reject it; `auto`, which only vLLM rejects, is a warning.\n\n\
      * wrong: `tool_choice = \"required\"` in a body without `tools`\n\
      * right: both under the same condition: `{% if ctx.tools is defined %}`",
     seen "2026-11" {
@@ -30,6 +31,9 @@ body_rule! {
             "OpenAI: *'function_call' is only allowed when 'functions' are specified*",
         "Azure-Samples/azure-search-openai-demo#1175": "OpenAI: the same refusal",
         "vllm-project/vllm#40399": "OpenAI's Responses, checked against the API",
+        "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/entrypoints/openai/chat_completion/protocol.py":
+            "vLLM: *When using `tool_choice`, `tools` must be set*",
+        "pkg:pypi/sglang@0.5.23": "SGLang: *Tools cannot be empty if tool choice is set to required*",
         "vercel/ai#16987": "Claude rejects `any` and `tool`",
         "anthropics/claude-cookbooks#142": "Claude rejected `none` in 2025",
         "pydantic/pydantic-ai#5791": "Gemini rejects the configuration",
@@ -62,6 +66,12 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             tools(subject).is_empty() || refused == Some(Severity::Error)
         }
         WireFormat::AnthropicMessages if subject.server.is_claude() && is_none => false,
+        // vLLM refuses `auto` too.
+        WireFormat::OpenAiChat
+            if subject.server == Server::Unknown && !is_none && !choice.is_forced() =>
+        {
+            false
+        }
         WireFormat::AnthropicMessages
         | WireFormat::OpenAiChat
         | WireFormat::OpenAiResponses
@@ -76,8 +86,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         }
         WireFormat::AnthropicMessages => subject.server.is_claude(),
         WireFormat::OpenAiResponses => subject.server.is_openai(),
-        WireFormat::OpenAiChat
-        | WireFormat::MistralChat
+        WireFormat::OpenAiChat => subject.server == Server::Unknown,
+        WireFormat::MistralChat
         | WireFormat::MistralFim
         | WireFormat::OllamaChat
         | WireFormat::OllamaGenerate

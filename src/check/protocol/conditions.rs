@@ -75,6 +75,8 @@ pub(super) enum Test {
     SaysNoneOf(&'static [&'static str]),
     /// It is a list or an object that is not empty, or text that is not empty.
     Holds,
+    /// It is an empty list or an empty text, or missing.
+    IsEmpty,
     /// It is a list that contains this text.
     Lists(&'static str),
     /// It is an object.
@@ -152,6 +154,12 @@ impl Test {
                 Some(Value::Object(members)) => !members.is_empty(),
                 Some(Value::String(text)) => !text.is_empty(),
                 _ => false,
+            },
+            Test::IsEmpty => match value {
+                None => true,
+                Some(Value::Array(elements)) => elements.is_empty(),
+                Some(Value::String(text)) => text.is_empty(),
+                Some(_) => false,
             },
             Test::Lists(wanted) => {
                 let elements = value.and_then(Value::as_array);

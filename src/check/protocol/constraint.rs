@@ -1,5 +1,6 @@
 //! `protocol/constraint`: a grammar or a pattern for the answer that the server cannot parse.
 
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::schemas::visit;
@@ -30,6 +31,10 @@ body_rule! {
         "ggml-org/llama.cpp#24144": "llama.cpp: *Failed to parse grammar*",
         "ggml-org/llama.cpp#17473":
             "llama.cpp: *number of repetitions exceeds sane defaults*",
+        "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/v1/structured_output/backend_lm_format_enforcer.py":
+            "vLLM: *Failed to compile regex*",
+        "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/entrypoints/generate/base/protocol.py":
+            "vLLM: *Invalid structural_tag specification*",
         "pkg:github/vllm-project/vllm#vllm/v1/structured_output/backend_outlines.py":
             "vLLM: *Regex uses unsupported feature for structured outputs*",
     }
@@ -53,6 +58,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             ];
             for pattern in patterns.into_iter().flatten() {
                 check_pattern(pattern, found);
+            }
+            if let Some(tag) = outputs.and_then(|outputs| outputs.get("structural_tag")) {
+                check_tag(tag, found);
             }
         }
         _ => {}
@@ -129,6 +137,18 @@ fn check_grammar<'b>(grammar: &'b Value, found: &mut Found<'b>) {
     note.help("see llama.cpp's `grammars/README.md`");
 }
 
+/// Reports a structural tag that is not the text of JSON.
+fn check_tag<'b>(tag: &'b Value, found: &mut Found<'b>) {
+    let is_json = tag
+        .as_str()
+        .is_none_or(|text| serde_json::from_str::<IgnoredAny>(text).is_ok());
+    if !is_json {
+        found
+            .at(tag, "the structural tag is not JSON")
+            .help("write it as the text of a JSON object");
+    }
+}
+
 /// The beginnings of look-around groups.
 const LOOKS: [&str; 4] = ["(?=", "(?!", "(?<=", "(?<!"];
 
@@ -149,10 +169,43 @@ fn check_pattern<'b>(pattern: &'b Value, found: &mut Found<'b>) {
         format!("the pattern contains a look-around (`{look}`), which vLLM does not support")
     } else if refers_back {
         "the pattern contains a backreference, which vLLM does not support".to_owned()
+    } else if text.contains("\\b") || text.contains("\\B") {
+        found
+            .at(
+                pattern,
+                "the pattern contains a word boundary, which some backends of vLLM do not support",
+            )
+            .warning()
+            .help("rewrite the pattern without it, or check the answer afterwards");
+        return;
+    } else if !is_closed(&plain) {
+        found
+            .at(pattern, "a bracket of the pattern is not closed")
+            .help("close it, or write `\\` before it if it is meant as a character");
+        return;
     } else {
         return;
     };
     found
         .at(pattern, message)
         .help("rewrite the pattern without it, or check the answer afterwards");
+}
+
+/// Returns `true` if each bracket of a pattern is closed. Escaped characters are left out of it.
+fn is_closed(plain: &str) -> bool {
+    let (mut depth, mut class): (i32, Option<usize>) = (0, None);
+    for c in plain.chars() {
+        class = match (class, c) {
+            // A bracket right after the beginning of a class is a character.
+            (Some(length), ']') if length > 0 => None,
+            (Some(0), '^') => Some(0),
+            (Some(length), _) => Some(length + 1),
+            (None, '[') => Some(0),
+            (None, _) => None,
+        };
+        if class.is_none() {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+        }
+    }
+    depth == 0 && class.is_none()
 }

@@ -16,6 +16,7 @@ body_rule! {
      missing *required following item*\n\
      * OpenAI: a system message whose content is an empty list violates the specification, but was accepted \
      (openai/openai-python#1812)\n\
+     * xAI, Moonshot, Z.ai, Hunyuan and LM Studio: messages without text are rejected in reports\n\
      * Z.ai: an empty text next to other parts is rejected\n\
      * MiniMax: empty messages are rejected, as reports say: a warning\n\
      * vLLM: an empty list of `tools` is rejected, although similar servers accept it\n\
@@ -36,6 +37,9 @@ body_rule! {
         "openclaw/openclaw#71296": "MiniMax: the same refusal",
         "agentscope-ai/QwenPaw#287": "Z.ai: the same refusal",
         "openclaw/openclaw#73688": "Z.ai: an assistant message without content",
+        "langbot-app/LangBot#1205": "xAI: *Every message needs at least one non-empty content element*",
+        "MarkPDFdown/markpdfdown#14": "Hunyuan: the content must not be empty",
+        "microsoft/autogen#1521": "LM Studio: *a 'content' field that is not empty*",
         "continuedev/continue#11721": "the answer is empty",
         "pkg:github/ollama/ollama@fb30760#server/routes.go":
             "Ollama loads the model and returns an empty answer",
@@ -86,7 +90,12 @@ fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             no_tools(subject, found);
             if matches!(
                 subject.server,
-                Server::XAi | Server::Moonshot | Server::ZAi | Server::MiniMax
+                Server::XAi
+                    | Server::Moonshot
+                    | Server::ZAi
+                    | Server::MiniMax
+                    | Server::Hunyuan
+                    | Server::LmStudio
             ) {
                 empty_text(subject, found);
             }
@@ -152,12 +161,12 @@ fn empty_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports empty messages at xAI, Moonshot, Z.ai and MiniMax.
+/// Reports empty messages at servers that were seen to refuse them.
 fn empty_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let told = subject.history().entries.iter().filter(|entry| {
         let is_told_of_model = matches!(
             subject.server,
-            Server::Moonshot | Server::ZAi | Server::MiniMax
+            Server::XAi | Server::Moonshot | Server::ZAi | Server::MiniMax | Server::LmStudio
         );
         is_asked(entry.role) || entry.role == Role::Assistant && is_told_of_model
     });

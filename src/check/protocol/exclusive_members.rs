@@ -39,6 +39,16 @@ body_rule! {
         "lobehub/lobehub#7985": "Gemini: `includeThoughts` without thinking",
         "pkg:github/vllm-project/vllm#vllm/sampling_params.py":
             "vLLM: `min_tokens` above `max_tokens`, `stop` without `detokenize`",
+        "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/sampling_params.py":
+            "vLLM: *You can only use one kind of structured outputs constraint*; `response_format` is one of them",
+        "https://github.com/HabanaAI/vllm-fork/blob/95af70093fc0dbb1a8b16d4a2913c674a02434ac/vllm/entrypoints/openai/protocol.py":
+            "vLLM: *You can only either use guided decoding or tools, not both*",
+        "pkg:pypi/sglang@0.5.23":
+            "SGLang: *Only one of json_schema, regex, ebnf, or structural_tag can be set*, `return_meta_info` in streams, `background` without `store`",
+        "https://github.com/openvinotoolkit/model_server/blob/7e4df0c7ae340972bad15020ad777bbba3ee321d/src/llm/apis/openai_api_handler.cpp":
+            "OpenVINO: `best_of` in a stream, and below `n`",
+        "https://www.volcengine.com/docs/82379/1299023": "Volcengine: *caching is not supported for instructions*",
+        "langchain-ai/langchain#23629": "Groq: *response_format does not support streaming*",
         "pkg:github/vllm-project/vllm#vllm/entrypoints/openai/completion/serving.py":
             "vLLM: *Streaming is not currently supported with beam search*",
     }
@@ -81,7 +91,7 @@ combinations! {
         "`prediction` allows only one answer";
         "leave out `n` or `prediction`";
 
-    refused RESPONSES at [OpenAi]: ("store", IsFalse) with ("background", IsTrue);
+    refused RESPONSES at [OpenAi, Unknown]: ("store", IsFalse) with ("background", IsTrue);
         "an answer in the background must be stored";
         "leave out `store` or `background`";
 
@@ -150,6 +160,70 @@ combinations! {
         "`guided_regex` and `guided_choice` cannot be combined";
         "keep one of them";
 
+    refused CHAT at [Unknown]: ("structured_outputs.json", Is) with ("structured_outputs.grammar", Is);
+        "`json` and `grammar` of `structured_outputs` cannot be combined";
+        "keep one of them";
+
+    refused CHAT at [Unknown]: ("structured_outputs.regex", Is) with ("structured_outputs.grammar", Is);
+        "`regex` and `grammar` of `structured_outputs` cannot be combined";
+        "keep one of them";
+
+    refused CHAT at [Unknown]: ("structured_outputs.choice", Is) with ("structured_outputs.grammar", Is);
+        "`choice` and `grammar` of `structured_outputs` cannot be combined";
+        "keep one of them";
+
+    refused CHAT at [Unknown]: ("structured_outputs", Holds) with ("response_format.type", Says(&["json_schema", "json_object", "structural_tag"]));
+        "`structured_outputs` and `response_format` cannot be combined";
+        "keep one of them";
+
+    refused CHAT at [Unknown]: ("structured_outputs", Is) with ("tool_choice", IsObject);
+        "`structured_outputs` and the choice of one tool cannot be combined";
+        "leave out one of them: a forced call has a form already";
+
+    refused CHAT at [Unknown]: ("guided_json", Is) with ("tool_choice", IsObject);
+        "`guided_json` and the choice of one tool cannot be combined";
+        "leave out one of them: a forced call has a form already";
+
+    refused CHAT at [Unknown]: ("guided_regex", Is) with ("tool_choice", IsObject);
+        "`guided_regex` and the choice of one tool cannot be combined";
+        "leave out one of them: a forced call has a form already";
+
+    refused CHAT at [Unknown]: ("guided_choice", Is) with ("tool_choice", IsObject);
+        "`guided_choice` and the choice of one tool cannot be combined";
+        "leave out one of them: a forced call has a form already";
+
+    refused CHAT at [Unknown]: ("ebnf", Is) with ("regex", Is);
+        "`ebnf` and `regex` cannot be combined";
+        "keep one of them";
+
+    refused CHAT at [Unknown]: ("regex", Is) with ("response_format.type", Says(&["json_schema"]));
+        "`regex` and a schema of the answer cannot be combined";
+        "keep one of them";
+
+    refused CHAT at [Unknown]: ("regex", Is) with ("tool_choice", Says(&["required"]));
+        "`regex` and a forced call cannot be combined";
+        "leave out one of them: a forced call has a form already";
+
+    refused CHAT at [Unknown]: ("ebnf", Is) with ("response_format.type", Says(&["json_schema"]));
+        "`ebnf` and a schema of the answer cannot be combined";
+        "keep one of them";
+
+    refused CHAT at [Unknown]: ("ebnf", Is) with ("tool_choice", Says(&["required"]));
+        "`ebnf` and a forced call cannot be combined";
+        "leave out one of them: a forced call has a form already";
+
+    refused CHAT at [Unknown]: ("return_meta_info", IsTrue) with ("stream", IsTrue);
+        "`return_meta_info` cannot be streamed";
+        "leave it out, or do not stream";
+
+    refused CHAT at [Unknown]: ("best_of", IsAbove(1)) with ("stream", IsTrue);
+        "the best of several answers cannot be streamed";
+        "leave out `best_of`, or do not stream";
+
+    refused CHAT at [Unknown]: ("n", Exceeds("best_of")) with ("best_of", Is);
+        "more answers are asked for than are made";
+        "raise `best_of`, or lower `n`";
+
     refused CHAT at [Unknown]: ("stream", IsTrue) with ("use_beam_search", IsTrue);
         "an answer of a beam search cannot be streamed";
         "do not stream, or remove `use_beam_search`";
@@ -183,9 +257,30 @@ combinations! {
         "`thinking` and `reasoning_effort` cannot be combined at Fireworks, as a gateway knows it";
         "keep one of them";
 
+    refused RESPONSES at [Unknown]: ("structured_outputs", Is)
+        with ("text.format.type", Says(&["json_schema", "json_object"]));
+        "`structured_outputs` and `text.format` cannot be combined";
+        "keep one of them";
+
+    warned CHAT at [Groq]: ("response_format.type", Says(&["json_object"])) with ("stream", IsTrue);
+        "a report says that Groq does not stream JSON mode";
+        "do not stream, or ask for a schema";
+
     warned RESPONSES at [XAi]: ("instructions", Is) with ("previous_response_id", Is);
         "a report says that xAI does not accept `instructions` together with `previous_response_id`";
         "put the instructions into the first request: the server stores its history";
+
+    refused RESPONSES at [Volcengine]: ("caching", Is) with ("instructions", Is);
+        "`caching` and `instructions` cannot be combined";
+        "put the instructions into a system message of `input`";
+
+    refused RESPONSES at [Unknown]: ("previous_input_messages", Is) with ("previous_response_id", Is);
+        "`previous_input_messages` and `previous_response_id` cannot be combined";
+        "keep one of them";
+
+    refused ANTHROPIC at [Unknown]: ("thinking.budget_tokens", Is) with ("thinking.type", Says(&["disabled", "adaptive"]));
+        "`budget_tokens` is accepted only with thinking of the type `enabled`";
+        "leave it out";
 
     refused GEMINI: ("toolConfig.functionCallingConfig.allowedFunctionNames", Holds)
         with ("toolConfig.functionCallingConfig.mode", SaysNoneOf(&["ANY", "VALIDATED"]));

@@ -13,9 +13,10 @@ body_rule! {
      * llama.cpp supports messages, `function_call`, `function_call_output` and `reasoning`. An assistant message needs \
      `\"type\": \"message\"`, the output of a call must be text, and reasoning must have its text in `content`; otherwise: \
      *Cannot determine type of 'item'*\n\
-     * Ollama supports these and `web_search_call`. Parts can be `input_text`, `output_text`, `input_image` and `input_file`\n\
+     * Ollama supports these and `web_search_call`. Parts can be `input_text`, `output_text` and `input_image`; files: *file inputs are \
+     not currently supported*\n\
      * the backend of ChatGPT does not accept a text as `input`\n\
-     * xAI accepts reasoning without `content`; a report says that it rejects `\"content\": null`\n\n\
+     * xAI accepts reasoning without `content`; reports say that it rejects `\"content\": null`, and calls of custom tools\n\n\
      * wrong: `{ \"role\": \"assistant\", \"content\": \"Hello\" }` for llama.cpp\n\
      * right: `{ \"type\": \"message\", \"role\": \"assistant\", \"content\": \"Hello\" }`",
     of OpenAiResponses;
@@ -27,6 +28,7 @@ body_rule! {
         "pkg:github/ollama/ollama@fb30760#openai/responses.go": "Ollama: `unmarshalResponsesInputItem`",
         "zyycn/codex-proxy-rs#178": "ChatGPT: *Input must be a list*",
         "duolahypercho/codex-router#862": "ChatGPT: the same refusal",
+        "router-for-me/CLIProxyAPI#4282": "xAI: *data did not match any variant of untagged enum ModelInput*",
         "Wei-Shaw/sub2api#4237": "xAI rejects `\"content\": null` in reasoning",
     }
 }
@@ -95,7 +97,7 @@ const OLLAMA_ITEMS: [&str; 5] = [
     "web_search_call",
 ];
 /// The kinds of parts that Ollama supports.
-const OLLAMA_PARTS: [&str; 4] = ["input_text", "output_text", "input_image", "input_file"];
+const OLLAMA_PARTS: [&str; 3] = ["input_text", "output_text", "input_image"];
 
 fn ollama<'b>(item: &'b Value, found: &mut Found<'b>) {
     let kind = text_of(item, "type").or_else(|| item.get("role").map(|_| "message"));
@@ -117,6 +119,14 @@ fn ollama<'b>(item: &'b Value, found: &mut Found<'b>) {
 }
 
 fn xai<'b>(item: &'b Value, found: &mut Found<'b>) {
+    let kind = text_of(item, "type");
+    if let Some(kind) = kind.filter(|kind| kind.starts_with("custom_tool_call")) {
+        let message = format!("a report says that xAI does not support `{kind}`");
+        found
+            .at(item, message)
+            .warning()
+            .help("describe the tool as a function, and send the call as `function_call`");
+    }
     let is_null = item.get("content").is_some_and(Value::is_null);
     if is_null && text_of(item, "type") == Some("reasoning") {
         found

@@ -17,6 +17,8 @@ body_rule! {
         "https://github.com/openai/openai-openapi":
             "OpenAI: `StopConfiguration`, `ModelResponseProperties`",
         "pkg:pypi/openai@3.54": "OpenAI: 128 characters of `safety_identifier`",
+        "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/sampling_params.py":
+            "vLLM: `MAX_LOGPROB_TOKEN_IDS`, and the most words of `bad_words`",
         "HunorLaczko/ha-groq-cloud-api#25": "Groq: *'tools' : maximum number of items is 128*",
         "google-gemini/gemini-cli#19083":
             "Gemini: *At most 512 function declarations can be specified*",
@@ -83,6 +85,32 @@ static BOUNDS: &[Bound] = &[
         most: 4,
         surely: 4,
         what: "stop sequences",
+    },
+    Bound {
+        wires: &[WireFormat::OpenAiChat, WireFormat::OpenAiResponses],
+        servers: &[Server::Unknown],
+        member: "cache_salt",
+        most: 128,
+        // Versions of vLLM before 0.33.
+        surely: 1024,
+        what: "characters",
+    },
+    Bound {
+        wires: &[WireFormat::OpenAiChat],
+        servers: &[Server::Unknown],
+        member: "logprob_token_ids",
+        most: 128,
+        surely: 128,
+        what: "tokens",
+    },
+    Bound {
+        wires: &[WireFormat::OpenAiChat],
+        servers: &[Server::Unknown],
+        member: "bad_words",
+        most: 128,
+        // `VLLM_MAX_NUM_BAD_WORDS` raises it.
+        surely: usize::MAX,
+        what: "words",
     },
     Bound {
         wires: &[WireFormat::OpenAiChat],

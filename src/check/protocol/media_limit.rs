@@ -1,9 +1,10 @@
-//! `protocol/media-limit`: images and documents that exceed Anthropic's limits on size or number.
+//! `protocol/media-limit`: images and documents that exceed a provider's limits on size or number.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use super::media_type::of_data_url;
 use super::value::{elements, is_type};
 use super::{Found, Subject, body_rule};
 use crate::check::history::Kind;
@@ -16,14 +17,20 @@ body_rule! {
      2026); 8,000 pixels per side, or 2,000 if there are more than 20 images; 600 images and 600 PDF pages, or 100 of each for a model with \
      a window of 200,000 tokens; and 32 MB in total: *image exceeds 10 MB maximum: 11174516 bytes > 10485760 bytes*. One such image in the \
      history makes every later request fail.\n\n\
+     Qwen accepts images whose sides differ by a factor of 200 at most, and 10 MB of Base64 each; Groq accepts 5 images in a request.\n\n\
      * wrong: a screenshot with a side of 9,000 pixels\n\
      * right: the same, scaled down to 1,568 pixels, which is all that the model sees",
-    of AnthropicMessages;
+    of AnthropicMessages, OpenAiChat;
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/vision.md":
             "Claude: 8,000 and 2,000 pixels, 100 and 600 images",
         "https://platform.claude.com/docs/en/build-with-claude/pdf-support":
             "Claude: 32 MB, 600 pages, 100 below a window of 1M",
+        "https://www.alibabacloud.com/help/en/model-studio/error-code":
+            "Qwen: *Exceeded limit on max bytes per data-uri item*, *The image length and width do not meet the model restrictions*",
+        "https://www.alibabacloud.com/help/en/model-studio/vision":
+            "Qwen: sides, and their ratio",
+        "https://console.groq.com/docs/vision": "Groq: 5 images in a request",
         "anthropics/claude-code#19631": "Claude: *image exceeds 5 MB maximum*",
         "daya0576/pi-imessage#5": "the same refusal",
         "aipoch/open-science#225": "the bytes of the Base64 count",
@@ -42,10 +49,74 @@ const MANY_IMAGES: usize = 20;
 const LONG_WINDOW: i64 = 1_000_000;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    // Other servers with this format have their own, undocumented limits.
-    if !subject.server.is_claude() {
-        return;
+    // Other servers have their own, undocumented limits.
+    match subject.server {
+        Server::Qwen => qwen(subject, found),
+        Server::Groq => groq(subject, found),
+        server if server.is_claude() => anthropic(subject, found),
+        _ => {}
     }
+}
+
+/// The most images in a request to Groq.
+const GROQ_IMAGES: usize = 5;
+
+fn groq<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let pictures = pictures(subject);
+    if let Some(further) = pictures.get(GROQ_IMAGES) {
+        let message = format!(
+            "{} images are too many: Groq accepts {GROQ_IMAGES} in a request",
+            pictures.len()
+        );
+        found
+            .at(further, message)
+            .help("leave out the oldest images, or describe them in words");
+    }
+}
+
+/// The most that the sides of an image at Qwen may differ by, as a factor.
+const QWEN_RATIO: u32 = 200;
+/// The most bytes of an image at Qwen, in Base64.
+const QWEN_BYTES: usize = 10 * MEGABYTE;
+
+fn qwen<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    for url in pictures(subject) {
+        let Some((_, data)) = url.as_str().and_then(of_data_url) else {
+            continue;
+        };
+        if data.len() > QWEN_BYTES {
+            let message = format!(
+                "an image of {} bytes in Base64 is too large: Qwen accepts 10 MB",
+                data.len()
+            );
+            found
+                .at(url, message)
+                .help("scale the picture down, or give its address");
+        }
+        let sides = (tokens::shortest_side(data), tokens::longest_side(data));
+        let (Some(short), Some(long)) = sides else {
+            continue;
+        };
+        if long / short > QWEN_RATIO {
+            let message = format!(
+                "the sides of this image differ by a factor of {}: Qwen accepts {QWEN_RATIO}",
+                long / short
+            );
+            found.at(url, message).help("cut the image into pieces");
+        }
+    }
+}
+
+/// Returns the addresses of the images in messages of Chat Completions.
+fn pictures<'b>(subject: &Subject<'b>) -> Vec<&'b Value> {
+    let parts = subject.history().parts();
+    let images = parts.filter_map(|(_, part)| part.value.get("image_url"));
+    images
+        .map(|image| image.get("url").unwrap_or(image))
+        .collect()
+}
+
+fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let media = media(subject);
     let images: Vec<&Value> = media
         .iter()

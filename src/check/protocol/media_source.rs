@@ -1,5 +1,7 @@
 //! `protocol/media-source`: an image or a document that the server cannot read.
 
+use std::net::IpAddr;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -8,7 +10,7 @@ use super::super::history::{Entry, Kind, Role, text_of};
 use super::media_type::{self, of_data_url};
 use super::model_media::is_known_to_google;
 use super::{Found, Subject, body_rule};
-use crate::provider::{Server, WireFormat};
+use crate::provider::{Server, UrlParts, WireFormat};
 use crate::repo::Property;
 
 body_rule! {
@@ -16,7 +18,8 @@ body_rule! {
     "Some servers fetch an image by its URL, others require its bytes in Base64; some accept only a few media types, and none accepts a \
      picture whose bytes have a different type than declared, or are not a picture at all. OpenAI, LM Studio, DeepSeek and Groq reject \
      images in tool results. OpenAI accepts documents as files, but not audio, video or pictures. An encrypted PDF for Anthropic and a text \
-     processor's document for Gemini are warnings. Gemini reads `$ref` in a function's result as the name of one of the result's media.\n\n\
+     processor's document for Gemini are warnings. Gemini reads `$ref` in a function's result as the name of one of the result's media. No provider can \
+     fetch from an address in a private network, such as `http://localhost:3000/a.png`.\n\n\
      * wrong: `\"image_url\": {\"url\": \"https://…\"}` for LM Studio or Ollama\n\
      * right: `\"image_url\": {\"url\": \"data:image/png;base64,…\"}`\n\
      * wrong: `{\"type\": \"input_file\", \"file_data\": \"data:audio/mpeg;base64,…\"}` for OpenAI\n\
@@ -26,6 +29,19 @@ body_rule! {
             "OpenAI: *You uploaded an unsupported image* for text as `image/jpeg`",
         "recorded: pydantic-ai, test_multimodal_tool_return_matrix":
             "OpenAI: *unsupported MIME type 'audio/mpeg'*; Gemini accepts a file of its Files API in a result",
+        "coze-dev/coze-studio#393":
+            "Volcengine: *Error while downloading*, for an address in a private network",
+        "coze-dev/coze-studio#577": "Volcengine: *Timeout while downloading url*, the same",
+        "agentscope-ai/agentscope-java#2700": "Qwen: *Failed to download multimodal content*",
+        "https://www.alibabacloud.com/help/en/model-studio/error-code":
+            "Qwen: addresses must be public",
+        "pydantic/pydantic-ai#4445": "OpenAI: *got unsupported MIME type*, in Chat Completions",
+        "openai/openai-agents-python#2376": "OpenAI: *The file type you uploaded is not supported*",
+        "steven-jianhao-li/zotero-AI-Butler#160": "Volcengine: *Invalid base64 image_url*",
+        "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/multimodal/media/image.py":
+            "vLLM: *Failed to load image*",
+        "openai/openai-node#1463": "OpenAI: *Please make sure your image is valid*",
+        "vercel/ai#1544": "OpenAI: the same refusal",
         "anthropics/claude-code#5174": "Claude: *The PDF specified was not valid*",
         "anthropics/anthropic-sdk-python#903": "Claude: *Could not process PDF*",
         "BrokkAi/brokk-app#2269": "Claude: *Only HTTPS URLs are supported*",
@@ -42,6 +58,9 @@ body_rule! {
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
             "llama.cpp: which images it reads",
         "pkg:github/ollama/ollama@fb30760#openai/openai.go": "Ollama: data URLs only",
+        "lmstudio-ai/lmstudio-bug-tracker#2008":
+            "LM Studio: *Only text tool_result blocks are supported*",
+        "lmstudio-ai/lmstudio-bug-tracker#1590": "LM Studio: the same refusal",
         "lmstudio-ai/lmstudio-bug-tracker#1120": "LM Studio: no URLs",
         "lmstudio-ai/lmstudio-bug-tracker#1752": "LM Studio: the same refusal",
         "lmstudio-ai/lmstudio-bug-tracker#1027": "LM Studio: no WebP",
@@ -76,6 +95,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 fn media<'b>(subject: &Subject<'b>, found: &mut Found<'b>, entry: &Entry<'b>, part: &'b Value) {
+    if !is_of_local_network(subject.server) {
+        addresses(part).for_each(|url| unreachable(url, found));
+    }
     match subject.wire {
         WireFormat::AnthropicMessages => anthropic(subject, found, part),
         WireFormat::OpenAiChat => chat(subject, found, part),
@@ -105,6 +127,68 @@ fn mistral<'b>(found: &mut Found<'b>, part: &'b Value) {
                 "Mistral does not accept a picture as a document",
             )
             .help("send it as a part of the type `image_url`");
+    }
+}
+
+/// Returns `true` if the server may run in the network of the client.
+fn is_of_local_network(server: Server) -> bool {
+    matches!(
+        server,
+        Server::LmStudio | Server::Ollama | Server::LlamaCpp | Server::Unknown
+    )
+}
+
+/// The members of parts and blocks that hold an address, or an object with an address.
+const ADDRESSES: [&str; 6] = [
+    "image_url",
+    "video_url",
+    "audio_url",
+    "file_url",
+    "document_url",
+    "source",
+];
+
+/// Returns the addresses of media in a part.
+fn addresses(part: &Value) -> impl Iterator<Item = &Value> {
+    ADDRESSES
+        .iter()
+        .filter_map(|name| part.get(*name))
+        .map(|holder| holder.get("url").unwrap_or(holder))
+}
+
+/// Reports an address that only the client's own network knows.
+fn unreachable<'b>(url: &'b Value, found: &mut Found<'b>) {
+    let is_private = url
+        .as_str()
+        .is_some_and(|url| is_web(url) && is_private(UrlParts::of(url).host()));
+    if is_private {
+        found
+            .at(
+                url,
+                "the provider cannot fetch from this address, which is private",
+            )
+            .help("send the bytes in Base64, or use a public address");
+    }
+}
+
+/// The ends of names that only private networks resolve.
+const PRIVATE: [&str; 5] = [".localhost", ".local", ".internal", ".lan", ".home.arpa"];
+
+/// Returns `true` if a host is of a private network: by its address, or by a name that the public
+/// domain name system does not have.
+fn is_private(host: &str) -> bool {
+    let host = host.to_ascii_lowercase();
+    match host.parse() {
+        Ok(IpAddr::V4(address)) => {
+            address.is_loopback()
+                || address.is_private()
+                || address.is_link_local()
+                || address.is_unspecified()
+        }
+        Ok(IpAddr::V6(address)) => address.is_loopback() || address.is_unspecified(),
+        Err(_) => {
+            !host.is_empty() && !host.contains('.') || PRIVATE.iter().any(|end| host.ends_with(end))
+        }
     }
 }
 
@@ -143,9 +227,14 @@ fn result<'b>(subject: &Subject<'b>, found: &mut Found<'b>, message: &'b Value) 
                 .and_then(Value::as_array)
                 .map(Vec::as_slice)
                 .unwrap_or_default();
-            blocks
-                .iter()
-                .for_each(|block| anthropic(subject, found, block));
+            for block in blocks {
+                if subject.server == Server::LmStudio && text_of(block, "type") != Some("text") {
+                    found
+                        .at(block, "LM Studio accepts only text as the result of a tool")
+                        .help("put images into a user message after all results of the turn");
+                }
+                anthropic(subject, found, block);
+            }
         }
         WireFormat::OpenAiResponses => {
             let parts = message
@@ -267,8 +356,15 @@ fn chat<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
     if let Some(image) = part.get("image_url") {
         openai_image(subject, found, image.get("url").unwrap_or(image));
     }
-    if subject.server == Server::OpenAi && kind == "input_audio" {
+    if matches!(
+        subject.server,
+        Server::OpenAi | Server::Ollama | Server::Unknown
+    ) && kind == "input_audio"
+    {
         openai_audio(found, part.get("input_audio").unwrap_or(part));
+    }
+    if subject.server == Server::OpenAi && kind == "file" {
+        chat_file(found, part.get("file").unwrap_or(part));
     }
 }
 
@@ -278,8 +374,31 @@ fn is_sound(media_type: &str) -> bool {
         .any(|kind| media_type.starts_with(kind))
 }
 
+/// Reports a file of another kind than PDF, the only one that Chat Completions was seen to read.
+fn chat_file<'b>(found: &mut Found<'b>, file: &'b Value) {
+    let said = text_of(file, "file_data")
+        .and_then(of_data_url)
+        .map(|(said, _)| said);
+    if let Some(said) = said.filter(|said| *said != PDF && !is_refused_as_file(said)) {
+        let message = format!(
+            "a report says that Chat Completions reads PDF only, not `{}`",
+            crate::text::cut(said, 60)
+        );
+        found
+            .at_member(file, "file_data", message)
+            .warning()
+            .help("send the text of the file, or use the Responses API");
+    }
+}
+
 /// Reports a recording whose bytes are none: a text, a picture or a document.
 fn openai_audio<'b>(found: &mut Found<'b>, audio: &'b Value) {
+    if text_of(audio, "data").is_some_and(|data| !media_type::is_base64(data)) {
+        found
+            .at_member(audio, "data", "this is not Base64")
+            .help("encode the bytes of the recording once");
+        return;
+    }
     let real = text_of(audio, "data").and_then(media_type::media_type);
     if let Some(real) = real.filter(|real| !is_sound(real)) {
         found
@@ -301,6 +420,16 @@ fn openai_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, url: &'b Value
     let Some((said, data)) = url.as_str().and_then(of_data_url) else {
         return;
     };
+    if !media_type::is_base64(data) {
+        let note = found.at(url, "what follows `base64,` is not Base64");
+        let is_sure = matches!(
+            subject.server,
+            Server::OpenAi | Server::Unknown | Server::Volcengine
+        );
+        let note = if is_sure { note } else { note.warning() };
+        note.help("encode the bytes of the picture once, or write its address without `data:`");
+        return;
+    }
     let is_sure = subject.server.is_openai();
     if is_unknown_picture(said, data) {
         let note = found.at(url, no_picture(said));
@@ -316,6 +445,14 @@ fn openai_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, url: &'b Value
         );
         let note = if is_sure { note } else { note.warning() };
         note.help("send the intended picture");
+    } else if media_type::is_cut_png(data) {
+        found
+            .at(
+                url,
+                "the picture is cut off: a PNG ends with a part called `IEND`",
+            )
+            .warning()
+            .help("send the whole picture");
     }
 }
 
@@ -325,12 +462,20 @@ fn no_picture(said: &str) -> String {
 
 /// The beginnings of media types that OpenAI refuses as files. For images, a single report is the
 /// only source.
-const FILES_REFUSED: [&str; 3] = ["audio/", "video/", "image/"];
+const FILES_REFUSED: [&str; 4] = ["audio/", "video/", "image/", ARCHIVE];
+/// Archives, of which a single report says so, too.
+const ARCHIVE: &str = "application/zip";
 
 /// The file extensions of audio and video.
 const SOUND_AND_VIDEO: [&str; 10] = [
     ".mp3", ".wav", ".ogg", ".flac", ".m4a", ".aac", ".mp4", ".webm", ".mov", ".avi",
 ];
+
+fn is_refused_as_file(media_type: &str) -> bool {
+    FILES_REFUSED
+        .iter()
+        .any(|kind| media_type.starts_with(kind))
+}
 
 /// Reports a file that is not a document.
 fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
@@ -338,19 +483,26 @@ fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
     let said = text_of(file, "file_data")
         .and_then(of_data_url)
         .map(|(said, _)| said);
-    if let Some(said) = said.filter(|said| FILES_REFUSED.iter().any(|kind| said.starts_with(kind)))
-    {
+    if let Some(said) = said.filter(|said| is_refused_as_file(said)) {
         let message = format!(
             "OpenAI does not accept files of the type `{}`",
             crate::text::cut(said, 60)
         );
         let note = found.at_member(file, "file_data", message);
-        match said.starts_with("image/") {
-            true => note
-                .warning()
-                .help("send it as a picture: `input_image`, or `image_url` in chat"),
-            false => note.help(help),
+        if said.starts_with("image/") {
+            note.warning()
+                .help("send it as a picture: `input_image`, or `image_url` in chat");
+        } else if said == ARCHIVE {
+            note.warning().help("send the files in it");
+        } else {
+            note.help(help);
         }
+    }
+    let data = text_of(file, "file_data").and_then(of_data_url);
+    if data.is_some_and(|(_, data)| !media_type::is_base64(data)) {
+        found
+            .at_member(file, "file_data", "what follows `base64,` is not Base64")
+            .help("encode the bytes of the file once");
     }
     if text_of(file, "file_data")
         .is_some_and(|data| of_data_url(data).is_none() && !data.is_empty())
@@ -554,6 +706,17 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>, block: &'b Value)
             .help("use an `https` URL, or send the bytes in Base64");
     }
     if kind == Some("base64") {
+        let data = text_of(source, "data").filter(|_| !subject.server.is_claude());
+        if data.is_some_and(|data| !media_type::is_base64(data)) {
+            let note = found.at_member(source, "data", "this is not Base64");
+            let note = if subject.server == Server::Ollama {
+                note
+            } else {
+                note.warning()
+            };
+            note.help("encode the bytes of the picture once");
+            return;
+        }
         anthropic_bytes(subject, found, source);
     }
 }

@@ -72,6 +72,40 @@ pub(super) fn is_no(media_type: &str, base64: &str) -> bool {
             .any(|(at, known, name)| *name == media_type && begins(&bytes, *at, known))
 }
 
+/// Returns `true` if text can be Base64: standard or URL-safe, with or without padding. Line breaks
+/// are accepted.
+pub(super) fn is_base64(text: &str) -> bool {
+    let is_part = |byte: u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(
+                byte,
+                b'+' | b'/' | b'-' | b'_' | b'=' | b'\r' | b'\n' | b' '
+            )
+    };
+    !text.is_empty() && text.bytes().all(is_part)
+}
+
+/// The name of the last chunk of a PNG.
+const LAST_CHUNK: &[u8] = b"IEND";
+
+/// Returns `true` if Base64 data begins as a PNG, and does not end as one.
+pub(super) fn is_cut_png(base64: &str) -> bool {
+    if media_type(base64) != Some("image/png") {
+        return false;
+    }
+    // A group of four characters can be decoded alone.
+    let groups = base64.trim_end_matches('=').len().div_ceil(4);
+    let tail = groups.saturating_sub(LOOKED_AT / 4) * 4;
+    base64
+        .get(tail..)
+        .and_then(|tail| LENIENT.decode(tail).ok())
+        .is_some_and(|bytes| {
+            !bytes
+                .windows(LAST_CHUNK.len())
+                .any(|name| name == LAST_CHUNK)
+        })
+}
+
 fn begins(bytes: &[u8], at: usize, known: &[u8]) -> bool {
     bytes.get(at..).is_some_and(|rest| rest.starts_with(known))
 }

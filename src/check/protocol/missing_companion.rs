@@ -1,8 +1,11 @@
 //! `protocol/missing-companion`: a member that needs another one.
 
+use serde_json::Value;
+
 use super::conditions::{self, combinations};
 use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
+use crate::repo::Property;
 
 body_rule! {
     Error "protocol/missing-companion", "a member requires another one that is missing",
@@ -17,11 +20,15 @@ body_rule! {
             "Gemini: `response_schema` needs `response_mime_type`",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
             "llama.cpp: `top_logprobs` needs `logprobs`",
+        "https://github.com/sgl-project/sglang/blob/v0.5.23/python/sglang/srt/entrypoints/openai/serving_chat.py":
+            "SGLang: *schema_ is required for json_schema response format request*",
         "tmc/langchaingo#1484": "OpenAI: `metadata` needs `store`",
         "looplj/axonhub#1380": "OpenAI: the same refusal",
         "BerriAI/litellm#5803": "OpenAI: `stream_options` needs `stream`",
         "QuantumNous/new-api#1109": "Qwen: thinking must be streamed",
         "tencentmusic/supersonic#2355": "Qwen: the same refusal",
+        "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/sampling_params.py":
+            "vLLM: `logprob_token_ids` needs `logprobs`",
         "https://openrouter.ai/docs/api-reference/overview":
             "OpenRouter: either `messages` or `prompt` is required",
         "nextlevelbuilder/goclaw#660": "Fireworks: *must have stream=true*",
@@ -80,6 +87,10 @@ combinations! {
         "vLLM and others require `logprobs` for `top_logprobs`";
         "set `logprobs` to `true`, or leave out `top_logprobs`";
 
+    refused CHAT at [Unknown]: ("logprob_token_ids", Holds) with ("logprobs", IsNotTrue);
+        "`logprob_token_ids` needs `logprobs`";
+        "set `logprobs` to `true`, or leave out `logprob_token_ids`";
+
     refused CHAT at [OpenAi]: ("modalities", Lists("audio")) with ("audio", IsNot);
         "the request asks for audio, but has no `audio` with a voice and a format";
         "add `audio` with `voice` and `format`";
@@ -91,6 +102,16 @@ combinations! {
     refused CHAT at [OpenRouter]: ("messages", IsNot) with ("prompt", IsNot);
         "the request has neither `messages` nor a `prompt`";
         "add `messages`";
+
+    refused RESPONSES at [OpenAi, Unknown]: ("input", IsEmpty)
+        with ("previous_response_id", IsNot), ("conversation", IsNot), ("prompt", IsNot);
+        "`input` is empty, and nothing else says what to answer";
+        "put the question into `input`";
+
+    warned CHAT at [Unknown]: ("response_format.json_schema", IsObject)
+        with ("response_format.json_schema.schema", IsNot);
+        "the format of the answer has no schema, which SGLang rejects";
+        "add the schema";
 
     refused CHAT at [Qwen]: ("enable_thinking", IsTrue) with ("stream", IsNotTrue);
         "answers of a thinking model must be streamed";
@@ -127,4 +148,40 @@ combinations! {
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     conditions::check(TABLE, subject, found);
+    if subject.server == Server::Qwen {
+        unstreamed_thinking(subject, found);
+    }
+    if subject.server == Server::Unknown {
+        without_model(subject, found);
+    }
+}
+
+/// Reports a request of OpenAI's formats that names no model: most servers need one.
+fn without_model<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let is_of_openai = CHAT.contains(&subject.wire) || RESPONSES.contains(&subject.wire);
+    if is_of_openai && subject.model.is_none() && subject.member("model").is_none() {
+        found
+            .at_top("the request names no model, which most servers require")
+            .warning()
+            .help("add `model`");
+    }
+}
+
+/// Reports a request that is not streamed to a model that thinks unless it is told not to.
+fn unstreamed_thinking<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let is_streamed = subject.member("stream") == Some(&Value::Bool(true));
+    let is_said = subject
+        .member("enable_thinking")
+        .is_some_and(|value| !value.is_null());
+    if is_streamed || is_said || !subject.facts.is(Property::ThinksByDefault) {
+        return;
+    }
+    let message =
+        "this model thinks unless `enable_thinking` is `false`, and then it must be streamed";
+    let note = match subject.member("stream") {
+        Some(stream) => found.at(stream, message),
+        None => found.at_top(message),
+    };
+    note.of_model()
+        .help("set `enable_thinking` to `false`, or `stream` to `true`");
 }

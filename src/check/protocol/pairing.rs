@@ -281,6 +281,12 @@ pub(super) fn is_refused(subject: &Subject<'_>) -> bool {
         | Server::Databricks
         | Server::Snowflake
         | Server::DeepInfra
+        | Server::Cerebras
+        | Server::SiliconFlow
+        | Server::Volcengine
+        | Server::Hunyuan
+        | Server::Qianfan
+        | Server::MiMo
         | Server::Unknown => match subject.wire {
             WireFormat::OpenAiChat => false,
             WireFormat::AnthropicMessages

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::references;
-use super::schemas::{is_of_type, no_schemas, strict, visit};
-use super::tools::tools;
+use super::schemas::{is_of_type, no_schemas, strict, strict_format, visit};
+use super::tools::{DeclaredTool, tools};
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
 use crate::json::{Pointer, kind_of};
@@ -26,6 +26,9 @@ body_rule! {
      known about Groq) | the same, and `uri` |\n\
      | in a request | | 20 strict tools; in all strict schemas together, 24 optional properties and 16 with `anyOf` or several types \
      |\n\n\
+     At OpenAI, each part of a strict schema needs a `type` (or `anyOf`, `$ref`, `enum`, `const`), `required` can name only \
+     properties, objects can be nested 10 levels deep, and there can be 5,000 properties. A report says that Cerebras rejects limits \
+     of lengths, `pattern` and `format`, and tools of which only some are strict: a warning.\n\n\
      This applies to tools with `strict` and to answer formats: `response_format` and `text.format` with `strict`, and each \
      `output_config.format`. Other servers ignore `strict`, or nothing is known about them.\n\n\
      * wrong: `{ \"type\": \"object\", \"properties\": { \"city\": { \"type\": \"string\" } } }`\n\
@@ -35,6 +38,12 @@ body_rule! {
             "OpenAI: what strict schemas can contain, with the formats of strings",
         "https://platform.claude.com/docs/en/build-with-claude/structured-outputs":
             "Claude: what schemas can contain, with the formats of strings",
+        "mastra-ai/mastra#6548": "OpenAI: *schema must have a 'type' key*",
+        "tidyverse/ellmer#671": "OpenAI: *levels of nesting exceeds limit*",
+        "RooCodeInc/Roo-Code#10334": "Cerebras: *Tools with mixed values for 'strict' are not allowed*",
+        "musistudio/claude-code-router#708": "Cerebras: *Unsupported JSON schema fields*",
+        "https://inference-docs.cerebras.ai/capabilities/structured-outputs":
+            "Cerebras: what strict schemas can contain",
         "google/adk-go#1178": "OpenAI: `additionalProperties` is missing",
         "docker/docker-agent#1871": "OpenAI: an optional property",
         "bytedance/trae-agent#68": "OpenAI: an open object",
@@ -95,7 +104,20 @@ const ANTHROPIC_REFUSES: [&str; 12] = [
     "patternProperties",
 ];
 
+/// Keywords that Cerebras does not enforce, and was seen to refuse.
+const CEREBRAS_REFUSES: [&str; 6] = [
+    "pattern",
+    "format",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+];
+
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if subject.server == Server::Cerebras {
+        cerebras(subject, found);
+    }
     let is_openai = match (subject.wire, subject.server) {
         (WireFormat::AnthropicMessages, server) if server.is_claude() => false,
         (
@@ -119,7 +141,13 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if !is_openai {
         limits(subject, &schemas, found);
     }
+    let is_of_openai = subject.server == Server::OpenAi;
+    let of_answer = strict_format(subject);
     for schema in schemas {
+        if is_of_openai {
+            depth(schema, found);
+            count(schema, found);
+        }
         if is_openai {
             check_root(schema, found);
         } else {
@@ -127,11 +155,159 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         }
         visit(schema, &mut |inner| {
             check_node(inner, is_openai, found);
+            if is_of_openai {
+                check_names(inner, found);
+                check_type(
+                    inner,
+                    of_answer.is_some_and(|of| std::ptr::eq(of, schema)),
+                    found,
+                );
+            }
             if subject.server != Server::Groq {
                 check_format(inner, is_openai, found);
             }
         });
     }
+}
+
+/// Finds keywords in strict schemas at Cerebras, and tools of which only some are strict.
+fn cerebras<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let tools = tools(subject);
+    let lax = tools.iter().find(|tool| !tool.is_strict());
+    if let Some(tool) = lax.filter(|_| tools.iter().any(DeclaredTool::is_strict)) {
+        found
+            .at(
+                tool.object,
+                "a report says that Cerebras requires `strict` of all tools or of none",
+            )
+            .warning()
+            .help("set `strict` for all tools");
+    }
+    for schema in strict(subject) {
+        visit(schema, &mut |inner| {
+            let names = CEREBRAS_REFUSES
+                .iter()
+                .filter(|name| inner.get(**name).is_some());
+            for name in names {
+                let message =
+                    format!("a report says that Cerebras rejects `{name}` in strict schemas");
+                found
+                    .at_member(inner, name, message)
+                    .warning()
+                    .help("leave it out and describe it in the description, or remove `strict`");
+            }
+        });
+    }
+}
+
+/// The most levels of objects in a strict schema at OpenAI.
+const MOST_LEVELS: usize = 10;
+/// The most properties in a strict schema at OpenAI.
+const MOST_PROPERTIES: usize = 5_000;
+
+/// Finds a schema whose objects are nested too deeply.
+fn depth<'b>(schema: &'b Value, found: &mut Found<'b>) {
+    let Some(deepest) = below(schema, MOST_LEVELS) else {
+        return;
+    };
+    let message =
+        format!("the objects of a strict schema can be nested {MOST_LEVELS} levels deep at most");
+    found
+        .at(deepest, message)
+        .help("flatten the schema, or remove `strict`");
+}
+
+/// Returns an object that is more than some levels below a schema. Levels of a body are limited,
+/// so this ends.
+fn below(schema: &Value, levels: usize) -> Option<&Value> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    if properties.is_some() && levels == 0 {
+        return Some(schema);
+    }
+    let levels = levels - usize::from(properties.is_some());
+    let items = schema.get("items").filter(|items| items.is_object());
+    let alternatives = elements(schema.get("anyOf")).iter();
+    properties
+        .into_iter()
+        .flat_map(Map::values)
+        .chain(items)
+        .chain(alternatives)
+        .find_map(|inner| below(inner, levels))
+}
+
+/// Finds a schema with too many properties.
+fn count<'b>(schema: &'b Value, found: &mut Found<'b>) {
+    let mut properties = 0;
+    visit(schema, &mut |inner| {
+        properties += inner
+            .get("properties")
+            .and_then(Value::as_object)
+            .map_or(0, Map::len);
+    });
+    if properties > MOST_PROPERTIES {
+        let message = format!(
+            "a strict schema can have {MOST_PROPERTIES} properties at most, and this one has {properties}"
+        );
+        found
+            .at(schema, message)
+            .help("split the tool or the answer, or remove `strict`");
+    }
+}
+
+/// Finds a name in `required` that is no property.
+fn check_names<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    let Some(properties) = inner.get("properties").and_then(Value::as_object) else {
+        return;
+    };
+    let extra = elements(inner.get("required")).iter().find(|name| {
+        name.as_str()
+            .is_some_and(|name| !properties.contains_key(name))
+    });
+    if let Some(extra) = extra {
+        found
+            .at(
+                extra,
+                "`required` of a strict schema can name only properties",
+            )
+            .help("leave it out, or declare the property");
+    }
+}
+
+/// The keywords of which a strict schema needs one.
+const SAYS_TYPE: [&str; 5] = ["type", "anyOf", "$ref", "enum", "const"];
+
+/// Finds a schema that does not say its type, and in the schema of an answer a type that does not
+/// exist; another rule finds those of tools.
+fn check_type<'b>(inner: &'b Value, is_of_answer: bool, found: &mut Found<'b>) {
+    let has_refused = OPENAI_REFUSES.iter().any(|name| inner.get(*name).is_some());
+    if !has_refused && !SAYS_TYPE.iter().any(|name| inner.get(*name).is_some()) {
+        found
+            .at_member(
+                inner,
+                "type",
+                "every part of a strict schema needs a `type`",
+            )
+            .help("write the type, or `anyOf` with several");
+    }
+    let named = inner.get("type").filter(|_| is_of_answer);
+    let unknown = match named {
+        Some(Value::Array(names)) => names.iter().find(|name| !is_type_name(name)),
+        Some(name) => Some(name).filter(|name| !is_type_name(name)),
+        None => None,
+    };
+    if let Some(unknown) = unknown {
+        found
+            .at(unknown, "this is not a type of JSON Schema")
+            .help("write `string`, `number`, `integer`, `boolean`, `object`, `array` or `null`");
+    }
+}
+
+/// Returns `true` if a value is the name of a JSON Schema type.
+fn is_type_name(name: &Value) -> bool {
+    let types = [
+        "string", "number", "integer", "boolean", "object", "array", "null",
+    ];
+    name.as_str().is_some_and(|name| types.contains(&name))
 }
 
 /// The most tools with `strict` in a request to Anthropic.

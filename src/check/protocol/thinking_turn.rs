@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::value::{elements, is_type};
 use super::{Found, Subject, body_rule};
-use crate::provider::WireFormat;
+use crate::provider::{Server, WireFormat};
 use crate::repo::Property;
 use crate::text::cut;
 
@@ -190,8 +190,42 @@ fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 note.warning()
                     .help("leave out the `id`, or send the reasoning item before it");
             }
+        } else if is_stored && subject.facts.is(Property::ThinksByDefault) {
+            stored_call(items, at, found);
         }
     }
+}
+
+/// The kinds of calls that a model of OpenAI makes after it has reasoned.
+const CALLS: [&str; 4] = [
+    "function_call",
+    "custom_tool_call",
+    "web_search_call",
+    "file_search_call",
+];
+
+/// Reports a stored call that comes first in its turn, without the reasoning that led to it.
+fn stored_call<'b>(items: &'b [Value], at: usize, found: &mut Found<'b>) {
+    let Some(item) = items.get(at).filter(|item| is_call(item) && has_id(item)) else {
+        return;
+    };
+    let before = items[..at].iter().rev().find(|other| !is_call(other));
+    let is_first =
+        before.is_none_or(|before| before.get("role").is_some_and(|role| role == "user"));
+    if is_first {
+        found
+            .at_member(
+                item,
+                "id",
+                "a call with an `id` comes without the reasoning that led to it, which is rejected according to reports",
+            )
+            .warning()
+            .help("leave out the `id`, or send the reasoning item before it");
+    }
+}
+
+fn is_call(item: &Value) -> bool {
+    CALLS.iter().any(|kind| is_type(item, kind))
 }
 
 fn reasoning_item<'b>(
@@ -258,6 +292,8 @@ fn reasoned_calls<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if subject
         .member("thinking")
         .is_some_and(|thinking| !is_type(thinking, "enabled"))
+        || matches!(subject.server, Server::SiliconFlow | Server::MiMo)
+            && !is_told_to_think(subject)
     {
         return;
     }
@@ -291,6 +327,14 @@ fn leading<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 .help("put the reasoning first");
         }
     }
+}
+
+/// Returns `true` if the request turns thinking on.
+fn is_told_to_think(subject: &Subject<'_>) -> bool {
+    subject.member("enable_thinking") == Some(&Value::Bool(true))
+        || subject
+            .member("thinking")
+            .is_some_and(|thinking| is_type(thinking, "enabled"))
 }
 
 fn is_assistant(message: &Value) -> bool {

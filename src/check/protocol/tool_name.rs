@@ -43,6 +43,13 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for tool in tools(subject).iter().filter(|tool| tool.is_function()) {
         check_one(tool, found);
     }
+    if subject.server == Server::OpenAi {
+        let functions = subject.member("functions");
+        let functions = functions.and_then(serde_json::Value::as_array);
+        for function in functions.into_iter().flatten() {
+            description_of(function, found);
+        }
+    }
 }
 
 fn long_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
@@ -59,13 +66,17 @@ fn long_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
 }
 
 fn long_description<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
-    let length = text(tool.object, "description").map_or(0, |text| text.chars().count());
+    description_of(tool.object, found);
+}
+
+fn description_of<'b>(function: &'b serde_json::Value, found: &mut Found<'b>) {
+    let length = text(function, "description").map_or(0, |text| text.chars().count());
     if length > OPENAI_DESCRIPTION {
         let message = format!(
             "the description has {length} characters; according to a report, more than {OPENAI_DESCRIPTION} are rejected"
         );
         found
-            .at_member(tool.object, "description", message)
+            .at_member(function, "description", message)
             .help("move details to the system prompt");
     }
 }

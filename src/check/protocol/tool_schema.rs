@@ -26,6 +26,8 @@ body_rule! {
      Moonshot requires `\"type\": \"object\"` at the root, a `type` (or alternatives, or a reference) of every property, a single schema as `items`, `required` names that are properties, and \
      references into `$defs`. It accepts nothing next to `$ref`, and `type` only inside the schemas of `anyOf`, not next to it; both \
      are warnings.\n\n\
+     LM Studio requires `properties` at the root. Reports say that Groq rejects `required` without `properties`, and Volcengine a list \
+     of types. A root of another type than an object is a warning for all other servers.\n\n\
      Gemini's `parameters` are covered by `protocol/schema-keyword`.\n\n\
      * wrong: `{ \"anyOf\": [{ \"required\": [\"path\"] }, { \"required\": [\"url\"] }], … }`\n\
      * right: `{ \"type\": \"object\", \"properties\": … }`, with the alternatives in the description",
@@ -63,6 +65,11 @@ body_rule! {
         "chatanywhere/GPT_API_free#403":
             "OpenAI: *must have type 'object' and not have \
              'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level*",
+        "Mintplex-Labs/anything-llm#6273": "LM Studio: `properties` is required",
+        "lmstudio-ai/lmstudio-bug-tracker#2203": "LM Studio: the same refusal",
+        "agno-agi/agno#3004": "Volcengine: *Invalid function format: unhashable type: 'list'*",
+        "oracle/langchain-oracle#45": "xAI: *Invalid function schema*",
+        "usestrix/strix#1088": "Groq: *'required' present but 'properties' is missing*",
         "spring-projects/spring-ai#4776": "OpenAI: *object schema missing properties*",
         "tailcallhq/forgecode#1359": "OpenAI: the same refusal",
         "sigoden/aichat#1049": "OpenAI: *array schema missing items*",
@@ -120,6 +127,75 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         if is_openai {
             check_object(&tool, schema, found);
         }
+        match subject.server {
+            Server::LmStudio => lmstudio_root(schema, found),
+            Server::Groq => visit(schema, &mut |inner| required_alone(inner, found)),
+            Server::Volcengine => visit(schema, &mut |inner| several_types(inner, found)),
+            _ => {}
+        }
+        if !is_sure && subject.server != Server::Moonshot {
+            other_root(schema, found);
+        }
+    }
+}
+
+/// Finds a root of another type than an object, at servers that nothing more is known about.
+fn other_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
+    let root = schema.get("type").filter(|root| root.is_string());
+    if root.is_some() && !super::schemas::is_of_type(schema, "object") {
+        found
+            .at_member(
+                schema,
+                "type",
+                "the schema of arguments must be an object: others are rejected or ignored",
+            )
+            .warning()
+            .help("wrap it in an object with one property");
+    }
+}
+
+/// Finds a list of types at Volcengine.
+fn several_types<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    if inner.get("type").is_some_and(Value::is_array) {
+        found
+            .at_member(
+                inner,
+                "type",
+                "a report says that Volcengine rejects a list of types",
+            )
+            .warning()
+            .help("write `anyOf` with a schema for each type");
+    }
+}
+
+/// Finds an object of arguments without `properties` at LM Studio.
+fn lmstudio_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
+    if schema.is_object() && schema.get("properties").is_none() && schema.get("$ref").is_none() {
+        found
+            .at_member(
+                schema,
+                "properties",
+                "LM Studio requires `properties` in the schema of arguments",
+            )
+            .help("write `\"properties\": {}` if there are none");
+    }
+}
+
+/// Finds `required` without `properties` at Groq.
+fn required_alone<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    let has_names = inner
+        .get("required")
+        .and_then(Value::as_array)
+        .is_some_and(|names| !names.is_empty());
+    if has_names && inner.get("properties").is_none() {
+        found
+            .at_member(
+                inner,
+                "required",
+                "a report says that Groq rejects `required` without `properties`",
+            )
+            .warning()
+            .help("declare the properties, or leave `required` out");
     }
 }
 
@@ -392,7 +468,7 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut 
             .at_member(inner, "items", "an array needs `items`")
             .help("describe the elements of the array, or write `\"items\": {}`");
     }
-    let rules: [(&str, IsRight<'_>, &str); 5] = [
+    let rules: [(&str, IsRight<'_>, &str); 7] = [
         (
             "type",
             &|value| {
@@ -407,6 +483,8 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut 
         ("enum", &is_list, "a list of values"),
         ("properties", &|value| value.is_object(), "an object"),
         ("anyOf", &is_list, "a list of schemas"),
+        ("description", &|value| value.is_string(), "a text"),
+        ("$defs", &|value| value.is_object(), "an object"),
     ];
     for value in super::schemas::no_schemas(inner) {
         let kind = crate::json::kind_of(value);

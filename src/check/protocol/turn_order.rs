@@ -20,7 +20,10 @@ body_rule! {
      * Perplexity: after the system messages, the user's and tools' messages alternate with the assistant's, and the last is not the \
      assistant's\n\
      * MiniMax: one system message only\n\
-     * Databricks: a report says that the roles alternate for models such as Llama: a warning\n\n\
+     * Databricks: a report says that the roles alternate for models such as Llama: a warning\n\
+     * Hunyuan: the last message must be the user's or a result; there, at Qianfan and SiliconFlow, user and assistant must \
+     alternate in reports: a warning. The same is true of models whose chat template says so (`alternating_turns` in \
+     `model-families.toml`)\n\n\
      OpenAI, DeepSeek and Ollama accept any order. Calls and results have separate rules.\n\n\
      * wrong, Gemini: `user`, `model` with text, `model` with `functionCall`\n\
      * right, Gemini: `user`, `model` with text and `functionCall`",
@@ -38,8 +41,20 @@ body_rule! {
         "google-gemini/gemini-cli#11814": "Gemini: a call must follow a user content",
         "agentscope-ai/agentscope-java#613":
             "Qwen: *do not contain elements with the role of user*",
+        "MoonlightByte/NeverEndingQuest#179": "llama.cpp: *No user query found in messages*",
+        "Mangi-11/Eta#59": "llama.cpp: *System message must be at the beginning*",
+        "Gitlawb/openclaude#752": "vLLM: *Unexpected role 'user' after role 'tool'*",
         "openclaw/openclaw#73688": "Z.ai: a prompt alone is rejected",
         "HKUDS/nanobot#3086": "Z.ai: the same refusal, error 1214",
+        "microsoft/autogen#1037": "vLLM: *Conversation roles must alternate user/assistant/user/assistant/...*",
+        "vllm-project/vllm#6862": "vLLM: the same refusal",
+        "nextai-translator/raycast-openai-translator#34": "llama.cpp: the same refusal",
+        "FoundationAgents/OpenManus#894":
+            "Hunyuan: user and assistant must alternate, and the last message be the user's or a tool's",
+        "langgenius/dify-official-plugins#1302": "Hunyuan: the same refusal of the last message",
+        "songquanpeng/one-api#1332": "Qianfan: *the role of message with odd index in the messages must be assistant*",
+        "NEKOparapa/AiNiee#423": "Qianfan: *the role of last message*",
+        "CherryHQ/cherry-studio#9594": "SiliconFlow: *after user message, next must be assistant or tool message*",
         "anomalyco/opencode#2557": "Z.ai: no user message",
         "perplexityai/api-discussion#265":
             "Perplexity: *user and assistant roles should be alternating*",
@@ -65,26 +80,83 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         }
         WireFormat::GoogleGenerateContent => google(entries(), found),
         WireFormat::MistralChat => mistral(subject, entries(), found),
-        WireFormat::OpenAiChat => match subject.server {
-            Server::LlamaCpp => llamacpp(entries(), found),
-            Server::Perplexity => alternating(subject, entries(), found),
-            Server::Databricks if !is_served_elsewhere(subject) => {
-                alternating(subject, entries(), found);
-            }
-            Server::MiniMax => several_prompts(entries(), found),
-            Server::Qwen => without_user(subject, entries(), false, found),
-            Server::ZAi => {
-                let has_prompt_only = entries().iter().all(|entry| entry.role == Role::System);
-                without_user(subject, entries(), has_prompt_only, found);
-            }
-            _ => {}
-        },
+        WireFormat::OpenAiChat => {
+            of_template(subject, entries(), found);
+            of_server(subject, entries(), found);
+        }
         WireFormat::AnthropicMessages
         | WireFormat::OpenAiResponses
         | WireFormat::MistralFim
         | WireFormat::OllamaChat
         | WireFormat::OllamaGenerate
         | WireFormat::LlamaCppInfill => {}
+    }
+}
+
+/// Finds an order that the chat template of the model rejects.
+fn of_template<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'b>) {
+    let help = "put the instructions into the first message";
+    if subject.facts.refuses(Property::SystemMessages).is_some() {
+        let mut later = entries
+            .iter()
+            .skip_while(|entry| entry.role == Role::System);
+        if let Some(late) = later.find(|entry| entry.role == Role::System) {
+            found
+                .at_member(
+                    late.value,
+                    "role",
+                    "the chat template of this model accepts `system` only at the beginning",
+                )
+                .warning()
+                .help(help);
+        }
+    }
+    if subject.facts.refuses(Property::UserAfterResults).is_some() {
+        let pair = entries
+            .windows(2)
+            .find(|pair| pair[0].role == Role::Tool && pair[1].role == Role::User);
+        if let Some(pair) = pair {
+            found
+                .at(
+                    pair[1].value,
+                    "a `user` message follows a tool message, which the tokenizer of this model may reject",
+                )
+                .warning()
+                .help("put an assistant message between them");
+        }
+    }
+}
+
+/// Finds an order that a server of OpenAI's format rejects.
+fn of_server<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'b>) {
+    match subject.server {
+        _ if subject.facts.is(Property::AlternatingTurns) => {
+            alternating(subject, entries, found);
+        }
+        Server::LlamaCpp => {
+            llamacpp(entries, found);
+            without_user(subject, entries, false, found);
+        }
+        Server::Qwen | Server::Unknown => without_user(subject, entries, false, found),
+        Server::ZAi => {
+            let has_prompt_only = entries.iter().all(|entry| entry.role == Role::System);
+            without_user(subject, entries, has_prompt_only, found);
+        }
+        Server::Hunyuan => {
+            alternating(subject, entries, found);
+            last_of_model(true, entries, found);
+        }
+        Server::Qianfan => {
+            alternating(subject, entries, found);
+            last_of_model(false, entries, found);
+        }
+        Server::SiliconFlow => alternating(subject, entries, found),
+        Server::Perplexity => alternating_to_the_user(subject, entries, found),
+        Server::Databricks if !is_served_elsewhere(subject) => {
+            alternating_to_the_user(subject, entries, found);
+        }
+        Server::MiniMax => several_prompts(entries, found),
+        _ => {}
     }
 }
 
@@ -130,6 +202,47 @@ fn without_user<'b>(
         let note = found.at(messages, message);
         let note = if is_sure { note } else { note.warning() };
         note.help("put the question into a user message");
+    }
+}
+
+/// Finds messages of the user, or of the assistant, that follow one another, at servers that were
+/// seen to refuse it.
+fn alternating<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'b>) {
+    let doubled = entries.windows(2).find(|pair| {
+        pair[0].role == pair[1].role && matches!(pair[1].role, Role::User | Role::Assistant)
+    });
+    if let Some(pair) = doubled {
+        let server = subject.server.name();
+        let message = format!(
+            "two messages of one role follow one another, which {server} or the model's template rejects according to reports"
+        );
+        found
+            .at(pair[1].value, message)
+            .warning()
+            .help("merge the two messages");
+    }
+    let first = entries.iter().find(|entry| entry.role != Role::System);
+    if let Some(first) = first.filter(|first| first.role == Role::Assistant) {
+        let server = subject.server.name();
+        let message = format!(
+            "the first message is the assistant's, which {server} or the model's template rejects according to reports"
+        );
+        found
+            .at(first.value, message)
+            .warning()
+            .help("begin with a user message");
+    }
+}
+
+/// Finds a last message that is the assistant's; `is_sure` if reports agree that it is refused.
+fn last_of_model<'b>(is_sure: bool, entries: &[Entry<'b>], found: &mut Found<'b>) {
+    if let Some(last) = entries.last().filter(|last| last.role == Role::Assistant) {
+        let note = found.at(
+            last.value,
+            "the last message must be the user's or a result of a tool",
+        );
+        let note = if is_sure { note } else { note.warning() };
+        note.help("end with a user message");
     }
 }
 
@@ -211,7 +324,11 @@ fn is_served_elsewhere(subject: &Subject<'_>) -> bool {
 }
 
 /// Reports two messages of one side in a row, and a last message of the assistant.
-fn alternating<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'b>) {
+fn alternating_to_the_user<'b>(
+    subject: &Subject<'b>,
+    entries: &[Entry<'b>],
+    found: &mut Found<'b>,
+) {
     let is_sure = subject.server == Server::Perplexity;
     let server = subject.server.name();
     for pair in entries.windows(2) {

@@ -3,12 +3,13 @@
 use super::tools::{Chosen, DeclaredTool, Which, choice, tools};
 use super::{Found, Subject, body_rule};
 use crate::diag::did_you_mean;
-use crate::provider::TurnForm;
+use crate::provider::{Server, TurnForm};
 
 body_rule! {
     Error "protocol/unknown-choice", "`tool_choice` selects a tool that is not in `tools`",
     "`tool_choice`, lists of allowed tools, and Gemini's `allowedFunctionNames` may name only tools that are declared in `tools`. \
-     Anthropic, OpenAI and Gemini reject others; elsewhere it is a warning. Names that come from an MCP server or a tool search are \
+     Anthropic, OpenAI, Gemini, Qwen, vLLM, SGLang and LMDeploy reject others, so it is an error for servers of unknown make, too; \
+     elsewhere it is a warning. Names that come from an MCP server or a tool search are \
      unknown here, and are accepted.\n\n\
      * wrong: `tool_choice = { type = \"tool\", name = \"get_forecast\" }`, with the tool `get_weather`\n\
      * right: `tool_choice = { type = \"tool\", name = \"get_weather\" }`",
@@ -16,6 +17,11 @@ body_rule! {
         "pkg:pypi/google-genai@3.4#types.py": "Gemini: `FunctionCallingConfig`",
         "pkg:pypi/openai@3.54#types/chat/chat_completion_allowed_tool_choice_param.py":
             "OpenAI: allowed tools",
+        "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/entrypoints/openai/chat_completion/protocol.py":
+            "vLLM: *The tool specified in `tool_choice` does not match any of the specified `tools`*",
+        "pkg:pypi/sglang@0.5.23": "SGLang: *not found in tools list*",
+        "https://www.alibabacloud.com/help/en/model-studio/error-code":
+            "Qwen: *no function named … was specified in the \"tools\" parameter*",
         "vllm-project/vllm#40399":
             "OpenAI: *Tool choice 'function' not found in 'tools' parameter*",
     }
@@ -36,7 +42,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_refused = match subject.wire.facts().turns {
         TurnForm::Contents => true,
         TurnForm::Blocks | TurnForm::Messages | TurnForm::Items | TurnForm::None => {
-            subject.server.is_claude() || subject.server.is_openai()
+            subject.server.is_claude()
+                || subject.server.is_openai()
+                || matches!(subject.server, Server::Qwen | Server::Unknown)
         }
     };
     for chosen in chosen.iter().filter(|chosen| !is_declared(chosen, &tools)) {

@@ -99,6 +99,12 @@ fn add(schema: &mut Value, target: &str, fields: &Value) {
         properties.extend(added);
         properties.retain(|name, _| !names(fields.get(UNKNOWN)).any(|unknown| unknown == name));
     }
+    if names(fields.get(REQUIRED)).next().is_some()
+        && let Some(Value::Object(object)) = schema.pointer_mut(target)
+        && !object.contains_key("required")
+    {
+        object.insert("required".to_owned(), Value::Array(Vec::new()));
+    }
     let required = schema
         .pointer_mut(&format!("{target}/required"))
         .and_then(Value::as_array_mut);

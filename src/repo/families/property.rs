@@ -9,6 +9,8 @@ pub enum Property {
     SystemMessages,
     /// A user message may directly follow tool results.
     UserAfterResults,
+    /// Messages of the user and of the assistant must alternate.
+    AlternatingTurns,
     /// A message with tool results may contain other content after them.
     MixedResults,
     /// Call ids must be nine letters or digits.
@@ -39,10 +41,11 @@ pub enum Property {
 
 impl Property {
     /// Every property.
-    pub const ALL: [Property; 16] = [
+    pub const ALL: [Property; 17] = [
         Property::Prefill,
         Property::SystemMessages,
         Property::UserAfterResults,
+        Property::AlternatingTurns,
         Property::MixedResults,
         Property::ShortCallIds,
         Property::SignedCalls,
@@ -64,6 +67,7 @@ impl Property {
             Property::Prefill => "prefill",
             Property::SystemMessages => "system_messages",
             Property::UserAfterResults => "user_after_results",
+            Property::AlternatingTurns => "alternating_turns",
             Property::MixedResults => "mixed_results",
             Property::ShortCallIds => "short_call_ids",
             Property::SignedCalls => "signed_calls",
@@ -94,6 +98,10 @@ impl Property {
             Property::UserAfterResults => (
                 "accepts a user message after results",
                 "rejects a user message after results",
+            ),
+            Property::AlternatingTurns => (
+                "requires user and assistant messages to alternate",
+                "accepts several messages of one role in a row",
             ),
             Property::MixedResults => (
                 "accepts text and images after results in the same message",
