@@ -62,7 +62,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         }
         WireFormat::OpenAiResponses => match subject.server {
             Server::OpenAi | Server::ChatGpt => {
-                tools.iter().for_each(|tool| responses(tool, found))
+                tools.iter().for_each(|tool| responses(tool, found));
             }
             Server::LlamaCpp => tools.iter().for_each(|tool| llamacpp(tool, found)),
             _ => {}

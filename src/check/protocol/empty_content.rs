@@ -152,7 +152,7 @@ fn empty_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports empty messages at xAI, Moonshot, Z.ai and MiniMax.
+/// Reports empty messages at xAI, Moonshot, Z.ai and `MiniMax`.
 fn empty_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let told = subject.history().entries.iter().filter(|entry| {
         let is_told_of_model = matches!(

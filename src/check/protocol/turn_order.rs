@@ -240,7 +240,7 @@ fn alternating<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Fou
     }
 }
 
-/// Reports a second system message at MiniMax.
+/// Reports a second system message at `MiniMax`.
 fn several_prompts<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
     let mut prompts = entries.iter().filter(|entry| entry.role == Role::System);
     if let Some(second) = prompts.nth(1) {
