@@ -87,7 +87,7 @@ fn is_foreign(signature: &str) -> bool {
     let is_plain = digits
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(&byte));
-    let is_cut = signature.len() % 4 != 0;
+    let is_cut = !signature.len().is_multiple_of(4);
     !is_plain || is_cut || signature.starts_with("gAAAAA")
 }
 

@@ -221,7 +221,7 @@ fn without_parameters<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports a pattern that DeepSeek's engine cannot read.
+/// Reports a pattern that `DeepSeek`'s engine cannot read.
 fn check_pattern<'b>(inner: &'b Value, found: &mut Found<'b>) {
     let pattern = inner.get("pattern").and_then(Value::as_str);
     if let Some(what) = pattern.and_then(unread_in_pattern) {
@@ -242,11 +242,8 @@ fn unread_in_pattern(pattern: &str) -> Option<&'static str> {
     let mut depth = 0_usize;
     while let Some(c) = characters.next() {
         match c {
-            '\\' => {
-                if characters.next() == Some('0') {
-                    return Some("it contains `\\0`");
-                }
-            }
+            // The character after a backslash is read here, whatever it is.
+            '\\' if characters.next() == Some('0') => return Some("it contains `\\0`"),
             '[' => depth += 1,
             ']' => depth = depth.saturating_sub(1),
             _ => {}

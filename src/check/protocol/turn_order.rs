@@ -357,7 +357,7 @@ fn alternating_to_the_user<'b>(
     }
 }
 
-/// Reports a second system message at MiniMax.
+/// Reports a second system message at `MiniMax`.
 fn several_prompts<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
     let mut prompts = entries.iter().filter(|entry| entry.role == Role::System);
     if let Some(second) = prompts.nth(1) {
