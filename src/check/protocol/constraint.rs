@@ -198,9 +198,8 @@ fn is_closed(plain: &str) -> bool {
         class = match (class, c) {
             // A bracket right after the beginning of a class is a character.
             (Some(length), ']') if length > 0 => None,
-            (Some(0), '^') => Some(0),
+            (Some(0), '^') | (None, '[') => Some(0),
             (Some(length), _) => Some(length + 1),
-            (None, '[') => Some(0),
             (None, _) => None,
         };
         if class.is_none() {

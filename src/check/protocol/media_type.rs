@@ -88,9 +88,12 @@ pub(super) fn is_base64(text: &str) -> bool {
 /// The name of the last chunk of a PNG.
 const LAST_CHUNK: &[u8] = b"IEND";
 
-/// Returns `true` if Base64 data begins as a PNG, and does not end as one.
+/// The Base64 characters of a PNG's signature and header.
+const PNG_HEADER: usize = 44;
+
+/// Returns `true` if Base64 data begins as a PNG with a header, and does not end as one.
 pub(super) fn is_cut_png(base64: &str) -> bool {
-    if media_type(base64) != Some("image/png") {
+    if base64.len() < PNG_HEADER || media_type(base64) != Some("image/png") {
         return false;
     }
     // A group of four characters can be decoded alone.

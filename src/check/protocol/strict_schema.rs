@@ -289,8 +289,8 @@ fn check_type<'b>(inner: &'b Value, is_of_answer: bool, found: &mut Found<'b>) {
             )
             .help("write the type, or `anyOf` with several");
     }
-    let named = inner.get("type").filter(|_| is_of_answer);
-    let unknown = match named {
+    let said = inner.get("type").filter(|_| is_of_answer);
+    let unknown = match said {
         Some(Value::Array(names)) => names.iter().find(|name| !is_type_name(name)),
         Some(name) => Some(name).filter(|name| !is_type_name(name)),
         None => None,
