@@ -198,8 +198,8 @@ const FEWEST_LETTERS_ALONE: usize = 20;
 const FEWEST_LETTERS_OF_MESSAGE: usize = 10;
 
 /// Marks after which a message begins in the output of programs.
-const INTRODUCING: [char; 9] = [
-    ':', ']', '>', '|', '-', '(', '\u{23bf}', '\u{274c}', '\u{26a0}',
+const INTRODUCING: [char; 10] = [
+    ':', '=', ']', '>', '|', '-', '(', '\u{23bf}', '\u{274c}', '\u{26a0}',
 ];
 
 /// Members of answers that contain a sentence.
