@@ -156,12 +156,17 @@ fn addresses(part: &Value) -> impl Iterator<Item = &Value> {
         .map(|holder| holder.get("url").unwrap_or(holder))
 }
 
-/// Reports an address that only the client's own network knows.
+/// Reports an address that only the client's own network knows, and a text that is no address.
 fn unreachable<'b>(url: &'b Value, found: &mut Found<'b>) {
-    let is_private = url
-        .as_str()
-        .is_some_and(|url| is_web(url) && is_private(UrlParts::of(url).host()));
-    if is_private {
+    let Some(text) = url.as_str() else {
+        return;
+    };
+    if !text.contains(':') {
+        found
+            .at(url, "this is neither a web address nor a `data:` URL")
+            .warning()
+            .help("write the address, or the bytes in Base64 as a `data:` URL");
+    } else if is_web(text) && is_private(UrlParts::of(text).host()) {
         found
             .at(
                 url,

@@ -103,9 +103,11 @@ pub(super) fn is_cut_png(base64: &str) -> bool {
         .get(tail..)
         .and_then(|tail| LENIENT.decode(tail).ok())
         .is_some_and(|bytes| {
-            !bytes
+            let is_redacted = bytes.iter().all(|byte| *byte == 0);
+            let has_end = bytes
                 .windows(LAST_CHUNK.len())
-                .any(|name| name == LAST_CHUNK)
+                .any(|name| name == LAST_CHUNK);
+            !is_redacted && !has_end
         })
 }
 
