@@ -1,5 +1,7 @@
 //! `protocol/builtin-tool`: tools that the server provides, and the members that they need.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::tools::{DeclaredTool, lets_tools_mix, text, tools};
@@ -138,6 +140,7 @@ fn lost_references<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found:
     if tools.iter().any(|tool| tool.kind == "mcp_toolset") {
         return;
     }
+    let declared: HashSet<&str> = tools.iter().filter_map(|tool| tool.name).collect();
     let blocks = elements(subject.member("messages"))
         .iter()
         .flat_map(|message| elements(message.get("content")));
@@ -148,8 +151,7 @@ fn lost_references<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found:
         for reference in held.chain(searched) {
             let name = text(reference, "tool_name")
                 .filter(|_| text(reference, "type") == Some("tool_reference"));
-            let Some(name) = name.filter(|name| !tools.iter().any(|tool| tool.name == Some(name)))
-            else {
+            let Some(name) = name.filter(|name| !declared.contains(name)) else {
                 continue;
             };
             let message = format!(

@@ -190,7 +190,12 @@ fn is_private(host: &str) -> bool {
                 || address.is_link_local()
                 || address.is_unspecified()
         }
-        Ok(IpAddr::V6(address)) => address.is_loopback() || address.is_unspecified(),
+        Ok(IpAddr::V6(address)) => {
+            address.is_loopback()
+                || address.is_unspecified()
+                || address.is_unique_local()
+                || address.is_unicast_link_local()
+        }
         Err(_) => {
             !host.is_empty() && !host.contains('.') || PRIVATE.iter().any(|end| host.ends_with(end))
         }

@@ -142,7 +142,6 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         limits(subject, &schemas, found);
     }
     let is_of_openai = subject.server == Server::OpenAi;
-    let of_answer = strict_format(subject);
     for schema in schemas {
         if is_of_openai {
             depth(schema, found);
@@ -157,16 +156,15 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             check_node(inner, is_openai, found);
             if is_of_openai {
                 check_names(inner, found);
-                check_type(
-                    inner,
-                    of_answer.is_some_and(|of| std::ptr::eq(of, schema)),
-                    found,
-                );
+                check_type(inner, found);
             }
             if subject.server != Server::Groq {
                 check_format(inner, is_openai, found);
             }
         });
+    }
+    if let Some(answer) = strict_format(subject).filter(|_| is_of_openai) {
+        visit(answer, &mut |inner| check_type_name(inner, found));
     }
 }
 
@@ -276,9 +274,8 @@ fn check_names<'b>(inner: &'b Value, found: &mut Found<'b>) {
 /// The keywords of which a strict schema needs one.
 const SAYS_TYPE: [&str; 5] = ["type", "anyOf", "$ref", "enum", "const"];
 
-/// Finds a schema that does not say its type, and in the schema of an answer a type that does not
-/// exist; another rule finds those of tools.
-fn check_type<'b>(inner: &'b Value, is_of_answer: bool, found: &mut Found<'b>) {
+/// Finds a schema that does not say its type.
+fn check_type<'b>(inner: &'b Value, found: &mut Found<'b>) {
     let has_refused = OPENAI_REFUSES.iter().any(|name| inner.get(*name).is_some());
     if !has_refused && !SAYS_TYPE.iter().any(|name| inner.get(*name).is_some()) {
         found
@@ -289,8 +286,11 @@ fn check_type<'b>(inner: &'b Value, is_of_answer: bool, found: &mut Found<'b>) {
             )
             .help("write the type, or `anyOf` with several");
     }
-    let said = inner.get("type").filter(|_| is_of_answer);
-    let unknown = match said {
+}
+
+/// Finds a type that does not exist in the schema of an answer; another rule finds those of tools.
+fn check_type_name<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    let unknown = match inner.get("type") {
         Some(Value::Array(names)) => names.iter().find(|name| !is_type_name(name)),
         Some(name) => Some(name).filter(|name| !is_type_name(name)),
         None => None,
