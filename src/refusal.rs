@@ -10,7 +10,7 @@ mod data;
 mod place;
 mod said;
 
-use data::{GENERAL, Hint};
+use data::{CODES, Hint, SHARED};
 pub use data::{Provider, Reason, Refusal, Unruled};
 pub use said::{Exchange, exchanges, objects};
 
@@ -78,6 +78,8 @@ pub struct Explanation {
 pub enum Basis {
     /// The sentence itself.
     Sentence,
+    /// Words that say what the sentence is about: no sentence in the text is known.
+    Words,
     /// The status, type or code alone: no sentence in the text is known.
     Code,
     /// A similar sentence: the text is cut short, or the provider changed some words.
@@ -89,6 +91,7 @@ impl Basis {
     pub fn name(self) -> &'static str {
         match self {
             Basis::Sentence => "sentence",
+            Basis::Words => "words",
             Basis::Code => "code",
             Basis::Near => "near",
         }
@@ -156,17 +159,17 @@ impl Dictionary {
             explained.extend(self.cut(&candidates, &hints));
         }
         let status = said::status(text);
-        for general in GENERAL {
-            if explained.is_empty() {
-                explained = self.explain_all(&candidates, &hints, Some(general));
-                // A code is more specific than words that occur around any answer, and the code
-                // that comes with the status more than that of a proxy.
-                explained.sort_by_key(|it| {
-                    let is_around = it.refusal.sentence.starts_with("Provider");
-                    (is_around, it.status != status.map(i64::from))
-                });
-                explained.truncate(1);
-            }
+        if explained.is_empty() {
+            explained.extend(self.general(SHARED, &candidates, &hints, status));
+        }
+        if explained.is_empty() {
+            let around = self.general(CODES, &candidates, &hints, status);
+            let is_enough = around
+                .as_ref()
+                .is_some_and(|it| it.basis == Basis::Sentence && !it.is_around());
+            let may_be_read = !is_enough && text.len() <= LONGEST_NEAR;
+            let better = may_be_read.then(|| self.phrase(text, status)).flatten();
+            explained.extend(better.or(around));
         }
         if explained.is_empty() {
             explained.extend(status.and_then(|status| self.of_status(status)));
@@ -244,6 +247,37 @@ impl Dictionary {
         }
         best.filter(|_| reasons.len() == 1)
             .map(|(_, _, explanation)| explanation)
+    }
+
+    /// Finds the best entry of a general file. A code is more specific than words that occur around
+    /// any answer, and the code that comes with the status more than that of a proxy.
+    fn general(
+        &'static self,
+        file: &str,
+        candidates: &[String],
+        hints: &[Hint],
+        status: Option<u16>,
+    ) -> Option<Explanation> {
+        let found = self.explain_all(candidates, hints, Some(file));
+        found
+            .into_iter()
+            .min_by_key(|it| (it.is_around(), it.status != status.map(i64::from)))
+    }
+
+    /// Finds the words that say what an unknown sentence is about: those of the first entry of
+    /// which some occur, in the first candidate that has any.
+    fn phrase(&'static self, text: &str, status: Option<u16>) -> Option<Explanation> {
+        let provider = self.providers.iter().find(|it| it.is_of_phrases())?;
+        said::messages(text, status).iter().find_map(|message| {
+            let plain = Plain::of(message);
+            let mut fitting = provider
+                .refusals
+                .iter()
+                .filter(|refusal| refusal.reason.fits(status));
+            let refusal = fitting.find(|refusal| refusal.pattern.has_phrase(&plain))?;
+            let said = plain.text.trim().to_owned();
+            Some(Explanation::of(provider, refusal, said, Basis::Words))
+        })
     }
 
     /// Returns the entry for an HTTP status, if there is one.
@@ -359,7 +393,11 @@ fn pattern_at(providers: &[Provider], place: Place) -> &Pattern {
 /// meaning.
 fn places(providers: &[Provider]) -> Vec<Place> {
     let mut places = Vec::new();
-    for (provider, known) in providers.iter().enumerate() {
+    let with_sentences = providers
+        .iter()
+        .enumerate()
+        .filter(|(_, provider)| !provider.is_of_phrases());
+    for (provider, known) in with_sentences {
         for (refusal, entry) in known.refusals.iter().enumerate() {
             let forms = std::iter::once(None).chain((0..entry.shorter.len()).map(Some));
             places.extend(forms.map(|shorter| Place {
@@ -385,7 +423,7 @@ fn places(providers: &[Provider]) -> Vec<Place> {
     places
 }
 
-/// The length in bytes up to which a text is searched for changed sentences: each sentence is
+/// The length in bytes up to which a text is searched for changed sentences and for phrases: each is
 /// compared with each line.
 const LONGEST_NEAR: usize = 16_000;
 
@@ -465,6 +503,11 @@ impl Explanation {
         }
     }
 
+    /// Returns `true` for words that a proxy puts around any answer.
+    fn is_around(&self) -> bool {
+        self.refusal.sentence.starts_with("Provider")
+    }
+
     fn named_if(self, is_named: bool) -> Explanation {
         Explanation { is_named, ..self }
     }
@@ -485,5 +528,78 @@ impl Explanation {
                 .flat_map(|(_, value)| place::words(value))
                 .find_map(|word| place::of_value(body, word))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns what a reason puts the blame on.
+    fn blamed(reason: &Reason) -> &str {
+        match reason {
+            Reason::Rule(_) | Reason::Unruled(Unruled::Gap | Unruled::Format | Unruled::Unsaid) => {
+                "body"
+            }
+            Reason::Unruled(_) => reason.name(),
+        }
+    }
+
+    /// Phrases are tried on the sentences whose reason is known, as if they were not known.
+    #[test]
+    fn phrases_agree_with_the_sentences_that_are_known() {
+        let dictionary = Dictionary::bundled();
+        let (mut known, mut same, mut other) = (0, 0, 0);
+        for provider in dictionary.providers().iter().filter(|it| !it.is_general()) {
+            for refusal in &provider.refusals {
+                known += 1;
+                let status = refusal.status.and_then(|it| u16::try_from(it).ok());
+                let text = refusal.sentence.replace(['{', '}'], "'");
+                match dictionary.phrase(&text, status) {
+                    Some(it) if blamed(&it.refusal.reason) == blamed(&refusal.reason) => same += 1,
+                    Some(_) => other += 1,
+                    None => {}
+                }
+            }
+        }
+        let told = format!("{known} known: {same} alike, {other} otherwise");
+        assert!((same + other) * 100 >= known * 75, "{told}");
+        // Half of the others are limits of servers that people run, which a body shows too.
+        assert!(same * 100 >= (same + other) * 80, "{told}");
+    }
+
+    #[test]
+    fn phrases_are_words_of_their_own() {
+        let about = |text: &str| {
+            let found = Dictionary::bundled().phrase(text, None)?;
+            Some(
+                found
+                    .refusal
+                    .meaning
+                    .split([':', ','])
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned(),
+            )
+        };
+        let image = about("400 this odd image was unwelcome").expect("a phrase");
+        assert_eq!(about("400 odd: 'image' was unwelcome"), Some(image));
+        for text in [
+            "400 gpt-image-2 was unwelcome",
+            "400 odd_image was unwelcome",
+            "400 see https://a.example/image for more",
+            "400 imagery was unwelcome",
+        ] {
+            assert_eq!(about(text), None, "{text}");
+        }
+        assert!(
+            about("Error code: 400 - {'error': {'message': 'odd image', 'param': None}}").is_some()
+        );
+        // A limit is no matter of the body, whatever the words.
+        assert!(
+            Dictionary::bundled()
+                .phrase("odd image", Some(429))
+                .is_none()
+        );
     }
 }

@@ -31,8 +31,8 @@ const UNRULED: [&str; 8] = [
 ];
 
 /// Every key of a `[[refusal]]`.
-const KEYS: [&str; 9] = [
-    "sentence", "status", "type", "rule", "unruled", "meaning", "remedy", "seen", "sources",
+const KEYS: [&str; 10] = [
+    "sentence", "same", "status", "type", "rule", "unruled", "meaning", "remedy", "seen", "sources",
 ];
 
 /// An entry, and the file that it is in.
@@ -341,7 +341,7 @@ const BODY: &str = r#"{
 }"#;
 
 #[test]
-fn only_types_and_codes_are_told_as_such() {
+fn the_basis_of_an_explanation_is_told() {
     let basis = |text: &str| Dictionary::bundled().explain(text)[0].basis;
     for text in [
         "API Error: Overloaded",
@@ -353,6 +353,12 @@ fn only_types_and_codes_are_told_as_such() {
         r#"{"error": {"type": "rate_limit_error", "message": "this is new to everybody"}}"#;
     for text in [unknown, "503 this is new to everybody"] {
         assert_eq!(basis(text), Basis::Code, "{text}");
+    }
+    for text in [
+        "400 this region is new to everybody",
+        r#"{"error": {"type": "invalid_request_error", "message": "a role that is new to everybody"}}"#,
+    ] {
+        assert_eq!(basis(text), Basis::Words, "{text}");
     }
 }
 

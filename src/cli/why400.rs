@@ -15,7 +15,7 @@ use crate::json::Pointer;
 use crate::lint::recognise;
 use crate::provider::WireFormat;
 use crate::refusal::{
-    Basis, Dictionary, Exchange, Explanation, Provider, Reason, exchanges, objects,
+    Basis, Dictionary, Exchange, Explanation, Provider, Reason, Unruled, exchanges, objects,
 };
 use crate::text::{Text, text};
 use crate::world::MAX_FILE_BYTES;
@@ -244,10 +244,15 @@ fn page(it: &Explanation, place: Option<&Place>, width: usize) -> Text {
     let refusal = it.refusal;
     let sentence = match it.basis {
         Basis::Near => &refusal.sentence,
-        Basis::Sentence | Basis::Code => &it.said,
+        Basis::Sentence | Basis::Words | Basis::Code => &it.said,
     };
     let mut page = match it.basis {
         Basis::Sentence => text!(""),
+        Basis::Words => text!(
+            "No error message in this answer is known. Its words say what it is about:
+
+"
+        ),
         Basis::Code => text!(
             "No error message in this answer is known. In general, its status or type means:
 
@@ -269,6 +274,9 @@ fn page(it: &Explanation, place: Option<&Place>, width: usize) -> Text {
         Reason::Rule(code) => paragraph(&format!(
             "`{code}` finds this before you send: `reqc rule {code}`."
         )),
+        Reason::Unruled(Unruled::Unsaid) if it.basis == Basis::Words => {
+            paragraph("With `--body FILE`, the request is checked too.");
+        }
         Reason::Unruled(unruled) => paragraph(unruled.told()),
     }
     if let Some(place) = place {

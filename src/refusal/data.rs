@@ -87,6 +87,30 @@ pub enum Unruled {
     Unsaid,
 }
 
+impl Reason {
+    /// Returns `true` if a refusal with this HTTP status can have the reason: some statuses are only
+    /// those of keys, limits or servers.
+    pub(super) fn fits(&self, status: Option<u16>) -> bool {
+        use Unruled::{Auth, Content, Quota, Server, Transport};
+        let Some(status) = status else {
+            return true;
+        };
+        let reason = match self {
+            Reason::Rule(_) => None,
+            Reason::Unruled(unruled) => Some(unruled),
+        };
+        match status {
+            401 => reason == Some(&Auth),
+            402 | 429 => reason == Some(&Quota),
+            403 => matches!(reason, Some(Auth | Quota | Content)),
+            408 => reason == Some(&Transport),
+            451 => reason == Some(&Content),
+            502.. => matches!(reason, Some(Server | Transport)),
+            _ => true,
+        }
+    }
+}
+
 impl Unruled {
     /// All reasons.
     pub const ALL: [Unruled; 8] = [
@@ -144,23 +168,33 @@ pub(super) struct Hint {
     words: usize,
 }
 
-/// The files whose sentences count only if no provider's sentence matches, in order of search:
-/// messages of validators that many servers share, and the meaning of types, codes, and statuses
-/// regardless of the sentence.
-pub(super) const GENERAL: [&str; 2] = ["validators", CODES];
+/// The file of sentences of validators that many servers share. They count only if no provider's
+/// sentence matches.
+pub(super) const SHARED: &str = "validators";
 
-/// The file of types, codes and statuses, which come with many sentences.
-const CODES: &str = "envelopes";
+/// The file of words that say what a sentence is about. They count only if no sentence matches.
+const PHRASES: &str = "phrases";
+
+/// The file of types, codes and statuses, which come with many sentences. They count only if
+/// nothing else matches.
+pub(super) const CODES: &str = "envelopes";
 
 impl Provider {
     /// Returns the name of the general file, if this is one.
     pub(super) fn general(&self) -> Option<&str> {
-        GENERAL.into_iter().find(|name| *name == self.id)
+        [SHARED, PHRASES, CODES]
+            .into_iter()
+            .find(|name| *name == self.id)
     }
 
     /// Returns `true` if many servers use the sentences of this file.
     pub fn is_general(&self) -> bool {
         self.general().is_some()
+    }
+
+    /// Returns `true` if its sentences are words that occur in sentences.
+    pub(super) fn is_of_phrases(&self) -> bool {
+        self.id == PHRASES
     }
 
     /// Returns `true` if an entry is a type or a code; sentences in the same file, such as those of
@@ -228,15 +262,24 @@ fn provider(table: &Table) -> Provider {
         id: required(table, "provider"),
         name: required(table, "name"),
         hosts: texts(table, "hosts"),
-        refusals: elements(table, "refusal").iter().map(refusal).collect(),
+        refusals: elements(table, "refusal")
+            .iter()
+            .flat_map(refusals)
+            .collect(),
     }
 }
 
-fn refusal(node: &Node) -> Refusal {
+/// Returns an entry, and the same entry again for each of its other wordings.
+fn refusals(node: &Node) -> impl Iterator<Item = Refusal> {
     let Kind::Table(table) = &node.kind else {
         panic!("a refusal is a table")
     };
-    let sentence = required(table, "sentence");
+    std::iter::once(required(table, "sentence"))
+        .chain(texts(table, "same"))
+        .map(move |sentence| refusal(table, sentence))
+}
+
+fn refusal(table: &Table, sentence: String) -> Refusal {
     let reason = match text(table, "rule") {
         Some(code) => Reason::Rule(code),
         None => {

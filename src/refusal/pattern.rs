@@ -188,6 +188,9 @@ pub(super) struct Pattern {
 /// The maximum length of a hole in bytes: enough for a list of ids, but not for another message.
 const WIDEST_HOLE: usize = 1_000;
 
+/// The maximum length of a name in bytes.
+const WIDEST_NAME: usize = 80;
+
 /// The number of letters that a sentence with a hole needs to be recognised inside a text.
 const FEWEST_LETTERS: usize = 18;
 
@@ -321,6 +324,17 @@ impl Pattern {
             .filter(|start| self.may_begin(plain, *start))
             .filter_map(|start| self.at(plain, start))
             .find(|found| self.is_enough(plain, found))
+    }
+
+    /// Returns `true` if its words occur in a text as words of their own, whatever is around them.
+    pub(super) fn has_phrase(&self, plain: &Plain) -> bool {
+        let Some(first) = self.words().next() else {
+            return false;
+        };
+        let starts = plain.folded.match_indices(first).map(|(at, _)| at);
+        starts
+            .filter_map(|start| self.at(plain, start))
+            .any(|found| found.stands_alone(&plain.text) && found.has_short_holes())
     }
 
     /// Returns `true` if other words can follow a match: a few words that are not over may mean
@@ -632,6 +646,23 @@ impl Found {
         let after = text[self.range.end..].trim_start_matches('.').trim_start();
         (before.is_empty() || before.ends_with('\'') || ends_with_status(before))
             && (after.is_empty() || after.starts_with('\''))
+    }
+
+    /// Returns `true` if the words are no part of a longer word, name, path or address. Chinese and
+    /// Japanese words have no spaces between them.
+    fn stands_alone(&self, text: &str) -> bool {
+        let (before, after) = (&text[..self.range.start], &text[self.range.end..]);
+        let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+        let is_of_address = |c: char| is_of_name(c) || matches!(c, '/' | '.');
+        let is_spaceless = text[self.range.clone()].starts_with(|c: char| weight(c) > 1);
+        is_spaceless || !before.ends_with(is_of_address) && !after.starts_with(is_of_name)
+    }
+
+    /// Returns `true` if each hole has the length of a name.
+    fn has_short_holes(&self) -> bool {
+        self.holes
+            .iter()
+            .all(|(_, range)| range.len() <= WIDEST_NAME)
     }
 
     /// Returns the sentence as it appears in the text, with the quote that ends it.

@@ -109,6 +109,29 @@ pub(super) fn candidates(text: &str) -> Vec<String> {
     candidates
 }
 
+/// The maximum length in bytes of a message whose words say what it is about: longer texts contain
+/// more than one message.
+const LONGEST_MESSAGE: usize = 600;
+
+/// A message in an answer that is not JSON: a Python dictionary, or JSON that was cut off or escaped.
+static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"(?s)["'](?:message|msg|detail|error|reason)\\*["']\s*:\s*\\*["'](.+?)\\*["']\s*[,}\]]"#,
+    )
+});
+
+/// Returns the texts that may be unknown messages: strings of an answer, or else lines of a text
+/// with a status. A single line needs none.
+pub(super) fn messages(text: &str, status: Option<u16>) -> Vec<String> {
+    let members = MEMBER.captures_iter(text).map(|found| found[1].to_owned());
+    let mut messages: Vec<String> = members.collect();
+    if status.is_some() || !messages.is_empty() || text.trim().lines().count() == 1 {
+        messages.extend(candidates(text));
+    }
+    messages.retain(|message| message.len() <= LONGEST_MESSAGE && !message.contains(['{', '\n']));
+    messages
+}
+
 /// Returns `true` if a candidate ends where the whole text or a quoted part of it ends. Any other
 /// line may have been wrapped in the middle of a sentence.
 pub(super) fn is_ended(whole: &str, candidate: &str) -> bool {
@@ -334,6 +357,23 @@ mod tests {
         assert_eq!(status("Error: 401 tokens are too many"), None);
         assert_eq!(status("the error is in line 401"), None);
         assert_eq!(status(r#"{"code": 40100}"#), None);
+    }
+
+    #[test]
+    fn a_message_is_read_from_an_answer_that_is_no_json() {
+        for text in [
+            r#"Error code: 400 - {'error': {'message': "it's odd", 'code': None}}"#,
+            r#"400 {"error": {"message": "it's odd", "cod"#,
+            r#"body="{\"error\":{\"message\":\"it's odd\",\"code\":1"#,
+        ] {
+            assert_eq!(messages(text, None)[0], "it's odd", "{text}");
+        }
+        let text = "400 it's odd\nand more of it";
+        assert_eq!(
+            messages(text, Some(400)),
+            ["400 it's odd", "and more of it"]
+        );
+        assert!(messages("it's odd\nand more of it", None).is_empty());
     }
 
     #[test]
