@@ -5,6 +5,8 @@
     reason = "the test itself writes repositories and runs the binary"
 )]
 
+mod program;
+
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -36,7 +38,7 @@ fn write(root: &Path, files: &[(&str, &str)]) {
 }
 
 fn command(root: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    let mut command = Command::new(program::path());
     command
         .args(arguments)
         .current_dir(root)
@@ -2494,7 +2496,7 @@ fn a_conversation_of_standard_input_becomes_a_request() {
     use std::io::Write as _;
     let (_scratch, root) = repository(&[("agents/helper.toml", AGENT)]);
     let render = |input: &str, more: &[&str]| {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_reqc"))
+        let mut child = Command::new(program::path())
             .args(
                 [
                     &[

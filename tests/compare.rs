@@ -3,6 +3,8 @@
 
 #![expect(clippy::disallowed_methods, reason = "the test reads files")]
 
+mod program;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -233,7 +235,7 @@ fn planted_differences_are_told() {
 }
 
 fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_reqc"));
+    let mut command = std::process::Command::new(program::path());
     let output = command
         .arg("compare")
         .args(arguments)

@@ -6,6 +6,8 @@
     reason = "the test itself writes files and runs the binary"
 )]
 
+mod program;
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -20,7 +22,7 @@ struct Ran {
 }
 
 fn reqc(root: &Path, arguments: &[&str]) -> Ran {
-    let output = Command::new(env!("CARGO_BIN_EXE_reqc"))
+    let output = Command::new(program::path())
         .arg("coverage")
         .args(arguments)
         .current_dir(root)

@@ -7,6 +7,8 @@
     reason = "the test itself copies repositories and runs the binary"
 )]
 
+mod program;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -57,7 +59,7 @@ fn machines(scratch: &Path) -> Vec<Machine> {
 
 impl Machine {
     fn run(&self, arguments: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_reqc"))
+        Command::new(program::path())
             .args(arguments)
             .current_dir(&self.directory)
             .env("RAYON_NUM_THREADS", self.threads)

@@ -9,6 +9,8 @@
     reason = "the test reads documents and runs the binary"
 )]
 
+mod program;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -324,7 +326,7 @@ fn every_command_and_option_is_described() {
 }
 
 fn help(command: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_reqc"))
+    let output = Command::new(program::path())
         .args(command)
         .arg("--help")
         .output()
@@ -428,7 +430,7 @@ fn updating() -> bool {
 }
 
 fn run(folder: &Path, command: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_reqc"))
+    let output = Command::new(program::path())
         .args(command)
         .current_dir(folder)
         .env_remove("CI")
@@ -646,7 +648,7 @@ fn checked(place: &str, text: &str) -> Result<(), String> {
         fs::create_dir_all(path.parent().expect("it has one")).expect("writable");
         fs::write(path, text).expect("writable");
     }
-    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    let mut command = Command::new(program::path());
     command.current_dir(folder.path()).args(match place {
         "tools.toml" => &[
             "send",

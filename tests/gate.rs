@@ -5,6 +5,8 @@
     reason = "the test itself writes repositories and runs the binary"
 )]
 
+mod program;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -67,7 +69,7 @@ impl Folder {
 }
 
 fn run(folder: &Path, arguments: &[&str], ci: Option<&str>) -> Ran {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    let mut command = Command::new(program::path());
     command
         .args(arguments)
         .current_dir(folder)
@@ -858,7 +860,7 @@ impl Workflow {
             .env("PATH", path)
             .env("CI", "true")
             .env("RUNNER_TEMP", at("temp"))
-            .env("PROGRAM", env!("CARGO_BIN_EXE_reqc"));
+            .env("PROGRAM", program::path());
         command
             .env("GITHUB_OUTPUT", at("output"))
             .env("GITHUB_STEP_SUMMARY", at("summary"))

@@ -6,6 +6,8 @@
     reason = "the test itself writes files and runs the binary"
 )]
 
+mod program;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -934,7 +936,7 @@ struct Ran {
 /// Runs the command in a folder with a file.
 fn ran(folder: &Path, file: (&str, &str), arguments: &[&str]) -> Ran {
     fs::write(folder.join(file.0), file.1).expect("written");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    let mut command = Command::new(program::path());
     command
         .args(["context", "import", file.0])
         .args(arguments)
@@ -1019,7 +1021,7 @@ fn a_context_that_is_written_is_one_of_the_repository() {
         fs::read_to_string(at.join("contexts/asked.json")).expect("still there"),
         text
     );
-    let mut listing = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    let mut listing = Command::new(program::path());
     let listed = listing
         .args(["contexts", "--context", "asked"])
         .current_dir(at)

@@ -5,6 +5,8 @@
     reason = "the test itself writes files and runs the binary"
 )]
 
+mod program;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
@@ -25,7 +27,7 @@ struct Ran {
 }
 
 fn reqc(root: &Path, arguments: &[&str], input: &str) -> Ran {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    let mut command = Command::new(program::path());
     command
         .arg("lint")
         .args(arguments)

@@ -6,6 +6,8 @@
     reason = "the test reads documents and runs the binary"
 )]
 
+mod program;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -19,7 +21,7 @@ fn document(path: &str) -> String {
 }
 
 fn reqc(arguments: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_reqc"))
+    let output = Command::new(program::path())
         .args(arguments)
         .output()
         .expect("it runs");

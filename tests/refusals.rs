@@ -6,6 +6,8 @@
     reason = "the test reads the data as it is in the repository"
 )]
 
+mod program;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
@@ -318,7 +320,7 @@ fn what_is_no_refusal_is_not_explained() {
 }
 
 fn why400(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    let mut command = Command::new(program::path());
     command
         .current_dir(folder)
         .arg("why400")

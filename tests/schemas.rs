@@ -6,6 +6,8 @@
     reason = "the test reads schemas and cases and runs the binary"
 )]
 
+mod program;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -320,7 +322,7 @@ fn every_bundled_file_is_valid() {
 #[test]
 fn what_init_writes_is_valid() {
     let folder = tempfile::tempdir().expect("a folder");
-    let run = Command::new(env!("CARGO_BIN_EXE_reqc"))
+    let run = Command::new(program::path())
         .arg("init")
         .current_dir(folder.path())
         .output()
@@ -711,7 +713,7 @@ fn schemas_of_files_are_no_schemas_of_bodies() {
 #[test]
 fn the_command_prints_every_schema() {
     let run = |arguments: &[&str]| {
-        let run = Command::new(env!("CARGO_BIN_EXE_reqc"))
+        let run = Command::new(program::path())
             .arg("schema")
             .args(arguments)
             .output()

@@ -9,6 +9,8 @@
     reason = "the test itself writes repositories and runs the binary"
 )]
 
+mod program;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -211,7 +213,7 @@ fn broken(root: &Path, x: &str) {
 }
 
 fn reqc(root: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    let mut command = Command::new(program::path());
     command
         .args(arguments)
         .current_dir(root)

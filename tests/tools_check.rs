@@ -7,6 +7,8 @@
     reason = "the test itself writes files and runs the binary"
 )]
 
+mod program;
+
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -29,7 +31,7 @@ struct Ran {
 }
 
 fn reqc(folder: &Path, arguments: &[&str], input: &str) -> Ran {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    let mut command = Command::new(program::path());
     command
         .args(["tools", "check"])
         .args(arguments)
@@ -439,7 +441,7 @@ fn a_server_gets_only_the_variables_that_are_named() {
     let arguments =
         |more: &[&'static str]| [more, &["--lower", "compatible", "--mcp-command"]].concat();
     let run = |more: &[&'static str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+        let mut command = Command::new(program::path());
         command
             .args(["tools", "check"])
             .args(arguments(more))

@@ -69,7 +69,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     let work = || {
         while let Some(number) = take() {
             let recipe = recipe(&corpus, options.seed, number);
-            let found = sandbox::run(&recipe, &sandbox::binary());
+            let found = sandbox::run(&recipe, &crate::program::path());
             let found = found.unwrap_or_else(|error| vec![error.to_string()]);
             if !found.is_empty() && !is_set_up(&found) {
                 *wrong.lock().expect("no panics") += 1;

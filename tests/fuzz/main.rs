@@ -30,6 +30,8 @@ mod grammar;
 mod hostile;
 mod json;
 mod mutate;
+#[path = "../program/mod.rs"]
+mod program;
 
 use std::process::ExitCode;
 

@@ -22,6 +22,9 @@ mod hostile;
 #[cfg(unix)]
 mod limits;
 #[cfg(unix)]
+#[path = "../program/mod.rs"]
+mod program;
+#[cfg(unix)]
 mod seats;
 
 #[cfg(not(unix))]
@@ -93,7 +96,7 @@ const WAITING: usize = 8;
 /// Lays the repository out, runs the commands, and says what did not hold.
 #[cfg(unix)]
 fn attack(recipe: &hostile::recipe::Recipe) -> Result<(), libtest_mimic::Failed> {
-    let wrong = hostile::sandbox::run(recipe, &hostile::sandbox::binary())?;
+    let wrong = hostile::sandbox::run(recipe, &program::path())?;
     if wrong.is_empty() {
         Ok(())
     } else {

@@ -53,11 +53,6 @@ pub(crate) struct Ran {
     pub(crate) err: Vec<u8>,
 }
 
-/// The binary under attack: the one that was built with this test, or the one that `REQC` names.
-pub(crate) fn binary() -> PathBuf {
-    std::env::var_os("REQC").map_or_else(|| env!("CARGO_BIN_EXE_reqc").into(), PathBuf::from)
-}
-
 /// Runs an attack and tells everything that did not hold.
 pub(crate) fn run(recipe: &Recipe, reqc: &Path) -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let sandbox = Sandbox::new(recipe.root.as_deref().unwrap_or("repository"))?;
@@ -222,7 +217,7 @@ impl Sandbox {
             .env("OUTSIDE", self.path("outside"))
             .env_remove("CI");
         command
-            .env("REQC", binary())
+            .env("REQC", crate::program::path())
             .env("SECRET", SECRET)
             .env("HOME", self.path("home"))
             .env("GIT_CONFIG_GLOBAL", "/dev/null");

@@ -16,6 +16,7 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
 use crate::fixture::{KEY, STATE};
+use crate::program;
 use crate::send::repository;
 use crate::server::{Server, calls, says};
 
@@ -51,7 +52,7 @@ async fn scene(script: &str, more: &str) -> (Server, TempDir) {
 }
 
 fn start(root: &Path) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    let mut command = Command::new(program::path());
     command.args([
         "send",
         "--trust",

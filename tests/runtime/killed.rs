@@ -19,6 +19,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::fixture::{KEY, STATE};
+use crate::program;
 use crate::server::{Act, Received, Server, calls, says, sse, stream_head};
 
 const KILLS: u32 = 20;
@@ -60,7 +61,7 @@ fn repository(url: &str) -> TempDir {
 }
 
 fn send(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    let mut command = Command::new(program::path());
     command
         .args(["send", "--trust", "Tester"])
         .args(arguments)

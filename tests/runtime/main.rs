@@ -35,6 +35,8 @@ mod one_path;
 #[cfg(feature = "long-tests")]
 mod poison;
 mod pool;
+#[path = "../program/mod.rs"]
+mod program;
 mod provider_blocks;
 mod renewal;
 mod send;

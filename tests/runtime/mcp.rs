@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::fixture::{KEY, STATE, history, transport};
+use crate::program;
 use crate::send::repository;
 use crate::server::{Act, Received, Server, calls, says, status, stream_head};
 
@@ -616,7 +617,7 @@ async fn a_call_over_http_that_fails_is_an_error_for_the_model() {
 
 /// `reqc send` in a repository with a server, and a model that calls its tool once.
 async fn send(folder: &TempDir, arguments: &[&str]) -> (i32, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    let mut command = Command::new(program::path());
     command
         .args(["send", "Tester", "-m", "Go", "--tools", "tools.toml"])
         .args(arguments);
@@ -740,7 +741,7 @@ async fn no_server_outlives_reqc() {
             stubborn,
             if is_killed { "" } else { "timeout_seconds = 1" },
         );
-        let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+        let mut command = Command::new(program::path());
         command
             .args([
                 "send",

@@ -10,6 +10,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
 use crate::fixture::{KEY, STATE};
+use crate::program;
 use crate::server::{Server, calls, says, sse, status};
 
 /// The smallest PNG that readers accept: its signature is what counts here.
@@ -50,7 +51,7 @@ pub(crate) async fn run(root: &Path, arguments: &[&str]) -> Ran {
 }
 
 async fn run_with(root: &Path, arguments: &[&str], input: &str) -> Ran {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    let mut command = Command::new(program::path());
     command
         .args(arguments)
         .current_dir(root)
@@ -775,7 +776,7 @@ async fn wrong_usage_is_told_before_anything_is_sent() {
 async fn a_proxy_of_the_environment_is_used_and_plain_http_with_a_key_warns() {
     let proxy = Server::start(|_, _| says("Through a proxy.")).await;
     let root = repository("http://llm.example");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    let mut command = Command::new(program::path());
     command
         .args(["send", "--trust", "Tester", "-m", "Hi"])
         .current_dir(root.path())
@@ -894,7 +895,7 @@ async fn output_that_cannot_be_written_is_a_failure() {
             .write(true)
             .open("/dev/full")
             .expect("Linux has it");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+        let mut command = Command::new(program::path());
         command
             .args(arguments)
             .current_dir(root.path())
@@ -921,7 +922,7 @@ async fn this_machine_is_reached_without_a_proxy_and_without_certificates() {
         Server::start(|_, _| says("No.")).await,
     );
     let root = repository(&server.url);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    let mut command = Command::new(program::path());
     command
         .args(["send", "--trust", "Tester", "-m", "Hi"])
         .current_dir(root.path())
@@ -1282,7 +1283,7 @@ async fn compress_also_asks_before_it_sends_to_a_server_of_the_repository() {
         "",
     )
     .await;
-    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    let mut command = Command::new(program::path());
     command
         .args(["send", "Tester", "--resume", "chat.jsonl", "--compress"])
         .current_dir(root.path());

@@ -14,6 +14,7 @@ use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use crate::fixture::{KEY, STATE};
+use crate::program;
 use crate::send::repository;
 
 const ANSWER: &str =
@@ -50,7 +51,7 @@ async fn server() -> (u16, String) {
 }
 
 async fn send(root: &Path, certificates: &Path) -> (Option<i32>, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    let mut command = Command::new(program::path());
     command
         .args(["send", "--trust", "Tester", "-m", "Hi"])
         .current_dir(root)

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use tokio::process::Command;
 
 use crate::fixture::KEY;
+use crate::program;
 use crate::send::repository;
 use crate::server::{Server, calls, says};
 
@@ -52,7 +53,7 @@ impl Scene {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+        let mut command = Command::new(program::path());
         command
             .args(["send", "Tester", "-m", "Hi"])
             .args(arguments)
@@ -283,7 +284,7 @@ async fn looking_at_providers_reads_no_file_and_asks_no_keyring() {
     );
     let list = |key: &str| {
         scene.write("providers/scripted.toml", provider(&scene.server.url, key));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+        let mut command = Command::new(program::path());
         command
             .args(["providers", "--format", "json"])
             .current_dir(scene.root.path());
