@@ -276,7 +276,10 @@ impl Dictionary {
                 .filter(|refusal| refusal.reason.fits(status));
             let refusal = fitting.find(|refusal| refusal.pattern.has_phrase(&plain))?;
             let said = plain.text.trim().to_owned();
-            Some(Explanation::of(provider, refusal, said, Basis::Words))
+            Some(Explanation {
+                status: None,
+                ..Explanation::of(provider, refusal, said, Basis::Words)
+            })
         })
     }
 

@@ -286,11 +286,13 @@ fn page(it: &Explanation, place: Option<&Place>, width: usize) -> Text {
             Text::line(&place.value).cut(LONGEST_VALUE)
         ));
     }
-    paragraph(&format!(
-        "Seen since {}: {}",
-        refusal.seen,
-        refusal.sources.join(", ")
-    ));
+    if it.basis != Basis::Words {
+        paragraph(&format!(
+            "Seen since {}: {}",
+            refusal.seen,
+            refusal.sources.join(", ")
+        ));
+    }
     page
 }
 
