@@ -572,6 +572,34 @@ mod tests {
     }
 
     #[test]
+    fn what_is_said_beside_a_status_counts_more_than_its_name() {
+        let reason = |text: &str| {
+            Dictionary::bundled().explain(text)[0]
+                .refusal
+                .reason
+                .clone()
+        };
+        for (text, expected) in [
+            (
+                "401 Unauthorized - Model odd-1 not supported.",
+                Unruled::Server,
+            ),
+            ("403 Forbidden: odd subscription", Unruled::Auth),
+            ("401 Unauthorized: odd", Unruled::Auth),
+            (
+                "500 <!DOCTYPE html><meta charSet=\"utf-8\"/><title>500: Internal Server Error</title>",
+                Unruled::Server,
+            ),
+            (
+                "400 an_odd_format must be 'float' or 'base64'",
+                Unruled::Unsaid,
+            ),
+        ] {
+            assert_eq!(reason(text), Reason::Unruled(expected), "{text}");
+        }
+    }
+
+    #[test]
     fn phrases_are_words_of_their_own() {
         let about = |text: &str| {
             let found = Dictionary::bundled().phrase(text, None)?;

@@ -100,9 +100,9 @@ impl Reason {
             Reason::Unruled(unruled) => Some(unruled),
         };
         match status {
-            401 => reason == Some(&Auth),
+            401 => matches!(reason, Some(Auth | Server)),
             402 | 429 => reason == Some(&Quota),
-            403 => matches!(reason, Some(Auth | Quota | Content)),
+            403 => matches!(reason, Some(Auth | Quota | Content | Server)),
             408 => reason == Some(&Transport),
             451 => reason == Some(&Content),
             502.. => matches!(reason, Some(Server | Transport)),

@@ -120,6 +120,9 @@ static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+/// A tag of HTML, with its attributes.
+static TAG: LazyLock<Regex> = LazyLock::new(|| pattern(r"</?[A-Za-z!][^<>]*>"));
+
 /// Returns the texts that may be unknown messages: strings of an answer, or else lines of a text
 /// with a status. A single line needs none.
 pub(super) fn messages(text: &str, status: Option<u16>) -> Vec<String> {
@@ -128,8 +131,11 @@ pub(super) fn messages(text: &str, status: Option<u16>) -> Vec<String> {
     if status.is_some() || !messages.is_empty() || text.trim().lines().count() == 1 {
         messages.extend(candidates(text));
     }
-    messages.retain(|message| message.len() <= LONGEST_MESSAGE && !message.contains(['{', '\n']));
     messages
+        .iter()
+        .map(|message| TAG.replace_all(message, " ").trim().to_owned())
+        .filter(|message| message.len() <= LONGEST_MESSAGE && !message.contains(['{', '\n']))
+        .collect()
 }
 
 /// Returns `true` if a candidate ends where the whole text or a quoted part of it ends. Any other
@@ -374,6 +380,8 @@ mod tests {
             ["400 it's odd", "and more of it"]
         );
         assert!(messages("it's odd\nand more of it", None).is_empty());
+        let page = "400 <meta charset=\"utf-8\"><p>it's odd</p>";
+        assert_eq!(messages(page, Some(400)), ["400   it's odd"]);
     }
 
     #[test]

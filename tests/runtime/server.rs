@@ -108,6 +108,11 @@ impl Server {
         self.received.lock().expect("no panics").clone()
     }
 
+    /// Returns the requests since the last call.
+    pub(crate) fn take_received(&self) -> Vec<Received> {
+        std::mem::take(&mut *self.received.lock().expect("no panics"))
+    }
+
     /// Waits until no connection is open.
     pub(crate) async fn quiet(&self) {
         for _ in 0..6_000 {
