@@ -267,85 +267,89 @@ fn broken(all: &BTreeSet<Arc<str>>, world: &MemoryWorld) -> BTreeSet<Arc<str>> {
 #[test]
 fn agents_that_an_edit_breaks_are_named_first_and_with_the_edit() {
     let older: MemoryWorld = files(&folder().join("repository")).into_iter().collect();
-    for kind in names_in("breaks") {
-        let newer = newer_of("breaks", &kind);
-        let review = reviewed(&older, &newer);
-        let names: BTreeSet<Arc<str>> = review.newly_broken().cloned().collect();
-        let mut all = compiled(&older);
-        all.extend(review.new_and_broken().cloned());
-        assert_eq!(names, broken(&all, &newer), "{kind}");
-        assert!(
-            !names.is_empty() && review.class() == Class::Broken && !review.is_empty(),
-            "{kind}"
-        );
-        assert_eq!(review.broken_by_nothing_known().next(), None, "{kind}");
-        for cause in review
+    let before = compiled(&older);
+    std::thread::scope(|threads| {
+        for kind in names_in("breaks") {
+            let (older, before) = (&older, &before);
+            threads.spawn(move || breaks_are_told(&kind, older, before));
+        }
+    });
+}
+
+/// Reviews an edit that breaks some of the agents that compiled before, and the way back.
+fn breaks_are_told(kind: &str, older: &MemoryWorld, before: &BTreeSet<Arc<str>>) {
+    let newer = newer_of("breaks", kind);
+    let review = reviewed(older, &newer);
+    let names: BTreeSet<Arc<str>> = review.newly_broken().cloned().collect();
+    let mut all = before.clone();
+    all.extend(review.new_and_broken().cloned());
+    assert_eq!(names, broken(&all, &newer), "{kind}");
+    assert!(
+        !names.is_empty() && review.class() == Class::Broken && !review.is_empty(),
+        "{kind}"
+    );
+    assert_eq!(review.broken_by_nothing_known().next(), None, "{kind}");
+    for cause in review
+        .causes
+        .iter()
+        .filter(|cause| !cause.broken.is_empty())
+    {
+        let alone = review::applied(older, &newer, |edit| cause.edits.contains(edit));
+        assert!(cause.broken.is_subset(&broken(&all, &alone)), "{kind}");
+    }
+    let breaks = |edit: &Edit| {
+        review
             .causes
             .iter()
-            .filter(|cause| !cause.broken.is_empty())
-        {
-            let alone = review::applied(&older, &newer, |edit| cause.edits.contains(edit));
-            assert!(cause.broken.is_subset(&broken(&all, &alone)), "{kind}");
-        }
-        let breaks = |edit: &Edit| {
-            review
-                .causes
-                .iter()
-                .any(|cause| !cause.broken.is_empty() && cause.edits.contains(edit))
-        };
-        let without = review::applied(&older, &newer, |edit| !breaks(edit));
-        assert_eq!(
-            broken(&compiled(&older), &without),
-            BTreeSet::new(),
-            "{kind}"
-        );
-        let text = report::review_text(&review, None, Layout::default());
-        let html = report::review_html(&review, None);
-        for name in &names {
-            assert!(
-                text.lines()
-                    .next()
-                    .is_some_and(|line| line.contains(&**name)),
-                "{kind}: {name}"
-            );
-            assert!(
-                html.split("<section")
-                    .next()
-                    .is_some_and(|head| head.contains(&**name)),
-                "{kind}: {name}"
-            );
-        }
-        keep_in("breaks", &kind, "review.txt", &text);
-        keep_in(
-            "breaks",
-            &kind,
-            "review.md",
-            &report::review_markdown(&review, None),
-        );
-        keep_in(
-            "breaks",
-            &kind,
-            "review.json",
-            &report::review_json(&review, None),
-        );
-        let back = reviewed(&newer, &older);
-        let mended: BTreeSet<&Arc<str>> =
-            back.causes.iter().flat_map(|cause| &cause.mended).collect();
-        let kept: BTreeSet<&Arc<str>> = names
-            .iter()
-            .filter(|name| back.mended.contains(*name))
-            .collect();
-        assert_eq!(mended, kept, "{kind}");
-        // An agent that could not be read is a new one on the way back.
+            .any(|cause| !cause.broken.is_empty() && cause.edits.contains(edit))
+    };
+    let without = review::applied(older, &newer, |edit| !breaks(edit));
+    assert_eq!(broken(before, &without), BTreeSet::new(), "{kind}");
+    let text = report::review_text(&review, None, Layout::default());
+    let html = report::review_html(&review, None);
+    for name in &names {
         assert!(
-            ["new_agent", "unreadable_agent"].contains(&&*kind) || kept.len() == names.len(),
-            "{kind}"
+            text.lines()
+                .next()
+                .is_some_and(|line| line.contains(&**name)),
+            "{kind}: {name}"
         );
         assert!(
-            back.broken.is_empty() && (kind == "new_agent" || back.class() > Class::Text),
-            "{kind}"
+            html.split("<section")
+                .next()
+                .is_some_and(|head| head.contains(&**name)),
+            "{kind}: {name}"
         );
     }
+    keep_in("breaks", kind, "review.txt", &text);
+    keep_in(
+        "breaks",
+        kind,
+        "review.md",
+        &report::review_markdown(&review, None),
+    );
+    keep_in(
+        "breaks",
+        kind,
+        "review.json",
+        &report::review_json(&review, None),
+    );
+    let back = reviewed(&newer, older);
+    let mended: BTreeSet<&Arc<str>> = back.causes.iter().flat_map(|cause| &cause.mended).collect();
+    let kept: BTreeSet<&Arc<str>> = names
+        .iter()
+        .filter(|name| back.mended.contains(*name))
+        .collect();
+    assert_eq!(mended, kept, "{kind}");
+    // An agent that could not be read is a new one on the way back.
+    assert!(
+        ["new_agent", "unreadable_agent"].contains(&kind) || kept.len() == names.len(),
+        "{kind}"
+    );
+    assert!(
+        back.broken.is_empty() && (kind == "new_agent" || back.class() > Class::Text),
+        "{kind}"
+    );
 }
 
 #[test]
