@@ -160,9 +160,12 @@ impl Dictionary {
             if explained.is_empty() {
                 explained = self.explain_all(&candidates, &hints, Some(general));
                 // A code is more specific than words that occur around any answer, and the code
-                // that comes with the status more than that of a proxy.
+                // that comes with the status more than that of a proxy. So is a sentence that says
+                // what is wrong.
                 explained.sort_by_key(|it| {
-                    let is_around = it.refusal.sentence.starts_with("Provider");
+                    let is_around = it.refusal.sentence.starts_with("Provider")
+                        || general == GENERAL[0]
+                            && it.refusal.reason == Reason::Unruled(Unruled::Unsaid);
                     (is_around, it.status != status.map(i64::from))
                 });
                 explained.truncate(1);
