@@ -249,8 +249,9 @@ impl Dictionary {
             .map(|(_, _, explanation)| explanation)
     }
 
-    /// Finds the best entry of a general file. A code is more specific than words that occur around
-    /// any answer, and the code that comes with the status more than that of a proxy.
+    /// Finds the best entry of a general file. A sentence that says what is wrong is more specific
+    /// than others, a code than words that occur around any answer, and the code that comes with the
+    /// status than that of a proxy.
     fn general(
         &'static self,
         file: &str,
@@ -259,9 +260,11 @@ impl Dictionary {
         status: Option<u16>,
     ) -> Option<Explanation> {
         let found = self.explain_all(candidates, hints, Some(file));
-        found
-            .into_iter()
-            .min_by_key(|it| (it.is_around(), it.status != status.map(i64::from)))
+        found.into_iter().min_by_key(|it| {
+            let is_unsaid = it.refusal.reason == Reason::Unruled(Unruled::Unsaid);
+            let says_little = it.is_around() || file == SHARED && is_unsaid;
+            (says_little, it.status != status.map(i64::from))
+        })
     }
 
     /// Finds the words that say what an unknown sentence is about: those of the first entry of
