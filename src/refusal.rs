@@ -542,12 +542,14 @@ mod tests {
     use super::*;
 
     /// Returns what a reason puts the blame on.
-    fn blamed(reason: &Reason) -> &str {
+    fn blamed(reason: &Reason) -> &'static str {
         match reason {
             Reason::Rule(_) | Reason::Unruled(Unruled::Gap | Unruled::Format | Unruled::Unsaid) => {
                 "body"
             }
-            Reason::Unruled(_) => reason.name(),
+            Reason::Unruled(Unruled::Auth | Unruled::Quota) => "account",
+            Reason::Unruled(Unruled::Server | Unruled::Transport) => "server",
+            Reason::Unruled(Unruled::Content) => "content",
         }
     }
 

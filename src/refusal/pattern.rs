@@ -188,9 +188,6 @@ pub(super) struct Pattern {
 /// The maximum length of a hole in bytes: enough for a list of ids, but not for another message.
 const WIDEST_HOLE: usize = 1_000;
 
-/// The maximum length of a name in bytes.
-const WIDEST_NAME: usize = 80;
-
 /// The number of letters that a sentence with a hole needs to be recognised inside a text.
 const FEWEST_LETTERS: usize = 18;
 
@@ -334,7 +331,7 @@ impl Pattern {
         let starts = plain.folded.match_indices(first).map(|(at, _)| at);
         starts
             .filter_map(|start| self.at(plain, start))
-            .any(|found| found.stands_alone(&plain.text) && found.has_short_holes())
+            .any(|found| found.stands_alone(&plain.text) && found.holds_names(&plain.text))
     }
 
     /// Returns `true` if other words can follow a match: a few words that are not over may mean
@@ -658,11 +655,11 @@ impl Found {
         is_spaceless || !before.ends_with(is_of_address) && !after.starts_with(is_of_name)
     }
 
-    /// Returns `true` if each hole has the length of a name.
-    fn has_short_holes(&self) -> bool {
+    /// Returns `true` if each hole is a single word, as names are.
+    fn holds_names(&self, text: &str) -> bool {
         self.holes
             .iter()
-            .all(|(_, range)| range.len() <= WIDEST_NAME)
+            .all(|(_, range)| !text[range.clone()].trim().contains(' '))
     }
 
     /// Returns the sentence as it appears in the text, with the quote that ends it.
