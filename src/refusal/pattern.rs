@@ -202,6 +202,15 @@ const INTRODUCING: [char; 10] = [
     ':', '=', ']', '>', '|', '-', '(', '\u{23bf}', '\u{274c}', '\u{26a0}',
 ];
 
+/// The end of a member's name in JSON.
+const MEMBER_END: &str = "':";
+
+/// Returns `true` if a hole stands for a single name: a message does not end in it, and the next
+/// one does not begin.
+fn is_name(hole: &str) -> bool {
+    matches!(hole, "name" | "provider" | "model")
+}
+
 /// Members of answers that contain a sentence.
 const MEMBERS: [&str; 4] = ["msg", "message", "detail", "error"];
 
@@ -431,7 +440,13 @@ impl Pattern {
                         .floor_char_boundary(at + WIDEST_HOLE + words.len());
                     let found = at + plain.folded[at..widest.max(at)].find(words)?;
                     match open.take() {
-                        Some(name) => holes.push((name.to_owned(), plain.between(at, found))),
+                        Some(name) => {
+                            let range = plain.between(at, found);
+                            if is_name(name) && plain.text[range.clone()].contains(MEMBER_END) {
+                                return None;
+                            }
+                            holes.push((name.to_owned(), range));
+                        }
                         None if found != at => return None,
                         None => {}
                     }
@@ -845,6 +860,14 @@ mod tests {
         assert!(holes(sentence, "The model\n`x-1` is not supported by this server").is_some());
         let other = "The models/x-1: something is not supported by this server";
         assert!(holes(sentence, other).is_none());
+    }
+
+    #[test]
+    fn a_name_does_not_reach_into_another_message() {
+        let sentence = "Provider {name} not supported at all";
+        assert!(holes(sentence, "Provider 'odd' not supported at all").is_some());
+        let text = r#"{"message": "Provider failed", "raw": "Odd is not supported at all"}"#;
+        assert!(holes(sentence, text).is_none());
     }
 
     #[test]
