@@ -147,11 +147,7 @@ fn of_server<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found
             let has_prompt_only = entries.iter().all(|entry| entry.role == Role::System);
             without_user(subject, entries, has_prompt_only, found);
         }
-        Server::Hunyuan => {
-            alternating(subject, entries, found);
-            last_of_model(entries, found);
-        }
-        Server::Qianfan => {
+        Server::Hunyuan | Server::Qianfan => {
             alternating(subject, entries, found);
             last_of_model(entries, found);
         }
