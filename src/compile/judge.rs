@@ -5,7 +5,9 @@ use serde_json::Value;
 use super::compiler::Compiler;
 use crate::check::{Checks, Problem, Recipient};
 use crate::lint::{Endpoint, Unrecognised, recognise_among};
-use crate::provider::{ApiHeaders, ClientApi, Server, UrlParts, WireFormat, is_openai_model};
+use crate::provider::{
+    ApiHeaders, ClientApi, MODEL_PLACEHOLDER, Server, UrlParts, WireFormat, is_openai_model,
+};
 use crate::repo::{Instance, LayerKind};
 
 /// The destination of a body that no profile made.
@@ -181,10 +183,20 @@ fn completed(body: &Value, wire: WireFormat, model: Option<&str>) -> Option<Valu
     Some(body)
 }
 
-/// Returns the most likely server for a body of a wire format. Many servers speak OpenAI's formats,
-/// and only OpenAI's own models identify OpenAI.
+/// The words of which the names of Claude have one, also those that gateways give it.
+const CLAUDE: [&str; 4] = ["claude", "sonnet", "opus", "haiku"];
+
+/// Returns `true` if a name is none that Claude has anywhere.
+fn is_of_another_maker(model: &str) -> bool {
+    let name = model.to_ascii_lowercase();
+    model != MODEL_PLACEHOLDER && !CLAUDE.iter().any(|word| name.contains(word))
+}
+
+/// Returns the most likely server for a body of a wire format. Many servers speak OpenAI's and
+/// Anthropic's formats, and only their own models identify OpenAI and Anthropic.
 pub(crate) fn usual_server(wire: WireFormat, model: Option<&str>) -> Server {
     match wire {
+        WireFormat::AnthropicMessages if model.is_some_and(is_of_another_maker) => Server::Unknown,
         WireFormat::AnthropicMessages => Server::Anthropic,
         WireFormat::OpenAiChat | WireFormat::OpenAiResponses
             if model.is_some_and(is_openai_model) =>

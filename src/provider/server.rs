@@ -188,6 +188,43 @@ impl Server {
         }
     }
 
+    /// Returns `true` if it refuses a call without a result, and a result without a call, in Chat
+    /// Completions. Others pass them on to the model.
+    pub(crate) fn refuses_unpaired_calls(self) -> bool {
+        match self {
+            Server::Anthropic
+            | Server::OpenAi
+            | Server::Google
+            | Server::Vertex
+            | Server::Bedrock
+            | Server::Mistral
+            | Server::OpenRouter
+            | Server::DeepSeek
+            | Server::Qwen
+            | Server::Groq
+            | Server::XAi
+            | Server::Moonshot
+            | Server::ZAi
+            | Server::MiniMax
+            | Server::ChatGpt => true,
+            Server::Fireworks
+            | Server::Perplexity
+            | Server::Databricks
+            | Server::Snowflake
+            | Server::DeepInfra
+            | Server::Cerebras
+            | Server::SiliconFlow
+            | Server::Volcengine
+            | Server::Hunyuan
+            | Server::Qianfan
+            | Server::MiMo
+            | Server::LmStudio
+            | Server::Ollama
+            | Server::LlamaCpp
+            | Server::Unknown => false,
+        }
+    }
+
     /// Returns `true` if it serves OpenAI's models by OpenAI's rules: OpenAI itself, or the backend
     /// of `ChatGPT`, which has a few more.
     pub fn is_openai(self) -> bool {

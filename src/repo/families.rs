@@ -32,7 +32,7 @@ pub const FAMILY_KEYS: [&str; OWN_KEYS.len() + Property::ALL.len()] =
     joined(OWN_KEYS, PROPERTY_KEYS);
 
 /// The keys of a family that are not properties.
-const OWN_KEYS: [&str; 16] = [
+const OWN_KEYS: [&str; 17] = [
     "name",
     "models",
     "except",
@@ -46,6 +46,7 @@ const OWN_KEYS: [&str; 16] = [
     "reasoned_calls",
     "cache_minimum",
     "context_window",
+    "longest_request",
     "price",
     "refuses",
     "takes",
@@ -125,6 +126,8 @@ pub struct Family {
     pub cache_minimum: Option<i64>,
     /// The maximum number of tokens in a request and its answer together.
     pub context_window: Option<i64>,
+    /// The maximum number of tokens in a request, if it is less than the context window.
+    pub longest_request: Option<i64>,
     /// The price of tokens.
     pub price: Option<Price>,
     /// The facts about members of bodies.
@@ -369,6 +372,7 @@ impl Family {
             .collect();
         let cache_minimum = reader.integer("cache_minimum").map(|it| it.value);
         let context_window = reader.integer("context_window").map(|it| it.value);
+        let longest_request = reader.integer("longest_request").map(|it| it.value);
         let price = Price::read(&mut reader);
         let mut facts = Fact::read_all(&mut reader, "refuses", &REFUSAL);
         facts.extend(Fact::read_all(&mut reader, "takes", &TAKEN));
@@ -387,6 +391,7 @@ impl Family {
             reasoned_calls,
             cache_minimum,
             context_window,
+            longest_request,
             price,
             facts,
         })

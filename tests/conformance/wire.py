@@ -75,13 +75,15 @@ class Effective:
                 target["properties"][name] = copy.deepcopy(fragment)
             for name in unknown:
                 del target["properties"][name]
-            optional = optional + [name for name in unknown if name in target["required"]]
-            if optional:
-                assert set(optional) <= set(target["required"]), f"extension {pointer}: not required: {optional}"
-                target["required"] = [name for name in target["required"] if name not in optional]
+            lists = [part["required"] for part in (target, *(branch.get("then", {}) for branch in target.get("allOf", []))) if "required" in part]
+            required = {name for names in lists for name in names}
+            optional = optional + [name for name in unknown if name in required]
+            assert set(optional) <= required, f"extension {pointer}: not required: {optional}"
+            for names in lists:
+                names[:] = [name for name in names if name not in optional]
             if needed:
                 assert set(needed) <= set(target["properties"]), f"extension {pointer}: no such fields: {needed}"
-                target["required"] = [*target["required"], *needed]
+                target["required"] = [*target.get("required", []), *needed]
 
     def union(self, schema, segment):
         """The schema of a member, if it has alternatives."""

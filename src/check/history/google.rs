@@ -10,8 +10,11 @@ pub(super) fn read(contents: Option<&Value>) -> Vec<Entry<'_>> {
 }
 
 fn content(value: &Value) -> Entry<'_> {
-    // Content without a role is the user's.
-    let role = text_of(value, "role").map_or(Role::User, |role| Role::named(Some(role)));
+    // Content without a role is the user's; `function` is an older name of the user with results.
+    let role = match text_of(value, "role") {
+        None | Some("function") => Role::User,
+        named => Role::named(named),
+    };
     Entry {
         role,
         value,

@@ -32,15 +32,16 @@ fn item(value: &Value) -> Entry<'_> {
             Role::Assistant,
             Kind::Call(call(value, value.get("arguments"))),
         ),
-        // Calls of the computer and patches have neither a name nor arguments.
-        Some("custom_tool_call" | "computer_call" | "apply_patch_call") => {
+        // Calls of the computer and of the shell, and patches, have neither a name nor arguments.
+        Some("custom_tool_call" | "computer_call" | "apply_patch_call" | "shell_call") => {
             one(Role::Assistant, Kind::Call(call(value, None)))
         }
         Some(
             "function_call_output"
             | "custom_tool_call_output"
             | "computer_call_output"
-            | "apply_patch_call_output",
+            | "apply_patch_call_output"
+            | "shell_call_output",
         ) => one(Role::Tool, Kind::Result(outcome(value))),
         Some("reasoning") => one(Role::Assistant, Kind::Thinking),
         Some(other) => one(Role::Other, Kind::Other(other)),

@@ -10,8 +10,8 @@ body_rule! {
     "Chat Completions, Responses and Mistral send the arguments of a call as a string that contains a JSON object. Servers that render the \
      history with the model's template parse this string: llama.cpp, Ollama, Qwen, MiniMax, vLLM and SGLang reject what they cannot parse. \
      OpenAI accepts any text; there, and for other providers, this is a warning, because the model sees something it would never write \
-     itself. For servers of unknown make, it is an error, because vLLM, SGLang and LMDeploy reject it. JSON that is not an object is a \
-     warning too, except for Ollama, which rejects it. Most servers accept an empty string; llama.cpp and Ollama reject it, and so do xAI \
+     itself. For open weights at servers of unknown make, it is an error, because vLLM, SGLang and LMDeploy reject it; a gateway may pass \
+     other models on to OpenAI. JSON that is not an object is a warning too, except for Ollama, which rejects it. Most servers accept an empty string; llama.cpp and Ollama reject it, and so do xAI \
      and Qwen according to reports: a warning.\n\n\
      * wrong: `\"arguments\": \"{\\\"city\\\": \\\"Ber\"` (an answer that was cut off)\n\
      * wrong: `\"arguments\": \"[\\\"Bergen\\\"]\"`\n\
@@ -45,7 +45,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         let Some((fault, refusing)) = value.as_str().and_then(fault) else {
             continue;
         };
-        let is_refused = refusing.contains(&subject.server);
+        let is_refused = refusing.contains(&subject.server)
+            && (subject.server != Server::Unknown || is_of_open_weights(subject));
         let is_empty = value.as_str().is_some_and(|text| text.trim().is_empty());
         let is_doubted = matches!(subject.server, Server::XAi | Server::Qwen);
         if is_refused || is_doubted || !is_empty {
@@ -54,6 +55,45 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             note.help("write the arguments as a string that contains a JSON object; if the model's answer was cut off, remove the call");
         }
     }
+}
+
+/// The beginnings of the names of open weights whose makers, if they have an API, refuse such
+/// arguments as well, and of the accounts that publish open weights.
+const OPEN_WEIGHTS: [&str; 22] = [
+    "codellama",
+    "deepseek-ai/",
+    "gemma",
+    "gpt-oss",
+    "granite",
+    "hermes",
+    "internlm",
+    "internvl",
+    "llama",
+    "meta-llama",
+    "minimax",
+    "mistralai/",
+    "mixtral",
+    "moonshotai/",
+    "nemotron",
+    "nousresearch/",
+    "nvidia/",
+    "olmo",
+    "phi-",
+    "qwen",
+    "qwq",
+    "zai-org/",
+];
+
+/// Returns `true` if the model consists of open weights, which a gateway passes on to a server that
+/// renders the history with their template.
+fn is_of_open_weights(subject: &Subject<'_>) -> bool {
+    let Some(name) = subject.model.map(str::to_ascii_lowercase) else {
+        return false;
+    };
+    let starts = std::iter::once(0).chain(name.match_indices('/').map(|(at, _)| at + 1));
+    starts
+        .filter_map(|at| name.get(at..))
+        .any(|rest| OPEN_WEIGHTS.iter().any(|begin| rest.starts_with(begin)))
 }
 
 /// Returns the mistake in the text of arguments, and the servers that refuse it.

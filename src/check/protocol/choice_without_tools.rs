@@ -19,7 +19,8 @@ body_rule! {
      | Gemini | `functionCallingConfig` without tools; also with only built-in tools, for models up to 2.5 (`builtin_choice` \
      in `model-families.toml`), a warning for others, unless `includeServerSideToolInvocations` is set |\n\n\
      For other servers, a choice that asks for a call is a warning, since the model cannot make one. For servers of unknown make, \
-     it is an error, because vLLM, SGLang and LMDeploy reject it; `auto`, which only vLLM rejects, is a warning.\n\n\
+     it is an error, because vLLM, SGLang and LMDeploy reject it; `auto`, which only vLLM rejects, is a warning. In Anthropic's \
+     format, SGLang rejects a forced choice among Anthropic's built-in tools alone: a warning.\n\n\
      * wrong: `tool_choice = \"required\"` in a body without `tools`\n\
      * right: both under the same condition: `{% if ctx.tools is defined %}`",
     seen "2026-11" {
@@ -34,6 +35,8 @@ body_rule! {
         "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/entrypoints/openai/chat_completion/protocol.py":
             "vLLM: *When using `tool_choice`, `tools` must be set*",
         "pkg:pypi/sglang@0.5.23": "SGLang: *Tools cannot be empty if tool choice is set to required*",
+        "https://github.com/sgl-project/sglang/blob/v0.5.23/python/sglang/srt/entrypoints/anthropic/serving.py":
+            "SGLang: *all supplied tools were server-side Anthropic built-ins*",
         "vercel/ai#16987": "Claude rejects `any` and `tool`",
         "anthropics/claude-cookbooks#142": "Claude rejected `none` in 2025",
         "pydantic/pydantic-ai#5791": "Gemini rejects the configuration",
@@ -139,9 +142,21 @@ fn has_tools(subject: &Subject<'_>) -> bool {
         ToolForm::Declarations => {
             lets_tools_mix(subject) || tools(subject).iter().any(DeclaredTool::is_function)
         }
+        ToolForm::Plain if is_elsewhere(subject) => {
+            tools(subject).iter().any(DeclaredTool::is_function)
+        }
         ToolForm::Plain | ToolForm::Typed | ToolForm::Function => subject
             .member("tools")
             .and_then(Value::as_array)
             .is_some_and(|tools| !tools.is_empty()),
     }
+}
+
+/// Returns `true` if a body of Anthropic's format goes to another model than Claude, whose server
+/// does not have Anthropic's built-in tools.
+fn is_elsewhere(subject: &Subject<'_>) -> bool {
+    subject.server == Server::Unknown
+        && subject
+            .model
+            .is_some_and(|model| !model.to_ascii_lowercase().contains("claude"))
 }

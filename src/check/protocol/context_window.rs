@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{Found, Subject, body_rule};
+use crate::diag::Severity;
 use crate::repo::Property;
 use crate::text::cut;
 use crate::tokens::{self, TokenEstimate};
@@ -11,8 +12,9 @@ body_rule! {
     Error "protocol/context-window", "a request does not fit into the model's context window",
     "A model can process a limited number of tokens at once, including its answer. Older models of OpenAI and Anthropic also reject a \
      request if its maximum answer (`max_tokens`) does not fit in addition: *This model's maximum context length is 8192 tokens. \
-     However, you requested 8300 tokens (108 in the messages, 8192 in the completion)*. `model-families.toml` lists the windows \
-     (`context_window`, `answer_counts`), each with its source.\n\n\
+     However, you requested 8300 tokens (108 in the messages, 8192 in the completion)*. GPT-5 keeps a part of its window for the answer: \
+     *Input tokens exceed the configured limit of 272000 tokens*. `model-families.toml` lists the windows \
+     (`context_window`, `longest_request`, `answer_counts`), each with its source.\n\n\
      * wrong: 300,000 words for a model with a window of 200,000 tokens\n\
      * right: a summary of the conversation, or a model with a longer window\n\
      * wrong: `\"max_tokens\": 8192` for `gpt-4`\n\
@@ -28,15 +30,21 @@ body_rule! {
             "OpenAI: *Your input exceeds the context window of this model*",
         "danny-avila/LibreChat#1571": "OpenAI: *your messages resulted in 8210 tokens*",
         "gencay/vscode-chatgpt#184": "OpenAI: *121 in the messages, 4096 in the completion*",
+        "cline/cline#5474": "OpenAI: *Input tokens exceed the configured limit of 272000 tokens*",
+        "RooCodeInc/Roo-Code#6856": "OpenAI: the same refusal, GPT-5 mini",
         "cline/cline#3120": "xAI: *maximum prompt length is 131072*",
     }
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let Some((window, level)) = subject.facts.value(|family| family.context_window) else {
+    let Some(Limit {
+        tokens: window,
+        level,
+        what,
+    }) = limit(subject)
+    else {
         return;
     };
-    let window = u64::try_from(window).unwrap_or(u64::MAX);
     let answer = subject
         .facts
         .is(Property::AnswerCounts)
@@ -68,7 +76,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             format!("about {about} tokens of the request and {asked} of the answer exceed the context window of {name}, which has {window}"),
         ),
         _ => {
-            let message = format!("the request has about {about} tokens, but the context window of {name} has only {window}");
+            let message =
+                format!("the request has about {about} tokens, but {what} {name} has only {window}");
             match longest(subject) {
                 Some(value) => found.at(value, message),
                 None => found.at_top(message),
@@ -86,6 +95,37 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         }
         _ => "shorten or summarise the history, or choose a model with a longer window",
     });
+}
+
+/// The maximum length of a request.
+struct Limit {
+    /// The number of tokens.
+    tokens: u64,
+    /// The severity of a longer request.
+    level: Severity,
+    /// The name of the limit, before that of the model.
+    what: &'static str,
+}
+
+/// Returns the limit of a request: the context window, or the part of it that is not kept for the
+/// answer.
+fn limit(subject: &Subject<'_>) -> Option<Limit> {
+    let longest = subject.facts.value(|family| family.longest_request);
+    let window = subject.facts.value(|family| family.context_window);
+    let (tokens, level, what) = match (longest, window) {
+        (Some((tokens, level)), _) => (
+            tokens,
+            level,
+            "the share of requests in the context window of",
+        ),
+        (None, Some((tokens, level))) => (tokens, level, "the context window of"),
+        (None, None) => return None,
+    };
+    Some(Limit {
+        tokens: u64::try_from(tokens).unwrap_or(u64::MAX),
+        level,
+        what,
+    })
 }
 
 /// Returns the member that limits the length of the answer, and its value.

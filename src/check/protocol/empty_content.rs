@@ -7,17 +7,19 @@ use crate::check::history::{Kind, Part, Role, elements};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Warning "protocol/empty-content", "a message or a text block is empty",
+    Error "protocol/empty-content", "a message or a text block is empty",
     "Most APIs reject empty content, and their schemas report it: blank text for Anthropic, contents without parts for Gemini, \
-     assistant messages without text and calls for Mistral and OpenAI. This rule covers cases on which reports disagree:\n\n\
-     * Gemini: a part with an empty text is rejected in some reports (v1beta) and accepted in others. With a `thoughtSignature` it \
-     is the normal end of an answer, and fine\n\
+     assistant messages without text and calls for Mistral and OpenAI. This rule covers what schemas allow; where reports disagree, it is a \
+     warning:\n\n\
+     * Gemini: a part with an empty text is rejected in some reports (v1beta) and accepted in others; Vertex AI rejects it: an error. \
+     With a `thoughtSignature` it is the normal end of an answer, and fine\n\
      * Responses: an empty assistant message between a reasoning item and its call or message separates them, and the API reports a \
      missing *required following item*\n\
      * OpenAI: a system message whose content is an empty list violates the specification, but was accepted \
      (openai/openai-python#1812)\n\
-     * xAI, Moonshot, Z.ai, Hunyuan and LM Studio: messages without text are rejected in reports\n\
-     * Z.ai: an empty text next to other parts is rejected\n\
+     * Moonshot: a message of the assistant without text and calls is rejected: an error. `partial` messages may be empty\n\
+     * xAI, Moonshot, Z.ai, Hunyuan and LM Studio: other messages without text are rejected in reports\n\
+     * Z.ai: an empty text next to other parts is rejected: an error\n\
      * MiniMax: empty messages are rejected, as reports say: a warning\n\
      * vLLM: an empty list of `tools` is rejected, although similar servers accept it\n\
      * Ollama: a request without messages loads the model, and returns an empty answer\n\n\
@@ -28,6 +30,12 @@ body_rule! {
         "router-for-me/CLIProxyAPI#1292": "Gemini rejects an empty text",
         "glowingjade/obsidian-smart-composer#218": "Gemini rejects it too",
         "google-gemini/generative-ai-python#727": "Gemini accepts it",
+        "Portkey-AI/gateway#462": "Vertex AI: *it has an empty text parameter*",
+        "langchain-ai/langchainjs#9922": "Vertex AI: the same refusal",
+        "pydantic/pydantic-ai#2032": "Vertex AI rejects empty texts",
+        "AstrBotDevs/AstrBot#7200": "Moonshot: *the message … with role 'assistant' must not be empty*",
+        "MoonshotAI/kimi-code#1985": "Moonshot: the same refusal",
+        "lobehub/lobehub#8419": "Moonshot: the same refusal",
         "recorded: pydantic-ai, tests/models/cassettes/test_google/test_google_model_empty_user_prompt.yaml":
             "Gemini accepted an empty text",
         "pkg:github/vllm-project/vllm#vllm/entrypoints/openai/chat_completion/protocol.py":
@@ -51,7 +59,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         WireFormat::GoogleGenerateContent => {
             let prompt = subject.either("systemInstruction", "system_instruction");
             let parts = elements(prompt.and_then(|prompt| prompt.get("parts")));
-            parts.iter().for_each(|part| empty_part(part, found));
+            parts.iter().for_each(|part| empty_part(part, false, found));
         }
         WireFormat::OllamaChat if elements(subject.member("messages")).is_empty() => {
             let message =
@@ -60,7 +68,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 Some(messages) => found.at(messages, message),
                 None => found.at_top(message),
             };
-            note.help("render the conversation");
+            note.warning().help("render the conversation");
         }
         WireFormat::AnthropicMessages
         | WireFormat::OpenAiChat
@@ -77,10 +85,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     match subject.wire {
         WireFormat::GoogleGenerateContent => {
+            let is_sure = subject.server == Server::Vertex;
             subject
                 .history()
                 .parts()
-                .for_each(|(_, part)| empty_part(part.value, found));
+                .for_each(|(_, part)| empty_part(part.value, is_sure, found));
         }
         WireFormat::OpenAiResponses if subject.server.is_openai() => {
             empty_messages(subject, found);
@@ -113,13 +122,19 @@ fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-fn empty_part<'b>(part: &'b Value, found: &mut Found<'b>) {
+/// Reports a part with an empty text; `is_sure` if reports agree that the server rejects it.
+fn empty_part<'b>(part: &'b Value, is_sure: bool, found: &mut Found<'b>) {
     if part.get("text").is_some_and(|text| text == "") && !is_signed(part) {
         let note = found.at_member(
             part,
             "text",
-            "an empty text: some reports say that the API rejects it",
+            if is_sure {
+                "an empty text, which Vertex AI rejects"
+            } else {
+                "an empty text: some reports say that the API rejects it"
+            },
         );
+        let note = if is_sure { note } else { note.warning() };
         note.help("leave out parts without text");
     }
 }
@@ -138,6 +153,7 @@ fn no_tools<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if let Some(tools) = tools {
         found
             .at(tools, "vLLM rejects an empty list of `tools`")
+            .warning()
             .help("leave it out");
     }
 }
@@ -175,16 +191,21 @@ fn empty_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             .parts
             .iter()
             .all(|part| matches!(part.kind, Kind::Text("")));
-        if is_empty && entry.value.get("content").is_some() {
-            let note = found.at_member(
-                entry.value,
-                "content",
-                format!(
-                    "a report says that {} rejects a message without text",
-                    subject.server.name()
-                ),
-            );
-            note.warning().help("leave the message out");
+        if !is_empty || entry.value.get("content").is_none() || is_continued(entry.value) {
+            continue;
+        }
+        let server = subject.server.name();
+        let help = "leave the message out";
+        if subject.server == Server::Moonshot && entry.role == Role::Assistant {
+            let message =
+                format!("{server} rejects a message of the assistant without text and calls");
+            found.at_member(entry.value, "content", message).help(help);
+        } else {
+            let message = format!("a report says that {server} rejects a message without text");
+            found
+                .at_member(entry.value, "content", message)
+                .warning()
+                .help(help);
         }
     }
 }
@@ -205,6 +226,11 @@ fn empty_parts<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 .help("remove the part");
         }
     }
+}
+
+/// Returns `true` if the model goes on with a message of its own.
+fn is_continued(message: &Value) -> bool {
+    message.get("partial") == Some(&Value::Bool(true))
 }
 
 fn is_asked(role: Role) -> bool {
@@ -230,7 +256,7 @@ fn mistral_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 "content",
                 "the system prompt is empty, which the API rejects",
             );
-            note.help("leave the message out");
+            note.warning().help("leave the message out");
         }
     }
 }
@@ -247,7 +273,7 @@ fn empty_messages<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 pair[1].value,
                 "an empty message separates the reasoning from the item that belongs to it",
             );
-            note.help("leave out messages without text");
+            note.warning().help("leave out messages without text");
         }
     }
 }

@@ -16,6 +16,8 @@ body_rule! {
     seen "2026-11" {
         "https://github.com/openai/openai-openapi":
             "OpenAI: `StopConfiguration`, `ModelResponseProperties`",
+        "maximhq/bifrost#1000": "OpenAI: 64 characters of `user`",
+        "ujisati/claude-code-provider-proxy#11": "OpenRouter: 128 characters of `user`",
         "pkg:pypi/openai@3.54": "OpenAI: 128 characters of `safety_identifier`",
         "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/sampling_params.py":
             "vLLM: `MAX_LOGPROB_TOKEN_IDS`, and the most words of `bad_words`",
@@ -62,6 +64,22 @@ static BOUNDS: &[Bound] = &[
         member: "safety_identifier",
         most: 64,
         surely: 128,
+        what: "characters",
+    },
+    Bound {
+        wires: &[WireFormat::OpenAiChat, WireFormat::OpenAiResponses],
+        servers: &[Server::OpenAi],
+        member: "user",
+        most: 64,
+        surely: usize::MAX,
+        what: "characters",
+    },
+    Bound {
+        wires: &[WireFormat::OpenAiChat, WireFormat::OpenAiResponses],
+        servers: &[Server::OpenRouter],
+        member: "user",
+        most: 128,
+        surely: usize::MAX,
         what: "characters",
     },
     Bound {

@@ -17,7 +17,8 @@ body_rule! {
      2026); 8,000 pixels per side, or 2,000 if there are more than 20 images; 600 images and 600 PDF pages, or 100 of each for a model with \
      a window of 200,000 tokens; and 32 MB in total: *image exceeds 10 MB maximum: 11174516 bytes > 10485760 bytes*. One such image in the \
      history makes every later request fail.\n\n\
-     Qwen accepts images whose sides differ by a factor of 200 at most, and 10 MB of Base64 each; Groq accepts 5 images in a request.\n\n\
+     Qwen accepts images with sides of at least 10 pixels that differ by a factor of 200 at most, and 10 MB of Base64 each (a \
+     single pixel is no finding); Groq accepts 5 images in a request.\n\n\
      * wrong: a screenshot with a side of 9,000 pixels\n\
      * right: the same, scaled down to 1,568 pixels, which is all that the model sees",
     of AnthropicMessages, OpenAiChat;
@@ -76,6 +77,8 @@ fn groq<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 /// The most that the sides of an image at Qwen may differ by, as a factor.
 const QWEN_RATIO: u32 = 200;
+/// The shortest side of an image at Qwen, in pixels.
+const QWEN_SIDE: u32 = 10;
 /// The most bytes of an image at Qwen, in Base64.
 const QWEN_BYTES: usize = 10 * MEGABYTE;
 
@@ -97,7 +100,15 @@ fn qwen<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         let (Some(short), Some(long)) = sides else {
             continue;
         };
-        if long / short > QWEN_RATIO {
+        // A single pixel stands for any image, in tests and contexts.
+        if short < QWEN_SIDE && long > 1 {
+            let message = format!(
+                "a side of this image has {short} pixels: Qwen accepts {QWEN_SIDE} or more"
+            );
+            found
+                .at(url, message)
+                .help("scale the image up, or leave it out");
+        } else if long / short > QWEN_RATIO {
             let message = format!(
                 "the sides of this image differ by a factor of {}: Qwen accepts {QWEN_RATIO}",
                 long / short

@@ -17,8 +17,8 @@ body_rule! {
     Error "protocol/media-source", "the server cannot read an image or a document in this form",
     "Some servers fetch an image by its URL, others require its bytes in Base64; some accept only a few media types, and none accepts a \
      picture whose bytes have a different type than declared, or are not a picture at all. OpenAI, LM Studio, DeepSeek and Groq reject \
-     images in tool results. OpenAI accepts documents as files, but not audio, video or pictures. An encrypted PDF for Anthropic and a text \
-     processor's document for Gemini are warnings. Gemini reads `$ref` in a function's result as the name of one of the result's media. No provider can \
+     images in tool results. OpenAI accepts documents as files, but not audio, video or pictures. An encrypted PDF for Anthropic, an archive, \
+     a text processor's document for Gemini, and the address of an image for Moonshot and Workers AI are warnings. Gemini reads `$ref` in a function's result as the name of one of the result's media. No provider can \
      fetch from an address in a private network, such as `http://localhost:3000/a.png`.\n\n\
      * wrong: `\"image_url\": {\"url\": \"https://…\"}` for LM Studio or Ollama\n\
      * right: `\"image_url\": {\"url\": \"data:image/png;base64,…\"}`\n\
@@ -55,6 +55,10 @@ body_rule! {
             "Claude: the media types of images",
         "https://ai.google.dev/gemini-api/docs/image-understanding":
             "Gemini: the media types of images",
+        "OpenHands/software-agent-sdk#3155": "Moonshot: addresses of images are rejected, measured",
+        "HeyPuter/puter#2931": "Moonshot: the same",
+        "zaidmukaddam/scira#248": "Workers AI: *URL image sources are not supported*",
+        "pkg:pypi/litellm@1.110.2": "Gemini through a gateway: *File type not supported*",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
             "llama.cpp: which images it reads",
         "pkg:github/ollama/ollama@fb30760#openai/openai.go": "Ollama: data URLs only",
@@ -361,7 +365,14 @@ fn chat<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
             local_image(subject, found, part);
         }
         Server::OpenAi if kind == "file" => openai_file(found, part.get("file").unwrap_or(part)),
+        Server::Moonshot if kind == "image_url" => unfetched(Server::Moonshot.name(), found, part),
+        Server::Unknown if kind == "image_url" && is_at_workers_ai(subject) => {
+            unfetched("Workers AI", found, part);
+        }
         _ => {}
+    }
+    if subject.server != Server::OpenAi && kind == "file" {
+        archive(found, part.get("file").unwrap_or(part));
     }
     if let Some(image) = part.get("image_url") {
         openai_image(subject, found, image.get("url").unwrap_or(image));
@@ -375,6 +386,43 @@ fn chat<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
     }
     if subject.server == Server::OpenAi && kind == "file" {
         chat_file(found, part.get("file").unwrap_or(part));
+    }
+}
+
+/// Returns `true` if a model is served by Cloudflare: `@cf/meta/llama-4-scout-17b-16e-instruct`.
+fn is_at_workers_ai(subject: &Subject<'_>) -> bool {
+    let model = subject.model.unwrap_or_default();
+    model.starts_with("@cf/") || model.contains("/@cf/")
+}
+
+/// Reports the address of an image at a server that reports say fetches none.
+fn unfetched<'b>(server: &str, found: &mut Found<'b>, part: &'b Value) {
+    let url = addresses(part).find(|url| url.as_str().is_some_and(is_web));
+    if let Some(url) = url {
+        found
+            .at(
+                url,
+                format!("reports say that {server} does not fetch images"),
+            )
+            .warning()
+            .help("send it as `data:image/png;base64,…`");
+    }
+}
+
+/// Reports an archive as a file: models read documents, not what is packed in them.
+fn archive<'b>(found: &mut Found<'b>, file: &'b Value) {
+    let said = text_of(file, "file_data")
+        .and_then(of_data_url)
+        .map(|(said, _)| said);
+    if said == Some(ARCHIVE) {
+        found
+            .at_member(
+                file,
+                "file_data",
+                "an archive, which servers are not known to unpack",
+            )
+            .warning()
+            .help("send the files in it");
     }
 }
 

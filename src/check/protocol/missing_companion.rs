@@ -151,15 +151,36 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if subject.server == Server::Qwen {
         unstreamed_thinking(subject, found);
     }
-    if subject.server == Server::Unknown {
+    if NEED_MODELS.contains(&subject.server) {
         without_model(subject, found);
     }
 }
 
+/// The servers whose schemas do not require a model, because that of unknown ones may not need it.
+const NEED_MODELS: [Server; 5] = [
+    Server::Unknown,
+    Server::MiniMax,
+    Server::Fireworks,
+    Server::Perplexity,
+    Server::DeepInfra,
+];
+
+/// The members of Responses that refer to something stored, which names the model: a prompt, or an
+/// agent of Azure AI Foundry.
+const NAME_MODELS: [&str; 3] = ["prompt", "agent_reference", "agent"];
+
 /// Reports a request of OpenAI's formats that names no model: most servers need one.
 fn without_model<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_of_openai = CHAT.contains(&subject.wire) || RESPONSES.contains(&subject.wire);
-    if is_of_openai && subject.model.is_none() && subject.member("model").is_none() {
+    let is_said_elsewhere = RESPONSES.contains(&subject.wire)
+        && NAME_MODELS
+            .iter()
+            .any(|name| subject.member(name).is_some());
+    if is_of_openai
+        && !is_said_elsewhere
+        && subject.model.is_none()
+        && subject.member("model").is_none()
+    {
         found
             .at_top("the request names no model, which most servers require")
             .warning()

@@ -269,35 +269,17 @@ fn newest(indices: Option<&Vec<usize>>) -> Vec<usize> {
         .collect()
 }
 
-/// Returns `true` if the server refuses unmatched calls and results. Local and unknown servers pass
-/// them on to the model.
+/// Returns `true` if the server refuses unmatched calls and results.
 pub(super) fn is_refused(subject: &Subject<'_>) -> bool {
-    match subject.server {
-        Server::LmStudio
-        | Server::Ollama
-        | Server::LlamaCpp
-        | Server::Fireworks
-        | Server::Perplexity
-        | Server::Databricks
-        | Server::Snowflake
-        | Server::DeepInfra
-        | Server::Cerebras
-        | Server::SiliconFlow
-        | Server::Volcengine
-        | Server::Hunyuan
-        | Server::Qianfan
-        | Server::MiMo
-        | Server::Unknown => match subject.wire {
-            WireFormat::OpenAiChat => false,
-            WireFormat::AnthropicMessages
-            | WireFormat::OpenAiResponses
-            | WireFormat::GoogleGenerateContent
-            | WireFormat::MistralChat
-            | WireFormat::MistralFim
-            | WireFormat::OllamaChat
-            | WireFormat::OllamaGenerate
-            | WireFormat::LlamaCppInfill => true,
-        },
-        _ => true,
+    match subject.wire {
+        WireFormat::OpenAiChat => subject.server.refuses_unpaired_calls(),
+        WireFormat::AnthropicMessages
+        | WireFormat::OpenAiResponses
+        | WireFormat::GoogleGenerateContent
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => true,
     }
 }

@@ -8,7 +8,8 @@ use crate::provider::{ClientApi, Server};
 body_rule! {
     Warning "protocol/sampling", "the sampling settings are rejected by the API",
     "Mistral's API rejects `temperature` 0 with a `top_p` other than 1: *top_p must be 1 when using greedy sampling*. vLLM \
-     rejects several answers (`n`) at `temperature` 0, because all would be the same, and a `top_p` of 0.\n\n\
+     rejects several answers (`n`) at `temperature` 0, because all would be the same, and a `top_p` of 0; it accepts a `temperature` \
+     over 2, which LMDeploy and OpenVINO reject.\n\n\
      * wrong: `temperature = 0` and `top_p = 0.9`, for Mistral\n\
      * right: `temperature = 0`\n\n\
      Settings that only some models reject are reported by `protocol/model-parameter`.",
@@ -16,6 +17,8 @@ body_rule! {
         "devoxx/DevoxxGenieIDEAPlugin#338": "*top_p must be 1 when using greedy sampling*",
         "pkg:github/vllm-project/vllm#vllm/sampling_params.py":
             "vLLM: *n must be 1 when using greedy sampling*, *top_p must be in (0, 1]*",
+        "https://github.com/InternLM/lmdeploy/blob/1263d5cd889b7ad500e85b8eb20401327a4516ab/lmdeploy/serve/openai/endpoints/generate.py":
+            "LMDeploy: *The temperature must be in [0, 2]*",
     }
 }
 
@@ -43,6 +46,17 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         found
             .at(nothing, "`top_p` is 0, but vLLM requires more than 0")
             .help("leave it out, or set `temperature` to 0");
+    }
+    let hot = subject.member("temperature").filter(|temperature| {
+        subject.server == Server::Unknown && temperature.as_f64().is_some_and(|it| it > 2.0)
+    });
+    if let Some(hot) = hot {
+        found
+            .at(
+                hot,
+                format!("`temperature` is {hot}, and some servers accept 2 at most"),
+            )
+            .help("write 2 or less");
     }
     if !is_mistral {
         return;

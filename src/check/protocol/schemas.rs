@@ -78,20 +78,29 @@ pub(super) fn is_of_type(schema: &Value, name: &str) -> bool {
 
 /// Returns the schema of the answer that a body requests in strict mode.
 pub(super) fn strict_format<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
+    let format = answer_format(subject)?;
+    let is_always_strict = match subject.wire {
+        WireFormat::AnthropicMessages => true,
+        WireFormat::OpenAiChat
+        | WireFormat::OpenAiResponses
+        | WireFormat::GoogleGenerateContent
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => false,
+    };
+    Some(format)
+        .filter(|format| is_always_strict || is_strict(format))?
+        .get("schema")
+}
+
+/// Returns the object that holds the schema of the answer, whether or not it is strict.
+pub(super) fn answer_format<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
     match subject.wire {
-        WireFormat::OpenAiChat => {
-            let format = subject.member("response_format")?.get("json_schema");
-            format.filter(|format| is_strict(format))?.get("schema")
-        }
-        WireFormat::OpenAiResponses => subject
-            .member("text")?
-            .get("format")
-            .filter(|format| is_strict(format))?
-            .get("schema"),
-        WireFormat::AnthropicMessages => subject
-            .member("output_config")?
-            .get("format")?
-            .get("schema"),
+        WireFormat::OpenAiChat => subject.member("response_format")?.get("json_schema"),
+        WireFormat::OpenAiResponses => subject.member("text")?.get("format"),
+        WireFormat::AnthropicMessages => subject.member("output_config")?.get("format"),
         WireFormat::GoogleGenerateContent
         | WireFormat::MistralChat
         | WireFormat::MistralFim

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::references;
-use super::schemas::{is_of_type, no_schemas, strict, strict_format, visit};
+use super::schemas::{answer_format, is_of_type, no_schemas, strict, strict_format, visit};
 use super::tools::{DeclaredTool, tools};
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
@@ -27,10 +27,10 @@ body_rule! {
      | in a request | | 20 strict tools; in all strict schemas together, 24 optional properties and 16 with `anyOf` or several types \
      |\n\n\
      At OpenAI, each part of a strict schema needs a `type` (or `anyOf`, `$ref`, `enum`, `const`), `required` can name only \
-     properties, objects can be nested 10 levels deep, and there can be 5,000 properties. A report says that Cerebras rejects limits \
-     of lengths, `pattern` and `format`, and tools of which only some are strict: a warning.\n\n\
+     properties, objects can be nested 10 levels deep, and there can be 5,000 properties. Cerebras rejects tools of which only some are \
+     strict, and, as a report says, limits of lengths, `pattern` and `format`: a warning.\n\n\
      This applies to tools with `strict` and to answer formats: `response_format` and `text.format` with `strict`, and each \
-     `output_config.format`. Other servers ignore `strict`, or nothing is known about them.\n\n\
+     `output_config.format`. Without `strict`, OpenAI still rejects what is no JSON Schema, as a report says: a warning. Other servers ignore `strict`, or nothing is known about them.\n\n\
      * wrong: `{ \"type\": \"object\", \"properties\": { \"city\": { \"type\": \"string\" } } }`\n\
      * right: the same with `\"required\": [\"city\"], \"additionalProperties\": false`",
     seen "2026-11" {
@@ -41,9 +41,11 @@ body_rule! {
         "mastra-ai/mastra#6548": "OpenAI: *schema must have a 'type' key*",
         "tidyverse/ellmer#671": "OpenAI: *levels of nesting exceeds limit*",
         "RooCodeInc/Roo-Code#10334": "Cerebras: *Tools with mixed values for 'strict' are not allowed*",
+        "mpfaffenberger/code_puppy#368": "Cerebras: the same refusal",
         "musistudio/claude-code-router#708": "Cerebras: *Unsupported JSON schema fields*",
         "https://inference-docs.cerebras.ai/capabilities/structured-outputs":
             "Cerebras: what strict schemas can contain",
+        "tldraw/ai-template#2": "OpenAI: *Please ensure it is a valid JSON Schema*",
         "google/adk-go#1178": "OpenAI: `additionalProperties` is missing",
         "docker/docker-agent#1871": "OpenAI: an optional property",
         "bytedance/trae-agent#68": "OpenAI: an open object",
@@ -163,8 +165,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             }
         });
     }
-    if let Some(answer) = strict_format(subject).filter(|_| is_of_openai) {
-        visit(answer, &mut |inner| check_type_name(inner, found));
+    if let Some(format) = answer_format(subject).filter(|_| is_of_openai) {
+        let is_strict = strict_format(subject).is_some();
+        if let Some(answer) = format.get("schema") {
+            visit(answer, &mut |inner| check_form(inner, is_strict, found));
+        }
     }
 }
 
@@ -176,9 +181,8 @@ fn cerebras<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         found
             .at(
                 tool.object,
-                "a report says that Cerebras requires `strict` of all tools or of none",
+                "Cerebras requires `strict` of all tools or of none",
             )
-            .warning()
             .help("set `strict` for all tools");
     }
     for schema in strict(subject) {
@@ -288,17 +292,26 @@ fn check_type<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Finds a type that does not exist in the schema of an answer; another rule finds those of tools.
-fn check_type_name<'b>(inner: &'b Value, found: &mut Found<'b>) {
+/// Finds what is no JSON Schema in the schema of an answer; another rule finds it in those of tools.
+fn check_form<'b>(inner: &'b Value, is_strict: bool, found: &mut Found<'b>) {
+    let required = inner.get("required");
+    if let Some(required) = required.filter(|required| !required.is_array()) {
+        let note = found.at(
+            required,
+            "this is not JSON Schema: `required` is a list of names",
+        );
+        let note = if is_strict { note } else { note.warning() };
+        note.help("write a list, or leave it out");
+    }
     let unknown = match inner.get("type") {
         Some(Value::Array(names)) => names.iter().find(|name| !is_type_name(name)),
         Some(name) => Some(name).filter(|name| !is_type_name(name)),
         None => None,
     };
     if let Some(unknown) = unknown {
-        found
-            .at(unknown, "this is not a type of JSON Schema")
-            .help("write `string`, `number`, `integer`, `boolean`, `object`, `array` or `null`");
+        let note = found.at(unknown, "this is not a type of JSON Schema");
+        let note = if is_strict { note } else { note.warning() };
+        note.help("write `string`, `number`, `integer`, `boolean`, `object`, `array` or `null`");
     }
 }
 

@@ -7,7 +7,7 @@ body_rule! {
     Error "protocol/thinking-budget", "the thinking budget leaves no tokens for the answer",
     "Anthropic counts thinking as part of the answer: `budget_tokens` must be less than `max_tokens`. With tools and interleaved thinking, \
      which a header enables, it may be more; so with `tools` this is only a warning, and nothing is reported if the header is known to be \
-     sent. The minimum of 1,024 is checked by the schema; the ranges of Gemini's `thinkingBudget` depend on the model, are listed in \
+     sent; and a warning at servers of other models. The minimum of 1,024 is checked by the schema; the ranges of Gemini's `thinkingBudget` depend on the model, are listed in \
      `model-families.toml`, and are checked by `protocol/model-parameter`.\n\n\
      * wrong: `max_tokens = 2048` with `thinking = { type = \"enabled\", budget_tokens = 4096 }`\n\
      * right: `max_tokens = 8192`",
@@ -49,6 +49,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let message =
         format!("`budget_tokens` is {budget}, but must be less than `max_tokens`, which is {most}");
     let note = found.at(budget, message);
-    let note = if has_tools { note.warning() } else { note };
+    let note = if has_tools || !subject.server.is_claude() {
+        note.warning()
+    } else {
+        note
+    };
     note.help("lower the budget, or raise `max_tokens`: thinking is part of the answer");
 }

@@ -17,8 +17,7 @@ body_rule! {
      the model should continue must not contain thinking. OpenAI's Responses API requires a reasoning item to be followed directly by the \
      item that it led to, with that item's `id` if the reasoning has one; if nothing is stored (`store = false`), it requires \
      `encrypted_content`. Some reports say that `content` of a replayed item is unknown, and that a call with an `id` is rejected without \
-     its reasoning: these are warnings. Kimi rejects calls without their `reasoning_content` while it thinks; for DeepSeek, reports \
-     disagree, a warning. Mistral requires reasoning to be the first part of its message.\n\n\
+     its reasoning: these are warnings. Kimi and DeepSeek reject calls without their `reasoning_content` while they think. Mistral requires reasoning to be the first part of its message.\n\n\
      * wrong: reasoning, then the user\n\
      * right: reasoning, the answer or call that followed it, then the user\n\n\
      Reasoning with its `id` before a call without one is a warning.",
@@ -45,8 +44,9 @@ body_rule! {
         "n8n-io/n8n#29142": "Kimi: the same refusal",
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/messages.py":
             "Mistral: *ThinkChunks must be leading*",
-        "earendil-works/pi#3636": "DeepSeek requires it",
-        "langchain-ai/langchain#34166": "DeepSeek no longer requires it",
+        "https://api-docs.deepseek.com/guides/thinking_mode":
+            "DeepSeek: calls need their `reasoning_content` in all later requests",
+        "continuedev/continue#11285": "DeepSeek: *Missing `reasoning_content` field*",
     }
 }
 

@@ -5,9 +5,11 @@ use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Warning "protocol/tool-name", "the name or the description of a tool may be too long",
-    "Names that a format never accepts are reported by its schema. This rule covers lengths on which reports disagree:\n\n\
+    Warning "protocol/tool-name", "the name or the description of a tool may be refused",
+    "Names that a format never accepts are reported by its schema. This rule covers those on which servers and reports disagree:\n\n\
      * Gemini: names of more than 64 characters were rejected up to March 2026; the SDK says 128\n\
+     * Chat Completions: OpenAI and most gateways to it reject names with other characters than letters, digits, `_` and `-`, and those \
+     of more than 64; vLLM and SGLang take any, as llama.cpp and Ollama do. For servers of unknown make, this is a warning\n\
      * OpenAI: descriptions of more than 1,024 characters were rejected in January 2025; the specification has no limit\n\n\
      * wrong: a name of 80 characters, made from a server's name and a path\n\
      * right: `wiki_search`",
@@ -16,6 +18,11 @@ body_rule! {
             "Gemini: `FunctionDeclaration.name` has up to 128 characters",
         "https://github.com/openai/openai-openapi":
             "OpenAI: `FunctionObject` has no limit on descriptions",
+        "https://github.com/vllm-project/vllm/blob/040a2cc2a6295ea9c313d86526ff90a103eacb3e/vllm/entrypoints/openai/engine/protocol.py":
+            "vLLM: `FunctionDefinition.name` is any text",
+        "pkg:pypi/sglang@0.5.23#sglang/srt/entrypoints/openai/protocol.py":
+            "SGLang: `Function.name` is any text",
+        "hackers365/xiaozhi-esp32-server-golang#268": "OpenAI: *string does not match pattern*",
         "maximhq/bifrost#1979": "Gemini: names of more than 64 characters",
         "cline/cline#7339": "Gemini: names of more than 64 characters",
         "nanbingxyz/5ire#33": "OpenAI: descriptions of more than 1,024 characters",
@@ -24,6 +31,8 @@ body_rule! {
 
 /// The maximum length of a function name, in characters, that every report about Gemini allows.
 const GEMINI_NAME: usize = 64;
+/// The maximum length of a function name at OpenAI, in characters.
+const OPENAI_NAME: usize = 64;
 /// The maximum length of a description, in characters, that OpenAI accepted in every report.
 const OPENAI_DESCRIPTION: usize = 1_024;
 
@@ -31,6 +40,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let check_one: for<'t> fn(&DeclaredTool<'t>, &mut Found<'t>) = match subject.wire {
         WireFormat::GoogleGenerateContent => long_name,
         WireFormat::OpenAiChat if subject.server == Server::OpenAi => long_description,
+        WireFormat::OpenAiChat if subject.server == Server::Unknown => uncommon_name,
         WireFormat::AnthropicMessages
         | WireFormat::OpenAiChat
         | WireFormat::OpenAiResponses
@@ -63,6 +73,27 @@ fn long_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
             .at_member(tool.object, "name", message)
             .help(format!("use at most {GEMINI_NAME} characters"));
     }
+}
+
+/// Finds a name that OpenAI refuses.
+fn uncommon_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
+    let name = tool.name.unwrap_or_default();
+    let is_common = name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+    let message = if !is_common {
+        "vLLM and SGLang take any name; a gateway to OpenAI rejects this one".to_owned()
+    } else if name.len() > OPENAI_NAME {
+        format!(
+            "the name has {} characters; a gateway to OpenAI rejects more than {OPENAI_NAME}",
+            name.len()
+        )
+    } else {
+        return;
+    };
+    found.at_member(tool.object, "name", message).help(format!(
+        "use letters, digits, `_` and `-`, at most {OPENAI_NAME}"
+    ));
 }
 
 fn long_description<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {

@@ -19,9 +19,10 @@ body_rule! {
      * llama.cpp: no two assistant messages at the end\n\
      * Perplexity: after the system messages, the user's and tools' messages alternate with the assistant's, and the last is not the \
      assistant's\n\
-     * MiniMax: one system message only\n\
+     * MiniMax: one system message only, and not alone: a warning\n\
      * Databricks: a report says that the roles alternate for models such as Llama: a warning\n\
-     * Hunyuan: the last message must be the user's or a result; there, at Qianfan and SiliconFlow, user and assistant must \
+     * Qwen: one message must be the user's\n\
+     * Hunyuan and Qianfan: the last message must be the user's or a result; there and at SiliconFlow, user and assistant must \
      alternate in reports: a warning. The same is true of models whose chat template says so (`alternating_turns` in \
      `model-families.toml`)\n\n\
      OpenAI, DeepSeek and Ollama accept any order. Calls and results have separate rules.\n\n\
@@ -41,6 +42,7 @@ body_rule! {
         "google-gemini/gemini-cli#11814": "Gemini: a call must follow a user content",
         "agentscope-ai/agentscope-java#613":
             "Qwen: *do not contain elements with the role of user*",
+        "langfuse/langfuse#10513": "Qwen: the same refusal",
         "MoonlightByte/NeverEndingQuest#179": "llama.cpp: *No user query found in messages*",
         "Mangi-11/Eta#59": "llama.cpp: *System message must be at the beginning*",
         "Gitlawb/openclaude#752": "vLLM: *Unexpected role 'user' after role 'tool'*",
@@ -54,6 +56,7 @@ body_rule! {
         "langgenius/dify-official-plugins#1302": "Hunyuan: the same refusal of the last message",
         "songquanpeng/one-api#1332": "Qianfan: *the role of message with odd index in the messages must be assistant*",
         "NEKOparapa/AiNiee#423": "Qianfan: *the role of last message*",
+        "baidubce/bce-qianfan-sdk#866": "Qianfan: a last message of the assistant is rejected",
         "CherryHQ/cherry-studio#9594": "SiliconFlow: *after user message, next must be assistant or tool message*",
         "anomalyco/opencode#2557": "Z.ai: no user message",
         "perplexityai/api-discussion#265":
@@ -63,6 +66,7 @@ body_rule! {
         "openclaw/openclaw#19386": "MiniMax: two system messages are rejected, one is accepted",
         "can1357/oh-my-pi#954": "MiniMax: the same, measured",
         "MiniMax-AI/MiniMax-M2#51": "MiniMax: its developers say so",
+        "openclaw/openclaw#74806": "MiniMax: *messages must not be empty*, with a prompt alone",
         "567-labs/instructor#691": "Databricks: *roles must alternate*",
         "microsoft/semantic-kernel#13288": "Gemini: the same refusal",
         "BerriAI/litellm#17761": "Mistral: `user` after `tool`",
@@ -137,25 +141,27 @@ fn of_server<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found
             llamacpp(entries, found);
             without_user(subject, entries, false, found);
         }
-        Server::Qwen | Server::Unknown => without_user(subject, entries, false, found),
+        Server::Qwen => without_user(subject, entries, true, found),
+        Server::Unknown => without_user(subject, entries, false, found),
         Server::ZAi => {
             let has_prompt_only = entries.iter().all(|entry| entry.role == Role::System);
             without_user(subject, entries, has_prompt_only, found);
         }
-        Server::Hunyuan => {
+        Server::Hunyuan | Server::Qianfan => {
             alternating(subject, entries, found);
-            last_of_model(true, entries, found);
-        }
-        Server::Qianfan => {
-            alternating(subject, entries, found);
-            last_of_model(false, entries, found);
+            last_of_model(entries, found);
         }
         Server::SiliconFlow => alternating(subject, entries, found),
         Server::Perplexity => alternating_to_the_user(subject, entries, found),
         Server::Databricks if !is_served_elsewhere(subject) => {
             alternating_to_the_user(subject, entries, found);
         }
-        Server::MiniMax => several_prompts(entries, found),
+        Server::MiniMax => {
+            several_prompts(entries, found);
+            if entries.iter().all(|entry| entry.role == Role::System) {
+                without_user(subject, entries, false, found);
+            }
+        }
         _ => {}
     }
 }
@@ -234,14 +240,13 @@ fn alternating<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Fou
     }
 }
 
-/// Finds a last message that is the assistant's; `is_sure` if reports agree that it is refused.
-fn last_of_model<'b>(is_sure: bool, entries: &[Entry<'b>], found: &mut Found<'b>) {
+/// Finds a last message that is the assistant's.
+fn last_of_model<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
     if let Some(last) = entries.last().filter(|last| last.role == Role::Assistant) {
         let note = found.at(
             last.value,
             "the last message must be the user's or a result of a tool",
         );
-        let note = if is_sure { note } else { note.warning() };
         note.help("end with a user message");
     }
 }

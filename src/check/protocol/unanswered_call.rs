@@ -42,6 +42,7 @@ body_rule! {
         "GoogleCloudPlatform/generative-ai#368": "Gemini: *number of function response parts*",
         "BerriAI/litellm#10083": "OpenAI: *must be followed by tool messages*",
         "bytedance/trae-agent#245": "OpenAI: *No tool output found*",
+        "microsoft/agent-framework#8663": "OpenAI: *No tool output found for shell call*",
         "QwenLM/qwen-code#606": "Qwen: the same refusal",
     }
 }

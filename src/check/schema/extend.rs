@@ -109,17 +109,30 @@ fn add(schema: &mut Value, target: &str, fields: &Value) {
         .pointer_mut(&format!("{target}/required"))
         .and_then(Value::as_array_mut);
     if let Some(required) = required {
-        let may_lack = |name: &Value| {
-            let mut left_out = names(fields.get(OPTIONAL)).chain(names(fields.get(UNKNOWN)));
-            left_out.any(|known| name == known)
-        };
-        required.retain(|name| !may_lack(name));
+        retain(required, fields);
         for name in names(fields.get(REQUIRED)) {
             if !required.iter().any(|known| known == name) {
                 required.push(name.into());
             }
         }
     }
+    let conditions = schema
+        .pointer_mut(&format!("{target}/allOf"))
+        .and_then(Value::as_array_mut);
+    for condition in conditions.into_iter().flatten() {
+        if let Some(Value::Array(required)) = condition.pointer_mut("/then/required") {
+            retain(required, fields);
+        }
+    }
+}
+
+/// Removes the names of fields that may be left out, or that are unknown, from required ones.
+fn retain(required: &mut Vec<Value>, fields: &Value) {
+    let may_lack = |name: &Value| {
+        let mut left_out = names(fields.get(OPTIONAL)).chain(names(fields.get(UNKNOWN)));
+        left_out.any(|known| name == known)
+    };
+    required.retain(|name| !may_lack(name));
 }
 
 /// Returns the names in a list.
@@ -336,6 +349,7 @@ mod tests {
     fn alternatives_are_added_and_required_fields_become_optional() {
         let mut schema = json!({
             "required": ["model", "tools"],
+            "allOf": [{"if": {"required": ["tools"]}, "then": {"required": ["model", "format"]}}],
             "properties": {"model": {}, "tools": {"items": {"$ref": "#/$defs/tool"}}, "format": {"oneOf": [
                 {"properties": {"type": {"const": "text"}}, "required": ["type"]}
             ]}},
@@ -352,6 +366,7 @@ mod tests {
         });
         extend(&mut schema, &extensions, &["Mine".to_owned()]).expect("small");
         assert_eq!(schema["required"], json!(["tools"]));
+        assert_eq!(schema["allOf"][0]["then"]["required"], json!(["format"]));
         assert!(schema["properties"].get("x-reqc-optional").is_none());
         assert_eq!(
             schema["$defs"]["tool"]["oneOf"],

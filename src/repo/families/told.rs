@@ -24,6 +24,8 @@ impl Family {
                 .map(|least| format!("does not cache a prefix of fewer than {least} tokens")),
             self.context_window
                 .map(|most| format!("has a context window of {most} tokens")),
+            self.longest_request
+                .map(|most| format!("accepts a request of {most} tokens at most")),
             price,
         ]
         .into_iter()
