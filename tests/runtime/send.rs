@@ -1448,7 +1448,7 @@ async fn nothing_sent_is_an_outcome_too() {
     write(
         root.path(),
         "agents/wrong.toml",
-        format!("name = \"Wrong\"\n{extends}[body]\ntemperature = 7\n"),
+        format!("name = \"Wrong\"\n{extends}[body]\ntemperature = \"hot\"\n"),
     );
     write(
         root.path(),
@@ -1593,7 +1593,7 @@ async fn a_request_that_is_only_shown_is_an_object_with_an_outcome() {
     write(
         root.path(),
         "agents/wrong.toml",
-        "name = \"Wrong\"\nextends = \"Tester\"\n[body]\ntemperature = 7\n",
+        "name = \"Wrong\"\nextends = \"Tester\"\n[body]\ntemperature = \"hot\"\n",
     );
     for (agent, more, state, code) in [
         ("Tester", None, "not_sent", 0),
