@@ -34,7 +34,7 @@ pub(crate) use request::is_loopback;
 pub(crate) use request::placeholder;
 pub use request::{Header, HeaderValue, MODEL_PLACEHOLDER, RequestLine, request_line};
 pub use server::Server;
-pub(crate) use server::is_openai_model;
+pub(crate) use server::{is_claude_model, is_openai_model};
 pub use tools::tool_definitions;
 pub(crate) use tools::{Tools, is_injected, shaped, tool_source, with_own_tools};
 #[cfg(feature = "runtime")]

@@ -6,7 +6,8 @@ use super::compiler::Compiler;
 use crate::check::{Checks, Problem, Recipient};
 use crate::lint::{Endpoint, Unrecognised, recognise_among};
 use crate::provider::{
-    ApiHeaders, ClientApi, MODEL_PLACEHOLDER, Server, UrlParts, WireFormat, is_openai_model,
+    ApiHeaders, ClientApi, MODEL_PLACEHOLDER, Server, UrlParts, WireFormat, is_claude_model,
+    is_openai_model,
 };
 use crate::repo::{Instance, LayerKind};
 
@@ -183,13 +184,9 @@ fn completed(body: &Value, wire: WireFormat, model: Option<&str>) -> Option<Valu
     Some(body)
 }
 
-/// The words of which the names of Claude have one, also those that gateways give it.
-const CLAUDE: [&str; 4] = ["claude", "sonnet", "opus", "haiku"];
-
-/// Returns `true` if a name is none that Claude has anywhere.
+/// Returns `true` if a name is another than Claude has anywhere.
 fn is_of_another_maker(model: &str) -> bool {
-    let name = model.to_ascii_lowercase();
-    model != MODEL_PLACEHOLDER && !CLAUDE.iter().any(|word| name.contains(word))
+    model != MODEL_PLACEHOLDER && !is_claude_model(model)
 }
 
 /// Returns the most likely server for a body of a wire format. Many servers speak OpenAI's and

@@ -314,6 +314,14 @@ pub(crate) fn is_openai_model(name: &str) -> bool {
     is_numbered || is_gpt && !name.starts_with("gpt-oss")
 }
 
+/// Returns `true` if a model with this name is Claude, also by the names that gateways give it.
+pub(crate) fn is_claude_model(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["claude", "sonnet", "opus", "haiku"]
+        .iter()
+        .any(|word| name.contains(word))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::request::UrlParts;

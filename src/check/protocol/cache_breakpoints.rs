@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::value::{elements, is_type};
 use super::{Found, Subject, body_rule};
-use crate::provider::{Server, WireFormat};
+use crate::provider::{Server, WireFormat, is_claude_model};
 
 body_rule! {
     Error "protocol/cache-breakpoints", "prompt cache breakpoints are too many, in the wrong order or in the wrong place",
@@ -68,8 +68,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 fn is_passed_on(subject: &Subject<'_>) -> bool {
     match subject.wire {
         WireFormat::OpenAiChat => {
-            subject.server == Server::OpenRouter
-                && subject.model.is_some_and(|model| model.contains("claude"))
+            subject.server == Server::OpenRouter && subject.model.is_some_and(is_claude_model)
         }
         WireFormat::AnthropicMessages
         | WireFormat::OpenAiResponses

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::tools::{DeclaredTool, Which, choice, lets_tools_mix, tools};
 use super::{Found, Subject, body_rule};
 use crate::diag::Severity;
-use crate::provider::{Server, ToolForm, WireFormat};
+use crate::provider::{Server, ToolForm, WireFormat, is_claude_model};
 use crate::repo::Property;
 
 body_rule! {
@@ -155,8 +155,5 @@ fn has_tools(subject: &Subject<'_>) -> bool {
 /// Returns `true` if a body of Anthropic's format goes to another model than Claude, whose server
 /// does not have Anthropic's built-in tools.
 fn is_elsewhere(subject: &Subject<'_>) -> bool {
-    subject.server == Server::Unknown
-        && subject
-            .model
-            .is_some_and(|model| !model.to_ascii_lowercase().contains("claude"))
+    subject.server == Server::Unknown && subject.model.is_some_and(|model| !is_claude_model(model))
 }
