@@ -172,10 +172,7 @@ impl Dictionary {
             explained.extend(better.or(around));
         }
         if explained.is_empty() {
-            explained.extend(status.and_then(|status| self.of_status(status)));
-        }
-        if explained.is_empty() && text.len() <= LONGEST_NEAR {
-            explained.extend(self.nearest(text, &hints));
+            explained.extend(self.status_or_nearest(text, &hints, status));
         }
         if status.is_some() {
             let status = status.map(i64::from);
@@ -301,6 +298,22 @@ impl Dictionary {
         });
         let (provider, refusal) = entries.find(|(_, refusal)| refusal.sentence == sentence)?;
         Some(Explanation::of(provider, refusal, sentence, Basis::Code))
+    }
+
+    /// Returns the entry for the status of an unknown message, or the most similar sentence if the
+    /// status does not say what is wrong.
+    fn status_or_nearest(
+        &'static self,
+        text: &str,
+        hints: &[Hint],
+        status: Option<u16>,
+    ) -> Option<Explanation> {
+        let of_status = status.and_then(|status| self.of_status(status));
+        match of_status {
+            Some(known) if known.refusal.reason != Reason::Unruled(Unruled::Unsaid) => Some(known),
+            unsaid if text.len() <= LONGEST_NEAR => self.nearest(text, hints).or(unsaid),
+            unsaid => unsaid,
+        }
     }
 
     /// Finds the sentence most similar to a text, if it is similar enough.

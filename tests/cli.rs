@@ -5,6 +5,7 @@
     reason = "the test itself writes repositories and runs the binary"
 )]
 
+mod git;
 mod program;
 
 use std::fs;
@@ -12,6 +13,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use git::git;
 use tempfile::TempDir;
 
 const AGENT: &str = "name = \"Helper\"\nextends = \"OpenAI Chat\"\n\n[body]\ntemperature = 0.7\n";
@@ -64,28 +66,6 @@ fn ran(output: Output) -> Ran {
 
 fn reqc(root: &Path, arguments: &[&str]) -> Ran {
     ran(command(root, arguments).output().expect("the binary runs"))
-}
-
-fn git(root: &Path, arguments: &[&str]) {
-    let identity = [
-        "-c",
-        "user.name=Test",
-        "-c",
-        "user.email=test@example.com",
-        "-c",
-        "commit.gpgsign=false",
-    ];
-    let output = Command::new("git")
-        .args(identity)
-        .args(arguments)
-        .current_dir(root)
-        .output()
-        .expect("git runs");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
 }
 
 /// Every file below a folder with its bytes and the time it was written.

@@ -5,12 +5,14 @@
     reason = "the test itself writes repositories and runs the binary"
 )]
 
+mod git;
 mod program;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use git::git;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -448,28 +450,6 @@ fn a_path_that_is_nothing_of_the_repository_is_told() {
     );
     told(&["--affected", "HEAD", "agents"], "cannot be used with");
     told(&["--shard", "3/2"], "write the number of the part");
-}
-
-fn git(root: &Path, arguments: &[&str]) {
-    let identity = [
-        "-c",
-        "user.name=Test",
-        "-c",
-        "user.email=test@example.com",
-        "-c",
-        "commit.gpgsign=false",
-    ];
-    let output = Command::new("git")
-        .args(identity)
-        .args(arguments)
-        .current_dir(root)
-        .output()
-        .expect("git runs");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
 }
 
 #[test]

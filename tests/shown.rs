@@ -9,12 +9,14 @@
     reason = "the test itself writes repositories and runs the binary"
 )]
 
+mod git;
 mod program;
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use git::git;
 use serde_json::Value;
 
 /// What is planted, after a harmless start: a line of its own, controls, directions, what has no
@@ -341,28 +343,6 @@ fn commands(x: &str) -> Vec<Vec<&str>> {
         ]);
     }
     commands
-}
-
-fn git(root: &Path, arguments: &[&str]) {
-    let identity = [
-        "-c",
-        "user.name=Test",
-        "-c",
-        "user.email=test@example.com",
-        "-c",
-        "commit.gpgsign=false",
-    ];
-    let output = Command::new("git")
-        .args(identity)
-        .args(arguments)
-        .current_dir(root)
-        .output()
-        .expect("git runs");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
 }
 
 /// Runs every command in every format over repositories with one of the hostile texts.

@@ -157,6 +157,8 @@ impl Origin {
 pub struct ModelPattern {
     /// The pattern as written.
     pub text: Spanned<Arc<str>>,
+    /// The account that publishes the models; `None` for any.
+    account: Option<Box<str>>,
     /// The literal beginning of each name.
     begins: Box<str>,
     rest: Rest,
@@ -401,7 +403,7 @@ impl Family {
 impl ModelPattern {
     /// Parses a pattern; the error contains the mistake and its place.
     fn new(text: Spanned<Arc<str>>) -> Result<ModelPattern, (GlobError, Span)> {
-        let pattern = name::normal_pattern(&text.value);
+        let (account, pattern) = name::normal_pattern(&text.value);
         let plain = pattern
             .find(['*', '?', '[', ']', '{', '}', '\\'])
             .unwrap_or(pattern.len());
@@ -412,6 +414,7 @@ impl ModelPattern {
         };
         Ok(ModelPattern {
             text,
+            account: account.map(String::into_boxed_str),
             begins: pattern[..plain].into(),
             rest,
         })
@@ -419,7 +422,10 @@ impl ModelPattern {
 
     /// Returns `true` if a name matches, with or without its date.
     pub fn is_match(&self, model: &ModelName) -> bool {
-        self.is_like(model.normal()) || model.dated().is_some_and(|name| self.is_like(name))
+        let is_published_there = self.account.as_deref().is_none_or(|name| model.is_of(name));
+        is_published_there
+            && (self.is_like(model.normal())
+                || model.dated().is_some_and(|name| self.is_like(name)))
     }
 
     fn is_like(&self, name: &str) -> bool {

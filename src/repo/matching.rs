@@ -5,9 +5,9 @@ mod examples;
 pub(crate) use examples::examples;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use globset::{GlobBuilder, GlobSet};
+use globset::{GlobBuilder, GlobMatcher};
 
 /// The conditions on a file and a project. Every dimension must accept; one matching pattern
 /// suffices, and a dimension without patterns accepts everything.
@@ -219,7 +219,9 @@ impl From<globset::Error> for GlobError {
 #[derive(Debug, Clone)]
 pub struct Glob {
     text: Arc<str>,
-    set: GlobSet,
+    parsed: globset::Glob,
+    /// Compiled on first use: of the bundled patterns, a run needs few.
+    matcher: OnceLock<GlobMatcher>,
 }
 
 /// The maximum length of a glob, in bytes.
@@ -247,12 +249,10 @@ impl Glob {
         check_size(text)?;
         let mut builder = GlobBuilder::new(text);
         set_up(&mut builder);
-        let glob = builder.build()?;
-        // A set of one glob: unlike a matcher, building it reports failure.
-        let set = GlobSet::builder().add(glob).build()?;
         Ok(Glob {
             text: shown.into(),
-            set,
+            parsed: builder.build()?,
+            matcher: OnceLock::new(),
         })
     }
 
@@ -263,7 +263,9 @@ impl Glob {
 
     /// Returns `true` if a name or path matches.
     pub fn is_match(&self, name: &str) -> bool {
-        self.set.is_match(name)
+        // Compiling fails only for large globs, which `check_size` rejects.
+        let matcher = self.matcher.get_or_init(|| self.parsed.compile_matcher());
+        matcher.is_match(name)
     }
 }
 
@@ -391,7 +393,7 @@ mod tests {
     proptest! {
         /// Neither case nor the kind of separator changes the result, and nothing panics.
         #[test]
-        fn case_and_separators_do_not_count(pattern in r"[a-cA-C*?./\[\]{},!\\]{0,8}", path in r"([a-cA-C.]{0,3}/){0,3}[a-c.]{0,4}") {
+        fn case_and_separators_do_not_count(pattern in r"[a-cA-C*?./\[\]{},!\\&~^é-]{0,12}", path in r"([a-cA-C.]{0,3}/){0,3}[a-c.]{0,4}") {
             let matcher = files(&[&pattern]);
             let lower = accepts(&matcher, &path, None);
             prop_assert_eq!(lower, accepts(&matcher, &path.to_uppercase(), None));

@@ -4,6 +4,7 @@ use serde::de::IgnoredAny;
 
 use super::{Found, Subject, body_rule};
 use crate::provider::Server;
+use crate::repo::Property;
 
 body_rule! {
     Error "protocol/call-arguments", "the arguments of a tool call are not a JSON object",
@@ -46,7 +47,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             continue;
         };
         let is_refused = refusing.contains(&subject.server)
-            && (subject.server != Server::Unknown || is_of_open_weights(subject));
+            && (subject.server != Server::Unknown || subject.facts.is(Property::OpenWeights));
         let is_empty = value.as_str().is_some_and(|text| text.trim().is_empty());
         let is_doubted = matches!(subject.server, Server::XAi | Server::Qwen);
         if is_refused || is_doubted || !is_empty {
@@ -55,45 +56,6 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             note.help("write the arguments as a string that contains a JSON object; if the model's answer was cut off, remove the call");
         }
     }
-}
-
-/// The beginnings of the names of open weights whose makers, if they have an API, refuse such
-/// arguments as well, and of the accounts that publish open weights.
-const OPEN_WEIGHTS: [&str; 22] = [
-    "codellama",
-    "deepseek-ai/",
-    "gemma",
-    "gpt-oss",
-    "granite",
-    "hermes",
-    "internlm",
-    "internvl",
-    "llama",
-    "meta-llama",
-    "minimax",
-    "mistralai/",
-    "mixtral",
-    "moonshotai/",
-    "nemotron",
-    "nousresearch/",
-    "nvidia/",
-    "olmo",
-    "phi-",
-    "qwen",
-    "qwq",
-    "zai-org/",
-];
-
-/// Returns `true` if the model consists of open weights, which a gateway passes on to a server that
-/// renders the history with their template.
-fn is_of_open_weights(subject: &Subject<'_>) -> bool {
-    let Some(name) = subject.model.map(str::to_ascii_lowercase) else {
-        return false;
-    };
-    let starts = std::iter::once(0).chain(name.match_indices('/').map(|(at, _)| at + 1));
-    starts
-        .filter_map(|at| name.get(at..))
-        .any(|rest| OPEN_WEIGHTS.iter().any(|begin| rest.starts_with(begin)))
 }
 
 /// Returns the mistake in the text of arguments, and the servers that refuse it.

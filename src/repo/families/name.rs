@@ -3,6 +3,8 @@
 /// A model's name in the form that patterns of families are matched with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelName {
+    /// The account that publishes it, in lower case: the part before the last `/`.
+    account: Option<String>,
     whole: String,
     normal: usize,
 }
@@ -12,7 +14,17 @@ impl ModelName {
     pub fn new(name: &str) -> ModelName {
         let whole = spelt(name);
         let normal = without_dates(&whole).len();
-        ModelName { whole, normal }
+        let account = name.trim().rsplit('/').nth(1).map(str::to_lowercase);
+        ModelName {
+            account,
+            whole,
+            normal,
+        }
+    }
+
+    /// Returns `true` if an account publishes the model. Gateways put further names before it.
+    pub(super) fn is_of(&self, account: &str) -> bool {
+        self.account.as_deref() == Some(account)
     }
 
     /// Returns the name in the form of [`normal_name`].
@@ -55,9 +67,14 @@ fn spelt(name: &str) -> String {
     plain.replace(['.', '_'], "-")
 }
 
-/// Returns a pattern in the spelling of [`normal_name`].
-pub(super) fn normal_pattern(pattern: &str) -> String {
-    pattern.to_lowercase().replace('.', "-")
+/// Returns the account of a pattern, and its names in the spelling of [`normal_name`].
+pub(super) fn normal_pattern(pattern: &str) -> (Option<String>, String) {
+    let pattern = pattern.to_lowercase();
+    let (account, names) = match pattern.rsplit_once('/') {
+        Some((account, names)) => (Some(account.to_owned()), names),
+        None => (None, pattern.as_str()),
+    };
+    (account, names.replace('.', "-"))
 }
 
 /// Removes regions and vendors at the start: `us.anthropic.`.
@@ -185,5 +202,14 @@ mod tests {
             Some("claude-opus-4-20250514".to_owned())
         );
         assert_eq!(dated("mistral-large"), None);
+    }
+
+    #[test]
+    fn an_account_is_the_part_before_the_name() {
+        let is_of = |name: &str, account: &str| ModelName::new(name).is_of(account);
+        assert!(is_of("deepseek-ai/DeepSeek-V3.1", "deepseek-ai"));
+        assert!(is_of("hosted_vllm/MistralAI/Mixtral:free", "mistralai"));
+        assert!(!is_of("mistralai/proxy/mixtral", "mistralai"));
+        assert!(!is_of("mixtral", "mistralai"));
     }
 }

@@ -37,11 +37,14 @@ pub enum Property {
     UserCitations,
     /// The requested maximum length of the answer counts towards the context window.
     AnswerCounts,
+    /// The weights are published: a gateway may pass the model on to a server that renders the
+    /// history with the model's template.
+    OpenWeights,
 }
 
 impl Property {
     /// Every property.
-    pub const ALL: [Property; 17] = [
+    pub const ALL: [Property; 18] = [
         Property::Prefill,
         Property::SystemMessages,
         Property::UserAfterResults,
@@ -59,6 +62,7 @@ impl Property {
         Property::ResultImages,
         Property::UserCitations,
         Property::AnswerCounts,
+        Property::OpenWeights,
     ];
 
     /// Returns the key in `model-families.toml`.
@@ -81,6 +85,7 @@ impl Property {
             Property::ResultImages => "result_images",
             Property::UserCitations => "user_citations",
             Property::AnswerCounts => "answer_counts",
+            Property::OpenWeights => "open_weights",
         }
     }
 
@@ -146,6 +151,7 @@ impl Property {
                 "rejects a request if its maximum answer does not fit into the context window too",
                 "accepts a request even if its maximum answer does not fit into the context window too",
             ),
+            Property::OpenWeights => ("has open weights", "does not have open weights"),
         };
         if is { yes } else { no }
     }
