@@ -15,6 +15,8 @@ pub struct Provider {
     pub id: String,
     /// The displayed name, for example `OpenAI (Chat Completions)`.
     pub name: String,
+    /// The words of the name by which a text may refer to the provider, in lower case.
+    words: Vec<String>,
     /// The hosts that use these sentences; none for software that people run themselves.
     pub hosts: Vec<String>,
     /// Its sentences, in the order of the file.
@@ -205,16 +207,14 @@ impl Provider {
 
     /// Returns how strongly a text in lower case refers to the provider.
     pub(super) fn hint(&self, lower: &str) -> Hint {
-        let name = self
-            .name
-            .split(" (")
-            .next()
-            .unwrap_or_default()
-            .to_lowercase();
-        let words: Vec<&str> = name.split(' ').filter(|word| word.len() > 2).collect();
-        let met = words.iter().filter(|word| lower.contains(*word)).count();
+        let met = self
+            .words
+            .iter()
+            .filter(|word| lower.contains(word.as_str()))
+            .count();
         let is_host = self.hosts.iter().any(|host| lower.contains(host.as_str()));
-        let is_named = !words.is_empty() && words.iter().all(|word| stands_alone(word, lower));
+        let is_named =
+            !self.words.is_empty() && self.words.iter().all(|word| stands_alone(word, lower));
         Hint {
             is_named: is_host || is_named,
             words: met,
@@ -258,15 +258,24 @@ pub(super) fn bundled() -> Vec<Provider> {
 }
 
 fn provider(table: &Table) -> Provider {
+    let name = required(table, "name");
     Provider {
         id: required(table, "provider"),
-        name: required(table, "name"),
+        words: words_of(&name),
+        name,
         hosts: texts(table, "hosts"),
         refusals: elements(table, "refusal")
             .iter()
             .flat_map(refusals)
             .collect(),
     }
+}
+
+/// Returns the words of a name, without the API in parentheses and short words.
+fn words_of(name: &str) -> Vec<String> {
+    let name = name.split(" (").next().unwrap_or_default().to_lowercase();
+    let words = name.split(' ').filter(|word| word.len() > 2);
+    words.map(str::to_owned).collect()
 }
 
 /// Returns an entry, and the same entry again for each of its other wordings.
