@@ -174,7 +174,7 @@ impl Finder {
         match wrapper.filter(|_| !self.is_body(&members)) {
             Some(name) => {
                 let mut here = around(&members, &here).below(name);
-                if name == COUNTED {
+                if COUNTED.contains(&name) {
                     here.headers = here.headers.of_counted();
                 }
                 let inner = members.remove(name).unwrap_or_default();
