@@ -185,14 +185,15 @@ impl Checks {
         model: Option<&str>,
     ) -> Checks {
         let server = Server::of(plan.instance, plan.api);
+        let headers = plan.api_headers();
         let checks = Checks {
             schemas: schemas
                 .of(plan.wire, Some((plan.instance, plan.api)))
-                .at(server),
+                .at(server, &headers),
             wire: plan.wire,
             server,
             model: Some(plan.model(model).to_owned()),
-            headers: plan.api_headers(),
+            headers,
             families: families.to_vec(),
             facts: ModelFacts::default(),
             known: OnceLock::new(),
@@ -209,7 +210,9 @@ impl Checks {
             model,
             headers,
         } = to;
-        let schemas = schemas.for_server(wire, Some(server), instance).at(server);
+        let schemas = schemas
+            .for_server(wire, Some(server), instance, &headers)
+            .at(server, &headers);
         let (model, families) = (model.map(str::to_owned), families.to_vec());
         let (facts, known) = (ModelFacts::default(), OnceLock::new());
         Checks {

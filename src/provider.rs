@@ -4,11 +4,12 @@
 //! Input: a rendered body, and the settings of the profile and the request. Output: the final body
 //! and the [`RequestLine`]. All functions are pure; none renders or sends.
 
+mod url;
 mod cache;
 mod capability;
-mod headers;
 pub(crate) mod rules;
 mod server;
+mod headers;
 mod wire;
 mod api;
 #[cfg(feature = "runtime")]
@@ -26,7 +27,6 @@ pub use cache::{CachePlan, CacheTtl};
 pub use capability::Capability;
 pub use headers::ApiHeaders;
 pub use instances::{check_instances, origins};
-pub(crate) use request::UrlParts;
 pub(crate) use request::is_in_the_clear;
 #[cfg(feature = "runtime")]
 pub(crate) use request::is_loopback;
@@ -34,9 +34,10 @@ pub(crate) use request::is_loopback;
 pub(crate) use request::placeholder;
 pub use request::{Header, HeaderValue, MODEL_PLACEHOLDER, RequestLine, request_line};
 pub use server::Server;
-pub(crate) use server::{is_claude_model, is_openai_model};
+pub(crate) use server::{Site, is_claude_model, is_openai_model, is_workers_ai_model};
 pub use tools::tool_definitions;
 pub(crate) use tools::{Tools, is_injected, shaped, tool_source, with_own_tools};
+pub(crate) use url::UrlParts;
 #[cfg(feature = "runtime")]
 pub(crate) use wire::AnswerForm;
 pub use wire::WireFormat;

@@ -465,11 +465,10 @@ impl Work<'_> {
                 self.sizer.size(piece, value, wire, model);
             }
         }
-        let headers = (!headers.is_unknown()).then_some(headers);
         let target = LintTarget {
             server: Some(server),
             model: Some(model),
-            headers,
+            headers: Some(headers),
             ..LintTarget::default()
         };
         let flaws = if is_converted {

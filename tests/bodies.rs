@@ -6,6 +6,7 @@
 //! file adds a test. `tests/bodies/open.txt` lists the wrong bodies that are not found yet, and
 //! why.
 //!
+//! `provider`, `model`, `headers` and `url` say where the body goes; a `url` alone is enough.
 //! `source` holds the addresses that `reqc::diag::citations` finds: their best rank is that of the
 //! body. `near` of a right body names rules that it comes near. `repeat` names texts of the body by
 //! their pointer that are so many times as long: `{"/messages/0/content": 9000}`.
@@ -23,11 +24,12 @@ use reqc::Compiler;
 use reqc::check::Problem;
 use reqc::compile::{Judge, LintTarget, all_rules, rule};
 use reqc::diag::{Rank, Severity, citations};
+use reqc::lint::find;
 use reqc::provider::{ApiHeaders, Server, WireFormat};
 use reqc::repo::LoadOptions;
 use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn main() {
     let arguments = Arguments::from_args();
@@ -175,6 +177,7 @@ fn covered(compiler: &Compiler, root: &Path) -> Result<Covered, Failed> {
 /// Returns what people call the server that a case goes to.
 fn host(case: &Value, wire: WireFormat) -> &'static str {
     match case.get("provider").and_then(Value::as_str).map(server) {
+        None if case.get("url").is_some_and(is_at_gateway) => "compatible servers",
         Some(Server::Unknown) => "compatible servers",
         Some(server) => server.name(),
         None => match wire {
@@ -186,6 +189,13 @@ fn host(case: &Value, wire: WireFormat) -> &'static str {
             WireFormat::LlamaCppInfill => Server::LlamaCpp.name(),
         },
     }
+}
+
+/// Returns `true` if a case goes to the host of no provider with a format of its own.
+fn is_at_gateway(url: &Value) -> bool {
+    let hosts = ["anthropic.com", "openai.com", "googleapis.com"];
+    url.as_str()
+        .is_some_and(|url| hosts.iter().all(|host| !url.contains(host)))
 }
 
 /// `docs/rules-by-format.md`: for each rule and wire format the hosts at which a body shows it.
@@ -403,6 +413,19 @@ fn read(file: &Path) -> Result<Value, Failed> {
 }
 
 fn problems(compiler: &Compiler, wire: WireFormat, case: &Value) -> Result<Vec<Problem>, Failed> {
+    if let Some(url) = case.get("url") {
+        let request = json!({"url": url, "headers": case.get("headers"), "body": body(case)?});
+        let found = find(request, None).bodies.pop().ok_or("no body")?;
+        let endpoint = found.endpoint.ok_or("an address of no wire format")?;
+        let target = LintTarget {
+            server: endpoint.server,
+            model: endpoint.model.as_deref(),
+            headers: Some(found.headers),
+            ..LintTarget::default()
+        };
+        let linted = compiler.lint(&found.value, Some(wire), &target)?;
+        return Ok(linted.problems);
+    }
     let server = match case.get("provider").and_then(Value::as_str) {
         Some(name) => Some(server(name)),
         None if matches!(wire, WireFormat::OpenAiChat | WireFormat::OpenAiResponses) => {

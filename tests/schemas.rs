@@ -20,7 +20,7 @@ use reqc::compile::all_rules;
 use reqc::context::{self, Origins};
 use reqc::conversation::{ContentKind, ItemKind};
 use reqc::profile::{self, Breakpoint, MATCH_KEYS};
-use reqc::provider::{ClientApi, Server, WireFormat, check_instances};
+use reqc::provider::{ApiHeaders, ClientApi, Server, WireFormat, check_instances};
 use reqc::repo::{
     self, ALLOW_KEYS, BUDGET_KEYS, CONFIG_KEYS, EXTENSION_KEYS, FAMILIES_KEYS, FAMILY_KEYS,
     INSTANCE_KEYS, LayerKind, LoadOptions, PRICE_KEYS, REFUSES_KEYS, ROSTER_KEYS, ROSTERS_KEYS,
@@ -261,7 +261,11 @@ fn the_schemas_have_the_choices_of_the_code() {
             &families,
             "/definitions/family/properties/servers/items/enum"
         ),
-        sorted(servers.map(Server::name))
+        sorted(
+            servers
+                .map(Server::name)
+                .chain(ApiHeaders::names_of_addresses())
+        )
     );
     assert_eq!(
         choices(&families, "/definitions/wires/items/enum"),

@@ -36,6 +36,14 @@ pub(crate) struct Route<'r> {
     pub(crate) headers: &'r ApiHeaders,
 }
 
+impl Route<'_> {
+    /// Returns `true` if a family names a site of the address.
+    fn is_site_of(&self, family: &Family) -> bool {
+        let mut sites = self.headers.sites.iter();
+        sites.any(|site| is_named(&family.servers, site.name()))
+    }
+}
+
 impl ModelFacts {
     /// Returns the facts about a model; none if no family matches it. Without a model name, the
     /// facts of the server and of its API version apply.
@@ -108,7 +116,8 @@ impl Standing {
         );
         let is_openai = route.server.is_openai() && !family.of_server;
         let is_here = is_named(&family.servers, route.server.name())
-            || is_openai && is_named(&family.servers, Server::OpenAi.name());
+            || is_openai && is_named(&family.servers, Server::OpenAi.name())
+            || route.is_site_of(family);
         let at_server = match is_here {
             true => Standing::Certain,
             false if is_own_rule || family.of_server => return None,
@@ -127,6 +136,13 @@ impl Standing {
             (Some(first), Some(version)) if version >= first => at_server,
             (Some(_), Some(_)) => return None,
         };
+        let is_later = |before: &str| {
+            let version = route.headers.version.as_deref();
+            version.is_none_or(|version| version >= before)
+        };
+        if family.before_version.as_deref().is_some_and(is_later) {
+            return None;
+        }
         match family
             .without_beta
             .as_deref()

@@ -14,7 +14,7 @@ use super::facts::{Standing, is_named};
 use super::schema::Proposal;
 use super::subject::Subject;
 use crate::diag::{Diagnostic, Severity, did_you_mean};
-use crate::provider::{Server, WireFormat};
+use crate::provider::{Server, Site, WireFormat};
 use crate::repo::{Condition, Demand, Fact, Family, MemberPath, Repo, State, rules};
 use crate::source::Spanned;
 
@@ -195,7 +195,8 @@ pub fn check_families(repo: &Repo) -> Vec<Diagnostic> {
     let servers = Server::ALL
         .into_iter()
         .filter(|server| *server != Server::Unknown)
-        .map(Server::name);
+        .map(Server::name)
+        .chain(Site::names());
     let servers: Vec<&str> = servers.collect();
     for family in &repo.families {
         let of_facts = family.facts.iter().flat_map(|fact| &fact.wires);

@@ -39,7 +39,7 @@ use super::Problem;
 use crate::diag::Diagnostic;
 use crate::json;
 use crate::memory::{Identity, Memory, Question};
-use crate::provider::{ClientApi, Server, WireFormat};
+use crate::provider::{ApiHeaders, ClientApi, Server, WireFormat};
 use crate::repo::{Instance, LayerKind, Repo};
 use crate::source::{FileId, SourceText, Span};
 use crate::unit::Body;
@@ -193,10 +193,11 @@ impl Schemas {
     }
 
     /// Returns the schemas for bodies: those of a wire format, with the extensions of the provider
-    /// instance, of its ancestors, of its client API and of its server.
+    /// instance, of its ancestors, of its client API, of its address and of its server.
     pub fn of(&self, wire: WireFormat, instance: Option<(&Instance, ClientApi)>) -> AgentSchemas {
         let server = instance.map(|(instance, api)| Server::of(instance, api));
-        self.for_server(wire, server, instance)
+        let headers = instance.map(|(instance, api)| api.api_headers(instance, []));
+        self.for_server(wire, server, instance, &headers.unwrap_or_default())
     }
 
     /// Does what [`Schemas::of`] does, if the server is known and the instance may not be.
@@ -205,6 +206,7 @@ impl Schemas {
         wire: WireFormat,
         server: Option<Server>,
         instance: Option<(&Instance, ClientApi)>,
+        headers: &ApiHeaders,
     ) -> AgentSchemas {
         let name = instance.map(|(instance, _)| &*instance.name.value);
         let own = self
@@ -217,6 +219,7 @@ impl Schemas {
         let general = server
             .map(Server::extensions)
             .into_iter()
+            .chain(headers.sites.iter().map(|site| site.name()))
             .chain(instance.map(|(_, api)| api.name()));
         let bases = instance
             .iter()
@@ -286,11 +289,16 @@ pub(super) struct Verdict {
 }
 
 impl AgentSchemas {
-    /// Adapts the schemas to a server: one that ignores unknown fields gets only warnings about
+    /// Adapts the schemas to a destination: one that ignores unknown fields gets only warnings about
     /// them. Violations of a repository's own schema stay errors.
     #[must_use]
-    pub(super) fn at(mut self, server: Server) -> AgentSchemas {
-        self.passes_over = (!server.refuses_unknown_fields()).then_some(server.name());
+    pub(super) fn at(mut self, server: Server, headers: &ApiHeaders) -> AgentSchemas {
+        let refuses = server.refuses_unknown_fields()
+            || headers
+                .sites
+                .iter()
+                .any(|site| site.refuses_unknown_fields());
+        self.passes_over = (!refuses).then_some(server.name());
         self
     }
 

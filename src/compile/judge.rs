@@ -6,7 +6,7 @@ use super::compiler::Compiler;
 use crate::check::{Checks, Problem, Recipient};
 use crate::lint::{Endpoint, Unrecognised, recognise_among};
 use crate::provider::{
-    ApiHeaders, ClientApi, MODEL_PLACEHOLDER, Server, UrlParts, WireFormat, is_claude_model,
+    ApiHeaders, ClientApi, MODEL_PLACEHOLDER, Server, Site, UrlParts, WireFormat, is_claude_model,
     is_openai_model,
 };
 use crate::repo::{Instance, LayerKind};
@@ -26,6 +26,15 @@ pub struct LintTarget<'t> {
 }
 
 impl LintTarget<'_> {
+    /// Returns the headers of the request, or those of the instance.
+    pub(super) fn all_headers(&self) -> Option<ApiHeaders> {
+        let of_instance = || {
+            let instance = self.instance?;
+            Some(api(instance)?.api_headers(instance, []))
+        };
+        self.headers.clone().or_else(of_instance)
+    }
+
     /// Returns the wire formats of the instance, or all of them without an instance.
     pub(super) fn formats(&self) -> Vec<WireFormat> {
         let api = self.instance.and_then(api);
@@ -97,11 +106,7 @@ impl<'a> Judge<'a> {
             .instance
             .and_then(|instance| Some((instance, api(instance)?)));
         let server = server_of(body, wire, target);
-        let headers = target
-            .headers
-            .clone()
-            .or_else(|| instance.map(|(instance, api)| api.api_headers(instance, [])))
-            .unwrap_or_default();
+        let headers = target.all_headers().unwrap_or_default();
         let headers = match wire.facts().clouds.contains(&server) {
             true => headers.with_betas_of(body),
             false => headers,
@@ -155,7 +160,15 @@ pub(super) fn local_server(instance: &Instance) -> Option<Server> {
 
 /// Returns the server that receives a body.
 fn server_of(body: &Value, wire: WireFormat, target: &LintTarget<'_>) -> Server {
-    let model = || target.model.or(body.get("model").and_then(Value::as_str));
+    let model = || {
+        let model = target.model.or(body.get("model").and_then(Value::as_str))?;
+        let at = |site| target.headers.as_ref().is_some_and(|it| it.is_at(site));
+        // It serves OpenAI's models by OpenAI's rules, with the maker before the name.
+        let of_openai = model
+            .strip_prefix("openai/")
+            .filter(|_| at(Site::GitHubModels));
+        Some(of_openai.unwrap_or(model))
+    };
     let of_version = || {
         let version = body.get("anthropic_version").and_then(Value::as_str)?;
         Server::by_version_in_body(version).filter(|server| wire.facts().clouds.contains(server))

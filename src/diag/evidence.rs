@@ -146,7 +146,7 @@ const FORUMS: [&str; 5] = ["community", "discuss", "forum", "forums", "repost"];
 
 /// Owners on GitHub that publish a provider's SDK, specification, or server, or the project that a
 /// rule is about.
-const PROVIDER_OWNERS: [&str; 22] = [
+const PROVIDER_OWNERS: [&str; 23] = [
     "anthropics",
     "azure",
     "deepseek-ai",
@@ -165,6 +165,7 @@ const PROVIDER_OWNERS: [&str; 22] = [
     "pantor",
     "qwenlm",
     "sgl-project",
+    "veniceai",
     "vllm-project",
     "xai-org",
     "zai-org",

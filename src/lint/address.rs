@@ -23,7 +23,7 @@ pub struct Endpoint {
 pub(super) enum Address {
     /// An endpoint of a wire format.
     Known(Endpoint),
-    /// An endpoint with other requests: embeddings, files, token counting.
+    /// An endpoint with other requests: embeddings, files.
     Other,
     /// No URL, or an unknown one.
     #[default]
@@ -31,13 +31,11 @@ pub(super) enum Address {
 }
 
 /// The ends of the paths of other endpoints of the same servers.
-const OTHERS: [&str; 19] = [
+const OTHERS: [&str; 17] = [
     "/completions",
     "/embeddings",
     "/moderations",
-    "/count_tokens",
-    "/input_tokens",
-    ":countTokens",
+    "/count-tokens",
     ":embedContent",
     ":batchEmbedContents",
     "/images/generations",
@@ -57,6 +55,10 @@ impl Address {
     pub(super) fn of(url: &str) -> Address {
         let parts = UrlParts::of(url);
         let path = parts.path().trim_end_matches('/');
+        let path = ["/count_tokens", "/input_tokens"]
+            .iter()
+            .find_map(|end| path.strip_suffix(end))
+            .unwrap_or(path);
         let host = if url.contains("://") {
             parts.host()
         } else {
@@ -80,7 +82,9 @@ impl Address {
             host: host.to_owned(),
             port: parts.port(),
             server,
-            model: model(path).map(|name| name.replace("%3A", ":").replace("%3a", ":")),
+            model: model(path)
+                .filter(|name| *name != "count-tokens")
+                .map(|name| name.replace("%3A", ":").replace("%3a", ":")),
         })
     }
 }
@@ -138,7 +142,7 @@ fn model(path: &str) -> Option<&str> {
         Some((_, rest)) => rest.split('/').next(),
         None => path
             .rsplit_once("/models/")
-            .and_then(|(_, rest)| rest.split(':').next()),
+            .and_then(|(_, rest)| Some(rest.split_once(':')?.0)),
     };
     name.filter(|name| !name.is_empty())
 }
@@ -229,12 +233,29 @@ mod tests {
     }
 
     #[test]
+    fn counted_bodies_have_the_format_of_requests() {
+        let of = |url: &str| (known(url).0, known(url).2);
+        let claude = WireFormat::AnthropicMessages;
+        assert_eq!(of("/v1/messages/count_tokens?beta=true"), (claude, None));
+        let vertex = "https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/us-east5/publishers/anthropic/models/count-tokens:rawPredict";
+        assert_eq!(of(vertex), (claude, None));
+        assert_eq!(
+            of("/v1/responses/input_tokens").0,
+            WireFormat::OpenAiResponses
+        );
+        let gemini = Some("gemini-3-pro".to_owned());
+        assert_eq!(
+            of("/v1beta/models/gemini-3-pro:countTokens"),
+            (WireFormat::GoogleGenerateContent, gemini)
+        );
+        // Azure serves several models at one path.
+        let azure = "https://x.services.ai.azure.com/models/chat/completions?api-version=1";
+        assert_eq!(of(azure), (WireFormat::OpenAiChat, None));
+    }
+
+    #[test]
     fn other_endpoints_and_unknown_ones() {
         assert_eq!(Address::of("/v1/embeddings"), Address::Other);
-        assert_eq!(
-            Address::of("https://api.anthropic.com/v1/messages/count_tokens"),
-            Address::Other
-        );
         assert_eq!(
             Address::of("https://api.openai.com/v1/threads/t/messages"),
             Address::Unknown

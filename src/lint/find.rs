@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::address::{Address, Endpoint};
 use super::batch::Envelope;
 use super::recognise::begins_with;
-use super::wrapper::wrapper;
+use super::wrapper::{COUNTED, wrapper};
 use crate::json::{self, JsonError, Pointer};
 use crate::provider::{ApiHeaders, WireFormat};
 
@@ -173,7 +173,10 @@ impl Finder {
         let is_sent = here.is_sent_to_model();
         match wrapper.filter(|_| !self.is_body(&members)) {
             Some(name) => {
-                let here = around(&members, &here).below(name);
+                let mut here = around(&members, &here).below(name);
+                if COUNTED.contains(&name) {
+                    here.headers = here.headers.of_counted();
+                }
                 let inner = members.remove(name).unwrap_or_default();
                 self.look(inner, here);
             }
@@ -317,7 +320,14 @@ fn around(members: &Map<String, Value>, here: &Here) -> Here {
         is_of_batch: here.is_of_batch
             || members.contains_key("custom_id") && members.contains_key("body"),
         address,
-        headers: headers(members).unwrap_or_else(|| here.headers.clone()),
+        headers: match url {
+            Some(url) => headers(members)
+                .unwrap_or_else(|| here.headers.clone())
+                .at(url),
+            None => headers(members)
+                .unwrap_or_default()
+                .or(|| Some(here.headers.clone())),
+        },
         ..here.clone()
     }
 }
@@ -363,6 +373,7 @@ fn named_header(header: &Value) -> Option<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::Site;
     use serde_json::json;
 
     fn places(document: Value) -> Vec<String> {
@@ -457,6 +468,13 @@ mod tests {
         let line = json!({"custom_id": "a", "url": "/v1/embeddings", "body": {"model": "m", "input": "a"}});
         let found = find(line, None);
         assert_eq!((found.bodies.len(), found.passed_over), (0, 1));
+        let count = json!({
+            "url": "https://generativelanguage.googleapis.com/v1beta/models/gemini-3-pro:countTokens",
+            "body": {"generateContentRequest": {"model": "models/gemini-3-pro", "contents": []}}
+        });
+        let counted = &find(count, None).bodies[0];
+        assert_eq!(counted.at.as_str(), "/body/generateContentRequest");
+        assert_eq!(counted.headers.sites, [Site::CountedRequest]);
         let mistral = json!({"custom_id": "a", "body": {"messages": []}});
         assert!(find(mistral, None).bodies[0].has_model_elsewhere);
         assert_eq!(find(json!({"choices": []}), None).strangers.len(), 1);

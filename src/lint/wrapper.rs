@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 /// The members that contain a body in batches (`body`, `params`, and xAI's), logs and captures.
-const WRAPPERS: [&str; 15] = [
+const WRAPPERS: [&str; 17] = [
     "body",
     "params",
     "request",
@@ -19,7 +19,12 @@ const WRAPPERS: [&str; 15] = [
     "batch_request",
     "chat_get_completion",
     "responses",
+    COUNTED[0],
+    COUNTED[1],
 ];
+
+/// The member of Gemini's `countTokens` that contains the request to count, in both spellings.
+pub(super) const COUNTED: [&str; 2] = ["generateContentRequest", "generate_content_request"];
 
 /// Returns the member that contains the body, if one may.
 pub(super) fn wrapper(members: &Map<String, Value>) -> Option<&'static str> {

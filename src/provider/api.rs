@@ -207,14 +207,15 @@ impl ClientApi {
         own: impl IntoIterator<Item = (&'h str, &'h str)>,
     ) -> ApiHeaders {
         let usual = self.headers();
+        let url = &instance.url.value;
         if !usual.iter().any(|(name, _)| *name == "anthropic-version") {
-            return ApiHeaders::default();
+            return ApiHeaders::default().at(url);
         }
         let of_instance = instance
             .headers
             .iter()
             .map(|(name, value)| (&**name, &**value));
-        ApiHeaders::read(usual.iter().copied().chain(of_instance).chain(own))
+        ApiHeaders::read(usual.iter().copied().chain(of_instance).chain(own)).at(url)
     }
 
     /// Returns `true` if a profile may ask for the capability.

@@ -1,11 +1,14 @@
-//! Request headers that decide what the API accepts.
+//! What decides, outside the body, what the API accepts: headers, and parts of the address.
 
 use serde_json::Value;
 
-/// The version and the beta features that a request asks for, as far as its headers are known.
+use super::server::Site;
+
+/// The version and the beta features that a request asks for, as far as its headers and its address
+/// are known.
 ///
-/// Only Anthropic has them: <https://platform.claude.com/docs/en/api/versioning>,
-/// <https://platform.claude.com/docs/en/api/beta-headers>.
+/// Anthropic has them in headers: <https://platform.claude.com/docs/en/api/versioning>,
+/// <https://platform.claude.com/docs/en/api/beta-headers>; Azure has a version in the address.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ApiHeaders {
@@ -13,6 +16,8 @@ pub struct ApiHeaders {
     pub version: Option<String>,
     /// The names in `anthropic-beta`; `None` if unknown.
     pub betas: Option<Vec<String>>,
+    /// What the address says beside the server.
+    pub(crate) sites: Vec<Site>,
 }
 
 impl ApiHeaders {
@@ -20,7 +25,59 @@ impl ApiHeaders {
     pub const UNKNOWN: ApiHeaders = ApiHeaders {
         version: None,
         betas: None,
+        sites: Vec::new(),
     };
+
+    /// Adds what the address of the request says: the operator of its host, an endpoint that counts
+    /// tokens, and Azure's `api-version`.
+    #[must_use]
+    pub fn at(mut self, url: &str) -> ApiHeaders {
+        self.sites = Site::of(url);
+        let version = url
+            .split(['?', '&'])
+            .find_map(|part| part.strip_prefix("api-version="))
+            .filter(|_| self.is_at(Site::Azure));
+        self.version = self.version.or(version.map(str::to_owned));
+        self
+    }
+
+    /// Returns these headers and this address, with those of another source for what is unknown.
+    #[must_use]
+    pub(crate) fn or(self, others: impl FnOnce() -> Option<ApiHeaders>) -> ApiHeaders {
+        let others = others().unwrap_or_default();
+        let sites = match self.sites.is_empty() {
+            true => others.sites.clone(),
+            false => self.sites.clone(),
+        };
+        let known = if self.is_unknown() { others } else { self };
+        ApiHeaders { sites, ..known }
+    }
+
+    /// Returns the headers of a request that is wrapped in another one, which counts its tokens.
+    #[must_use]
+    pub(crate) fn of_counted(mut self) -> ApiHeaders {
+        for site in &mut self.sites {
+            if *site == Site::TokenCount {
+                *site = Site::CountedRequest;
+            }
+        }
+        self
+    }
+
+    /// Returns the names that families give to addresses, beside those of servers.
+    pub fn names_of_addresses() -> impl Iterator<Item = &'static str> {
+        Site::names()
+    }
+
+    /// Returns `true` if the request asks for the number of its tokens, and for no answer.
+    pub(crate) fn counts_tokens(&self) -> bool {
+        self.sites.iter().any(|site| site.counts_tokens())
+    }
+
+    /// Returns `true` if the address has this part.
+    pub(crate) fn is_at(&self, site: Site) -> bool {
+        self.sites.contains(&site)
+    }
 
     /// Reads headers by name and value; the case of names does not matter. If a header occurs
     /// twice, the last one counts, but lists of beta features are joined. Headers that contain a

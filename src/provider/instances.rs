@@ -1,7 +1,7 @@
 //! Provider instances: whether their client API is known, whose server is behind one, and whom a
 //! context may name as an origin.
 
-use super::request::UrlParts;
+use super::url::UrlParts;
 use super::{ClientApi, Server, is_in_the_clear, rules};
 use crate::context::Origins;
 use crate::diag::{Diagnostic, did_you_mean};

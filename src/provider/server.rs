@@ -1,5 +1,7 @@
 //! The server behind a request: servers of one wire format differ in what they accept.
 
+use super::url::UrlParts;
+
 /// The operator or maker of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Server {
@@ -299,6 +301,123 @@ impl Server {
     }
 }
 
+/// What an address says beside the server: the operator of a host, who passes requests on to the
+/// servers of others, or an endpoint that counts the tokens of a request. Families and extensions
+/// name it like a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Site {
+    Azure,
+    GitHubModels,
+    GitHubCopilot,
+    Nvidia,
+    Cloudflare,
+    SambaNova,
+    Venice,
+    Vercel,
+    Requesty,
+    /// It counts the tokens of the body itself.
+    TokenCount,
+    /// It does so at Vertex AI, which names the model elsewhere than for answers.
+    VertexTokenCount,
+    /// It counts the tokens of a request in the body, which is the one that is checked.
+    CountedRequest,
+}
+
+/// Each site, with its name and the domains of its hosts.
+const SITES: [(Site, &str, &[&str]); 12] = [
+    (
+        Site::Azure,
+        "Azure",
+        &[
+            "openai.azure.com",
+            "cognitiveservices.azure.com",
+            "ai.azure.com",
+        ],
+    ),
+    (
+        Site::GitHubModels,
+        "GitHub Models",
+        &["models.github.ai", "models.inference.ai.azure.com"],
+    ),
+    (
+        Site::GitHubCopilot,
+        "GitHub Copilot",
+        &["githubcopilot.com"],
+    ),
+    (Site::Nvidia, "NVIDIA", &["integrate.api.nvidia.com"]),
+    (Site::Cloudflare, "Cloudflare", &["api.cloudflare.com"]),
+    (Site::SambaNova, "SambaNova", &["sambanova.ai"]),
+    (Site::Venice, "Venice", &["venice.ai"]),
+    (Site::Vercel, "Vercel", &["ai-gateway.vercel.sh"]),
+    (Site::Requesty, "Requesty", &["requesty.ai"]),
+    (Site::TokenCount, "token count", &[]),
+    (Site::VertexTokenCount, "token count of Vertex AI", &[]),
+    (Site::CountedRequest, "request to count", &[]),
+];
+
+impl Site {
+    /// Returns the names of all sites.
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        SITES.into_iter().map(|(_, name, _)| name)
+    }
+
+    /// Returns the name.
+    pub(crate) fn name(self) -> &'static str {
+        let known = SITES.into_iter().find(|(site, ..)| *site == self);
+        known.map_or("", |(_, name, _)| name)
+    }
+
+    /// Returns `true` if it refuses requests with unknown fields, whatever its models' makers do.
+    pub(crate) fn refuses_unknown_fields(self) -> bool {
+        matches!(
+            self,
+            Site::Azure | Site::Venice | Site::TokenCount | Site::VertexTokenCount
+        )
+    }
+
+    /// Returns `true` if it answers with a number of tokens.
+    pub(crate) fn counts_tokens(self) -> bool {
+        matches!(
+            self,
+            Site::TokenCount | Site::VertexTokenCount | Site::CountedRequest
+        )
+    }
+
+    /// Returns the sites that an address names.
+    pub(crate) fn of(url: &str) -> Vec<Site> {
+        let parts = UrlParts::of(url);
+        let host = if url.contains("://") {
+            parts.host()
+        } else {
+            ""
+        };
+        // Azure's domain has those of others below it.
+        let of_host = SITES
+            .into_iter()
+            .filter(|(.., hosts)| hosts.iter().any(|domain| is_below(host, domain)))
+            .max_by_key(|(site, ..)| *site != Site::Azure)
+            .map(|(site, ..)| site);
+        of_host
+            .into_iter()
+            .chain(Site::of_count(host, parts.path().trim_end_matches('/')))
+            .collect()
+    }
+
+    /// Returns the endpoint at a path, if it counts tokens. Vertex AI counts those of Gemini with the
+    /// members that it answers with.
+    fn of_count(host: &str, path: &str) -> Option<Site> {
+        let is_vertex = Server::by_host(host) == Some(Server::Vertex);
+        if path.ends_with("/models/count-tokens:rawPredict") {
+            return Some(Site::VertexTokenCount);
+        }
+        let is_count = ["/messages/count_tokens", "/responses/input_tokens"]
+            .iter()
+            .any(|end| path.ends_with(end))
+            || path.ends_with(":countTokens") && !is_vertex;
+        is_count.then_some(Site::TokenCount)
+    }
+}
+
 fn is_below(host: &str, domain: &str) -> bool {
     host.strip_suffix(domain)
         .is_some_and(|before| before.is_empty() || before.ends_with('.'))
@@ -322,9 +441,14 @@ pub(crate) fn is_claude_model(name: &str) -> bool {
         .any(|word| name.contains(word))
 }
 
+/// Returns `true` if a model with this name is served by Cloudflare's Workers AI:
+/// `@cf/meta/llama-4-scout-17b-16e-instruct`.
+pub(crate) fn is_workers_ai_model(name: &str) -> bool {
+    name.starts_with("@cf/") || name.contains("/@cf/")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::request::UrlParts;
     use super::*;
 
     #[test]
@@ -359,5 +483,26 @@ mod tests {
             Server::by_host(UrlParts::of("http://localhost:8080/v1").host()),
             None
         );
+    }
+
+    #[test]
+    fn addresses_tell_operators_and_endpoints() {
+        let of = |url: &str| Site::of(url);
+        assert_eq!(
+            of("https://x.services.ai.azure.com/openai/v1/responses"),
+            [Site::Azure]
+        );
+        assert_eq!(
+            of("https://models.inference.ai.azure.com/chat/completions"),
+            [Site::GitHubModels]
+        );
+        assert_eq!(
+            of("https://api.githubcopilot.com/v1/messages/count_tokens"),
+            [Site::GitHubCopilot, Site::TokenCount]
+        );
+        let gemini = "/v1/projects/p/locations/l/publishers/google/models/gemini-3-pro:countTokens";
+        let vertex = format!("https://aiplatform.googleapis.com{gemini}");
+        assert!(of(&vertex).is_empty());
+        assert!(of("https://api.openai.com/v1/responses").is_empty());
     }
 }

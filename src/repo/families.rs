@@ -32,7 +32,7 @@ pub const FAMILY_KEYS: [&str; OWN_KEYS.len() + Property::ALL.len()] =
     joined(OWN_KEYS, PROPERTY_KEYS);
 
 /// The keys of a family that are not properties.
-const OWN_KEYS: [&str; 17] = [
+const OWN_KEYS: [&str; 18] = [
     "name",
     "models",
     "except",
@@ -40,6 +40,7 @@ const OWN_KEYS: [&str; 17] = [
     "servers",
     "of_server",
     "from_version",
+    "before_version",
     "without_beta",
     "source",
     "seen",
@@ -113,6 +114,8 @@ pub struct Family {
     pub of_server: bool,
     /// The API version, as named in a header, from which the facts apply; `None` for all versions.
     pub from_version: Option<Arc<str>>,
+    /// The API version, as named in the address, from which the facts no longer apply.
+    pub before_version: Option<Arc<str>>,
     /// The beta feature, as named in a header, that makes the facts no longer apply.
     pub without_beta: Option<Arc<str>>,
     /// The source of the facts.
@@ -366,6 +369,7 @@ impl Family {
         );
         let of_server = reader.boolean("of_server").is_some_and(|it| it.value);
         let from_version = reader.string("from_version").map(|it| it.value);
+        let before_version = reader.string("before_version").map(|it| it.value);
         let without_beta = reader.string("without_beta").map(|it| it.value);
         let reasoned_calls = reader.level("reasoned_calls");
         let properties = Property::ALL
@@ -387,6 +391,7 @@ impl Family {
             servers,
             of_server,
             from_version,
+            before_version,
             without_beta,
             origin,
             properties,

@@ -239,8 +239,10 @@ fn logged(unit: Unit, wire: Option<WireFormat>) -> Vec<Logged> {
         }
     }
     let found = find(document, wire).bodies;
+    // A request for the number of its tokens is not part of a conversation.
     found
         .into_iter()
+        .filter(|found| !found.headers.counts_tokens())
         .map(|found| of_found(found, form, is_converted, &answer, time))
         .collect()
 }

@@ -29,7 +29,7 @@ const BLOCK: usize = 64;
 const TOOLS: usize = 1_024;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if !subject.wire.has_cache_breakpoints() {
+    if !subject.wire.has_cache_breakpoints() || subject.headers.counts_tokens() {
         return;
     }
     let Some((minimum, _)) = subject.facts.value(|family| family.cache_minimum) else {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{Found, Subject, body_rule};
 use crate::diag::Severity;
-use crate::provider::{Server, WireFormat};
+use crate::provider::{Server, WireFormat, is_claude_model};
 use crate::repo::Property;
 
 body_rule! {
@@ -18,6 +18,7 @@ body_rule! {
      | Mistral, later models | reports disagree: mistral-common accepts any id for tokenizer 13 and later, but rejections were seen up to \
      September 2026. A warning |\n\
      | servers of unknown make, with Mistral's models of that time | the chat template wants exactly nine letters or digits: a warning |\n\
+     | gateways of unknown make, with Claude | the letters, digits, `_` and `-` of Anthropic: a warning |\n\
      | OpenAI, Chat Completions | at most 40 characters in reports of 2025, 64 in those of 2026: between them, a warning |\n\n\
      A new id must be the same for the call and its result, and the same every time: the template function `tool_id` makes one.\n\n\
      * wrong, for Mistral: `call_9pw1qnYScqvGrCH58HWCvFH6`\n\
@@ -29,6 +30,7 @@ body_rule! {
             "a chat template: *Tool call IDs should be alphanumeric strings with length 9!*",
         "nearai/ironclaw#1241": "Mistral rejected it in March 2026",
         "mistralai/mistral-vibe#1075": "Mistral rejected it in September 2026",
+        "router-for-me/CLIProxyAPI#578": "Claude: *tool_use.id: String should match pattern*",
         "vercel/ai#5171": "OpenAI: 40 characters",
         "agno-agi/agno#5382": "OpenAI: 40 characters",
         "jin-bo/agentao#321": "OpenAI: 64 characters",
@@ -46,6 +48,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         WireFormat::MistralChat => of_mistral,
         WireFormat::OpenAiChat if subject.server == Server::OpenAi => of_openai,
         WireFormat::OpenAiChat if subject.facts.is(Property::ShortCallIds) => of_template,
+        WireFormat::OpenAiChat if is_claude_at_gateway(subject) => of_claude,
         WireFormat::AnthropicMessages
         | WireFormat::OpenAiChat
         | WireFormat::OpenAiResponses
@@ -86,6 +89,23 @@ fn of_openai(_: &Subject<'_>, id: &str) -> Option<Fault> {
         crate::text::cut(id, 24)
     );
     is_between.then_some(Fault {
+        message,
+        is_sure: false,
+    })
+}
+
+fn is_claude_at_gateway(subject: &Subject<'_>) -> bool {
+    subject.server == Server::Unknown && subject.model.is_some_and(is_claude_model)
+}
+
+/// Returns the mistake in an id that a gateway passes on to Anthropic.
+fn of_claude(_: &Subject<'_>, id: &str) -> Option<Fault> {
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    let message = format!(
+        "Claude accepts only ids of letters, digits, `_` and `-`, not `{}`, unless the gateway changes them",
+        crate::text::cut(id, 40)
+    );
+    (!id.bytes().all(is_word)).then_some(Fault {
         message,
         is_sure: false,
     })

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{Found, Subject, body_rule};
-use crate::check::history::{Kind, Part, Role, elements};
-use crate::provider::{Server, WireFormat};
+use crate::check::history::{Entry, Kind, Part, Role, elements};
+use crate::provider::{Server, WireFormat, is_workers_ai_model};
 
 body_rule! {
     Error "protocol/empty-content", "a message or a text block is empty",
@@ -21,6 +21,7 @@ body_rule! {
      * xAI, Moonshot, Z.ai, Hunyuan and LM Studio: other messages without text are rejected in reports\n\
      * Z.ai: an empty text next to other parts is rejected: an error\n\
      * MiniMax: empty messages are rejected, as reports say: a warning\n\
+     * Workers AI: a content of `null` beside calls is rejected, as reports say: a warning\n\
      * vLLM: an empty list of `tools` is rejected, although similar servers accept it\n\
      * Ollama: a request without messages loads the model, and returns an empty answer\n\n\
      Leave out the part or the message; if the message then has no parts, leave out the message.\n\n\
@@ -48,6 +49,8 @@ body_rule! {
         "langbot-app/LangBot#1205": "xAI: *Every message needs at least one non-empty content element*",
         "MarkPDFdown/markpdfdown#14": "Hunyuan: the content must not be empty",
         "microsoft/autogen#1521": "LM Studio: *a 'content' field that is not empty*",
+        "we-promise/sure#467": "Workers AI requires `content` to be a string",
+        "TencentCloud/TencentDB-Agent-Memory#1313": "Workers AI: *Bad input* for `content: null`",
         "continuedev/continue#11721": "the answer is empty",
         "pkg:github/ollama/ollama@fb30760#server/routes.go":
             "Ollama loads the model and returns an empty answer",
@@ -97,6 +100,9 @@ fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         WireFormat::OpenAiChat => {
             empty_prompt(subject, found);
             no_tools(subject, found);
+            if subject.model.is_some_and(is_workers_ai_model) {
+                null_content(subject, found);
+            }
             if matches!(
                 subject.server,
                 Server::XAi
@@ -155,6 +161,21 @@ fn no_tools<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             .at(tools, "vLLM rejects an empty list of `tools`")
             .warning()
             .help("leave it out");
+    }
+}
+
+/// Reports `null` as the content of a message with calls, at Workers AI.
+fn null_content<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let null = |entry: &&Entry<'_>| entry.value.get("content") == Some(&Value::Null);
+    for entry in subject.history().entries.iter().filter(null) {
+        found
+            .at_member(
+                entry.value,
+                "content",
+                "reports say that Workers AI rejects a message whose content is null",
+            )
+            .warning()
+            .help("send an empty text");
     }
 }
 

@@ -10,7 +10,7 @@ use super::super::history::{Entry, Kind, Role, text_of};
 use super::media_type::{self, of_data_url};
 use super::model_media::is_known_to_google;
 use super::{Found, Subject, body_rule};
-use crate::provider::{Server, UrlParts, WireFormat};
+use crate::provider::{Server, UrlParts, WireFormat, is_workers_ai_model};
 use crate::repo::Property;
 
 body_rule! {
@@ -366,7 +366,9 @@ fn chat<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
         }
         Server::OpenAi if kind == "file" => openai_file(found, part.get("file").unwrap_or(part)),
         Server::Moonshot if kind == "image_url" => unfetched(Server::Moonshot.name(), found, part),
-        Server::Unknown if kind == "image_url" && is_at_workers_ai(subject) => {
+        Server::Unknown
+            if kind == "image_url" && subject.model.is_some_and(is_workers_ai_model) =>
+        {
             unfetched("Workers AI", found, part);
         }
         _ => {}
@@ -387,12 +389,6 @@ fn chat<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
     if subject.server == Server::OpenAi && kind == "file" {
         chat_file(found, part.get("file").unwrap_or(part));
     }
-}
-
-/// Returns `true` if a model is served by Cloudflare: `@cf/meta/llama-4-scout-17b-16e-instruct`.
-fn is_at_workers_ai(subject: &Subject<'_>) -> bool {
-    let model = subject.model.unwrap_or_default();
-    model.starts_with("@cf/") || model.contains("/@cf/")
 }
 
 /// Reports the address of an image at a server that reports say fetches none.

@@ -37,6 +37,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let Some(last) = messages.and_then(|messages| messages.last()) else {
         return;
     };
+    if subject.headers.counts_tokens() {
+        return;
+    }
     let is_assistant = last
         .get("role")
         .is_some_and(|role| role == "assistant" || role == "model");

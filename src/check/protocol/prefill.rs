@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
-use crate::provider::{Server, WireFormat};
+use crate::provider::{Server, Site, WireFormat};
 use crate::repo::Property;
 
 body_rule! {
@@ -13,6 +13,7 @@ body_rule! {
      model; these rules apply to all models:\n\n\
      * Anthropic: its text must not end with whitespace, and if `thinking` is on, it must begin with a thinking block\n\
      * Mistral: the message must have `\"prefix\": true`, and only the last message may have it; a system message cannot be the last\n\
+     * GitHub Copilot: a report says that a system message cannot be the last: a warning\n\
      * Snowflake: a report says that it is rejected together with `tools`: a warning\n\
      * DeepSeek: the same at its beta endpoint; without `prefix`, models do not continue the message: a warning. Reasoning models \
      reject it, which `protocol/model-prefill` reports\n\
@@ -29,6 +30,8 @@ body_rule! {
         "tailcallhq/forgecode#1872":
             "Claude: *final assistant content cannot end with trailing whitespace*",
         "GCWing/OpenBitFun#825": "Claude: the same refusal",
+        "zed-industries/zed#30346":
+            "GitHub Copilot: *The final message must be from the user* after a system message",
         "aaif-goose/goose#5997":
             "Snowflake: *cannot contain `assistant` role in the final position when `tools` are used*",
         "QuantumNous/new-api#2858": "DeepSeek's reasoning models reject it",
@@ -40,11 +43,17 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let [before @ .., last] = elements(subject.member("messages")) else {
         return;
     };
+    if subject.headers.counts_tokens() {
+        return;
+    }
     match subject.wire {
         WireFormat::AnthropicMessages if subject.server.is_claude() => {
             anthropic(subject, last, found);
         }
         WireFormat::MistralChat => mistral(before, last, found),
+        WireFormat::OpenAiChat if subject.headers.is_at(Site::GitHubCopilot) => {
+            copilot(last, found);
+        }
         WireFormat::OpenAiChat => match subject.server {
             Server::DeepSeek => deepseek(subject, last, found),
             Server::LlamaCpp => llamacpp(subject, last, found),
@@ -130,6 +139,19 @@ fn mistral<'b>(before: &'b [Value], last: &'b Value, found: &mut Found<'b>) {
             "the last message is the assistant's, but has no `\"prefix\": true`",
         );
         note.help("end with a user or tool message, or write `\"prefix\": true`");
+    }
+}
+
+/// Reports a system message in the last place.
+fn copilot<'b>(last: &'b Value, found: &mut Found<'b>) {
+    if last.get("role").is_some_and(|role| role == "system") {
+        found
+            .at(
+                last,
+                "a report says that GitHub Copilot wants a message of the user after the system's",
+            )
+            .warning()
+            .help("put it at the beginning, or end with a user turn");
     }
 }
 

@@ -180,9 +180,7 @@ impl DocumentJudge<'_> {
             let wire = self.wire.or(endpoint.map(|endpoint| endpoint.wire));
             let wire = wire.map_or_else(|| self.recognised(&value, has_model_elsewhere), Ok)?;
             let target = self.target_of(wire, endpoint, has_model_elsewhere);
-            let headers = (!headers.is_unknown())
-                .then_some(headers)
-                .or(target.headers);
+            let headers = Some(headers.or(|| target.all_headers()));
             Judge::new(self.compiler).lint(&value, Some(wire), &LintTarget { headers, ..target })
         });
         let (wire, problems) = match linted {

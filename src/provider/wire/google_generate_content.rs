@@ -13,7 +13,7 @@ use crate::render::IdRule;
 
 pub(super) static FACTS: Facts = Facts {
     name: "google-generate-content",
-    paths: &[":generateContent", ":streamGenerateContent"],
+    paths: &[":generateContent", ":streamGenerateContent", ":countTokens"],
     only_at: None,
     begins_with: &["contents", "systemInstruction", "system_instruction"],
     has_model_in_body: false,

@@ -30,10 +30,12 @@ impl Family {
         ]
         .into_iter()
         .flatten();
+        let last = self.before_version.as_ref();
         self.from_version
             .as_ref()
             .map(|first| format!("from API version {first} on"))
             .into_iter()
+            .chain(last.map(|version| format!("before API version {version}")))
             .chain(beta)
             .chain(properties)
             .chain(others)
