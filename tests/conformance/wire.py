@@ -48,7 +48,7 @@ class Effective:
             self.schema.setdefault("$defs", {}).update(copy.deepcopy(shared(wire)))
         for name in self.used:
             for pointer, fields in extensions(wire)[name].items():
-                self.extend(pointer, fields)
+                self.extend(pointer, fields, self.required_by_others(wire, pointer))
         self.validator = jsonschema_rs.Draft202012Validator(self.schema)
 
     def resolve(self, schema):
@@ -56,8 +56,13 @@ class Effective:
             schema = self.schema["$defs"][schema["$ref"].removeprefix("#/$defs/")]
         return schema
 
-    def extend(self, pointer, fields):
-        """Adds (or replaces) properties of every object that the pointer names."""
+    @staticmethod
+    def required_by_others(wire, pointer):
+        """The fields of a place that some extension requires: another one, which applies with it, may lift this."""
+        return {name for places in extensions(wire).values() for name in places.get(pointer, {}).get("x-reqc-required", [])}
+
+    def extend(self, pointer, fields, liftable=frozenset()):
+        """Adds (or replaces) properties of every object that the pointer names. `liftable` may be made optional too."""
         segments = [s for s in pointer.split("/") if s]
         found, unions = [self.schema], []
         for segment in segments:
@@ -78,12 +83,12 @@ class Effective:
             lists = [part["required"] for part in (target, *(branch.get("then", {}) for branch in target.get("allOf", []))) if "required" in part]
             required = {name for names in lists for name in names}
             optional = optional + [name for name in unknown if name in required]
-            assert set(optional) <= required, f"extension {pointer}: not required: {optional}"
+            assert set(optional) <= required | liftable, f"extension {pointer}: not required: {optional}"
             for names in lists:
                 names[:] = [name for name in names if name not in optional]
             if needed:
                 assert set(needed) <= set(target["properties"]), f"extension {pointer}: no such fields: {needed}"
-                target["required"] = [*target.get("required", []), *needed]
+                target["required"] = list(dict.fromkeys([*target.get("required", []), *needed]))
 
     def union(self, schema, segment):
         """The schema of a member, if it has alternatives."""
@@ -196,8 +201,10 @@ def effective(wire, *names):
 def lint(wire):
     """What schemas/README.md promises about the form of a schema, alone and with each of its extensions."""
     found = lint_schema(load(wire))
+    # An extension may remove the fields that use a definition; those that nothing uses are found without extensions and below.
+    definitions = [*shared(wire), *load(wire).get("$defs", {})]
     for name in extensions(wire):
-        unused = {f"$defs/{definition} is never used" for definition in shared(wire)}
+        unused = {f"$defs/{definition} is never used" for definition in definitions}
         problems = set(lint_schema(Effective(wire, [name]).schema)) - unused
         found += [f"with {name}: {p}" for p in sorted(problems) if p not in found]
     text = (WIRE / f"{wire}.extensions.json").read_text() if shared(wire) else ""
