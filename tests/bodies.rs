@@ -176,8 +176,11 @@ fn covered(compiler: &Compiler, root: &Path) -> Result<Covered, Failed> {
 
 /// Returns what people call the server that a case goes to.
 fn host(case: &Value, wire: WireFormat) -> &'static str {
+    if let Some(url) = case.get("url").and_then(Value::as_str) {
+        let host = url.split('/').nth(2).unwrap_or_default();
+        return Server::by_host(host).map_or("compatible servers", Server::name);
+    }
     match case.get("provider").and_then(Value::as_str).map(server) {
-        None if case.get("url").is_some_and(is_at_gateway) => "compatible servers",
         Some(Server::Unknown) => "compatible servers",
         Some(server) => server.name(),
         None => match wire {
@@ -189,13 +192,6 @@ fn host(case: &Value, wire: WireFormat) -> &'static str {
             WireFormat::LlamaCppInfill => Server::LlamaCpp.name(),
         },
     }
-}
-
-/// Returns `true` if a case goes to the host of no provider with a format of its own.
-fn is_at_gateway(url: &Value) -> bool {
-    let hosts = ["anthropic.com", "openai.com", "googleapis.com"];
-    url.as_str()
-        .is_some_and(|url| hosts.iter().all(|host| !url.contains(host)))
 }
 
 /// `docs/rules-by-format.md`: for each rule and wire format the hosts at which a body shows it.

@@ -136,11 +136,13 @@ impl Standing {
             (Some(first), Some(version)) if version >= first => at_server,
             (Some(_), Some(_)) => return None,
         };
-        let is_later = |before: &str| {
-            let version = route.headers.version.as_deref();
-            version.is_none_or(|version| version >= before)
-        };
-        if family.before_version.as_deref().is_some_and(is_later) {
+        if let Some(before) = family.before_version.as_deref()
+            && route
+                .headers
+                .version
+                .as_deref()
+                .is_none_or(|version| version >= before)
+        {
             return None;
         }
         match family

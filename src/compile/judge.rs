@@ -28,11 +28,22 @@ pub struct LintTarget<'t> {
 impl LintTarget<'_> {
     /// Returns the headers of the request, or those of the instance.
     pub(super) fn all_headers(&self) -> Option<ApiHeaders> {
-        let of_instance = || {
+        self.headers.clone().or_else(|| {
             let instance = self.instance?;
             Some(api(instance)?.api_headers(instance, []))
-        };
-        self.headers.clone().or_else(of_instance)
+        })
+    }
+
+    /// Returns the model of a body as its maker calls it: GitHub Models serves OpenAI's models by
+    /// OpenAI's rules, with the maker before the name.
+    fn model_of<'b>(&'b self, body: &'b Value) -> Option<&'b str> {
+        let model = self.model.or(body.get("model").and_then(Value::as_str))?;
+        let headers = self.headers.as_ref();
+        let is_at_github = headers.is_some_and(|it| it.is_at(Site::GitHubModels));
+        match model.strip_prefix("openai/") {
+            Some(of_openai) if is_at_github => Some(of_openai),
+            _ => Some(model),
+        }
     }
 
     /// Returns the wire formats of the instance, or all of them without an instance.
@@ -160,15 +171,6 @@ pub(super) fn local_server(instance: &Instance) -> Option<Server> {
 
 /// Returns the server that receives a body.
 fn server_of(body: &Value, wire: WireFormat, target: &LintTarget<'_>) -> Server {
-    let model = || {
-        let model = target.model.or(body.get("model").and_then(Value::as_str))?;
-        let at = |site| target.headers.as_ref().is_some_and(|it| it.is_at(site));
-        // It serves OpenAI's models by OpenAI's rules, with the maker before the name.
-        let of_openai = model
-            .strip_prefix("openai/")
-            .filter(|_| at(Site::GitHubModels));
-        Some(of_openai.unwrap_or(model))
-    };
     let of_version = || {
         let version = body.get("anthropic_version").and_then(Value::as_str)?;
         Server::by_version_in_body(version).filter(|server| wire.facts().clouds.contains(server))
@@ -181,7 +183,7 @@ fn server_of(body: &Value, wire: WireFormat, target: &LintTarget<'_>) -> Server 
                 .and_then(|instance| Some(Server::of(instance, api(instance)?)))
         })
         .or_else(of_version)
-        .unwrap_or_else(|| usual_server(wire, model()))
+        .unwrap_or_else(|| usual_server(wire, target.model_of(body)))
 }
 
 pub(super) fn api(instance: &Instance) -> Option<ClientApi> {

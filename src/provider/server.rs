@@ -323,48 +323,64 @@ pub(crate) enum Site {
     CountedRequest,
 }
 
-/// Each site, with its name and the domains of its hosts.
-const SITES: [(Site, &str, &[&str]); 12] = [
-    (
-        Site::Azure,
-        "Azure",
-        &[
-            "openai.azure.com",
-            "cognitiveservices.azure.com",
-            "ai.azure.com",
-        ],
-    ),
-    (
-        Site::GitHubModels,
-        "GitHub Models",
-        &["models.github.ai", "models.inference.ai.azure.com"],
-    ),
-    (
-        Site::GitHubCopilot,
-        "GitHub Copilot",
-        &["githubcopilot.com"],
-    ),
-    (Site::Nvidia, "NVIDIA", &["integrate.api.nvidia.com"]),
-    (Site::Cloudflare, "Cloudflare", &["api.cloudflare.com"]),
-    (Site::SambaNova, "SambaNova", &["sambanova.ai"]),
-    (Site::Venice, "Venice", &["venice.ai"]),
-    (Site::Vercel, "Vercel", &["ai-gateway.vercel.sh"]),
-    (Site::Requesty, "Requesty", &["requesty.ai"]),
-    (Site::TokenCount, "token count", &[]),
-    (Site::VertexTokenCount, "token count of Vertex AI", &[]),
-    (Site::CountedRequest, "request to count", &[]),
-];
-
 impl Site {
+    /// Every site. Azure's domain has those of others below it, so it comes after them.
+    const ALL: [Site; 12] = [
+        Site::GitHubModels,
+        Site::Azure,
+        Site::GitHubCopilot,
+        Site::Nvidia,
+        Site::Cloudflare,
+        Site::SambaNova,
+        Site::Venice,
+        Site::Vercel,
+        Site::Requesty,
+        Site::TokenCount,
+        Site::VertexTokenCount,
+        Site::CountedRequest,
+    ];
+
     /// Returns the names of all sites.
     pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-        SITES.into_iter().map(|(_, name, _)| name)
+        Site::ALL.into_iter().map(Site::name)
     }
 
     /// Returns the name.
     pub(crate) fn name(self) -> &'static str {
-        let known = SITES.into_iter().find(|(site, ..)| *site == self);
-        known.map_or("", |(_, name, _)| name)
+        match self {
+            Site::Azure => "Azure",
+            Site::GitHubModels => "GitHub Models",
+            Site::GitHubCopilot => "GitHub Copilot",
+            Site::Nvidia => "NVIDIA",
+            Site::Cloudflare => "Cloudflare",
+            Site::SambaNova => "SambaNova",
+            Site::Venice => "Venice",
+            Site::Vercel => "Vercel",
+            Site::Requesty => "Requesty",
+            Site::TokenCount => "token count",
+            Site::VertexTokenCount => "token count of Vertex AI",
+            Site::CountedRequest => "request to count",
+        }
+    }
+
+    /// Returns the domains of an operator's hosts; none for an endpoint.
+    fn domains(self) -> &'static [&'static str] {
+        match self {
+            Site::Azure => &[
+                "openai.azure.com",
+                "cognitiveservices.azure.com",
+                "ai.azure.com",
+            ],
+            Site::GitHubModels => &["models.github.ai", "models.inference.ai.azure.com"],
+            Site::GitHubCopilot => &["githubcopilot.com"],
+            Site::Nvidia => &["integrate.api.nvidia.com"],
+            Site::Cloudflare => &["api.cloudflare.com"],
+            Site::SambaNova => &["sambanova.ai"],
+            Site::Venice => &["venice.ai"],
+            Site::Vercel => &["ai-gateway.vercel.sh"],
+            Site::Requesty => &["requesty.ai"],
+            Site::TokenCount | Site::VertexTokenCount | Site::CountedRequest => &[],
+        }
     }
 
     /// Returns `true` if it refuses requests with unknown fields, whatever its models' makers do.
@@ -391,12 +407,10 @@ impl Site {
         } else {
             ""
         };
-        // Azure's domain has those of others below it.
-        let of_host = SITES
-            .into_iter()
-            .filter(|(.., hosts)| hosts.iter().any(|domain| is_below(host, domain)))
-            .max_by_key(|(site, ..)| *site != Site::Azure)
-            .map(|(site, ..)| site);
+        let of_host = Site::ALL.into_iter().find(|site| {
+            let mut domains = site.domains().iter();
+            domains.any(|domain| is_below(host, domain))
+        });
         of_host
             .into_iter()
             .chain(Site::of_count(host, parts.path().trim_end_matches('/')))

@@ -360,9 +360,11 @@ fn watch(
     })
 }
 
-/// Returns how much longer everything takes: recipes mention a release build, as `REQC` names one.
+/// Returns how much longer everything takes than in the optimised build that recipes mention. A
+/// program that `REQC` names is such a build.
 fn slower(recipe: &Recipe) -> u64 {
-    if cfg!(debug_assertions) && recipe.program.is_none() && !crate::program::is_given() {
+    let is_of_this_build = crate::program::path() == Path::new(env!("CARGO_BIN_EXE_reqc"));
+    if cfg!(debug_assertions) && recipe.program.is_none() && is_of_this_build {
         5
     } else {
         1

@@ -100,12 +100,14 @@ fn is_claude_at_gateway(subject: &Subject<'_>) -> bool {
 
 /// Returns the mistake in an id that a gateway passes on to Anthropic.
 fn of_claude(_: &Subject<'_>, id: &str) -> Option<Fault> {
-    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    let is_accepted = id
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     let message = format!(
         "Claude accepts only ids of letters, digits, `_` and `-`, not `{}`, unless the gateway changes them",
         crate::text::cut(id, 40)
     );
-    (!id.bytes().all(is_word)).then_some(Fault {
+    (!is_accepted).then_some(Fault {
         message,
         is_sure: false,
     })

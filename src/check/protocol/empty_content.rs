@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Found, Subject, body_rule};
-use crate::check::history::{Entry, Kind, Part, Role, elements};
+use crate::check::history::{Kind, Part, Role, elements};
 use crate::provider::{Server, WireFormat, is_workers_ai_model};
 
 body_rule! {
@@ -166,8 +166,10 @@ fn no_tools<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 /// Reports `null` as the content of a message with calls, at Workers AI.
 fn null_content<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let null = |entry: &&Entry<'_>| entry.value.get("content") == Some(&Value::Null);
-    for entry in subject.history().entries.iter().filter(null) {
+    for entry in &subject.history().entries {
+        if entry.value.get("content") != Some(&Value::Null) {
+            continue;
+        }
         found
             .at_member(
                 entry.value,
