@@ -16,6 +16,7 @@ mod api;
 mod blocks;
 mod request;
 mod instances;
+pub(crate) mod names;
 mod tools;
 
 pub use crate::profile::Breakpoint;

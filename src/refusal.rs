@@ -57,7 +57,7 @@ pub struct Explanation {
     pub said: String,
     /// The names and values in its holes.
     pub holes: Vec<(String, String)>,
-    /// The path into the body that it names, for example `messages.3.content.0`.
+    /// The path into the body that it or the answer names, for example `messages.3.content.0`.
     pub path: Option<String>,
     /// The part of the text that was recognised.
     pub basis: Basis,
@@ -177,6 +177,9 @@ impl Dictionary {
         if status.is_some() {
             let status = status.map(i64::from);
             explained.iter_mut().for_each(|it| it.status = status);
+        }
+        if let [one] = explained.as_mut_slice() {
+            one.path = one.path.take().or_else(|| said::param(text));
         }
         explained
     }

@@ -108,6 +108,39 @@ impl Table {
         self.entries.iter().map(|(_, node)| node.values()).sum()
     }
 
+    /// Returns the text of a key, if it is one.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        match &self.get(name)?.kind {
+            Kind::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns the texts in the array of a key, without its other elements.
+    pub(crate) fn texts(&self, name: &str) -> Vec<String> {
+        let texts = self.elements(name).filter_map(|node| match &node.kind {
+            Kind::String(text) => Some(text.clone()),
+            _ => None,
+        });
+        texts.collect()
+    }
+
+    /// Returns the tables in the array of a key, without its other elements.
+    pub(crate) fn tables(&self, name: &str) -> impl Iterator<Item = &Table> {
+        self.elements(name).filter_map(|node| match &node.kind {
+            Kind::Table(table) => Some(table),
+            _ => None,
+        })
+    }
+
+    fn elements(&self, name: &str) -> impl Iterator<Item = &Node> {
+        let array = match self.get(name).map(|node| &node.kind) {
+            Some(Kind::Array(elements)) => Some(elements),
+            _ => None,
+        };
+        array.into_iter().flatten()
+    }
+
     /// Returns a key and its value.
     pub fn entry(&self, name: &str) -> Option<&(Key, Node)> {
         self.entries.iter().find(|(key, _)| key.name == name)

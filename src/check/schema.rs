@@ -7,6 +7,7 @@
 
 mod bundled;
 mod node;
+mod fields;
 mod extend;
 mod refusal;
 mod pattern;
@@ -17,6 +18,8 @@ pub(crate) mod rules;
 mod mistake;
 mod allowed;
 pub(crate) mod spelling;
+mod words;
+mod unknown;
 mod explain;
 mod elements;
 mod document;
@@ -270,7 +273,7 @@ impl Schemas {
         Documents {
             name,
             all: files
-                .map(|(file, text)| Document::new(*file, text, extensions, names, &memory))
+                .map(|(file, text)| Document::new(wire, *file, text, extensions, names, &memory))
                 .collect(),
         }
     }

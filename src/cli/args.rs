@@ -564,9 +564,9 @@ pub(super) struct Lint {
 #[derive(Debug, clap::Args)]
 pub(super) struct Why400 {
     /// The error message or JSON from the provider, or a file that contains it: a log, a HAR file,
-    /// a cassette; `-` is standard input
-    #[arg(value_name = "ANSWER", required = true, allow_hyphen_values = true, value_parser = filled)]
-    pub(super) answer: String,
+    /// a cassette; `-` or no argument is standard input
+    #[arg(value_name = "ANSWER", allow_hyphen_values = true, value_parser = filled)]
+    pub(super) answer: Option<String>,
     /// A file with the request body, to show the place in it
     #[arg(long, value_name = "FILE")]
     pub(super) body: Option<PathBuf>,

@@ -1,6 +1,6 @@
 //! `reqc why400`: the reason why a provider refused a request, and its place in the body.
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -29,12 +29,20 @@ const LONGEST_VALUE: usize = 120;
 pub(super) fn run(options: &Options, args: &Why400, terminal: &mut Terminal) -> Outcome {
     let wire = args.wire.as_deref().map(lint::wire_named).transpose()?;
     let opened = options.open()?;
-    if args.answer == "-" && args.body.as_deref() == Some(Path::new("-")) {
+    let argument = match &args.answer {
+        Some(argument) => argument,
+        None if std::io::stdin().is_terminal() => {
+            return Err(Failure::new("there is no answer to explain")
+                .help("write the error message as an argument, or pipe it in"));
+        }
+        None => "-",
+    };
+    if argument == "-" && args.body.as_deref() == Some(Path::new("-")) {
         return Err(Failure::new(
             "standard input can be the answer or the body, not both",
         ));
     }
-    let answer = answer(options, &opened, &args.answer)?;
+    let answer = answer(options, &opened, argument)?;
     let body = args
         .body
         .as_deref()
@@ -285,6 +293,11 @@ fn page(it: &Explanation, place: Option<&Place>, width: usize) -> Text {
             place.pointer,
             Text::line(&place.value).cut(LONGEST_VALUE)
         ));
+    } else if let Some(path) = &it.path {
+        paragraph(&format!(
+            "It refers to `{}` in the body.",
+            Text::line(path).cut(LONGEST_VALUE)
+        ));
     }
     if it.basis != Basis::Words {
         paragraph(&format!(
@@ -345,7 +358,7 @@ fn explanation(it: &Explanation, place: Option<&Place>) -> Value {
     json!({
         "provider": it.provider.id, "basis": it.basis.name(), "sentence": refusal.sentence, "said": it.said, "status": it.status,
         "type": refusal.kind, "rule": rule, "unruled": unruled, "meaning": refusal.meaning, "remedy": refusal.remedy,
-        "pointer": place.as_ref().map(|place| place.pointer.as_str()), "seen": refusal.seen, "sources": refusal.sources,
+        "path": it.path, "pointer": place.as_ref().map(|place| place.pointer.as_str()), "seen": refusal.seen, "sources": refusal.sources,
         "named": it.is_named, "also": it.also.iter().map(|provider| provider.id.as_str()).collect::<Vec<_>>(),
     })
 }

@@ -27,14 +27,7 @@ static FILE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/wire-limi
 
 static LIMITS: LazyLock<Vec<Limit>> = LazyLock::new(|| {
     let table = toml::parse(FILE).expect("`wire-limits.toml` is TOML");
-    let Some(Kind::Array(entries)) = table.get("limit").map(|node| &node.kind) else {
-        return Vec::new();
-    };
-    let tables = entries.iter().filter_map(|entry| match &entry.kind {
-        Kind::Table(table) => Some(table),
-        _ => None,
-    });
-    tables.map(Limit::read).collect()
+    table.tables("limit").map(Limit::read).collect()
 });
 
 /// Returns all limits, in the order of the file.
@@ -83,22 +76,26 @@ impl Limit {
     }
 
     fn read(table: &Table) -> Limit {
+        let text = |key: &str| table.text(key).unwrap_or_default().to_owned();
         Limit {
-            wires: texts(table, "wires")
+            wires: table
+                .texts("wires")
                 .iter()
                 .map(|name| {
                     WireFormat::from_name(name)
                         .unwrap_or_else(|| panic!("{}", named("wires", name)))
                 })
                 .collect(),
-            apis: texts(table, "client_apis")
+            apis: table
+                .texts("client_apis")
                 .iter()
                 .map(|name| {
                     ClientApi::from_name(name)
                         .unwrap_or_else(|| panic!("{}", named("client_apis", name)))
                 })
                 .collect(),
-            kinds: texts(table, "kinds")
+            kinds: table
+                .texts("kinds")
                 .iter()
                 .map(|name| {
                     ContentKind::from_name(name)
@@ -109,29 +106,14 @@ impl Limit {
                 table.get("cache_marks").map(|node| &node.kind),
                 Some(Kind::Boolean(false))
             ),
-            reason: texts(table, "reason").concat(),
-            source: texts(table, "source").concat(),
+            reason: text("reason"),
+            source: text("source"),
         }
     }
 }
 
 fn named(key: &str, name: &str) -> String {
     format!("`{name}` in `{key}` of `wire-limits.toml`")
-}
-
-/// Returns the texts of a key: a single text, or a list of them.
-fn texts(table: &Table, key: &str) -> Vec<String> {
-    match table.get(key).map(|node| &node.kind) {
-        Some(Kind::String(text)) => vec![text.clone()],
-        Some(Kind::Array(elements)) => {
-            let texts = elements.iter().filter_map(|element| match &element.kind {
-                Kind::String(text) => Some(text.clone()),
-                _ => None,
-            });
-            texts.collect()
-        }
-        _ => Vec::new(),
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The settings of a request by their meaning: `max_tokens` in one format is `maxOutputTokens` in
 //! another.
 //!
-//! The names come from the references of the wire formats, which `docs/wire` lists.
+//! `api-names.toml` has the names of those whose value means the same everywhere; the others are
+//! read here.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +12,7 @@ use super::Side;
 use super::piece::canonical;
 use crate::check::history::{self, text_of};
 use crate::import::forms;
+use crate::provider::names;
 
 /// A setting of a body.
 #[derive(Debug)]
@@ -40,65 +42,6 @@ const CONTAINERS: [&str; 6] = [
     "reasoning",
     "outputconfig",
     "toolconfig",
-];
-
-/// The settings whose value is their meaning, with their places in all formats, without `_` and in
-/// lower case.
-const PLAIN: [(&str, &[&str]); 15] = [
-    (
-        "max-tokens",
-        &[
-            "maxtokens",
-            "maxcompletiontokens",
-            "maxoutputtokens",
-            "generationconfig/maxoutputtokens",
-            "options/numpredict",
-            "npredict",
-        ],
-    ),
-    (
-        "temperature",
-        &[
-            "temperature",
-            "generationconfig/temperature",
-            "options/temperature",
-        ],
-    ),
-    ("top-p", &["topp", "generationconfig/topp", "options/topp"]),
-    ("top-k", &["topk", "generationconfig/topk", "options/topk"]),
-    ("min-p", &["minp", "options/minp"]),
-    (
-        "seed",
-        &[
-            "seed",
-            "randomseed",
-            "generationconfig/seed",
-            "options/seed",
-        ],
-    ),
-    (
-        "frequency-penalty",
-        &[
-            "frequencypenalty",
-            "generationconfig/frequencypenalty",
-            "options/frequencypenalty",
-        ],
-    ),
-    (
-        "presence-penalty",
-        &[
-            "presencepenalty",
-            "generationconfig/presencepenalty",
-            "options/presencepenalty",
-        ],
-    ),
-    ("answers", &["n", "generationconfig/candidatecount"]),
-    ("stream", &["stream"]),
-    ("parallel-calls", &["paralleltoolcalls"]),
-    ("verbosity", &["verbosity", "text/verbosity"]),
-    ("service-tier", &["servicetier"]),
-    ("store", &["store"]),
-    ("context-length", &["options/numctx", "numctx"]),
 ];
 
 /// Reads the settings of a body.
@@ -148,10 +91,8 @@ fn plain(name: &str) -> String {
 impl<'b> Settings<'b> {
     fn read(&mut self, name: &str, value: &'b Value) {
         let place = plain(name);
-        if let Some((setting, _)) = PLAIN
-            .iter()
-            .find(|(_, places)| places.contains(&place.as_str()))
-        {
+        let own_name = name.rsplit('/').next().unwrap_or(name);
+        if let Some(setting) = names::of_setting(own_name).find_map(|one| one.meaning.as_deref()) {
             return self.set(setting, &canonical(value), value);
         }
         match place.as_str() {

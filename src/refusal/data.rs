@@ -3,7 +3,7 @@
 use include_dir::{Dir, include_dir};
 
 use super::pattern::{self, Pattern};
-use crate::toml::{self, Kind, Node, Table};
+use crate::toml::{self, Kind, Table};
 
 static FILES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/refusals");
 
@@ -263,11 +263,8 @@ fn provider(table: &Table) -> Provider {
         id: required(table, "provider"),
         words: words_of(&name),
         name,
-        hosts: texts(table, "hosts"),
-        refusals: elements(table, "refusal")
-            .iter()
-            .flat_map(refusals)
-            .collect(),
+        hosts: table.texts("hosts"),
+        refusals: table.tables("refusal").flat_map(refusals).collect(),
     }
 }
 
@@ -279,18 +276,15 @@ fn words_of(name: &str) -> Vec<String> {
 }
 
 /// Returns an entry, and the same entry again for each of its other wordings.
-fn refusals(node: &Node) -> impl Iterator<Item = Refusal> {
-    let Kind::Table(table) = &node.kind else {
-        panic!("a refusal is a table")
-    };
+fn refusals(table: &Table) -> impl Iterator<Item = Refusal> {
     std::iter::once(required(table, "sentence"))
-        .chain(texts(table, "same"))
+        .chain(table.texts("same"))
         .map(move |sentence| refusal(table, sentence))
 }
 
 fn refusal(table: &Table, sentence: String) -> Refusal {
-    let reason = match text(table, "rule") {
-        Some(code) => Reason::Rule(code),
+    let reason = match table.text("rule") {
+        Some(code) => Reason::Rule(code.to_owned()),
         None => {
             let name = required(table, "unruled");
             let known = Unruled::ALL
@@ -311,39 +305,16 @@ fn refusal(table: &Table, sentence: String) -> Refusal {
             Some(Kind::Integer(status)) => Some(*status),
             _ => None,
         },
-        kind: text(table, "type"),
+        kind: table.text("type").map(str::to_owned),
         reason,
         meaning: required(table, "meaning"),
         remedy: required(table, "remedy"),
         seen: required(table, "seen"),
-        sources: texts(table, "sources"),
+        sources: table.texts("sources"),
     }
 }
 
 fn required(table: &Table, key: &str) -> String {
-    text(table, key).unwrap_or_else(|| panic!("no `{key}` in {table:?}"))
-}
-
-fn text(table: &Table, key: &str) -> Option<String> {
-    match &table.get(key)?.kind {
-        Kind::String(text) => Some(text.clone()),
-        _ => None,
-    }
-}
-
-fn texts(table: &Table, key: &str) -> Vec<String> {
-    elements(table, key)
-        .iter()
-        .filter_map(|node| match &node.kind {
-            Kind::String(text) => Some(text.clone()),
-            _ => None,
-        })
-        .collect()
-}
-
-fn elements<'t>(table: &'t Table, key: &str) -> &'t [Node] {
-    match table.get(key).map(|node| &node.kind) {
-        Some(Kind::Array(elements)) => elements,
-        _ => &[],
-    }
+    let text = table.text(key).map(str::to_owned);
+    text.unwrap_or_else(|| panic!("no `{key}` in {table:?}"))
 }

@@ -677,14 +677,25 @@ impl Found {
             .all(|(_, range)| !text[range.clone()].trim().contains(' '))
     }
 
-    /// Returns the sentence as it appears in the text, with the quote that ends it.
+    /// Returns the sentence as it appears in the text, with the quoted words and the quotes that
+    /// belong to it.
     pub(super) fn shown<'p>(&self, plain: &'p Plain) -> &'p str {
-        let shown = &plain.text[self.range.clone()];
-        let is_open = shown.matches('\'').count() % 2 == 1;
-        match plain.text[self.range.end..].starts_with('\'') && is_open {
-            true => &plain.text[self.range.start..=self.range.end],
-            false => shown,
+        let (text, Range { mut start, mut end }) = (&*plain.text, self.range.clone());
+        if text[..end].ends_with(' ') {
+            end += quoted_length(&text[end..]);
         }
+        if text[start..].starts_with([' ', ':']) {
+            start = quoted_start(&text[..start]);
+        }
+        let shown = &text[start..end];
+        if shown.matches('\'').count() % 2 == 1 {
+            match begins_quoted(shown) {
+                true if text[..start].ends_with('\'') => start -= 1,
+                false if text[end..].starts_with('\'') => end += 1,
+                true | false => {}
+            }
+        }
+        text[start..end].trim()
     }
 
     /// Returns the content of each hole.
@@ -714,9 +725,49 @@ impl Found {
             .map_or(0, |at| at + 1);
         let rest = &plain.text[range.end..];
         let end = range.end + rest.find(|c| !is_of_path(c)).unwrap_or(rest.len());
-        let path = plain.text.get(start..end)?.trim_matches(['.', '/', '-']);
+        let path = plain
+            .text
+            .get(start..end)?
+            .trim_matches(['.', '/', '-', ' ']);
         (!path.is_empty()).then(|| path.to_owned())
     }
+}
+
+/// Returns the length of the quoted word at the start of a text, or of a list of such words.
+fn quoted_length(text: &str) -> usize {
+    const BETWEEN: [&str; 6] = [", and ", ", or ", " and ", " or ", ", ", ""];
+    let mut length = 0;
+    let mut rest = text;
+    for _ in 0..MOST_QUOTED {
+        let separator = BETWEEN
+            .iter()
+            .find(|it| rest.starts_with(&format!("{it}'")));
+        let Some(separator) = separator.filter(|it| it.is_empty() == (length == 0)) else {
+            break;
+        };
+        let word = &rest[separator.len() + 1..];
+        let Some(end) = word.find('\'') else {
+            break;
+        };
+        length += separator.len() + end + 2;
+        rest = &text[length..];
+    }
+    length
+}
+
+/// The maximum number of quoted words that are shown after a sentence.
+const MOST_QUOTED: usize = 20;
+
+/// Returns the start of the quoted word at the end of a text, or its end.
+fn quoted_start(text: &str) -> usize {
+    let word = text.strip_suffix('\'').and_then(|rest| rest.rfind('\''));
+    word.unwrap_or(text.len())
+}
+
+/// Returns `true` if the first quote of a text ends a word.
+fn begins_quoted(text: &str) -> bool {
+    let first = text.find('\'').unwrap_or_default();
+    text[..first].ends_with(|c: char| c.is_alphanumeric())
 }
 
 /// Returns `true` if a text ends with the status of a refusal, as SDKs write it in front of what the
@@ -756,6 +807,39 @@ mod tests {
             assert_eq!(holes(sentence, text), expected, "{text}");
         }
         assert_eq!(holes(sentence, "Unsupported parameter: nothing"), None);
+    }
+
+    #[test]
+    fn a_sentence_is_shown_with_its_quoted_words() {
+        let shown = |sentence: &str, text: &str| {
+            let plain = Plain::of(text);
+            let found = Pattern::parse(sentence).find(&plain).expect("it is found");
+            found.shown(&plain).to_owned()
+        };
+        for (sentence, text, expected) in [
+            (
+                "the odd value is unknown here: {name}",
+                r#"{"message": "the odd value is unknown here: "a". Bye"}"#,
+                "the odd value is unknown here: 'a'",
+            ),
+            (
+                "the odd supported values are: {values}",
+                "the odd supported values are: 'a', 'b', and 'c'. Bye",
+                "the odd supported values are: 'a', 'b', and 'c'",
+            ),
+            (
+                "auto' is an odd choice here",
+                r#"{'message': '"auto" is an odd choice here', 'code': 400}"#,
+                "'auto' is an odd choice here",
+            ),
+            (
+                "'{path}' : for an odd role the following must hold",
+                "'messages.2' : for an odd role the following must hold",
+                "'messages.2' : for an odd role the following must hold",
+            ),
+        ] {
+            assert_eq!(shown(sentence, text), expected, "{sentence}");
+        }
     }
 
     #[test]

@@ -120,6 +120,15 @@ static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+/// The parameter that an answer names beside its message.
+static PARAM: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r#"["']param\\*["']\s*:\s*\\*["']([^"'\\]+)\\*["']"#));
+
+/// Returns the parameter that an answer names beside its message: `input[3].action.type`.
+pub(super) fn param(text: &str) -> Option<String> {
+    PARAM.captures(text).map(|found| found[1].to_owned())
+}
+
 /// A tag of HTML, with its attributes.
 static TAG: LazyLock<Regex> = LazyLock::new(|| pattern(r"</?[A-Za-z!][^<>]*>"));
 

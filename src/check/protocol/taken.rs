@@ -48,7 +48,7 @@ impl Taken {
     /// Returns the values in words.
     pub(crate) fn told(&self) -> String {
         match self.is_nothing {
-            true => "no value that is valid with the rest of the body".to_owned(),
+            true => "none in this request".to_owned(),
             false => self.demand.taken(),
         }
     }

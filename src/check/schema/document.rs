@@ -15,6 +15,7 @@ use super::validator::validator;
 use super::{explain, extend, rules, spelling};
 use crate::json::{self, Pointer};
 use crate::memory::{Identity, Memory, Question};
+use crate::provider::WireFormat;
 use crate::source::{FileId, SourceText, Span};
 use crate::unit::{Body, MemberRef};
 
@@ -28,6 +29,7 @@ pub(super) const MAX_COST_EXPLAINED: u64 = 1_000_000;
 /// at once, so every document is usable.
 pub(super) struct Document {
     id: Identity,
+    wire: WireFormat,
     text: Arc<SourceText>,
     /// The files that list one of the names.
     extensions: Vec<Arc<Extensions>>,
@@ -227,6 +229,7 @@ impl Document {
     ///
     /// Returns an error if the result is not usable; a bundled one always is.
     pub(super) fn new(
+        wire: WireFormat,
         file: FileId,
         text: &Arc<SourceText>,
         extensions: &[Arc<Extensions>],
@@ -256,6 +259,7 @@ impl Document {
         let memory = Weak::clone(memory);
         let document = Document {
             id,
+            wire,
             text,
             extensions,
             names,
@@ -426,7 +430,8 @@ impl Document {
                 )
             })?;
         }
-        let compiled = Compiled::new(value, &self.memory)?;
+        let mut compiled = Compiled::new(value, &self.memory)?;
+        compiled.known.wire = Some(self.wire);
         if self.bundled.is_none() {
             compiled.checked()?;
         }
@@ -466,6 +471,7 @@ impl Compiled {
         let known = explain::Known {
             schema: Identity::new(),
             memory: Weak::clone(memory),
+            wire: None,
         };
         Ok(Compiled {
             graph: Graph::of(&value)?,

@@ -2,17 +2,23 @@
 
 use std::sync::{Arc, Weak};
 
-use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
-use super::mistake::{FEW, Hint, Mistake, What, few, fold};
+use super::fields::{keyword_owner, known_fields, property_schema};
+use super::mistake::{Hint, Mistake, What, fold};
 use super::node::follow;
+use super::unknown::{
+    FieldHint, Level, UnknownField, meant_or_known, too_deep, twice, unknown_field,
+};
+use super::words::{
+    describe, form, form_of_type, json_in_string, limit, plain, shown, type_names, wanted,
+};
 use super::{rules, spelling};
-use crate::diag::nearest as nearest_names;
 use crate::json::{Pointer, kind_of};
 use crate::memory::{Identity, Memory, Question};
-use crate::text::cut;
+use crate::provider::WireFormat;
 
 /// The keyword that names the member that selects a branch of a schema.
 const DISCRIMINATOR: &str = "x-reqc-discriminator";
@@ -53,6 +59,8 @@ pub(super) fn mistakes(
 pub(super) struct Known {
     pub(super) schema: Identity,
     pub(super) memory: Weak<Memory>,
+    /// The wire format that the schema describes.
+    pub(super) wire: Option<WireFormat>,
 }
 
 impl Known {
@@ -116,10 +124,9 @@ impl Question for ValueAt {
     type Answer = Hint;
 }
 
-/// Asks which field was meant by one that a keyword refuses; `true` if the keyword describes the
-/// whole body.
+/// Asks which field was meant by one that a keyword refuses.
 #[derive(PartialEq, Eq, Hash)]
-struct FieldAt(Identity, Box<str>, bool, Box<str>);
+struct FieldAt(Identity, Box<str>, Level, Box<str>);
 
 impl Question for FieldAt {
     type Answer = FieldHint;
@@ -179,9 +186,25 @@ impl<'s> Explaining<'s> {
                 let unknown: Vec<Mistake> = unexpected.iter().take(room).map(unknown).collect();
                 self.mistakes.extend(unknown);
             }
-            Kind::PropertyNames { error: inner } => self.error(inner),
+            Kind::PropertyNames { error } => self.mistakes.push(self.field_name(error, &at)),
             kind => self.mistakes.push(self.simple(path, kind, at, found)),
         }
+    }
+
+    /// Returns the mistake of a field whose name the schema refuses.
+    fn field_name(&self, error: &ValidationError<'_>, object: &Pointer) -> Mistake {
+        let name = plain(error.instance());
+        let violation = match error.kind() {
+            Kind::Pattern { pattern } => format!("does not match `{pattern}`"),
+            kind => limit(kind, error.instance()),
+        };
+        let shown = shown(error.instance());
+        let message = format!("the field name `{shown}` in `{object}` {violation}");
+        let asked = describe(keyword_owner(
+            self.schema.value,
+            error.schema_path().as_str(),
+        ));
+        Mistake::value(object.member(&name), message, asked.into())
     }
 
     /// Explains a value that none of several schemas accepts.
@@ -231,13 +254,21 @@ impl<'s> Explaining<'s> {
             Pick::Unknown { member, value } => {
                 let place = at.member(member);
                 let message = format!("`{place}` cannot be `{value}`");
-                let by_shape = || alternatives.of_shape(self.schema.value, member, found);
-                let by_shape = meant(&value, &choice.known())
-                    .is_none()
-                    .then(by_shape)
-                    .flatten();
-                let hint = by_shape.map(|meant| Hint::Meant(vec![meant]));
-                let hint = hint.unwrap_or_else(|| self.value_hint(path, &value, || choice.known()));
+                let hint = match self.value_hint(path, &value, || choice.known()) {
+                    Hint::Known {
+                        words,
+                        member: of,
+                        names,
+                    } => match alternatives.of_shape(self.schema.value, member, found) {
+                        Some(meant) => Hint::Meant(vec![meant]),
+                        None => Hint::Known {
+                            words,
+                            member: of,
+                            names,
+                        },
+                    },
+                    hint => hint,
+                };
                 let found = found.get(member).map_or("", kind_of);
                 let what = What::Unfit { message, found };
                 self.mistakes.push(Mistake {
@@ -296,17 +327,21 @@ impl<'s> Explaining<'s> {
 
     /// Returns the mistake of a field that the keyword at a path of the schema refuses.
     fn unknown_field(&self, path: &str, at: &Pointer, name: &str) -> Mistake {
-        let is_top = at.parent().is_none();
+        let level = Level::of(at);
         let KnownSchema {
             value: schema,
             known,
         } = self.schema;
-        let make = || FieldHint::of(schema, keyword_owner(schema, path), is_top, name);
+        let field = UnknownField {
+            schema,
+            wire: known.wire,
+            owner: keyword_owner(schema, path),
+            level,
+            name,
+        };
+        let make = || field.hint();
         let hint = match name.len() <= LONGEST_KEPT {
-            true => known.ask(
-                FieldAt(known.schema, path.into(), is_top, name.into()),
-                make,
-            ),
+            true => known.ask(FieldAt(known.schema, path.into(), level, name.into()), make),
             false => make(),
         };
         unknown_field(at, name, hint)
@@ -314,7 +349,7 @@ impl<'s> Explaining<'s> {
 
     /// Returns the similar values, or all known values.
     fn value_hint(&self, path: &str, value: &str, known: impl FnOnce() -> Vec<String>) -> Hint {
-        let make = || meant_or_known(value, &known());
+        let make = || meant_or_known(self.schema.known.wire, value, &known());
         let known = self.schema.known;
         match value.len() <= LONGEST_KEPT {
             true => known.ask(ValueAt(known.schema, path.into(), value.into()), make),
@@ -340,145 +375,6 @@ fn asked_for(context: &[Vec<ValidationError<'static>>]) -> Option<Vec<String>> {
 
 /// The maximum length of a value or name whose hint is remembered, in bytes.
 const LONGEST_KEPT: usize = 64;
-
-/// Returns the mistake of a field that is present in both spellings.
-fn twice(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str) -> Option<Mistake> {
-    let camel = spelling::camel_case(name).filter(|_| spelling::has_two(schema))?;
-    known_fields(schema, node).contains(&camel).then(|| {
-        let message = format!(
-            "`{}` and `{}` are two names of one field",
-            at.member(&camel),
-            at.member(name)
-        );
-        let hint = FieldHint::Is(Hint::Other("remove one of them".to_owned()));
-        Mistake {
-            what: What::Other(message),
-            ..unknown_field(at, name, hint)
-        }
-    })
-}
-
-/// Changes the hint for an unknown field that holds fields which belong one level higher.
-fn too_deep(
-    schema: &Value,
-    node: Option<&Value>,
-    held: Option<&Value>,
-    mistake: Mistake,
-) -> Mistake {
-    let known = known_fields(schema, node);
-    let held = held
-        .and_then(Value::as_object)
-        .into_iter()
-        .flat_map(|members| members.keys());
-    let names: Vec<String> = held.filter(|name| known.contains(name)).cloned().collect();
-    match &mistake.hint {
-        Hint::None | Hint::Fields(_) if !names.is_empty() => Mistake {
-            hint: Hint::Unwrap(names),
-            ..mistake
-        },
-        _ => mistake,
-    }
-}
-
-/// A hint for a field that an object does not have.
-#[derive(Clone)]
-enum FieldHint {
-    /// It belongs in this member of the object.
-    Below(String),
-    /// It belongs at the top of the body.
-    AtTop,
-    Is(Hint),
-}
-
-impl FieldHint {
-    fn of(schema: &Value, node: Option<&Value>, is_top: bool, name: &str) -> FieldHint {
-        let known = known_fields(schema, node);
-        if let Some(near) = meant(name, &known) {
-            return FieldHint::Is(near);
-        }
-        let has = |node: &Value| {
-            known_fields(schema, Some(node))
-                .iter()
-                .any(|known| known == name)
-        };
-        let members = node
-            .and_then(|node| node.get("properties"))
-            .and_then(Value::as_object);
-        if let Some((member, _)) =
-            members.and_then(|members| members.iter().find(|(_, member)| has(member)))
-        {
-            return FieldHint::Below(member.clone());
-        }
-        match members.is_some() && !is_top && has(schema) {
-            true => FieldHint::AtTop,
-            false if known.is_empty() => FieldHint::Is(Hint::None),
-            false => FieldHint::Is(Hint::Fields(by_nearness(name, known))),
-        }
-    }
-
-    /// Returns the hint for a field of an object at a place.
-    fn told(self, at: &Pointer, name: &str) -> Hint {
-        match self {
-            FieldHint::Below(member) => Hint::Within(at.member(&member)),
-            FieldHint::AtTop => Hint::Other(format!("`{name}` belongs at the top of the body")),
-            FieldHint::Is(hint) => hint,
-        }
-    }
-}
-
-fn unknown_field(at: &Pointer, name: &str, hint: FieldHint) -> Mistake {
-    Mistake {
-        rule: &rules::UNKNOWN_FIELD,
-        what: What::Unknown,
-        pointer: at.member(name),
-        hint: hint.told(at, name),
-        passed_over_by: None,
-        asks: None,
-        place: None,
-    }
-}
-
-/// The maximum length of a name that is compared with others, in bytes.
-const LONGEST_NAME: usize = 64;
-
-/// Sorts names if there are many: those that contain this one, or are part of it, come first, then
-/// the most similar.
-fn by_nearness(name: &str, mut known: Vec<String>) -> Vec<String> {
-    if known.len() > FEW && name.len() <= LONGEST_NAME {
-        let holds = |known: &str| known.contains(name) || known.len() > 2 && name.contains(known);
-        let likeness = |known: &str| (!holds(known), 1.0 - strsim::jaro_winkler(name, known));
-        known.sort_by(|a, b| {
-            likeness(a)
-                .partial_cmp(&likeness(b))
-                .unwrap_or(std::cmp::Ordering::Equal)
-        });
-    }
-    known
-}
-
-/// Returns the names similar to one, if there are any.
-fn meant(name: &str, known: &[String]) -> Option<Hint> {
-    let near = nearest_names(name, known.iter().map(String::as_str));
-    (!near.is_empty()).then(|| Hint::Meant(near.into_iter().map(str::to_owned).collect()))
-}
-
-/// Returns the values similar to one, or all known values.
-fn meant_or_known(value: &str, known: &[String]) -> Hint {
-    meant(value, known).unwrap_or_else(|| Hint::Known {
-        words: "known: ",
-        member: None,
-        names: by_nearness(value, written(known)),
-    })
-}
-
-/// Leaves out `null`, which is only another way to omit a field.
-fn written(known: &[String]) -> Vec<String> {
-    known
-        .iter()
-        .filter(|known| *known != "null")
-        .cloned()
-        .collect()
-}
 
 impl Explaining<'_> {
     /// Returns the mistake that a keyword reports by itself.
@@ -587,36 +483,6 @@ fn said(schema: &Value, path: &str) -> Option<String> {
     let owners = std::iter::successors(Some(path), |path| path.rfind('/').map(|at| &path[..at]));
     let mut nodes = owners.take(5).filter_map(|path| schema.pointer(path));
     nodes.find_map(|node| node.get(MESSAGE)?.as_str().map(str::to_owned))
-}
-
-/// Describes the limit that a value violates.
-fn limit(kind: &Kind, found: &Value) -> String {
-    let value = shown(found);
-    match kind {
-        Kind::Minimum { limit } => format!("must be at least {limit}, not {value}"),
-        Kind::Maximum { limit } => format!("must be at most {limit}, not {value}"),
-        Kind::ExclusiveMinimum { limit } => format!("must be more than {limit}, not {value}"),
-        Kind::ExclusiveMaximum { limit } => format!("must be less than {limit}, not {value}"),
-        Kind::MinLength { limit: 1 } => "must not be empty".to_owned(),
-        Kind::MinLength { limit } => format!("must have at least {limit} characters"),
-        Kind::MaxLength { limit } => format!("must have at most {limit} characters"),
-        Kind::MinItems { limit: 1 } => "must not be an empty list".to_owned(),
-        Kind::MinItems { limit } => format!("must have at least {limit} elements"),
-        Kind::MaxItems { limit } => format!("must have at most {limit} elements"),
-        Kind::Pattern { pattern } if pattern == r"\S" => match found.as_str() {
-            Some("") => "must not be empty".to_owned(),
-            _ => "must not be only whitespace".to_owned(),
-        },
-        Kind::Pattern { pattern } => format!("is `{value}`, which does not match `{pattern}`"),
-        Kind::Not { .. } => format!("is `{value}`, which is not allowed here"),
-        Kind::MultipleOf { multiple_of } => {
-            format!("must be a multiple of {multiple_of}, not {value}")
-        }
-        Kind::UniqueItems => "must not contain equal elements".to_owned(),
-        Kind::MinProperties { limit } => format!("must have at least {limit} fields"),
-        Kind::MaxProperties { limit } => format!("must have at most {limit} fields"),
-        kind => format!("violates the schema's `{}`", kind.keyword()),
-    }
 }
 
 /// The alternatives of a schema, and the member that distinguishes them.
@@ -820,213 +686,6 @@ fn nearest_branch(context: &[Vec<ValidationError<'_>>]) -> Option<usize> {
         (deepest, !is_type, std::cmp::Reverse(errors.len()))
     };
     (0..context.len()).max_by_key(|&index| (depth(&context[index]), std::cmp::Reverse(index)))
-}
-
-/// Returns the schema object that holds the keyword at a path.
-fn keyword_owner<'s>(schema: &'s Value, path: &str) -> Option<&'s Value> {
-    let owner = path.rfind('/').map_or("", |at| &path[..at]);
-    schema.pointer(owner)
-}
-
-fn property_schema<'s>(node: Option<&'s Value>, name: &str) -> Option<&'s Value> {
-    node?.get("properties")?.get(name)
-}
-
-/// Returns the fields that a schema object lists, also through `allOf` and `$ref`.
-fn known_fields(schema: &Value, node: Option<&Value>) -> Vec<String> {
-    let Some(node) = node.map(|node| follow(schema, node)) else {
-        return Vec::new();
-    };
-    let own = node
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flat_map(|fields| fields.keys().cloned());
-    let parts = node
-        .get("allOf")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
-    let mut known: Vec<String> = own
-        .chain(parts.flat_map(|part| known_fields(schema, Some(part))))
-        .collect();
-    known.sort();
-    known.dedup();
-    known
-}
-
-/// Describes a missing value: the possible values, or the required members of an object.
-fn form(schema: &Value, node: Option<&Value>) -> Option<String> {
-    let node = follow(schema, node?);
-    let constant = node
-        .get("const")
-        .map(|value| format!("it is `{}`", plain(value)));
-    let values = || {
-        node.get("enum")
-            .and_then(Value::as_array)
-            .map(|values| values.iter().map(plain).collect::<Vec<_>>())
-    };
-    constant
-        .or_else(|| values().map(|values| format!("it is one of: {}", few(&values))))
-        .or_else(|| needs(node))
-}
-
-/// Describes the required members of an object.
-fn needs(node: &Value) -> Option<String> {
-    let required: Vec<String> = node
-        .get("required")?
-        .as_array()?
-        .iter()
-        .map(plain)
-        .collect();
-    (!required.is_empty()).then(|| format!("it is an object with `{}`", required.join("` and `")))
-}
-
-/// Describes the form that a value of the wrong type should have: an element belongs in a list, an
-/// object needs its members.
-fn form_of_type(
-    schema: &Value,
-    node: Option<&Value>,
-    kind: &TypeKind,
-    found: &Value,
-) -> Option<String> {
-    let wanted = type_names(kind);
-    let node = follow(schema, node?);
-    match found {
-        Value::Object(_) if wants("string", &wanted) => {
-            as_string(node, found, wants("array", &wanted))
-        }
-        Value::Object(_) | Value::String(_) if wants("array", &wanted) => {
-            Some("put it into a list: `[…]`".to_owned())
-        }
-        Value::Number(_) | Value::Bool(_) if wants("string", &wanted) => {
-            Some(format!("put it into quotes: `\"{found}\"`"))
-        }
-        Value::String(text)
-            if !wants("array", &wanted)
-                && serde_json::from_str::<Value>(text).is_ok_and(|held| fits(&held, &wanted)) =>
-        {
-            Some(format!("write `{}` without quotes", cut(text, 41)))
-        }
-        _ if wants("object", &wanted) => needs(node),
-        _ => None,
-    }
-}
-
-fn wants(name: &str, wanted: &[String]) -> bool {
-    wanted.iter().any(|wanted| wanted == name)
-}
-
-/// Describes how to convert an object to the required string: to the only text in it, to an element
-/// of a list, or to JSON, if the schema mentions JSON.
-fn as_string(node: &Value, found: &Value, takes_list: bool) -> Option<String> {
-    let is_element = takes_list && found.get("type").is_some();
-    let is_json = node
-        .get("description")
-        .and_then(Value::as_str)
-        .is_some_and(|text| text.contains("JSON"));
-    let alone = ["url", "text", "name"]
-        .into_iter()
-        .find(|name| found.get(name).is_some_and(Value::is_string));
-    match alone {
-        _ if is_element => Some("put it into a list: `[…]`".to_owned()),
-        Some(name) if !is_json => Some(format!("write only the text of its `{name}`")),
-        _ if is_json => Some("write it as a string that contains the JSON".to_owned()),
-        _ if takes_list => Some("write a string in quotes, or a list: `[…]`".to_owned()),
-        _ => None,
-    }
-}
-
-/// Returns `true` if a number, a boolean or `null` has one of the types.
-fn fits(held: &Value, wanted: &[String]) -> bool {
-    let wants = |name: &str| wanted.iter().any(|wanted| wanted == name);
-    match held {
-        Value::Bool(_) => wants("boolean"),
-        Value::Number(number) => wants("number") || wants("integer") && !number.is_f64(),
-        _ => false,
-    }
-}
-
-/// Returns a schema's description of itself, or its title and its required members.
-fn describe(node: Option<&Value>) -> Option<String> {
-    let text = |key: &str| node?.get(key)?.as_str().map(str::to_owned);
-    text("description").or_else(|| {
-        let required: Vec<String> = node?
-            .get("required")?
-            .as_array()?
-            .iter()
-            .map(plain)
-            .collect();
-        Some(format!(
-            "{}, an object with `{}`",
-            text("title")?,
-            required.join("` and `")
-        ))
-    })
-}
-
-fn wanted(kind: &TypeKind) -> String {
-    let types = type_names(kind);
-    // `null` is another way to leave a field out: the author of another value did not mean it.
-    let meant = types
-        .iter()
-        .filter(|name| *name != "null" || types.len() == 1);
-    meant
-        .map(|name| with_article(name))
-        .collect::<Vec<_>>()
-        .join(" or ")
-}
-
-fn type_names(kind: &TypeKind) -> Vec<String> {
-    match kind {
-        TypeKind::Single(one) => vec![one.to_string()],
-        TypeKind::Multiple(many) => many.iter().map(|one| one.to_string()).collect(),
-    }
-}
-
-/// Returns advice for a string that contains the required value as JSON: it was encoded twice, or
-/// was meant as a template.
-fn json_in_string(kind: &TypeKind, found: &Value) -> Option<String> {
-    let held: Value = serde_json::from_str(found.as_str()?).ok()?;
-    let name = match held {
-        Value::Object(_) => "object",
-        Value::Array(_) => "array",
-        _ => return None,
-    };
-    type_names(kind)
-        .iter()
-        .any(|wanted| wanted == name)
-        .then(|| {
-            format!(
-                "the string contains {}: it is encoded twice, or is a template without `{{{{` and `{{%`",
-                with_article(name)
-            )
-        })
-}
-
-fn with_article(name: &str) -> &'static str {
-    match name {
-        "array" => "a list",
-        "boolean" => "true or false",
-        "integer" => "an integer",
-        "null" => "null",
-        "number" => "a number",
-        "object" => "an object",
-        _ => "a string",
-    }
-}
-
-/// Returns a value as part of a sentence: strings have no quotes.
-fn plain(value: &Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned)
-}
-
-/// Returns a value as part of a sentence, on one line and cut to 40 characters.
-fn shown(value: &Value) -> String {
-    let text = plain(value).replace('\n', "\\n");
-    cut(&text, 41).into_owned()
 }
 
 #[cfg(test)]

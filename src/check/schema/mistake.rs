@@ -152,10 +152,10 @@ impl Mistake {
                         takes_value(&at, name)
                     }
                 });
-                if names.is_empty() {
-                    Hint::None
-                } else {
-                    Hint::Meant(names)
+                match names.is_empty() {
+                    false => Hint::Meant(names),
+                    true if is_field => Hint::Other("leave it out".to_owned()),
+                    true => Hint::None,
                 }
             }
             Hint::Fields(mut names) => {

@@ -1,0 +1,212 @@
+//! Requirements and values in words.
+
+use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use serde_json::Value;
+
+use super::mistake::few;
+use super::node::follow;
+use crate::text::cut;
+
+/// Describes the limit that a value violates.
+pub(super) fn limit(kind: &Kind, found: &Value) -> String {
+    let value = shown(found);
+    match kind {
+        Kind::Minimum { limit } => format!("must be at least {limit}, not {value}"),
+        Kind::Maximum { limit } => format!("must be at most {limit}, not {value}"),
+        Kind::ExclusiveMinimum { limit } => format!("must be more than {limit}, not {value}"),
+        Kind::ExclusiveMaximum { limit } => format!("must be less than {limit}, not {value}"),
+        Kind::MinLength { limit: 1 } => "must not be empty".to_owned(),
+        Kind::MinLength { limit } => format!("must have at least {limit} characters"),
+        Kind::MaxLength { limit } => format!("must have at most {limit} characters"),
+        Kind::MinItems { limit: 1 } => "must not be an empty list".to_owned(),
+        Kind::MinItems { limit } => format!("must have at least {limit} elements"),
+        Kind::MaxItems { limit } => format!("must have at most {limit} elements"),
+        Kind::Pattern { pattern } if pattern == r"\S" => match found.as_str() {
+            Some("") => "must not be empty".to_owned(),
+            _ => "must not be only whitespace".to_owned(),
+        },
+        Kind::Pattern { pattern } => format!("is `{value}`, which does not match `{pattern}`"),
+        Kind::Not { .. } => format!("is `{value}`, which is not allowed here"),
+        Kind::MultipleOf { multiple_of } => {
+            format!("must be a multiple of {multiple_of}, not {value}")
+        }
+        Kind::UniqueItems => "must not contain equal elements".to_owned(),
+        Kind::MinProperties { limit } => format!("must have at least {limit} fields"),
+        Kind::MaxProperties { limit } => format!("must have at most {limit} fields"),
+        kind => format!("violates the schema's `{}`", kind.keyword()),
+    }
+}
+
+/// Describes a missing value: the possible values, or the required members of an object.
+pub(super) fn form(schema: &Value, node: Option<&Value>) -> Option<String> {
+    let node = follow(schema, node?);
+    let constant = node
+        .get("const")
+        .map(|value| format!("it is `{}`", plain(value)));
+    let values = || {
+        node.get("enum")
+            .and_then(Value::as_array)
+            .map(|values| values.iter().map(plain).collect::<Vec<_>>())
+    };
+    constant
+        .or_else(|| values().map(|values| format!("it is one of: {}", few(&values))))
+        .or_else(|| needs(node))
+}
+
+/// Describes the required members of an object.
+fn needs(node: &Value) -> Option<String> {
+    let required: Vec<String> = node
+        .get("required")?
+        .as_array()?
+        .iter()
+        .map(plain)
+        .collect();
+    (!required.is_empty()).then(|| format!("it is an object with `{}`", required.join("` and `")))
+}
+
+/// Describes the form that a value of the wrong type should have: an element belongs in a list, an
+/// object needs its members.
+pub(super) fn form_of_type(
+    schema: &Value,
+    node: Option<&Value>,
+    kind: &TypeKind,
+    found: &Value,
+) -> Option<String> {
+    let wanted = type_names(kind);
+    let node = follow(schema, node?);
+    match found {
+        Value::Object(_) if wants("string", &wanted) => {
+            as_string(node, found, wants("array", &wanted))
+        }
+        Value::Object(_) | Value::String(_) if wants("array", &wanted) => {
+            Some("put it into a list: `[…]`".to_owned())
+        }
+        Value::Number(_) | Value::Bool(_) if wants("string", &wanted) => {
+            Some(format!("put it into quotes: `\"{found}\"`"))
+        }
+        Value::String(text)
+            if !wants("array", &wanted)
+                && serde_json::from_str::<Value>(text).is_ok_and(|held| fits(&held, &wanted)) =>
+        {
+            Some(format!("write `{}` without quotes", cut(text, 41)))
+        }
+        _ if wants("object", &wanted) => needs(node),
+        _ => None,
+    }
+}
+
+fn wants(name: &str, wanted: &[String]) -> bool {
+    wanted.iter().any(|wanted| wanted == name)
+}
+
+/// Describes how to convert an object to the required string: to the only text in it, to an element
+/// of a list, or to JSON, if the schema mentions JSON.
+fn as_string(node: &Value, found: &Value, takes_list: bool) -> Option<String> {
+    let is_element = takes_list && found.get("type").is_some();
+    let is_json = node
+        .get("description")
+        .and_then(Value::as_str)
+        .is_some_and(|text| text.contains("JSON"));
+    let alone = ["url", "text", "name"]
+        .into_iter()
+        .find(|name| found.get(name).is_some_and(Value::is_string));
+    match alone {
+        _ if is_element => Some("put it into a list: `[…]`".to_owned()),
+        Some(name) if !is_json => Some(format!("write only the text of its `{name}`")),
+        _ if is_json => Some("write it as a string that contains the JSON".to_owned()),
+        _ if takes_list => Some("write a string in quotes, or a list: `[…]`".to_owned()),
+        _ => None,
+    }
+}
+
+/// Returns `true` if a number, a boolean or `null` has one of the types.
+fn fits(held: &Value, wanted: &[String]) -> bool {
+    let wants = |name: &str| wanted.iter().any(|wanted| wanted == name);
+    match held {
+        Value::Bool(_) => wants("boolean"),
+        Value::Number(number) => wants("number") || wants("integer") && !number.is_f64(),
+        _ => false,
+    }
+}
+
+/// Returns a schema's description of itself, or its title and its required members.
+pub(super) fn describe(node: Option<&Value>) -> Option<String> {
+    let text = |key: &str| node?.get(key)?.as_str().map(str::to_owned);
+    text("description").or_else(|| {
+        let required: Vec<String> = node?
+            .get("required")?
+            .as_array()?
+            .iter()
+            .map(plain)
+            .collect();
+        Some(format!(
+            "{}, an object with `{}`",
+            text("title")?,
+            required.join("` and `")
+        ))
+    })
+}
+
+pub(super) fn wanted(kind: &TypeKind) -> String {
+    let types = type_names(kind);
+    // `null` is another way to leave a field out: the author of another value did not mean it.
+    let meant = types
+        .iter()
+        .filter(|name| *name != "null" || types.len() == 1);
+    meant
+        .map(|name| with_article(name))
+        .collect::<Vec<_>>()
+        .join(" or ")
+}
+
+pub(super) fn type_names(kind: &TypeKind) -> Vec<String> {
+    match kind {
+        TypeKind::Single(one) => vec![one.to_string()],
+        TypeKind::Multiple(many) => many.iter().map(|one| one.to_string()).collect(),
+    }
+}
+
+/// Returns advice for a string that contains the required value as JSON: it was encoded twice, or
+/// was meant as a template.
+pub(super) fn json_in_string(kind: &TypeKind, found: &Value) -> Option<String> {
+    let held: Value = serde_json::from_str(found.as_str()?).ok()?;
+    let name = match held {
+        Value::Object(_) => "object",
+        Value::Array(_) => "array",
+        _ => return None,
+    };
+    type_names(kind)
+        .iter()
+        .any(|wanted| wanted == name)
+        .then(|| {
+            format!(
+                "the string contains {}: it is encoded twice, or is a template without `{{{{` and `{{%`",
+                with_article(name)
+            )
+        })
+}
+
+fn with_article(name: &str) -> &'static str {
+    match name {
+        "array" => "a list",
+        "boolean" => "true or false",
+        "integer" => "an integer",
+        "null" => "null",
+        "number" => "a number",
+        "object" => "an object",
+        _ => "a string",
+    }
+}
+
+/// Returns a value as part of a sentence: strings have no quotes.
+pub(super) fn plain(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Returns a value as part of a sentence, on one line and cut to 40 characters.
+pub(super) fn shown(value: &Value) -> String {
+    let text = plain(value).replace('\n', "\\n");
+    cut(&text, 41).into_owned()
+}
