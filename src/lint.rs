@@ -5,6 +5,7 @@
 //! finds the wire format of a body by its shape; `Places` maps a pointer back to the text. Nothing
 //! here judges bodies: [`Compiler::lint`](crate::compile::Compiler::lint) does.
 
+mod unsupported;
 mod address;
 mod lines;
 mod place;
@@ -23,6 +24,7 @@ pub(crate) use lines::{Content, Input, Line, Lines, content};
 pub(crate) use place::Places;
 pub(crate) use recognise::recognise_among;
 pub use recognise::{Unrecognised, recognise};
+pub use unsupported::Unsupported;
 
 #[doc(inline)]
 pub use crate::check::Problem;

@@ -57,7 +57,7 @@ fn main() {
 }
 
 /// Rules that no case can show, and the file of this repository whose tests do.
-const SHOWN_ELSEWHERE: [(&str, &str); 16] = [
+const SHOWN_ELSEWHERE: [(&str, &str); 17] = [
     ("golden/foreign", "tests/cli.rs"),
     ("internal/panic", "tests/expressions.rs"),
     (
@@ -84,6 +84,7 @@ const SHOWN_ELSEWHERE: [(&str, &str); 16] = [
     ("lint/no-body", "tests/lint.rs"),
     ("lint/syntax", "tests/lint.rs"),
     ("lint/unknown-format", "tests/lint.rs"),
+    ("lint/unsupported-format", "tests/lint.rs"),
     (
         "protocol/reserved-prompt",
         "tests/bodies/right/anthropic-messages/billing-header.json",

@@ -401,6 +401,44 @@ fn logs_hold_bodies_as_objects_and_as_text() {
 }
 
 #[test]
+fn formats_that_are_not_supported_are_named() {
+    let converse = r#"{"messages": [{"role": "user", "content": [{"text": "Hello"}]}], "inferenceConfig": {"maxTokens": 9}}"#;
+    let plain =
+        r#"{"model": "command-a-03-2025", "messages": [{"role": "user", "content": "Hello"}]}"#;
+    let bedrock = "https://bedrock-runtime.us-east-1.amazonaws.com/model/us.anthropic.claude-sonnet-4-5-20250929-v1%3A0/converse-stream";
+    let by_url = |url: &str, body: &str| format!(r#"{{"url": "{url}", "body": {body}}}"#);
+    for (text, api) in [
+        (converse.to_owned(), "Amazon Bedrock's Converse API"),
+        (by_url(bedrock, plain), "Amazon Bedrock's Converse API"),
+        (
+            by_url("https://api.cohere.com/v2/chat", plain),
+            "Cohere's chat API",
+        ),
+    ] {
+        let (code, out) = told("b.json", &text, &[]);
+        let message = format!(
+            "error[lint/unsupported-format]: this is a request to {api}, a format that is not supported"
+        );
+        assert!(code == 1 && out.contains(&message), "{out}");
+        assert_eq!(out.matches("error[").count(), 1, "{out}");
+    }
+    let compatible = by_url(
+        "https://api.cohere.ai/compatibility/v1/chat/completions",
+        plain,
+    );
+    assert_eq!(told("b.json", &compatible, &[]).0, 0);
+    let (code, out) = told("b.json", converse, &["--wire", "anthropic-messages"]);
+    assert!(code == 1 && out.contains("schema/missing-field"), "{out}");
+    let log = format!(
+        "{}\n{}\n",
+        by_url(bedrock, plain),
+        by_url("https://gpu.example/v1/chat/completions", plain)
+    );
+    let allowed = ["--allow", "lint/unsupported-format"];
+    assert_eq!(told("log.jsonl", &log, &allowed).0, 0);
+}
+
+#[test]
 fn a_format_that_is_not_certain_is_asked_for() {
     let body = r#"{"model": "llama3.2:3b", "messages": [{"role": "user", "content": "Hello"}]}"#;
     let (code, out) = told("b.json", body, &[]);

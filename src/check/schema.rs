@@ -220,8 +220,8 @@ impl Schemas {
         let extensions = self.extensions_of(wire);
         // Specific extensions come last and override general ones.
         let general = server
-            .map(Server::extensions)
             .into_iter()
+            .flat_map(|server| [server.extensions(), server.name()])
             .chain(headers.sites.iter().map(|site| site.name()))
             .chain(instance.map(|(_, api)| api.name()));
         let bases = instance

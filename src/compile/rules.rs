@@ -366,6 +366,7 @@ mod tests {
             "lint/batch-request",
             "lint/batch-stream",
             "lint/no-body",
+            "lint/unsupported-format",
             "provider/other-format",
             "provider/unserved-endpoint",
             "schema/invalid-value",

@@ -104,7 +104,7 @@ const RECORDED: &str = "recorded:";
 const PACKAGE: &str = "pkg:";
 
 /// Domains whose pages are written by a provider, or by the project that a rule is about.
-const PROVIDER_DOMAINS: [&str; 34] = [
+const PROVIDER_DOMAINS: [&str; 35] = [
     "ai.google.dev",
     "alibabacloud.com",
     "aliyun.com",
@@ -119,6 +119,7 @@ const PROVIDER_DOMAINS: [&str; 34] = [
     "docs.aws.amazon.com",
     "docs.vllm.ai",
     "docs.x.ai",
+    "fireworks.ai",
     "groq.com",
     "learn.microsoft.com",
     "lmstudio.ai",
@@ -146,7 +147,7 @@ const FORUMS: [&str; 5] = ["community", "discuss", "forum", "forums", "repost"];
 
 /// Owners on GitHub that publish a provider's SDK, specification, or server, or the project that a
 /// rule is about.
-const PROVIDER_OWNERS: [&str; 23] = [
+const PROVIDER_OWNERS: [&str; 24] = [
     "anthropics",
     "azure",
     "deepseek-ai",
@@ -155,6 +156,7 @@ const PROVIDER_OWNERS: [&str; 23] = [
     "googleapis",
     "groq",
     "lmstudio-ai",
+    "microsoftdocs",
     "minimax-ai",
     "mistralai",
     "moonshotai",

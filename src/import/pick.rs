@@ -109,6 +109,7 @@ impl fmt::Display for PickError {
                     _ => write!(f, "contains {}{place}, not {}", count(*bodies, "body"), choice.body.unwrap_or(1)),
                 }
             }
+            PickError::Format(why @ Unrecognised::Unsupported(_)) => write!(f, "cannot be read: {why}"),
             PickError::Format(why) => write!(f, "is ambiguous: {why}"),
             PickError::Session => f.write_str(
                 "is a session, not a request body: `reqc send AGENT --resume FILE --dry-run` prints the next body",

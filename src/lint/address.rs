@@ -1,5 +1,6 @@
 //! The facts about a body that follow from its URL.
 
+use super::unsupported::Unsupported;
 use crate::provider::{Server, UrlParts, WireFormat};
 
 /// The endpoint that a body was sent to.
@@ -23,6 +24,8 @@ pub struct Endpoint {
 pub(super) enum Address {
     /// An endpoint of a wire format.
     Known(Endpoint),
+    /// An endpoint of a format that is not checked.
+    Unsupported(Unsupported),
     /// An endpoint with other requests: embeddings, files.
     Other,
     /// No URL, or an unknown one.
@@ -64,6 +67,9 @@ impl Address {
         } else {
             ""
         };
+        if let Some(format) = Unsupported::by_address(host, path) {
+            return Address::Unsupported(format);
+        }
         let cloud = cloud_of_claude(host, path);
         let server = cloud.or_else(|| Server::by_host(host));
         let wire = match cloud {
@@ -230,6 +236,21 @@ mod tests {
         );
         let titan = "https://bedrock-runtime.us-east-1.amazonaws.com/model/amazon.titan-text-express-v1/invoke";
         assert_eq!(Address::of(titan), Address::Unknown);
+    }
+
+    #[test]
+    fn endpoints_of_formats_that_are_not_checked() {
+        let converse = Address::Unsupported(Unsupported::Converse);
+        let cohere = Address::Unsupported(Unsupported::CohereChat);
+        let bedrock =
+            "https://bedrock-runtime.us-east-1.amazonaws.com/model/eu.amazon.nova-pro-v1%3A0";
+        assert_eq!(Address::of(&format!("{bedrock}/converse")), converse);
+        assert_eq!(Address::of(&format!("{bedrock}/converse-stream")), converse);
+        assert_eq!(Address::of("https://api.cohere.com/v2/chat"), cohere);
+        assert_eq!(
+            known("https://api.cohere.ai/compatibility/v1/chat/completions").0,
+            WireFormat::OpenAiChat
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::address::{Address, Endpoint};
 use super::batch::Envelope;
 use super::recognise::begins_with;
+use super::unsupported::Unsupported;
 use super::wrapper::{COUNTED, wrapper};
 use crate::json::{self, JsonError, Pointer};
 use crate::provider::{ApiHeaders, WireFormat};
@@ -41,6 +42,8 @@ pub struct Harvest {
     pub(crate) broken: Vec<(Pointer, JsonError)>,
     /// The values that are not bodies and contain none, each with its string and its place.
     pub(crate) strangers: Vec<(Option<Pointer>, Pointer)>,
+    /// The requests of formats that are not checked, each with its string and its place.
+    pub(crate) unsupported: Vec<(Option<Pointer>, Pointer, Unsupported)>,
     /// The lines of a batch, in order.
     pub(crate) envelopes: Vec<Envelope>,
 }
@@ -260,11 +263,12 @@ impl Finder {
         let endpoint = match here.address {
             Address::Known(endpoint) => Some(endpoint),
             Address::Other => return self.harvest.passed_over += 1,
+            Address::Unsupported(_) if self.wire.is_none() => return self.stranger(here),
             // A browser's request to an unknown server may be for anything.
             Address::Unknown if here.is_captured && self.wire.is_none() => {
                 return self.harvest.passed_over += 1;
             }
-            Address::Unknown => None,
+            Address::Unknown | Address::Unsupported(_) => None,
         };
         if here.is_captured
             && endpoint
@@ -285,9 +289,16 @@ impl Finder {
     }
 
     fn stranger(&mut self, here: Here) {
-        match here.is_captured || here.address == Address::Other {
-            true => self.harvest.passed_over += 1,
-            false => self.harvest.strangers.push((here.string, here.at)),
+        match here.address {
+            _ if here.is_captured => self.harvest.passed_over += 1,
+            Address::Other => self.harvest.passed_over += 1,
+            Address::Unsupported(format) => {
+                let found = (here.string, here.at, format);
+                self.harvest.unsupported.push(found);
+            }
+            Address::Known(_) | Address::Unknown => {
+                self.harvest.strangers.push((here.string, here.at));
+            }
         }
     }
 }
@@ -478,6 +489,12 @@ mod tests {
         let mistral = json!({"custom_id": "a", "body": {"messages": []}});
         assert!(find(mistral, None).bodies[0].has_model_elsewhere);
         assert_eq!(find(json!({"choices": []}), None).strangers.len(), 1);
+        let converse =
+            json!({"url": "/model/amazon.nova-pro-v1:0/converse", "body": {"messages": []}});
+        let found = find(converse.clone(), None);
+        assert_eq!((found.bodies.len(), found.unsupported.len()), (0, 1));
+        let forced = find(converse, Some(WireFormat::AnthropicMessages));
+        assert_eq!((forced.bodies.len(), forced.unsupported.len()), (1, 0));
         assert_eq!(
             find(json!({"choices": []}), Some(WireFormat::OpenAiChat))
                 .bodies

@@ -6,6 +6,7 @@
 
 use serde_json::{Map, Value};
 
+use super::unsupported::Unsupported;
 use crate::provider::WireFormat;
 use WireFormat::{
     AnthropicMessages, GoogleGenerateContent, LlamaCppInfill, MistralChat, MistralFim, OllamaChat,
@@ -20,6 +21,8 @@ pub enum Unrecognised {
     NoBody,
     /// These formats fit equally well.
     Ambiguous(Vec<WireFormat>),
+    /// It has a format that is not checked.
+    Unsupported(Unsupported),
 }
 
 impl std::fmt::Display for Unrecognised {
@@ -38,6 +41,11 @@ impl std::fmt::Display for Unrecognised {
                     .map_or(("", &[][..]), |(last, first)| (last.as_str(), first));
                 write!(f, "this body may be {} or {last}", first.join(", "))
             }
+            Unrecognised::Unsupported(format) => write!(
+                f,
+                "this is a request to {}, a format that is not supported",
+                format.name()
+            ),
         }
     }
 }
@@ -63,7 +71,8 @@ pub(super) fn begins_with(wire: WireFormat) -> &'static [&'static str] {
 ///
 /// # Errors
 ///
-/// Returns an error if it is not a body, or if several formats fit equally well.
+/// Returns an error if it is not a body, if several formats fit equally well, or if its format is
+/// not supported.
 pub fn recognise(body: &Value) -> Result<WireFormat, Unrecognised> {
     recognise_among(body, &WireFormat::ALL)
 }
@@ -77,6 +86,9 @@ pub(crate) fn recognise_among(
         return Ok(*only);
     }
     let members = body.as_object().ok_or(Unrecognised::NoBody)?;
+    if let Some(format) = Unsupported::by_shape(members) {
+        return Err(Unrecognised::Unsupported(format));
+    }
     let mut votes = candidates(members);
     if votes.is_empty() {
         return Err(Unrecognised::NoBody);

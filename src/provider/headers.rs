@@ -8,17 +8,21 @@ use super::server::Site;
 /// are known.
 ///
 /// Anthropic has them in headers: <https://platform.claude.com/docs/en/api/versioning>,
-/// <https://platform.claude.com/docs/en/api/beta-headers>; Azure has a version in the address.
+/// <https://platform.claude.com/docs/en/api/beta-headers>; OpenAI has beta features in a header, and
+/// Azure a version in the address.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ApiHeaders {
     /// The date in `anthropic-version`; `None` if unknown.
     pub version: Option<String>,
-    /// The names in `anthropic-beta`; `None` if unknown.
+    /// The names in `anthropic-beta` and `openai-beta`; `None` if unknown.
     pub betas: Option<Vec<String>>,
     /// What the address says beside the server.
     pub(crate) sites: Vec<Site>,
 }
+
+/// The headers that list beta features.
+const BETAS: [&str; 2] = ["anthropic-beta", "openai-beta"];
 
 impl ApiHeaders {
     /// The headers of a request about which nothing is known.
@@ -88,7 +92,7 @@ impl ApiHeaders {
         for (name, value) in headers {
             if name.eq_ignore_ascii_case("anthropic-version") && is_date(value.trim()) {
                 read.version = Some(value.trim().to_owned());
-            } else if name.eq_ignore_ascii_case("anthropic-beta") {
+            } else if BETAS.iter().any(|beta| name.eq_ignore_ascii_case(beta)) {
                 let names = value
                     .split(',')
                     .map(str::trim)
@@ -161,5 +165,7 @@ mod tests {
             Some(false)
         );
         assert_eq!(ApiHeaders::read([("anthropic-beta", "x")]).version, None);
+        let openai = ApiHeaders::read([("OpenAI-Beta", "responses_multi_agent=v1")]);
+        assert_eq!(openai.has_beta("responses_multi_agent=v1"), Some(true));
     }
 }

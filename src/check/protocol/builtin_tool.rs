@@ -421,7 +421,7 @@ fn google_beside_functions<'b>(
             crate::text::cut(builtin.kind, 60)
         );
         let note = found.at(builtin.object, message);
-        note.help("set `includeServerSideToolInvocations = true` in `[body.toolConfig]`");
+        note.help("set `includeServerSideToolInvocations` in `toolConfig` to `true`");
     }
 }
 

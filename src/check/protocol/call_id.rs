@@ -13,10 +13,10 @@ body_rule! {
      rejects an id, the format's schema reports it: Anthropic allows letters, digits, `_` and `-`; OpenAI allows at most 64 characters.\n\n\
      | server | form |\n\
      | --- | --- |\n\
-     | Mistral, models before June 2025 (`short_call_ids` in `model-families.toml`) | exactly nine letters or digits; anything else is \
-     rejected |\n\
-     | Mistral, later models | reports disagree: mistral-common accepts any id for tokenizer 13 and later, but rejections were seen up to \
-     September 2026. A warning |\n\
+     | Mistral, models before June 2025, and Devstral, Large and Medium (`short_call_ids` in `model-families.toml`) | exactly nine \
+     letters or digits; anything else is rejected |\n\
+     | Mistral, other models | mistral-common accepts any id for tokenizer 13 and later, but the API rejected some up to September \
+     2026: a warning |\n\
      | servers of unknown make, with Mistral's models of that time | the chat template wants exactly nine letters or digits: a warning |\n\
      | gateways of unknown make, with Claude | the letters, digits, `_` and `-` of Anthropic: a warning |\n\
      | OpenAI, Chat Completions | at most 40 characters in reports of 2025, 64 in those of 2026: between them, a warning |\n\n\
@@ -30,6 +30,8 @@ body_rule! {
             "a chat template: *Tool call IDs should be alphanumeric strings with length 9!*",
         "nearai/ironclaw#1241": "Mistral rejected it in March 2026",
         "mistralai/mistral-vibe#1075": "Mistral rejected it in September 2026",
+        "karthink/gptel#1203": "Mistral: the same refusal, from api.mistral.ai",
+        "anomalyco/opencode#1680": "Mistral Large: the same refusal",
         "router-for-me/CLIProxyAPI#578": "Claude: *tool_use.id: String should match pattern*",
         "vercel/ai#5171": "OpenAI: 40 characters",
         "agno-agi/agno#5382": "OpenAI: 40 characters",
@@ -41,7 +43,14 @@ body_rule! {
 struct Fault {
     message: String,
     is_sure: bool,
+    help: &'static str,
 }
+
+const NINE: &str =
+    "give the call and its result an id of nine letters or digits, the same every time";
+const SHORTER: &str =
+    "give the call and its result a shorter id of letters and digits, the same every time";
+const PLAIN: &str = "give the call and its result an id of letters and digits, the same every time";
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let fault: fn(&Subject<'_>, &str) -> Option<Fault> = match subject.wire {
@@ -75,9 +84,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         };
         let note = found.at_member(object, key, fault.message);
         let note = if fault.is_sure { note } else { note.warning() };
-        note.help(
-            "give the call and its result a shorter id of letters and digits, the same every time",
-        );
+        note.help(fault.help);
     }
 }
 
@@ -91,6 +98,7 @@ fn of_openai(_: &Subject<'_>, id: &str) -> Option<Fault> {
     is_between.then_some(Fault {
         message,
         is_sure: false,
+        help: SHORTER,
     })
 }
 
@@ -110,6 +118,7 @@ fn of_claude(_: &Subject<'_>, id: &str) -> Option<Fault> {
     (!is_accepted).then_some(Fault {
         message,
         is_sure: false,
+        help: PLAIN,
     })
 }
 
@@ -122,6 +131,7 @@ fn of_template(_: &Subject<'_>, id: &str) -> Option<Fault> {
     (!is_short(id)).then_some(Fault {
         message,
         is_sure: false,
+        help: NINE,
     })
 }
 
@@ -135,6 +145,7 @@ fn of_mistral(subject: &Subject<'_>, id: &str) -> Option<Fault> {
         return Some(Fault {
             message: "a call id cannot be `null`".to_owned(),
             is_sure: true,
+            help: NINE,
         });
     }
     let is_nine = is_short(id);
@@ -152,5 +163,9 @@ fn of_mistral(subject: &Subject<'_>, id: &str) -> Option<Fault> {
         crate::text::cut(id, 40)
     );
     // The schema reports an empty one.
-    (!is_nine && !id.is_empty()).then_some(Fault { message, is_sure })
+    (!is_nine && !id.is_empty()).then_some(Fault {
+        message,
+        is_sure,
+        help: NINE,
+    })
 }

@@ -10,7 +10,7 @@ use crate::repo::Property;
 body_rule! {
     Error "protocol/missing-companion", "a member requires another one that is missing",
     "Some members have a meaning only together with another one, and the API rejects them alone; if it ignores them \
-     instead, this is a warning.\n\n\
+     instead, this is a warning. A profile drops an inherited member with `unset`.\n\n\
      * wrong: `stream_options` without `stream`\n\
      * right: `stream_options` and `stream = true`",
     seen "2026-11" {
@@ -77,7 +77,7 @@ combinations! {
 
     refused CHAT among STRICT: ("stream", IsFalse) with ("stream_options", IsObject);
         "`stream_options` is accepted only if `stream` is true";
-        "leave `stream_options` out (`unset = [\"stream_options\"]` if it is inherited), or set `stream` to `true`";
+        "leave `stream_options` out, or set `stream` to `true`";
 
     refused CHAT at [OpenAi, LlamaCpp, DeepSeek, Groq, XAi]: ("top_logprobs", Is) with ("logprobs", IsNotTrue);
         "`top_logprobs` needs `logprobs`";

@@ -10,7 +10,7 @@ use super::tools::{DeclaredTool, tools};
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
 use crate::json::{Pointer, kind_of};
-use crate::provider::{Server, WireFormat};
+use crate::provider::{Server, Site, WireFormat};
 
 body_rule! {
     Error "protocol/strict-schema", "a strict schema is rejected",
@@ -28,7 +28,8 @@ body_rule! {
      |\n\n\
      At OpenAI, each part of a strict schema needs a `type` (or `anyOf`, `$ref`, `enum`, `const`), `required` can name only \
      properties, objects can be nested 10 levels deep, and there can be 5,000 properties. Cerebras rejects tools of which only some are \
-     strict, and, as a report says, limits of lengths, `pattern` and `format`: a warning.\n\n\
+     strict, and, as a report says, limits of lengths, `pattern` and `format`: a warning. `default` is accepted by OpenAI, which rejected it \
+     up to 2025; reports say that Azure still rejects it: a warning.\n\n\
      This applies to tools with `strict` and to answer formats: `response_format` and `text.format` with `strict`, and each \
      `output_config.format`. Without `strict`, OpenAI still rejects what is no JSON Schema, as a report says: a warning. Other servers ignore `strict`, or nothing is known about them.\n\n\
      * wrong: `{ \"type\": \"object\", \"properties\": { \"city\": { \"type\": \"string\" } } }`\n\
@@ -45,6 +46,9 @@ body_rule! {
         "musistudio/claude-code-router#708": "Cerebras: *Unsupported JSON schema fields*",
         "https://inference-docs.cerebras.ai/capabilities/structured-outputs":
             "Cerebras: what strict schemas can contain",
+        "openai/openai-agents-python#4390":
+            "Azure rejects `default`, which OpenAI accepts",
+        "dottxt-ai/outlines#1254": "OpenAI in 2024: *'default' is not permitted*",
         "tldraw/ai-template#2": "OpenAI: *Please ensure it is a valid JSON Schema*",
         "google/adk-go#1178": "OpenAI: `additionalProperties` is missing",
         "docker/docker-agent#1871": "OpenAI: an optional property",
@@ -144,6 +148,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         limits(subject, &schemas, found);
     }
     let is_of_openai = subject.server == Server::OpenAi;
+    let is_at_azure = subject.headers.is_at(Site::Azure);
     for schema in schemas {
         if is_of_openai {
             depth(schema, found);
@@ -162,6 +167,13 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             }
             if subject.server != Server::Groq {
                 check_format(inner, is_openai, found);
+            }
+            if is_at_azure && inner.get("default").is_some() {
+                let message = "reports say that Azure rejects `default` in strict schemas";
+                found
+                    .at_member(inner, "default", message)
+                    .warning()
+                    .help("leave it out and describe it in the description, or remove `strict`");
             }
         });
     }

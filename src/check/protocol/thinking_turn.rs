@@ -16,7 +16,7 @@ body_rule! {
      contains thinking must begin with it, which fails if two messages of the model were joined. If thinking is off, a final message that \
      the model should continue must not contain thinking. OpenAI's Responses API requires a reasoning item to be followed directly by the \
      item that it led to, with that item's `id` if the reasoning has one; if nothing is stored (`store = false`), it requires \
-     `encrypted_content`. Some reports say that `content` of a replayed item is unknown, and that a call with an `id` is rejected without \
+     `encrypted_content`. A message with an `id` must keep its place before the calls of its turn, as reports say: a warning. Some reports say that `content` of a replayed item is unknown, and that a call with an `id` is rejected without \
      its reasoning: these are warnings. Kimi and DeepSeek reject calls without their `reasoning_content` while they think. Mistral requires reasoning to be the first part of its message.\n\n\
      * wrong: reasoning, then the user\n\
      * right: reasoning, the answer or call that followed it, then the user\n\n\
@@ -37,7 +37,8 @@ body_rule! {
             "Claude: *Expected `thinking` or `redacted_thinking`, but found `tool_use`*",
         "vercel/ai#7099": "OpenAI: reasoning without the item that it led to",
         "vercel/ai#7543": "OpenAI: reasoning that is not stored",
-        "continuedev/continue#11994": "OpenAI: a call without its reasoning is rejected",
+        "continuedev/continue#11994": "OpenAI: a call without its reasoning is rejected, and so is a message after the calls",
+        "zendev-sh/goai#141": "OpenAI: a message must not move after the calls",
         "jin-bo/agentao#321": "OpenAI: a call without its reasoning is accepted",
         "decolua/9router#2497": "OpenAI: `content` of a reasoning item is unknown",
         "continuedev/continue#11600": "Kimi: `reasoning_content` is missing",
@@ -193,7 +194,36 @@ fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         } else if is_stored && subject.facts.is(Property::ThinksByDefault) {
             stored_call(items, at, found);
         }
+        moved_message(items, at, found);
     }
+}
+
+/// Reports a message that stands between the calls of its turn and their results: the model wrote it
+/// before the calls, directly after its reasoning.
+fn moved_message<'b>(items: &'b [Value], at: usize, found: &mut Found<'b>) {
+    let message = &items[at];
+    let before = &items[..at];
+    let is_called = before.last().is_some_and(ends_turn);
+    let led_by = before.iter().rev().find(|other| !ends_turn(other));
+    let is_moved = is_called
+        && is_assistant(message)
+        && has_id(message)
+        && led_by.is_some_and(|first| is_type(first, "reasoning") && has_id(first));
+    if is_moved {
+        found
+            .at_member(
+                message,
+                "id",
+                "this message is separated from its reasoning by calls, which is rejected according to reports",
+            )
+            .warning()
+            .help("put it before the calls, directly after the reasoning, as the model wrote it");
+    }
+}
+
+/// Returns `true` for a call after which the model waits for the result.
+fn ends_turn(item: &Value) -> bool {
+    is_type(item, "function_call") || is_type(item, "custom_tool_call")
 }
 
 /// The kinds of calls that a model of OpenAI makes after it has reasoned.

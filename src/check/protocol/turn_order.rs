@@ -2,6 +2,7 @@
 
 use super::{Found, Subject, body_rule};
 use crate::check::history::{Entry, Kind, Role};
+use crate::diag::Severity;
 use crate::provider::{Server, WireFormat};
 use crate::repo::Property;
 
@@ -13,8 +14,8 @@ body_rule! {
      * Gemini: a single content must be the user's; a function call must follow a user content, so it cannot be first, and it \
      cannot follow model text in a separate content: put both into one. Contents with calls may follow each other\n\
      * Mistral: no `system` after an assistant or a tool message; a single message cannot be the assistant's. `user` after `tool` \
-     is rejected by deployments older than mistral-common 1.11.1 of April 2026: a warning, except for newer models \
-     (`user_after_results = true` in `model-families.toml`). `bridge` in the bundled templates puts an assistant message between \
+     is rejected for models made before April 2026 (`user_after_results` in `model-families.toml`), when mistral-common 1.11.1 began \
+     to accept it; for a name without a date, it is a warning. `bridge` in the bundled templates puts an assistant message between \
      them\n\
      * llama.cpp: no two assistant messages at the end\n\
      * Perplexity: after the system messages, the user's and tools' messages alternate with the assistant's, and the last is not the \
@@ -35,6 +36,8 @@ body_rule! {
             "Gemini: two contents with calls in a row, accepted",
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
             "Mistral: the allowed order",
+        "pkg:pypi/mistral-common@1.11.0#protocol/instruct/validator.py":
+            "Mistral: `user` after `tool` was rejected",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
             "llama.cpp: no two assistant messages at the end",
         "lobehub/lobehub#1601": "Claude: the first message must be the user's",
@@ -309,11 +312,19 @@ fn mistral<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'
                 note.help("put instructions into the first message, or into a user message");
             }
             (Role::Tool, Role::User) if !subject.facts.is(Property::UserAfterResults) => {
-                let note =
-                    found.at(entry, "a `user` message follows a tool message, which some Mistral deployments reject");
-                note.warning().help(
-                    "put an assistant message between them, or accept the risk with `[[allow]]`",
-                );
+                let refused = subject.facts.refuses(Property::UserAfterResults);
+                let message = match refused {
+                    Some(_) => {
+                        "a `user` message follows a tool message, which Mistral rejects for this model"
+                    }
+                    None => {
+                        "a `user` message follows a tool message, which some Mistral deployments reject"
+                    }
+                };
+                found
+                    .at(entry, message)
+                    .level(refused.unwrap_or(Severity::Warning))
+                    .help("put an assistant message between them");
             }
             _ => {}
         }

@@ -121,6 +121,7 @@ impl DocumentJudge<'_> {
             passed_over,
             broken: unreadable,
             strangers,
+            unsupported,
             envelopes,
         } = find(document, self.wire);
         let judged: Vec<_> = bodies.into_par_iter().map(|body| self.body(body)).collect();
@@ -135,7 +136,11 @@ impl DocumentJudge<'_> {
             .into_iter()
             .filter(|body| !body.problems.is_empty())
             .collect();
-        if wrong.is_empty() && unreadable.is_empty() && strangers.is_empty() {
+        if wrong.is_empty()
+            && unreadable.is_empty()
+            && strangers.is_empty()
+            && unsupported.is_empty()
+        {
             return all;
         }
         let mut places = Places::new(text);
@@ -153,6 +158,12 @@ impl DocumentJudge<'_> {
             all.told.push(Told::new(
                 places.of(string.as_ref(), &at, false),
                 stranger(),
+            ));
+        }
+        for (string, at, format) in unsupported {
+            all.told.push(Told::new(
+                places.of(string.as_ref(), &at, false),
+                unrecognised(&Unrecognised::Unsupported(format)),
             ));
         }
         all
@@ -306,6 +317,10 @@ fn unrecognised(why: &Unrecognised) -> Problem {
         Unrecognised::Ambiguous(_) => {
             let help = "name the format with `--wire`, or the server with `--provider`";
             problem(&rules::UNKNOWN_FORMAT, why.to_string(), Some(help))
+        }
+        Unrecognised::Unsupported(_) => {
+            let help = "it is not checked: leave it out, or drop this with `--allow lint/unsupported-format`";
+            problem(&rules::UNSUPPORTED_FORMAT, why.to_string(), Some(help))
         }
     }
 }

@@ -22,9 +22,12 @@ impl ModelName {
         }
     }
 
-    /// Returns `true` if an account publishes the model. Gateways put further names before it.
+    /// Returns `true` if an account publishes the model; `*` is any account. Gateways put further
+    /// names before it.
     pub(super) fn is_of(&self, account: &str) -> bool {
-        self.account.as_deref() == Some(account)
+        self.account
+            .as_deref()
+            .is_some_and(|name| account == "*" || name == account)
     }
 
     /// Returns the name in the form of [`normal_name`].
@@ -211,5 +214,7 @@ mod tests {
         assert!(is_of("hosted_vllm/MistralAI/Mixtral:free", "mistralai"));
         assert!(!is_of("mistralai/proxy/mixtral", "mistralai"));
         assert!(!is_of("mixtral", "mistralai"));
+        assert!(is_of("hf.co/bartowski/gemma", "*"));
+        assert!(!is_of("gemma3:4b", "*"));
     }
 }

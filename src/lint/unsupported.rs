@@ -1,0 +1,163 @@
+//! Request formats that are recognised, so that no other format is assumed, but not checked.
+
+use serde_json::{Map, Value};
+
+/// A request format that reqc does not check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unsupported {
+    /// Amazon Bedrock's Converse API, and Amazon Nova.
+    Converse,
+    /// Cohere's own chat API, in both versions.
+    CohereChat,
+}
+
+impl Unsupported {
+    /// Returns the name of the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unsupported::Converse => "Amazon Bedrock's Converse API",
+            Unsupported::CohereChat => "Cohere's chat API",
+        }
+    }
+
+    /// Returns the format that the server at an address reads; `host` is empty for a path.
+    pub(super) fn by_address(host: &str, path: &str) -> Option<Unsupported> {
+        let is_converse = path.contains("/model/")
+            && ["/converse", "/converse-stream"]
+                .iter()
+                .any(|end| path.ends_with(end));
+        let is_cohere = ["cohere.com", "cohere.ai"]
+            .iter()
+            .any(|domain| host.ends_with(domain))
+            && ["/v1/chat", "/v2/chat"]
+                .iter()
+                .any(|end| path.ends_with(end));
+        match (is_converse, is_cohere) {
+            (true, _) => Some(Unsupported::Converse),
+            (false, true) => Some(Unsupported::CohereChat),
+            (false, false) => None,
+        }
+    }
+
+    /// Returns the format that a body has by its members.
+    pub(super) fn by_shape(body: &Map<String, Value>) -> Option<Unsupported> {
+        let messages = body.get("messages")?.as_array()?;
+        if is_converse(body, messages) {
+            return Some(Unsupported::Converse);
+        }
+        let is_cohere = has_any(body, &COHERE)
+            || body.contains_key("documents")
+                && body
+                    .get("model")
+                    .and_then(Value::as_str)
+                    .is_some_and(|model| model.starts_with("command"));
+        is_cohere.then_some(Unsupported::CohereChat)
+    }
+}
+
+/// The members that only Cohere's bodies have.
+const COHERE: [&str; 3] = ["citation_options", "safety_mode", "strict_tools"];
+
+/// The members that bodies of Converse have, and no chat format does. The model is in the address.
+const CONVERSE: [&str; 5] = [
+    "inferenceConfig",
+    "additionalModelRequestFields",
+    "guardrailConfig",
+    "performanceConfig",
+    "modelId",
+];
+
+/// The kinds of blocks of Converse: the name of the only member says the kind, not a `type`.
+const BLOCKS: [&str; 11] = [
+    "text",
+    "image",
+    "document",
+    "video",
+    "audio",
+    "toolUse",
+    "toolResult",
+    "cachePoint",
+    "guardContent",
+    "reasoningContent",
+    "citationsContent",
+];
+
+/// The maximum number of messages that are examined.
+const LOOKED_AT: usize = 500;
+
+fn is_converse(body: &Map<String, Value>, messages: &[Value]) -> bool {
+    if has_any(body, &["model", "max_tokens"]) {
+        return false;
+    }
+    let has_specs = body
+        .get("toolConfig")
+        .and_then(|config| config.get("tools")?.as_array())
+        .is_some_and(|tools| tools.iter().any(|tool| tool.get("toolSpec").is_some()));
+    let mut blocks = messages
+        .iter()
+        .take(LOOKED_AT)
+        .filter_map(|message| message.get("content")?.as_array())
+        .flatten()
+        .peekable();
+    has_specs
+        || has_any(body, &CONVERSE)
+        || blocks.peek().is_some() && blocks.all(is_block_of_converse)
+}
+
+fn is_block_of_converse(block: &Value) -> bool {
+    block
+        .as_object()
+        .is_some_and(|members| members.len() == 1 && has_any(members, &BLOCKS))
+}
+
+fn has_any(members: &Map<String, Value>, names: &[&str]) -> bool {
+    names.iter().any(|name| members.contains_key(*name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn of(body: &Value) -> Option<Unsupported> {
+        Unsupported::by_shape(body.as_object().expect("an object"))
+    }
+
+    #[test]
+    fn shapes_tell_formats_that_are_not_checked() {
+        let user = json!([{"role": "user", "content": [{"text": "Hello"}]}]);
+        let calls = json!([{"role": "assistant", "content": [
+            {"toolUse": {"toolUseId": "a", "name": "find", "input": {}}}, {"text": "Wait."}
+        ]}]);
+        let plain = json!([{"role": "user", "content": "Hello"}]);
+        for body in [
+            json!({"messages": user}),
+            json!({"messages": calls}),
+            json!({"messages": plain, "inferenceConfig": {}}),
+            json!({"messages": plain, "toolConfig": {"tools": [{"toolSpec": {}}]}}),
+        ] {
+            assert_eq!(of(&body), Some(Unsupported::Converse), "{body}");
+        }
+        for body in [
+            json!({"model": "command-a-03-2025", "documents": [], "messages": plain}),
+            json!({"model": "ours", "citation_options": {}, "messages": plain}),
+        ] {
+            assert_eq!(of(&body), Some(Unsupported::CohereChat), "{body}");
+        }
+    }
+
+    #[test]
+    fn a_forgotten_type_makes_no_other_format() {
+        let user = json!([{"role": "user", "content": [{"text": "Hello"}]}]);
+        for body in [
+            json!({"model": "claude-x", "max_tokens": 1, "messages": user}),
+            json!({"model": "ours", "documents": [], "messages": user}),
+            json!({"messages": [{"role": "user", "content": [{"type": "text", "text": "Hello"}]}]}),
+            json!({"messages": [{"role": "user", "content": []}]}),
+            json!({"contents": [], "toolConfig": {}}),
+        ] {
+            assert_eq!(of(&body), None, "{body}");
+        }
+    }
+}
