@@ -763,7 +763,9 @@ impl Found {
             .holes
             .iter()
             .find(|(name, _)| name == "path" || name == "index")?;
-        let start = plain.text[..range.start]
+        // A hole at the end of a sentence begins with the space before it.
+        let value = plain.text[range.clone()].trim_start_matches([' ', '\'']);
+        let start = plain.text[..range.end - value.len()]
             .rfind(|c| !is_of_path(c))
             .map_or(0, |at| at + 1);
         let rest = &plain.text[range.end..];
@@ -1170,6 +1172,11 @@ mod tests {
         assert_eq!(
             path("messages.{path}: tool_use ids were found", text).as_deref(),
             Some("messages.3.content.0")
+        );
+        let text = "The odd schema is not welcome. Found at properties.email";
+        assert_eq!(
+            path("The odd schema is not welcome. Found at {path}", text).as_deref(),
+            Some("properties.email")
         );
         let text = "Invalid value at 'input[2].content[0]' of this request";
         assert_eq!(
