@@ -9,6 +9,7 @@ mod pattern;
 mod data;
 mod place;
 mod said;
+mod wrapping;
 
 use data::{CODES, Hint, SHARED};
 pub use data::{Provider, Reason, Refusal, Unruled};
@@ -154,21 +155,31 @@ impl Dictionary {
             .map(|provider| provider.hint(&lower))
             .collect();
         let candidates = said::candidates(text);
-        let mut explained = self.explain_all(&candidates, &hints, None);
+        let all = self.explain_all(&candidates, &hints, None);
+        let (mut around, mut explained) = all
+            .into_iter()
+            .partition::<Vec<_>, _>(|it| it.refusal.wraps);
         if explained.is_empty() && text.len() <= LONGEST_NEAR {
             explained.extend(self.cut(&candidates, &hints));
         }
         let status = said::status(text);
         if explained.is_empty() {
-            explained.extend(self.general(SHARED, &candidates, &hints, status));
+            match self.general(SHARED, &candidates, &hints, status) {
+                Some(shared) if shared.refusal.wraps => around.push(shared),
+                shared => explained.extend(shared),
+            }
+        }
+        if explained.is_empty() && !around.is_empty() {
+            let inside = self.phrase_inside(text, status);
+            explained = inside.map_or(around, |it| vec![it]);
         }
         if explained.is_empty() {
             let around = self.general(CODES, &candidates, &hints, status);
-            let is_enough = around
-                .as_ref()
-                .is_some_and(|it| it.basis == Basis::Sentence && !it.is_around());
-            let may_be_read = !is_enough && text.len() <= LONGEST_NEAR;
-            let better = may_be_read.then(|| self.phrase(text, status)).flatten();
+            let better = match &around {
+                Some(it) if it.refusal.wraps => self.phrase_inside(text, status),
+                Some(it) if it.basis == Basis::Sentence => None,
+                _ => self.phrase(text, status),
+            };
             explained.extend(better.or(around));
         }
         if explained.is_empty() {
@@ -262,23 +273,68 @@ impl Dictionary {
         let found = self.explain_all(candidates, hints, Some(file));
         found.into_iter().min_by_key(|it| {
             let is_unsaid = it.refusal.reason == Reason::Unruled(Unruled::Unsaid);
-            let says_little = it.is_around() || file == SHARED && is_unsaid;
-            (says_little, it.status != status.map(i64::from))
+            let says_little = it.refusal.wraps || file == SHARED && is_unsaid;
+            let is_outermost = it.refusal.wraps && !it.refusal.pattern.has_inner();
+            (
+                says_little,
+                is_outermost,
+                it.status != status.map(i64::from),
+            )
         })
     }
 
-    /// Finds the words that say what an unknown sentence is about: those of the first entry of
-    /// which some occur, in the first candidate that has any.
+    /// Finds the words that say what an unknown sentence is about. What stands around a message
+    /// counts only if there is no message in it.
     fn phrase(&'static self, text: &str, status: Option<u16>) -> Option<Explanation> {
+        let inside = self.phrase_inside(text, status);
+        if inside.is_some() || text.len() > LONGEST_NEAR {
+            return inside;
+        }
+        let mut messages = said::messages(text, status);
+        messages.retain(|message| self.inner(message).is_empty());
+        self.first_phrase(&messages, str::to_owned, status)
+    }
+
+    /// Finds the words that say what an unknown sentence is about, in the messages without what
+    /// stands around them.
+    fn phrase_inside(&'static self, text: &str, status: Option<u16>) -> Option<Explanation> {
+        if text.len() > LONGEST_NEAR {
+            return None;
+        }
+        let messages = said::messages(text, status);
+        let inner: Vec<String> = messages.iter().map(|it| self.inner(it)).collect();
+        self.first_phrase(&inner, wrapping::telling, status)
+    }
+
+    /// Returns a message without what gateways and clients put around it.
+    fn inner(&'static self, message: &str) -> String {
+        let mut plain = Plain::of(wrapping::inner(message));
+        let refusals = self.providers.iter().flat_map(|it| &it.refusals);
+        for refusal in refusals.filter(|it| it.wraps) {
+            if let Some(inner) = refusal.pattern.inner(&plain).map(Plain::of) {
+                plain = inner;
+            }
+        }
+        plain.text
+    }
+
+    /// Finds the words of the first entry of which some occur, in the first message that has any.
+    /// `read` returns the part of a message that counts.
+    fn first_phrase(
+        &'static self,
+        messages: &[String],
+        read: fn(&str) -> String,
+        status: Option<u16>,
+    ) -> Option<Explanation> {
         let provider = self.providers.iter().find(|it| it.is_of_phrases())?;
-        said::messages(text, status).iter().find_map(|message| {
-            let plain = Plain::of(message);
+        messages.iter().find_map(|message| {
+            let plain = Plain::of(&read(message));
             let mut fitting = provider
                 .refusals
                 .iter()
                 .filter(|refusal| refusal.reason.fits(status));
             let refusal = fitting.find(|refusal| refusal.pattern.has_phrase(&plain))?;
-            let said = plain.text.trim().to_owned();
+            let said = Plain::of(message).text.trim().to_owned();
             Some(Explanation {
                 status: None,
                 ..Explanation::of(provider, refusal, said, Basis::Words)
@@ -379,6 +435,10 @@ impl Dictionary {
                     hint,
                 });
             }
+        }
+        // What stands around a message reaches over it.
+        if !fitting.iter().all(|hit| hit.refusal.wraps) {
+            fitting.retain(|hit| !hit.refusal.wraps);
         }
         let mut explained = Vec::new();
         while let Some(best) = fitting
@@ -523,11 +583,6 @@ impl Explanation {
             is_named: false,
             also: Vec::new(),
         }
-    }
-
-    /// Returns `true` for words that a proxy puts around any answer.
-    fn is_around(&self) -> bool {
-        self.refusal.sentence.starts_with("Provider")
     }
 
     fn named_if(self, is_named: bool) -> Explanation {

@@ -33,8 +33,9 @@ const UNRULED: [&str; 8] = [
 ];
 
 /// Every key of a `[[refusal]]`.
-const KEYS: [&str; 10] = [
-    "sentence", "same", "status", "type", "rule", "unruled", "meaning", "remedy", "seen", "sources",
+const KEYS: [&str; 11] = [
+    "sentence", "same", "wraps", "status", "type", "rule", "unruled", "meaning", "remedy", "seen",
+    "sources",
 ];
 
 /// An entry, and the file that it is in.
@@ -361,6 +362,129 @@ fn the_basis_of_an_explanation_is_told() {
         r#"{"error": {"type": "invalid_request_error", "message": "a role that is new to everybody"}}"#,
     ] {
         assert_eq!(basis(text), Basis::Words, "{text}");
+    }
+}
+
+/// Gateways and clients put words around a provider's message: the message counts.
+#[test]
+fn what_stands_around_a_message_does_not_hide_it() {
+    let wrappers = [
+        "{}",
+        "Failed to create stream: inference request failed: failed to generate stream from Odd: failed to \
+         invoke model 'odd/odd-1' with streaming: request failed with status 400 {}",
+        "Failed to create stream: inference request failed:\nfailed to generate stream from Odd: failed to \
+         invoke model\n'odd/odd-1' with streaming: request failed with status 400\n\n{}\n\nCheck your model connection.",
+        "The model returned the following errors: {}",
+        "An error occurred (ValidationException) when calling the ConverseStream operation: {}",
+        "Error from provider (Odd): Upstream request failed: {}",
+        "Upstream error from Odd: {}",
+        "Failed to generate content with model odd-1: {}",
+        "Encountered retryable error from model provider: {}",
+        "bad response status code 400, message: {}",
+        "Request failed with status code 400: {}",
+        "API request failed with status 400. Body: {}",
+        "An error occurred in model serving, error message is: [{}]",
+        "Invalid error response format: Gateway request failed: {}",
+        "Sorry, the upstream provider rejected the request as malformed. Please check the input or try a \
+         different model. {}",
+        "400 provider API error (status 400): {}",
+        "Provider returned error: {}",
+        "failed to stream request: Request failed: {}",
+    ];
+    let messages = [
+        (
+            "`odd` is not supported with this model",
+            "model does not support",
+        ),
+        ("messages.0.content.2.odd: Field required", "is missing"),
+        (
+            "unknown field `odd`, expected one of `a`, `b`",
+            "does not know",
+        ),
+        (
+            "messages: text content blocks must be non-empty",
+            "empty text",
+        ),
+        (
+            "an odd regex lookaround in the schema is unsupported",
+            "about the schema",
+        ),
+        ("this odd image was unwelcome", "about an image"),
+    ];
+    for wrapper in wrappers {
+        for (message, meaning) in messages {
+            let text = wrapper.replace("{}", message);
+            let found = Dictionary::bundled().explain(&text);
+            let told = &found.first().expect("an explanation").refusal.meaning;
+            assert!(told.contains(meaning), "{text}\n{told}");
+        }
+        let text = wrapper.replace("{}", "this is new to everybody");
+        let found = Dictionary::bundled().explain(&text);
+        let by_words = found.iter().find(|it| it.basis == Basis::Words);
+        let told = by_words.map(|it| &it.refusal.meaning);
+        assert_eq!(told, None, "{text}");
+    }
+}
+
+#[test]
+fn words_blame_what_the_message_is_about() {
+    let about_schema = "about the schema";
+    let about_server = "about the model on the server";
+    for (text, meaning) in [
+        (
+            "tools.1.custom.input_schema: an odd $ref. Learn more about tool use at https://a.example/tool-use.",
+            about_schema,
+        ),
+        (
+            "400 the function call 'odd' has 'image' in the schema twice",
+            about_schema,
+        ),
+        (
+            "400 odd: property 'credentials' in schema lacks a kind",
+            about_schema,
+        ),
+        (
+            "400 the tool 'purchase' has an odd description",
+            "about the tools",
+        ),
+        ("400 model is missing a tokenizer", about_server),
+        (
+            "400 the odd model has no chat template for tools",
+            about_server,
+        ),
+        (
+            "400 odd tools: the server lacks a tool parser",
+            about_server,
+        ),
+        (
+            "400 this is a base model, use the completions endpoint",
+            about_server,
+        ),
+        (
+            "400 the worker is missing an odd environment variable",
+            about_server,
+        ),
+        (
+            "400 the odd tool choice is not welcome with tool calls",
+            "about the tool choice",
+        ),
+        (
+            "400 the model produced an odd tool call that does not match",
+            "model answered",
+        ),
+        (
+            "400 odd must be one of a, b",
+            "has a type, a form or a size",
+        ),
+        (
+            "400 there are no available tools like this",
+            "about the tools",
+        ),
+    ] {
+        let found = Dictionary::bundled().explain(text);
+        assert_eq!(found[0].basis, Basis::Words, "{text}");
+        let told = &found[0].refusal.meaning;
+        assert!(told.contains(meaning), "{text}\n{told}");
     }
 }
 

@@ -29,6 +29,9 @@ pub struct Provider {
 pub struct Refusal {
     /// The sentence as the provider writes it; `{name}` marks a variable part.
     pub sentence: String,
+    /// `true` for words that a gateway or a client puts around the message of another server. They
+    /// count only if that message says nothing.
+    pub wraps: bool,
     pub(super) pattern: Pattern,
     /// The sentence without the error class before it and without the advice after it, if it has
     /// them.
@@ -301,6 +304,10 @@ fn refusal(table: &Table, sentence: String) -> Refusal {
             .filter(Pattern::is_telling)
             .collect(),
         sentence,
+        wraps: matches!(
+            table.get("wraps").map(|node| &node.kind),
+            Some(Kind::Boolean(true))
+        ),
         status: match table.get("status").map(|node| &node.kind) {
             Some(Kind::Integer(status)) => Some(*status),
             _ => None,

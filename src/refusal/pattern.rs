@@ -205,10 +205,27 @@ const INTRODUCING: [char; 10] = [
 /// The end of a member's name in JSON.
 const MEMBER_END: &str = "':";
 
+/// Marks between the clauses of a message.
+const CLAUSE_ENDS: [&str; 3] = [": ", "; ", ". "];
+
+/// The names of holes that contain another message.
+const INNER_HOLE: &str = "reason";
+
 /// Returns `true` if a hole stands for a single name: a message does not end in it, and the next
 /// one does not begin.
 fn is_name(hole: &str) -> bool {
-    matches!(hole, "name" | "provider" | "model")
+    matches!(
+        hole,
+        "name" | "provider" | "model" | "id" | "tool" | "field" | "role" | "group"
+    )
+}
+
+/// Returns `true` if a text reaches beyond a name into another message: it contains the name of a
+/// member, or the end of a clause, outside brackets.
+fn reaches_on(text: &str) -> bool {
+    let text = text.trim();
+    let bare = text.split(['(', '[']).next().unwrap_or_default();
+    text.contains(MEMBER_END) || CLAUSE_ENDS.iter().any(|end| bare.contains(end))
 }
 
 /// Members of answers that contain a sentence.
@@ -340,7 +357,33 @@ impl Pattern {
         let starts = plain.folded.match_indices(first).map(|(at, _)| at);
         starts
             .filter_map(|start| self.at(plain, start))
-            .any(|found| found.stands_alone(&plain.text) && found.holds_names(&plain.text))
+            .any(|found| {
+                found.stands_alone(&plain.text)
+                    && found.holds_names(&plain.text)
+                    && self.is_one_word(plain, &found)
+            })
+    }
+
+    /// Returns `true` if the words of the text are as many as those of the phrase: `one of` is not
+    /// `oneOf`.
+    fn is_one_word(&self, plain: &Plain, found: &Found) -> bool {
+        self.has_spaces || !plain.text[found.range.clone()].contains(' ')
+    }
+
+    /// Returns `true` if it has a hole for the message that it stands around.
+    pub(super) fn has_inner(&self) -> bool {
+        self.parts
+            .iter()
+            .any(|part| matches!(part, Part::Hole(hole) if hole.name == INNER_HOLE))
+    }
+
+    /// Returns the message that the sentence stands around in a text: what is in its hole for a
+    /// reason, or what follows it. Empty if there is none.
+    pub(super) fn inner<'p>(&self, plain: &'p Plain) -> Option<&'p str> {
+        let found = self.find(plain)?;
+        let hole = found.holes.iter().find(|(name, _)| name == INNER_HOLE);
+        let start = hole.map_or(found.range.end, |(_, range)| range.start);
+        Some(plain.text[start..].trim_start_matches(|c: char| !c.is_alphanumeric()))
     }
 
     /// Returns `true` if other words can follow a match: a few words that are not over may mean
@@ -442,7 +485,7 @@ impl Pattern {
                     match open.take() {
                         Some(name) => {
                             let range = plain.between(at, found);
-                            if is_name(name) && plain.text[range.clone()].contains(MEMBER_END) {
+                            if is_name(name) && reaches_on(&plain.text[range.clone()]) {
                                 return None;
                             }
                             holes.push((name.to_owned(), range));
@@ -720,7 +763,9 @@ impl Found {
             .holes
             .iter()
             .find(|(name, _)| name == "path" || name == "index")?;
-        let start = plain.text[..range.start]
+        // A hole at the end of a sentence begins with the space before it.
+        let value = plain.text[range.clone()].trim_start_matches([' ', '\'']);
+        let start = plain.text[..range.end - value.len()]
             .rfind(|c| !is_of_path(c))
             .map_or(0, |at| at + 1);
         let rest = &plain.text[range.end..];
@@ -955,6 +1000,53 @@ mod tests {
     }
 
     #[test]
+    fn a_name_does_not_reach_into_another_clause() {
+        let sentence = "Model '{model}' is not supported here";
+        for text in [
+            "Model 'odd-1' is not supported here",
+            "Model Odd 1 (large) is not supported here",
+            "Model odd:latest is not supported here",
+        ] {
+            assert!(holes(sentence, text).is_some(), "{text}");
+        }
+        for text in [
+            "model 'odd-1' with streaming: status 400 lookaround is not supported here",
+            "The model returned the following errors: that is not supported here",
+            "model odd-1 was called. That is not supported here",
+        ] {
+            assert!(holes(sentence, text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_phrase_of_one_word_is_one_word() {
+        let has = |phrase, text| Pattern::parse(phrase).has_phrase(&Plain::of(text));
+        assert!(has("oneOf", "odd: oneOf is not welcome"));
+        assert!(!has("oneOf", "odd must be one of a, b"));
+        assert!(has("one of", "odd must be one of a, b"));
+    }
+
+    #[test]
+    fn a_sentence_stands_around_another() {
+        let inner = |sentence, text| {
+            let plain = Plain::of(text);
+            Pattern::parse(sentence).inner(&plain).map(str::to_owned)
+        };
+        let expected = Some("the odd thing".to_owned());
+        let text = "Upstream error from Odd: the odd thing";
+        assert_eq!(
+            inner("Upstream error from {provider}: {reason}", text),
+            expected
+        );
+        let text = "400 the provider refused the request: the odd thing";
+        assert_eq!(inner("the provider refused the request", text), expected);
+        assert_eq!(
+            inner("the provider refused the request", "the odd thing"),
+            None
+        );
+    }
+
+    #[test]
     fn the_name_of_a_member_fills_no_hole() {
         let sentence = "{path}: Extra inputs are not permitted";
         let text = r#"{"loc": ["body", "store"], "msg": "Extra inputs are not permitted"}"#;
@@ -1080,6 +1172,11 @@ mod tests {
         assert_eq!(
             path("messages.{path}: tool_use ids were found", text).as_deref(),
             Some("messages.3.content.0")
+        );
+        let text = "The odd schema is not welcome. Found at properties.email";
+        assert_eq!(
+            path("The odd schema is not welcome. Found at {path}", text).as_deref(),
+            Some("properties.email")
         );
         let text = "Invalid value at 'input[2].content[0]' of this request";
         assert_eq!(

@@ -1,0 +1,120 @@
+//! What stands around a message: the words that gateways and clients put before the message of
+//! another server, and the advice behind it.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// Words before a message: a request that failed, an error that was returned, a status. Words that
+/// say what failed, such as `authentication failed`, belong to the message.
+static BEFORE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?isx)
+        (?:
+          (?-u:\b) (?: api | call | chat | completion | generation | inference | invocation | llm | model | operation | provider
+              | request | run | stream | streaming | upstream ) \s+ failed (?-u:\b)
+          | (?-u:\b) failed \s+ to \s+ (?: call | complete | create | generate | get | invoke | send | start )
+              \s+ (?: (?: a | an | the | chat | streaming | upstream ) \s+ )*
+              (?: answer | completion | content | llm | message | model | request | response | stream | text )s? (?-u:\b) [^:\n]{0,80}?
+          | (?-u:\b) (?: returned | sent | received | got ) \s+ (?: (?: an | the | following ) \s+ )* (?: error | exception )s?
+          | (?-u:\b) error \s+ from \s+ [^:\n]{1,60}?
+          | (?-u:\b) when \s+ calling \s+ the \s+ \w+ \s+ operation
+        )
+        (?: \s* (?: , | \( | with (?-u:\b) | due \s+ to ) )? \s* (?: http \s* )? (?: status \s* )? (?: code \s* )? :? \s* (?: [45]\d\d (?-u:\b) )? \)?
+        (?: \s* : \s+ | \s+ - \s+ | \s* $ )
+        | (?-u:\b) (?: with | returned ) \s+ (?: http \s+ )? status (?: \s+ code )? \s* :? \s* [45]\d\d (?-u:\b) [\s:,-]*",
+    )
+});
+
+/// A sentence that refers to a page.
+static ADVICE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?isx)
+        (?-u:\b) (?: (?: you \s+ can \s+ )? (?: find | learn | read ) \s+ more | for \s+ (?: more \s+ | further \s+ )? (?: details | help | information )
+          | more \s+ (?: details | information ) | (?: please \s+ )? (?: see | visit | consult | refer \s+ to ) )
+        (?-u:\b) [^.\n]*? https?://\S+",
+    )
+});
+
+/// The name of a tool: it may be any word, and says nothing about what is wrong.
+static TOOL: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"(?i)(?-u:\b)(tool|function)s?\s+(?:(?:named|called|with\s+name)\s+)?['"`][^'"`]*['"`]"#,
+    )
+});
+
+fn pattern(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("the pattern is valid")
+}
+
+/// Returns what follows the last words that stand before a message; empty if nothing does.
+pub(super) fn inner(message: &str) -> &str {
+    let end = BEFORE
+        .find_iter(message)
+        .last()
+        .map_or(0, |found| found.end());
+    message[end..].trim()
+}
+
+/// Returns what a message says about what is wrong: without sentences that refer to a page, and
+/// without the names of tools.
+pub(super) fn telling(message: &str) -> String {
+    let message = ADVICE.replace_all(message, " ");
+    TOOL.replace_all(&message, "$1").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_inside_is_found() {
+        for text in [
+            "request failed with status 400: the odd thing",
+            "request failed with status 400\n\nthe odd thing",
+            "inference request failed: failed to invoke model 'a/b-1' with streaming: request failed with status 400 the odd thing",
+            "Failed to create stream: failed to generate stream from Odd: the odd thing",
+            "The model returned the following errors: the odd thing",
+            "An error occurred (ValidationException) when calling the ConverseStream operation: the odd thing",
+            "Error from provider (Odd): Upstream request failed: the odd thing",
+            "LLM call failed (status code 400): the odd thing",
+            "Provider returned error: the odd thing",
+            "Provider returned status 422: the odd thing",
+            "the odd thing",
+        ] {
+            assert_eq!(inner(text), "the odd thing", "{text}");
+        }
+    }
+
+    #[test]
+    fn what_says_the_subject_is_kept() {
+        for text in [
+            "Authentication failed: the odd thing",
+            "Failed to download image: the odd thing",
+            "failed to parse: the odd thing",
+            "max_tokens: the odd thing",
+            "the model failed to answer",
+        ] {
+            assert_eq!(inner(text), text);
+        }
+        assert_eq!(
+            inner("Failed to create stream: inference request failed:"),
+            ""
+        );
+    }
+
+    #[test]
+    fn advice_and_names_of_tools_are_left_out() {
+        for text in [
+            "The odd thing. Learn more about tool use at https://a.example/tool-use.",
+            "The odd thing. For more information, see https://a.example/images",
+            "The odd thing. Please see https://a.example/images",
+        ] {
+            assert_eq!(telling(text), "The odd thing.", "{text}");
+        }
+        let text = "See the image of the odd thing";
+        assert_eq!(telling(text), text);
+        let text = "tool 'image' is odd, and so is function `billing`";
+        assert_eq!(telling(text), "tool is odd, and so is function");
+    }
+}
