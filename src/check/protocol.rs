@@ -63,6 +63,8 @@ mod thinking_sampling;
 mod thinking_signature;
 mod thinking_turn;
 
+pub(crate) use schemas::has_lookaround;
+
 use super::Problem;
 use super::found::{BodyRule, Found};
 use super::subject::Subject;

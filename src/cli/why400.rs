@@ -293,7 +293,7 @@ fn page(it: &Explanation, place: Option<&Place>, width: usize) -> Text {
             place.pointer,
             Text::line(&place.value).cut(LONGEST_VALUE)
         ));
-    } else if let Some(path) = &it.path {
+    } else if let Some(path) = it.path.as_deref().filter(|path| is_path(path)) {
         paragraph(&format!(
             "It refers to `{}` in the body.",
             Text::line(path).cut(LONGEST_VALUE)
@@ -307,6 +307,14 @@ fn page(it: &Explanation, place: Option<&Place>, width: usize) -> Text {
         ));
     }
     page
+}
+
+/// Returns `true` for a path into a body, rather than a word or a number in its place.
+fn is_path(path: &str) -> bool {
+    let is_of_path = |c: char| c.is_ascii_alphanumeric() || "_.[]$/".contains(c);
+    path.starts_with(|c: char| c.is_ascii_alphabetic())
+        && path.contains(['.', '_', '['])
+        && path.chars().all(is_of_path)
 }
 
 /// Returns the line above the sentence. It says that a provider rejects the request only if the

@@ -154,7 +154,8 @@ impl Server {
     }
 
     /// Returns `true` if it refuses requests with unknown fields. Others ignore such fields, so
-    /// that their content is lost, or read more fields than are documented.
+    /// that their content is lost, or read more fields than are documented. Fireworks:
+    /// vercel/ai#18306, measured; web-infra-dev/midscene#1322.
     pub fn refuses_unknown_fields(self) -> bool {
         match self {
             Server::Anthropic
@@ -164,7 +165,8 @@ impl Server {
             | Server::Bedrock
             | Server::Mistral
             | Server::Groq
-            | Server::Cerebras => true,
+            | Server::Cerebras
+            | Server::Fireworks => true,
             Server::OpenRouter
             | Server::DeepSeek
             | Server::Qwen
@@ -173,7 +175,6 @@ impl Server {
             | Server::ZAi
             | Server::MiniMax
             | Server::ChatGpt
-            | Server::Fireworks
             | Server::Perplexity
             | Server::Databricks
             | Server::Snowflake
@@ -384,10 +385,11 @@ impl Site {
     }
 
     /// Returns `true` if it refuses requests with unknown fields, whatever its models' makers do.
+    /// NVIDIA: sipeed/picoclaw#1019, Kilo-Org/kilocode#9652, NVIDIA/garak#748.
     pub(crate) fn refuses_unknown_fields(self) -> bool {
         matches!(
             self,
-            Site::Azure | Site::Venice | Site::TokenCount | Site::VertexTokenCount
+            Site::Azure | Site::Nvidia | Site::Venice | Site::TokenCount | Site::VertexTokenCount
         )
     }
 

@@ -539,6 +539,11 @@ impl Lowering<'_> {
             out.remove("format");
             self.lose(at, "format", "is not checked");
         }
+        let pattern = out.get("pattern").and_then(Value::as_str);
+        if pattern.is_some_and(|pattern| !self.speech.takes_pattern(pattern)) {
+            out.remove("pattern");
+            self.lose(at, "pattern", "is not checked");
+        }
     }
 
     /// Removes keywords from the root that are only allowed below it.

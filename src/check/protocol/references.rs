@@ -12,6 +12,12 @@ pub(super) fn of(schema: &Value) -> Option<&str> {
     schema.get("$ref")?.as_str()
 }
 
+/// Returns `true` if a schema refers to a place in its document that does not exist.
+pub(super) fn is_lost(root: &Value, inner: &Value) -> bool {
+    let target = of(inner).and_then(Pointer::of_fragment);
+    target.is_some_and(|target| root.pointer(target.as_str()).is_none())
+}
+
 /// Returns the targets from which references lead into a circle.
 ///
 /// Targets that refer to nothing are removed, then those that refer only to removed ones, and so

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
+use super::references;
 use super::schemas::{is_of_type, visit};
 use super::tools::{DeclaredTool, text, tools};
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
-use crate::json::Pointer;
 use crate::provider::Server;
 
 body_rule! {
@@ -117,12 +117,10 @@ const BESIDE_REFERENCE: [&str; 7] = [
 /// Checks the references of a JSON Schema.
 fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
     visit(root, &mut |inner| {
-        let Some(reference) = text(inner, "$ref") else {
+        if inner.get("$ref").is_none() {
             return;
-        };
-        let is_lost = Pointer::of_fragment(reference)
-            .is_some_and(|target| root.pointer(target.as_str()).is_none());
-        if is_lost {
+        }
+        if references::is_lost(root, inner) {
             found
                 .at_member(inner, "$ref", "this reference leads to no schema")
                 .help("add the schema below `$defs` at the root, or write it here");

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::super::found::Found;
 use super::super::subject::Subject;
 use super::tools::tools;
 use crate::provider::WireFormat;
@@ -123,3 +124,37 @@ pub(super) fn strict<'b>(subject: &Subject<'b>) -> Vec<&'b Value> {
         .filter_map(super::tools::DeclaredTool::schema);
     of_tools.chain(strict_format(subject)).collect()
 }
+
+/// Reports a pattern that looks ahead or behind, which OpenAI does not read.
+pub(super) fn check_lookaround<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    let pattern = inner.get("pattern").and_then(Value::as_str);
+    if pattern.is_some_and(has_lookaround) {
+        found
+            .at_member(inner, "pattern", "OpenAI rejects patterns that look ahead or behind")
+            .help("leave out the pattern and describe it in the description, or write it without `(?=`, `(?!`, `(?<=` and `(?<!`");
+    }
+}
+
+/// Returns `true` if a regular expression looks ahead or behind.
+pub(crate) fn has_lookaround(pattern: &str) -> bool {
+    let mut rest = pattern;
+    let mut is_in_class = false;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        match c {
+            // The character after a backslash has no meaning of its own.
+            '\\' => {
+                let escaped = rest.chars().next().map_or(0, char::len_utf8);
+                rest = &rest[escaped..];
+            }
+            '[' => is_in_class = true,
+            ']' => is_in_class = false,
+            '(' if !is_in_class && LOOKAROUND.iter().any(|it| rest.starts_with(it)) => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// The beginnings of groups that look ahead or behind, after the parenthesis.
+const LOOKAROUND: [&str; 4] = ["?=", "?!", "?<=", "?<!"];

@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::references;
-use super::schemas::{answer_format, is_of_type, no_schemas, strict, strict_format, visit};
+use super::schemas::{
+    answer_format, check_lookaround, is_of_type, no_schemas, strict, strict_format, visit,
+};
 use super::tools::{DeclaredTool, tools};
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
@@ -50,6 +52,8 @@ body_rule! {
             "Azure rejects `default`, which OpenAI accepts",
         "dottxt-ai/outlines#1254": "OpenAI in 2024: *'default' is not permitted*",
         "tldraw/ai-template#2": "OpenAI: *Please ensure it is a valid JSON Schema*",
+        "agno-agi/agno#6013": "Cerebras: `additionalProperties` is required, and must be false",
+        "theopenco/llmgateway#1455": "Cerebras: the same for tools",
         "google/adk-go#1178": "OpenAI: `additionalProperties` is missing",
         "docker/docker-agent#1871": "OpenAI: an optional property",
         "bytedance/trae-agent#68": "OpenAI: an open object",
@@ -180,7 +184,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if let Some(format) = answer_format(subject).filter(|_| is_of_openai) {
         let is_strict = strict_format(subject).is_some();
         if let Some(answer) = format.get("schema") {
-            visit(answer, &mut |inner| check_form(inner, is_strict, found));
+            visit(answer, &mut |inner| {
+                check_form(inner, is_strict, found);
+                check_lookaround(inner, found);
+            });
         }
     }
 }
@@ -199,6 +206,9 @@ fn cerebras<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
     for schema in strict(subject) {
         visit(schema, &mut |inner| {
+            if is_of_type(inner, "object") {
+                check_object(inner, false, found);
+            }
             let names = CEREBRAS_REFUSES
                 .iter()
                 .filter(|name| inner.get(**name).is_some());

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::schemas::visit;
+use super::references;
+use super::schemas::{check_lookaround, visit};
 use super::tools::{DeclaredTool, tools};
 use super::{Found, Subject, body_rule};
 use crate::check::About;
@@ -21,6 +22,8 @@ body_rule! {
      models reject an array as `items`, which draft 2020-12 calls `prefixItems`: a warning\n\n\
      Ollama passes on types, items, descriptions, `enum`, `anyOf` and properties. It silently drops everything else, which is a \
      warning if a value is then undefined (`pattern`, `const`, `oneOf`, `allOf`, `$ref`); dropped limits are not reported.\n\n\
+     OpenAI rejects a `pattern` that looks ahead or behind (`(?=`, `(?!`, `(?<=`, `(?<!`), such as Zod's pattern for an email address. \
+     Anthropic and Fireworks reject a `$ref` to a definition that the schema does not contain; for other providers, it is a warning.\n\n\
      DeepSeek does not read patterns with `[` within a class or with `\\0`. MiniMax requires a schema of every tool; Databricks, too, as \
      a report says: a warning.\n\n\
      Moonshot requires `\"type\": \"object\"` at the root, a `type` (or alternatives, or a reference) of every property, a single schema as `items`, `required` names that are properties, and \
@@ -35,6 +38,12 @@ body_rule! {
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
             "Mistral: a valid JSON Schema",
         "pkg:github/ollama/ollama@fb30760#api/types.go": "Ollama: `ToolProperty`",
+        "tombii/better-ccflare#357": "OpenAI: *regex lookaround is not supported*; Claude accepts it",
+        "vercel/ai#21037": "OpenAI: the same refusal, measured",
+        "anomalyco/opencode#32073": "OpenAI: the same refusal, for the tools of Figma",
+        "cline/cline#8433": "Claude: *Invalid $ref in schema: … does not exist*",
+        "BerriAI/litellm#26692":
+            "Claude and Fireworks: *Error resolving schema reference*",
         "vercel/ai#18921": "Moonshot: what its validator rejects, measured",
         "14790897/MiqroForge-Desktop#1165":
             "Moonshot: *parameters.type is required and must be \"object\"*",
@@ -107,6 +116,15 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 check_tuples(inner, found);
             }
         });
+        if is_openai {
+            visit(schema, &mut |inner| check_lookaround(inner, found));
+        }
+        if subject.server != Server::Moonshot {
+            let needs_targets = is_anthropic || subject.server == Server::Fireworks;
+            visit(schema, &mut |inner| {
+                check_reference(schema, inner, needs_targets, found);
+            });
+        }
         if subject.server == Server::DeepSeek {
             visit(schema, &mut |inner| check_pattern(inner, found));
         }
@@ -151,6 +169,21 @@ fn other_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
             )
             .warning()
             .help("wrap it in an object with one property");
+    }
+}
+
+/// Reports a reference to a definition that the schema does not contain: Anthropic and Fireworks
+/// reject it, and nothing is known of the value elsewhere.
+fn check_reference<'b>(
+    root: &'b Value,
+    inner: &'b Value,
+    is_rejected: bool,
+    found: &mut Found<'b>,
+) {
+    if references::is_lost(root, inner) {
+        let note = found.at_member(inner, "$ref", "this reference leads to no schema");
+        let note = if is_rejected { note } else { note.warning() };
+        note.help("add the schema below `$defs` at the root of the schema, or write it here");
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::{Loss, Unsayable, is_type};
+use crate::check::protocol::has_lookaround;
 use crate::json::Pointer;
 use crate::provider::{Server, WireFormat};
 use crate::tool_list::target::{Form, ToolTarget};
@@ -28,6 +29,8 @@ pub struct Speech {
     /// A check for the names of the root's properties; `None` allows all names.
     pub(super) takes_property: Option<fn(&str) -> bool>,
     formats: Option<&'static [&'static str]>,
+    /// A check for patterns; `None` allows all.
+    takes_pattern: Option<fn(&str) -> bool>,
     pub(super) finish: Finish,
 }
 
@@ -66,6 +69,7 @@ const WHOLE: Speech = Speech {
     most_min_items: None,
     takes_property: None,
     formats: None,
+    takes_pattern: None,
     finish: Finish::AsItIs,
 };
 
@@ -120,6 +124,7 @@ const OPENAI: Speech = Speech {
     is_plain_root: true,
     refuses_at_root: &["anyOf", "oneOf", "allOf", "enum", "not"],
     needs_items: true,
+    takes_pattern: Some(is_openai_pattern),
     ..WHOLE
 };
 
@@ -271,6 +276,15 @@ impl Speech {
     pub(super) fn takes_format(&self, format: &str) -> bool {
         self.formats.is_none_or(|formats| formats.contains(&format))
     }
+
+    pub(super) fn takes_pattern(&self, pattern: &str) -> bool {
+        self.takes_pattern.is_none_or(|takes| takes(pattern))
+    }
+}
+
+/// Returns `true` if OpenAI accepts the pattern.
+fn is_openai_pattern(pattern: &str) -> bool {
+    !has_lookaround(pattern)
 }
 
 /// Returns `true` if Anthropic accepts the name for a property of the root:
