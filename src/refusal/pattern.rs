@@ -245,13 +245,17 @@ const CLASSES: [&str; 10] = [
     "The model returned the following errors: ",
 ];
 
+/// The beginning of a sentence of which nothing but its end is fixed.
+const BARE_REASON: &str = "{reason}";
+
 /// Returns shorter forms that suffice to recognise a sentence: without the error class or path
 /// before it, and without the advice after the first full stop.
 pub(super) fn shorter(sentence: &str) -> Vec<&str> {
     let bare = CLASSES
         .iter()
         .chain(["{path}: "].iter())
-        .find_map(|class| sentence.strip_prefix(class));
+        .find_map(|class| sentence.strip_prefix(class))
+        .filter(|bare| !bare.starts_with(BARE_REASON));
     let mut shorter: Vec<&str> = bare.into_iter().collect();
     for whole in bare.into_iter().chain([sentence]) {
         shorter.extend(without_advice(whole));
@@ -639,14 +643,32 @@ fn push_words(parts: &mut Vec<Part>, words: &mut String) {
     }
 }
 
-/// Returns the beginning of the word that ends at `end`.
+/// Returns the beginning of the word that ends at `end`, before its closing quote if it has one.
 fn before(text: &str, end: usize) -> usize {
     let start = text.ceil_char_boundary(end.saturating_sub(WIDEST_HOLE));
-    start
-        + text[start..end]
-            .trim_end()
-            .rfind([' ', '\'', '{', '('])
-            .map_or(0, |at| at + 1)
+    let word = text[start..end].trim_end();
+    let quoted = word
+        .strip_suffix('\'')
+        .filter(|word| word.ends_with(|c| is_of_path(c) || c == '}'));
+    let word = quoted.unwrap_or(word);
+    let start = start + word.rfind([' ', '\'', '{', '(']).map_or(0, |at| at + 1);
+    start + after_sentence(&text[start..end])
+}
+
+/// Returns the path in quotes with which a text begins.
+fn quoted_path(text: &str) -> Option<String> {
+    let (path, _) = text.strip_prefix('\'')?.split_once('\'')?;
+    (path.contains(char::is_alphabetic) && path.chars().all(is_of_path)).then(|| path.to_owned())
+}
+
+/// Returns where the path begins in the last word before a sentence: AWS writes the next path
+/// directly after the previous sentence, as in `is not permitted#/messages: …`.
+fn after_sentence(word: &str) -> usize {
+    word.rfind('#')
+        .filter(|at| {
+            matches!(word[at + 1..].trim_end(), "" | "'") || word[at + 1..].starts_with('/')
+        })
+        .unwrap_or_default()
 }
 
 /// Returns the end of a value that begins at `start`: a quote, a brace, or the end of a sentence.
@@ -763,18 +785,27 @@ impl Found {
             .holes
             .iter()
             .find(|(name, _)| name == "path" || name == "index")?;
-        // A hole at the end of a sentence begins with the space before it.
-        let value = plain.text[range.clone()].trim_start_matches([' ', '\'']);
-        let start = plain.text[..range.end - value.len()]
+        // A hole at the end of a sentence begins with the space before it, and one at the beginning
+        // ends with the space after it.
+        let value = plain.text[range.clone()].trim_start_matches([' ', '\'', '#']);
+        let rest = &plain.text[range.end..];
+        if value.is_empty() {
+            return quoted_path(rest);
+        }
+        let from = range.end - value.len();
+        let start = plain.text[..from]
             .rfind(|c| !is_of_path(c))
             .map_or(0, |at| at + 1);
-        let rest = &plain.text[range.end..];
-        let end = range.end + rest.find(|c| !is_of_path(c)).unwrap_or(rest.len());
+        let end = match value.trim_end_matches([' ', '\'']) {
+            inner if inner.len() < value.len() => from + inner.len(),
+            _ => range.end + rest.find(|c| !is_of_path(c)).unwrap_or(rest.len()),
+        };
         let path = plain
             .text
             .get(start..end)?
             .trim_matches(['.', '/', '-', ' ']);
-        (!path.is_empty()).then(|| path.to_owned())
+        // A number alone is a position in a list that only the sentence names.
+        path.contains(char::is_alphabetic).then(|| path.to_owned())
     }
 }
 
@@ -1182,6 +1213,50 @@ mod tests {
         assert_eq!(
             path("Invalid value at '{path}' of this request", text).as_deref(),
             Some("input[2].content[0]")
+        );
+        let sentence = "{path} is missing an odd member";
+        for text in [
+            "400 input[2] is missing an odd member",
+            "400 'input[2]' is missing an odd member",
+            "400 it is not permitted#/input[2] is missing an odd member",
+        ] {
+            assert_eq!(path(sentence, text).as_deref(), Some("input[2]"), "{text}");
+        }
+        for text in [
+            "400 '' is missing an odd member",
+            "400 it is not permitted# is missing an odd member",
+        ] {
+            assert_eq!(path(sentence, text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_path_in_quotes_at_the_end_is_told() {
+        let path = |text| {
+            let plain = Plain::of(text);
+            Pattern::parse("the odd value is not one of these - '{path}'")
+                .find(&plain)
+                .and_then(|found| found.path(&plain))
+        };
+        assert_eq!(
+            path("the odd value is not one of these - 'messages.2.role' (id 7)").as_deref(),
+            Some("messages.2.role")
+        );
+        assert_eq!(path("the odd value is not one of these - 'a b'"), None);
+    }
+
+    #[test]
+    fn a_number_alone_is_no_path() {
+        let path = |text| {
+            let plain = Plain::of(text);
+            Pattern::parse("an odd message at index {index} is not welcome")
+                .find(&plain)
+                .and_then(|found| found.path(&plain))
+        };
+        assert_eq!(path("an odd message at index 4 is not welcome"), None);
+        assert_eq!(
+            path("an odd message at index messages[4] is not welcome").as_deref(),
+            Some("messages[4]")
         );
     }
 }
