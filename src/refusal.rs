@@ -15,7 +15,7 @@ use data::{CODES, Hint, SHARED};
 pub use data::{Provider, Reason, Refusal, Unruled};
 pub use said::{Exchange, exchanges, objects};
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
@@ -148,6 +148,7 @@ impl Dictionary {
     /// assert_eq!(found[0].refusal.reason, Reason::Rule("schema/invalid-value".to_owned()));
     /// ```
     pub fn explain(&'static self, text: &str) -> Vec<Explanation> {
+        let text = &*wrapping::without_parsers(text);
         let lower = text.to_lowercase();
         let hints: Vec<Hint> = self
             .providers
@@ -174,6 +175,10 @@ impl Dictionary {
             explained = inside.map_or(around, |it| vec![it]);
         }
         if explained.is_empty() {
+            let of_page = status.filter(|_| said::is_page(text));
+            explained.extend(of_page.and_then(|it| self.of_sentence(&format!("HTTP {it} {PAGE}"))));
+        }
+        if explained.is_empty() {
             let around = self.general(CODES, &candidates, &hints, status);
             let better = match &around {
                 Some(it) if it.refusal.wraps => self.phrase_inside(text, status),
@@ -189,6 +194,9 @@ impl Dictionary {
             let status = status.map(i64::from);
             explained.iter_mut().for_each(|it| it.status = status);
         }
+        let mut told = HashSet::new();
+        explained
+            .retain(|it| it.says_where() || told.insert((&it.provider.id, &it.refusal.meaning)));
         if let [one] = explained.as_mut_slice() {
             one.path = one.path.take().or_else(|| said::param(text));
         }
@@ -344,7 +352,11 @@ impl Dictionary {
 
     /// Returns the entry for an HTTP status, if there is one.
     fn of_status(&'static self, status: u16) -> Option<Explanation> {
-        let sentence = format!("HTTP {status}");
+        self.of_sentence(&format!("HTTP {status}"))
+    }
+
+    /// Returns the entry of a general file with this sentence.
+    fn of_sentence(&'static self, sentence: &str) -> Option<Explanation> {
         let general = self
             .providers
             .iter()
@@ -356,7 +368,8 @@ impl Dictionary {
                 .map(move |refusal| (provider, refusal))
         });
         let (provider, refusal) = entries.find(|(_, refusal)| refusal.sentence == sentence)?;
-        Some(Explanation::of(provider, refusal, sentence, Basis::Code))
+        let said = sentence.trim_end_matches(PAGE).trim_end().to_owned();
+        Some(Explanation::of(provider, refusal, said, Basis::Code))
     }
 
     /// Returns the entry for the status of an unknown message, or the most similar sentence if the
@@ -505,6 +518,9 @@ fn places(providers: &[Provider]) -> Vec<Place> {
     places
 }
 
+/// The mark of entries for a status with a web page as the answer.
+const PAGE: &str = "<!DOCTYPE html>";
+
 /// The length in bytes up to which a text is searched for changed sentences and for phrases: each is
 /// compared with each line.
 const LONGEST_NEAR: usize = 16_000;
@@ -583,6 +599,11 @@ impl Explanation {
             is_named: false,
             also: Vec::new(),
         }
+    }
+
+    /// Returns `true` if the sentence has a variable part: it may say where the mistake is.
+    fn says_where(&self) -> bool {
+        self.path.is_some() || !self.holes.is_empty()
     }
 
     fn named_if(self, is_named: bool) -> Explanation {

@@ -473,6 +473,15 @@ fn words_blame_what_the_message_is_about() {
             "model answered",
         ),
         (
+            "400 empty tool_calls is an odd thing in a message",
+            "is empty or `null`",
+        ),
+        ("400 the odd tool_call_id is null", "is empty or `null`"),
+        (
+            "400 odd: cannot decode the upstream response",
+            "cannot read the answer",
+        ),
+        (
             "400 odd must be one of a, b",
             "has a type, a form or a size",
         ),
@@ -483,6 +492,96 @@ fn words_blame_what_the_message_is_about() {
     ] {
         let found = Dictionary::bundled().explain(text);
         assert_eq!(found[0].basis, Basis::Words, "{text}");
+        let told = &found[0].refusal.meaning;
+        assert!(told.contains(meaning), "{text}\n{told}");
+    }
+}
+
+/// A client that cannot read an answer says so in words that servers use for requests.
+#[test]
+fn an_answer_that_a_client_cannot_read_is_no_refusal() {
+    let unreadable = "cannot read the answer";
+    for text in [
+        "Error: failed to deserialize api response: invalid type: integer `400`, expected a string at line 1 column 87",
+        "Failed to parse the provider response: unknown variant `developer`, expected one of `system`, `user` at line 1 column 9",
+        "error decoding stream response: missing field `tool_calls` at line 1 column 2",
+    ] {
+        let found = Dictionary::bundled().explain(text);
+        assert_eq!(found.len(), 1, "{text}");
+        let told = &found[0].refusal.meaning;
+        assert!(told.contains(unreadable), "{text}\n{told}");
+    }
+    let text = "failed to deserialize api response: error: missing field `id` content:{\"error\": {\"message\": \"Overloaded\"}}";
+    let told = &Dictionary::bundled().explain(text)[0].refusal.meaning;
+    assert!(told.contains("too many requests"), "{told}");
+}
+
+#[test]
+fn a_page_instead_of_an_answer_is_told() {
+    let reason = |text: &str| {
+        let found = Dictionary::bundled().explain(text);
+        found[0].refusal.meaning.clone()
+    };
+    let page = "<!DOCTYPE html><html lang=\"en\"><title>An odd page</title></html>";
+    let told = reason(&format!("bad response status code 404, body: {page}"));
+    assert!(told.contains("web page"), "{told}");
+    let told = reason(&format!("HTTP 403: {page}"));
+    assert!(told.contains("web page"), "{told}");
+    let told = reason(&format!("HTTP 502: {page}"));
+    assert!(!told.contains("web page"), "{told}");
+}
+
+/// Moonshot and AWS join several reasons to one message.
+#[test]
+fn each_reason_of_a_joined_message_is_a_sentence() {
+    let moonshot = "tools.function.parameters is not a valid moonshot flavored json schema, details: <At path 'properties.odd': ";
+    let bedrock = "Malformed input request: ";
+    for (start, rest, meaning) in [
+        (
+            moonshot,
+            "when using anyOf, type should be defined in anyOf items instead of the parent schema>",
+            "`type` next to `anyOf`",
+        ),
+        (moonshot, "type is not defined>", "has no `type`"),
+        (moonshot, "items must be an object>", "`items` is a list"),
+        (moonshot, "an odd reason>", "the end of the message says"),
+        (
+            bedrock,
+            "#: required key [prompt] not found#: required key [odd] not found#: extraneous key [Messages] is not \
+             permitted#: extraneous key [Odd] is not permitted, please reformat your input and try again.",
+            "this model's own format",
+        ),
+        (
+            bedrock,
+            "#: extraneous key [Messages] is not permitted#: required key [prompt] not found, please reformat your \
+             input and try again.",
+            "this model's own format",
+        ),
+        (
+            "Parameter validation failed: ",
+            "Unknown parameter in input: \"tools\", must be one of: modelId, messages\nUnknown parameter in input: \
+             \"tool_choice\", must be one of: modelId, messages",
+            "OpenAI's `tools`",
+        ),
+        (
+            bedrock,
+            "#: extraneous key [odd] is not permitted, please reformat your input and try again.",
+            "not in the model's schema",
+        ),
+        (
+            bedrock,
+            "#: required key [odd] not found, please reformat your input and try again.",
+            "lacks a member",
+        ),
+        (
+            bedrock,
+            "#/odd: an odd reason, please reformat your input and try again.",
+            "before the comma",
+        ),
+    ] {
+        let text = format!("{start}{rest}");
+        let found = Dictionary::bundled().explain(&text);
+        assert_eq!(found.len(), 1, "{text}");
         let told = &found[0].refusal.meaning;
         assert!(told.contains(meaning), "{text}\n{told}");
     }

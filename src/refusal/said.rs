@@ -129,6 +129,14 @@ pub(super) fn param(text: &str) -> Option<String> {
     PARAM.captures(text).map(|found| found[1].to_owned())
 }
 
+/// The beginning of a web page.
+static PAGE: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)<!doctype\s+html|<html[\s>]"));
+
+/// Returns `true` if a text contains a web page.
+pub(super) fn is_page(text: &str) -> bool {
+    PAGE.is_match(text)
+}
+
 /// A tag of HTML, with its attributes.
 static TAG: LazyLock<Regex> = LazyLock::new(|| pattern(r"</?[A-Za-z!][^<>]*>"));
 

@@ -1,6 +1,7 @@
 //! What stands around a message: the words that gateways and clients put before the message of
 //! another server, and the advice behind it.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -43,6 +44,48 @@ static TOOL: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+/// What a client says about an answer that it cannot read, and the first words of its parser.
+static UNREADABLE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?ix)
+        (?P<said>
+          (?-u:\b) (?: failed | unable | could \s+ not | couldn't | cannot | can't | error | failure ) \s+ (?: (?: to | while | when | in ) \s+ )?
+          (?: deserial\w+ | pars\w+ | decod\w+ | unmarshal\w* | read\w* | process\w* ) \s+
+          (?: (?: of | the | an? | api | body | chat | completions? | error | from | http | json | provider(?:'s)? | server | stream(?:ing)? | upstream ) \s+ )*
+          (?: answer | chunk | event | reply | response )s? (?-u:\b) (?: \s+ (?: body | data | json | as \s+ json | from \s+ \S+ ) )*?
+        )
+        \s* [:;(-]+ \s* (?: \w+ (?: \s+ \w+ ){0,2} : \s* )?
+        (?: cannot \s+ unmarshal | control \s+ character | data \s+ did \s+ not \s+ match | duplicate \s+ field | eof \s | expect(?:ed|ing) \s
+          | field \s+ required | invalid \s+ (?: character | json | length | type | value ) | json \s* (?: decode \s* )? error | json: | key \s+ must
+          | missing \s+ field | not \s+ (?: a \s+ )? valid \s+ json | trailing \s | unexpected \s+ (?: character | end | eof | token ) | unexpected \s+ non-whitespace
+          | unknown \s+ (?: field | variant ) | unterminated | \d+ \s+ validation \s+ errors? )",
+    )
+});
+
+/// Where the words of a parser end: at the end of the line or of the string, or before the answer.
+const PARSER_ENDS: [&str; 7] = ["\n", "{", "\",", "\"}", "',", "'}", "\\\","];
+
+/// Returns a text without the words of parsers about an answer that a client cannot read: they
+/// describe the answer, but sound like the refusal of a request.
+pub(super) fn without_parsers(text: &str) -> Cow<'_, str> {
+    let (mut rest, mut kept) = (text, String::new());
+    while let Some((whole, said)) = UNREADABLE
+        .captures(rest)
+        .and_then(|found| found.get(0).zip(found.name("said")))
+    {
+        let end = whole.end();
+        kept.push_str(&rest[..said.end()]);
+        rest = &rest[end..];
+        let ends = PARSER_ENDS.iter().filter_map(|end| rest.find(end));
+        rest = &rest[ends.min().unwrap_or(rest.len())..];
+    }
+    if kept.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    kept.push_str(rest);
+    Cow::Owned(kept)
+}
+
 fn pattern(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is valid")
 }
@@ -83,6 +126,33 @@ mod tests {
             "the odd thing",
         ] {
             assert_eq!(inner(text), "the odd thing", "{text}");
+        }
+    }
+
+    #[test]
+    fn the_words_of_a_parser_are_left_out() {
+        for (text, expected) in [
+            (
+                "Error: failed to deserialize api response: invalid type: integer `400`, expected a string at line 1 column 87",
+                "Error: failed to deserialize api response",
+            ),
+            (
+                r#"{"error": "Failed to parse the response body: missing field `choices`", "code": 1}"#,
+                r#"{"error": "Failed to parse the response body", "code": 1}"#,
+            ),
+            (
+                r#"unable to decode response: JSON error: expected value content:{"message": "odd"}"#,
+                r#"unable to decode response{"message": "odd"}"#,
+            ),
+        ] {
+            assert_eq!(without_parsers(text), expected);
+        }
+        for text in [
+            "Failed to parse response: the odd thing",
+            "Failed to deserialize the JSON body into the target type: missing field `odd`",
+            "failed to parse request: invalid type: integer `400`",
+        ] {
+            assert_eq!(without_parsers(text), text);
         }
     }
 
