@@ -126,7 +126,8 @@ static PARAM: LazyLock<Regex> =
 
 /// Returns the parameter that an answer names beside its message: `input[3].action.type`.
 pub(super) fn param(text: &str) -> Option<String> {
-    PARAM.captures(text).map(|found| found[1].to_owned())
+    let param = PARAM.captures(text).map(|found| found[1].to_owned());
+    param.filter(|param| param != "None")
 }
 
 /// The beginning of a web page.
