@@ -69,7 +69,7 @@ pub(super) fn settings(side: Side<'_>) -> Settings<'_> {
             continue;
         }
         match value {
-            Value::Object(members) if CONTAINERS.contains(&plain(name).as_str()) => {
+            Value::Object(members) if CONTAINERS.contains(&names::plain(name).as_str()) => {
                 for (inner, value) in members.iter().filter(|(_, value)| !value.is_null()) {
                     settings.read(&format!("{name}/{inner}"), value);
                 }
@@ -80,17 +80,9 @@ pub(super) fn settings(side: Side<'_>) -> Settings<'_> {
     settings
 }
 
-/// Removes the differences between spellings from a name.
-fn plain(name: &str) -> String {
-    name.chars()
-        .filter(|c| *c != '_')
-        .flat_map(char::to_lowercase)
-        .collect()
-}
-
 impl<'b> Settings<'b> {
     fn read(&mut self, name: &str, value: &'b Value) {
-        let place = plain(name);
+        let place = names::plain(name);
         let own_name = name.rsplit('/').next().unwrap_or(name);
         if let Some(setting) = names::of_setting(own_name).find_map(|one| one.meaning.as_deref()) {
             return self.set(setting, &canonical(value), value);

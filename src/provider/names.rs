@@ -61,7 +61,7 @@ fn having(all: &'static [Synonyms], name: &str) -> impl Iterator<Item = &'static
 }
 
 /// Removes the differences between spellings from a name.
-fn plain(name: &str) -> String {
+pub(crate) fn plain(name: &str) -> String {
     name.chars()
         .filter(|c| *c != '_')
         .flat_map(char::to_lowercase)

@@ -754,7 +754,7 @@ impl Found {
         }
         let shown = &text[start..end];
         if shown.matches('\'').count() % 2 == 1 {
-            match begins_quoted(shown) {
+            match is_quote_left_out(shown) {
                 true if text[..start].ends_with('\'') => start -= 1,
                 false if text[end..].starts_with('\'') => end += 1,
                 true | false => {}
@@ -840,8 +840,8 @@ fn quoted_start(text: &str) -> usize {
     word.unwrap_or(text.len())
 }
 
-/// Returns `true` if the first quote of a text ends a word.
-fn begins_quoted(text: &str) -> bool {
+/// Returns `true` if the first quote of a text ends a word, so that its opening quote is missing.
+fn is_quote_left_out(text: &str) -> bool {
     let first = text.find('\'').unwrap_or_default();
     text[..first].ends_with(|c: char| c.is_alphanumeric())
 }

@@ -833,6 +833,21 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_is_not_accepted_is_told_at_its_field() {
+        let names = json!({"pattern": "^[0-9]+$", "description": "ids of tokens"});
+        let schema = json!({"properties": {"bias": {"propertyNames": names}}});
+        assert_eq!(
+            told(&schema, &json!({"bias": {"1": 0, "a/b": 0}})),
+            ["the field name `a/b` in `/bias` does not match `^[0-9]+$` (ids of tokens)"]
+        );
+        let short = json!({"propertyNames": {"maxLength": 1}});
+        assert_eq!(
+            told(&short, &json!({"ab": 0})),
+            ["the field name `ab` in `(the whole body)` must have at most 1 characters"]
+        );
+    }
+
+    #[test]
     fn types_are_named_without_null_and_strings_that_hold_json_say_so() {
         let schema = json!({"properties": {"stop": {"type": ["null", "array"]}}});
         assert_eq!(

@@ -67,17 +67,10 @@ impl UnknownField<'_> {
 
     /// Returns the name that this API has for the field, or its place, or the advice for it.
     fn synonym(&self, synonyms: &Synonyms) -> Option<FieldHint> {
-        let advice = self.wire.and_then(|wire| synonyms.instead(wire));
-        if let Some(advice) = advice {
-            return Some(FieldHint::Is(Hint::Other(advice.to_owned())));
-        }
         let known = known_fields(self.schema, self.owner);
-        let mut here = synonyms.names.clone();
-        here.retain(|name| known.contains(name));
-        match here.is_empty() {
-            true => self.elsewhere(&synonyms.names),
-            false => Some(FieldHint::Is(Hint::Meant(here))),
-        }
+        of_other_api(self.wire, synonyms, &known)
+            .map(FieldHint::Is)
+            .or_else(|| self.elsewhere(&synonyms.names))
     }
 
     /// Returns the similar names of the object. A setting of another API is no typing mistake.
@@ -241,17 +234,21 @@ fn meant(name: &str, known: &[String]) -> Option<Hint> {
     (!near.is_empty()).then(|| Hint::Meant(near.into_iter().map(str::to_owned).collect()))
 }
 
+/// Returns the advice of a wire format for a name of another API, or the known names of the same
+/// thing.
+fn of_other_api(wire: Option<WireFormat>, synonyms: &Synonyms, known: &[String]) -> Option<Hint> {
+    if let Some(advice) = wire.and_then(|wire| synonyms.instead(wire)) {
+        return Some(Hint::Other(advice.to_owned()));
+    }
+    let mut here = synonyms.names.clone();
+    here.retain(|name| known.contains(name));
+    (!here.is_empty()).then_some(Hint::Meant(here))
+}
+
 /// Returns the values that were meant by one, or all known values.
 pub(super) fn meant_or_known(wire: Option<WireFormat>, value: &str, known: &[String]) -> Hint {
-    let of_other_api = names::of_value(value).find_map(|synonyms| {
-        let advice = wire.and_then(|wire| synonyms.instead(wire));
-        let mut here = synonyms.names.clone();
-        here.retain(|name| known.contains(name));
-        match advice {
-            Some(advice) => Some(Hint::Other(advice.to_owned())),
-            None => (!here.is_empty()).then_some(Hint::Meant(here)),
-        }
-    });
+    let of_other_api =
+        names::of_value(value).find_map(|synonyms| of_other_api(wire, synonyms, known));
     let meant = of_other_api.or_else(|| meant(value, known));
     meant.unwrap_or_else(|| Hint::Known {
         words: "known: ",

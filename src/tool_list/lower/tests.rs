@@ -111,6 +111,20 @@ fn nothing_below_not_becomes_weaker() {
 }
 
 #[test]
+fn patterns_that_openai_rejects_are_dropped() {
+    let email = json!({"type": "string", "pattern": "^(?!x)a"});
+    let plain = json!({"type": "string", "pattern": "^(?:a|\\(?=)"});
+    let schema =
+        json!({"type": "object", "properties": {"a": email, "b": plain, "c": {"not": email}}});
+    let (schema, losses) = lowered("openai", &schema).expect("a schema");
+    assert_eq!(
+        schema["properties"],
+        json!({"a": {"type": "string"}, "b": plain, "c": {}})
+    );
+    assert_eq!(losses, ["/properties/a pattern", "/properties/c not"]);
+}
+
+#[test]
 fn strict_mode_is_left_where_it_would_forbid_something() {
     let open = json!({"type": "object", "properties": {"a": {"type": "string"}}});
     assert!(
@@ -250,7 +264,7 @@ fn keyword(rng: &mut Rng, depth: usize) -> (&'static str, Value) {
             json!(rng.usize(..3)),
         ),
         31 => ("uniqueItems", json!(true)),
-        32 => ("pattern", json!("^a")),
+        32 => ("pattern", json!(["^a", "^(?!b)"][rng.usize(..2)])),
         33 => ("enum", json!([value(rng, 1), value(rng, 1), "a"])),
         34 => ("const", value(rng, 1)),
         35 => ("propertyNames", json!({"maxLength": 1})),
