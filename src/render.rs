@@ -15,6 +15,7 @@ mod refusal;
 mod account;
 mod values;
 mod place;
+mod data_path;
 mod rope;
 mod tracked;
 mod objects;
@@ -65,7 +66,7 @@ use crate::repo::{Dialect, Repo};
 use crate::source::{FileId, OffsetMap, Sources, Span};
 use crate::toml;
 use analyse::{ALL_OF_CTX, Analysis};
-use eval::{Asked, Failure, Hole, Input, Output, Steps, Watch};
+use eval::{Asked, Hole, Input, Output, Steps, Watch};
 use included::{BodyLibrary, LeftOut};
 use place::Place;
 
@@ -746,12 +747,12 @@ pub struct Renderer<'e> {
 
 /// The output of a template, and its cost.
 pub struct Rendered {
-    /// The text.
+    /// The text with its writers.
     ///
     /// # Errors
     ///
     /// Returns the error at its line.
-    pub text: Result<String, Box<Diagnostic>>,
+    pub(crate) output: Result<Arc<Recording>, Box<Diagnostic>>,
     /// The cost in units of work, the same on every machine.
     pub cost: u64,
     /// The part of the cost that the steps account for, regardless of the data that they process.
@@ -808,7 +809,7 @@ impl Renderer<'_> {
             left_out: LeftOut::default(),
         };
         let watch = (Steps::at_most(self.fuel), &library.left_out);
-        let (output, spent) = self.run(id, &library, input.variables(), None, watch);
+        let (output, spent) = self.run(id, &library, input.variables(), watch);
         if library.left_out.was_asked_for() {
             let alone = BodyInput {
                 keep: None,
@@ -816,14 +817,8 @@ impl Renderer<'_> {
             };
             return self.body(sources, id, &alone);
         }
-        self.rendered(
-            sources,
-            id,
-            output.watch.0.taken(),
-            output.text.text,
-            output.outcome,
-            spent,
-        )
+        let steps = output.watch.0.taken();
+        self.rendered(sources, id, steps, output, spent)
     }
 
     /// Renders a body template with a placeholder for the system prompt; also returns `true` if the
@@ -836,17 +831,10 @@ impl Renderer<'_> {
         placeholder: &str,
     ) -> (Rendered, bool) {
         let watch = (Steps::at_most(self.fuel), Hole::new(placeholder));
-        let (output, spent) = self.run(id, self.engine, input.variables(), None, watch);
-        let (steps, hole) = output.watch;
-        let rendered = self.rendered(
-            sources,
-            id,
-            steps.taken(),
-            output.text.text,
-            output.outcome,
-            spent,
-        );
-        (rendered, hole.was_looked_at())
+        let (output, spent) = self.run(id, self.engine, input.variables(), watch);
+        let (steps, is_looked_at) = (output.watch.0.taken(), output.watch.1.was_looked_at());
+        let rendered = self.rendered(sources, id, steps, output, spent);
+        (rendered, is_looked_at)
     }
 
     /// Renders a system prompt; also returns `true` if the result does not depend on the context,
@@ -859,18 +847,10 @@ impl Renderer<'_> {
     ) -> (Rendered, bool) {
         let variables = scope.variables(self.engine.dialect);
         let watch = (Steps::at_most(self.fuel), Asked::default());
-        let (output, spent) = self.run(id, self.engine, variables, None, watch);
-        let (steps, asked) = output.watch;
-        let rendered = self.rendered(
-            sources,
-            id,
-            steps.taken(),
-            output.text.text,
-            output.outcome,
-            spent,
-        );
+        let (output, spent) = self.run(id, self.engine, variables, watch);
+        let (steps, asked) = (output.watch.0.taken(), &output.watch.1);
         let differs = asked.names.iter().any(|name| prompt::differs(name));
-        (rendered, !differs)
+        (self.rendered(sources, id, steps, output, spent), !differs)
     }
 
     /// Returns the writers of a range of a template's output.
@@ -915,7 +895,6 @@ impl Renderer<'_> {
         id: TemplateId,
         library: &dyn eval::Library,
         data: Vec<(Arc<str>, Value)>,
-        prompt: Option<Arc<rope::Told>>,
         watch: W,
     ) -> (Output<W>, u64) {
         let tree = self.engine.tree(id);
@@ -923,34 +902,35 @@ impl Renderer<'_> {
             library,
             globals: &self.engine.globals,
             data,
-            prompt,
             most: MAX_OUTPUT,
         };
         account::metered(|| eval::run(&tree, input, self.engine.environment.empty_state(), watch))
     }
 
     /// Returns the output of a template with its cost.
-    fn rendered(
+    fn rendered<W>(
         &self,
         sources: &Sources,
         id: TemplateId,
         steps: u64,
-        text: String,
-        outcome: Result<(), Failure>,
+        output: Output<W>,
         spent: u64,
     ) -> Rendered {
+        let Output {
+            written, outcome, ..
+        } = output;
         let steps = steps * account::STEP;
-        let cost = spent + 2 * text.len() as u64 + steps;
-        let name = &self.engine.templates[id.0 as usize].name;
-        let text = outcome.map(|()| text).map_err(|failure| {
-            Box::new(errors::runtime(
-                self.engine,
-                sources,
-                self.engine.kind_of(name),
-                &failure,
-            ))
-        });
-        Rendered { text, cost, steps }
+        let cost = spent + 2 * written.told.text.len() as u64 + steps;
+        let Template { name, number, .. } = &self.engine.templates[id.0 as usize];
+        let kind = self.engine.kind_of(name);
+        let output = outcome
+            .map(|()| Arc::new(Recording::new(written, *number)))
+            .map_err(|failure| Box::new(errors::runtime(self.engine, sources, kind, &failure)));
+        Rendered {
+            output,
+            cost,
+            steps,
+        }
     }
 }
 

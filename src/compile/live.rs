@@ -221,7 +221,7 @@ impl<'a> Live<'a> {
         };
         let scope = environment.scope(&self.compiler.repo, self.plan.profile.profile.layer);
         let (prompt, _) = renderer.prompt(self.compiler.sources(), template, &scope);
-        Ok(Arc::from(prompt.text?.trim()))
+        Ok(Arc::from(prompt.output?.text().trim()))
     }
 
     /// Calls a function with the request for a conversation.

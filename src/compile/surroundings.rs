@@ -123,7 +123,7 @@ fn texts(
     let texts = scopes.map(|scope: &Arc<PromptScope>| {
         let (prompt, _) = renderer.prompt(compiler.sources(), template, scope);
         cost = cost.saturating_add(prompt.cost);
-        prompt.text.map(|text| Arc::from(text.trim()))
+        prompt.output.map(|text| Arc::from(text.text().trim()))
     });
     let result = texts.collect();
     Costed { result, cost }

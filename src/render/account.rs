@@ -43,19 +43,23 @@ pub(super) const FILE: u64 = 10_000;
 
 /// The cost of examining a folder's entry.
 pub(super) const ENTRY: u64 = 1_000;
-/// The cost of tracking a run of bytes.
-const RUN: u64 = 80;
+/// The maximum number of runs in all texts that a template builds. Beyond it, the writers of a text
+/// are not kept apart: 64 MiB, and enough to collect a thousand messages one by one.
+const MAX_RUNS: usize = 1 << 20;
 
 thread_local! {
     /// The units left for the template on this thread.
     static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
+    /// The runs left for the template on this thread.
+    static RUNS_LEFT: Cell<usize> = const { Cell::new(MAX_RUNS) };
 }
 
 /// Performs some work under a separate account; also returns the units spent.
 pub(super) fn metered<R>(work: impl FnOnce() -> R) -> (R, u64) {
-    let before = LEFT.replace(LIMIT);
+    let before = (LEFT.replace(LIMIT), RUNS_LEFT.replace(MAX_RUNS));
     let result = work();
-    (result, LIMIT - LEFT.replace(before))
+    RUNS_LEFT.set(before.1);
+    (result, LIMIT - LEFT.replace(before.0))
 }
 
 /// Charges units.
@@ -68,9 +72,10 @@ pub(super) fn charge(units: u64) -> Result<(), Error> {
     }
 }
 
-/// Charges for tracked runs of bytes. Overspending is reported at the next charge.
-pub(super) fn follow(runs: usize) {
-    let _ = charge(RUN.saturating_mul(runs as u64));
+/// Counts the runs of a text that is built; returns `false` if the template has none left.
+pub(super) fn follow(runs: usize) -> bool {
+    let rest = RUNS_LEFT.get().checked_sub(runs);
+    rest.inspect(|&rest| RUNS_LEFT.set(rest)).is_some()
 }
 
 /// Charges for reading bytes.

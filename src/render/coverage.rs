@@ -91,7 +91,7 @@ impl Renderer<'_> {
 
     fn count(&self, id: TemplateId, data: Vec<(Arc<str>, minijinja::Value)>, runs: &mut Runs) {
         let watch = (Steps::at_most(self.fuel), std::mem::take(&mut runs.0));
-        let (output, _) = self.run(id, self.engine, data, None, watch);
+        let (output, _) = self.run(id, self.engine, data, watch);
         (_, runs.0) = output.watch;
     }
 }

@@ -7,13 +7,13 @@
 //!
 //! # How a byte of a body gets its writer
 //!
-//! 1. A body is first built without writers: a watch whose `FOLLOWS` is false creates no origins
-//!    and no runs.
-//! 2. When a finding needs a place, `unit::record` finds the splice of the body that contains it.
+//! 1. Every evaluation tracks who writes what: no template is evaluated again to find out.
+//! 2. The output of a template and its [`Trace`] become a `Recording`, which the splice of the body
+//!    holds, and which the memory keeps for agents that share the template.
 //! 3. A splice is the part of a body that one template wrote; all other parts are literals of
 //!    profiles or provider steps, which have places of their own.
-//! 4. The template of the splice is evaluated again with the watch `Trace`; the record keeps the
-//!    recording, and the memory keeps places in templates that several agents share.
+//! 4. When a finding needs a place, `unit::record` finds the splice that contains it, and looks the
+//!    place up in the recording.
 //! 5. Each variable that is passed to the template starts with an origin: `ctx` with the root of
 //!    the data, any other with its own path.
 //! 6. The origin of a member or an element of data is the path of its object, extended by its name
@@ -40,8 +40,9 @@
 //! 17. A frame is an include, a macro, a `call`, `set` or `filter` block, and has a parent: the
 //!     frames of a run are the steps that led to it.
 //! 18. A text with too many runs becomes one run that was computed from its first inputs.
-//! 19. The system prompt has a separate recording; runs that it wrote are marked, and their tags
-//!     and frames are looked up there.
+//! 19. The system prompt has a separate recording. In a body, it is a value of the data, until
+//!     somebody asks for a place inside it: then its own runs replace that value, and their tags
+//!     and frames are looked up in its recording.
 //! 20. To find the writer of a byte, `Recording::written` finds the run that covers it, and
 //!     converts its place to a span of a file, or its path to a value of the conversation.
 
@@ -77,7 +78,7 @@ pub(super) use lower::lower;
 pub(crate) use ran::Outcomes;
 pub(super) use ran::Ran;
 pub(super) use reads::Reads;
-pub(super) use trace::{Frame, Trace};
+pub(super) use trace::Trace;
 pub(super) use tree::Template;
 pub(super) use watch::Watch;
 
@@ -87,8 +88,9 @@ use std::sync::Arc;
 use foldhash::HashMap;
 use minijinja::{Environment, Error, State, UndefinedBehavior, Value};
 
+use super::data_path::DataPath;
 use super::place::Place;
-use super::rope::Told;
+use super::rope::{Run, Told};
 use super::tracked::{Names, Origin, Tracked};
 use calls::Declared;
 use failure::Outcome;
@@ -135,10 +137,24 @@ pub(super) trait Library {
     }
 }
 
-/// The text of a partial that is known in advance.
+/// The output of a partial that is known in advance.
 pub(super) struct Known {
-    pub(super) text: Arc<str>,
+    pub(super) written: Arc<Traced>,
     pub(super) steps: u64,
+}
+
+/// A text with its writers, and the scopes in which they wrote.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Traced {
+    pub(super) told: Told,
+    pub(super) trace: Trace,
+}
+
+impl Traced {
+    /// Returns the approximate size in bytes.
+    pub(super) fn weight(&self) -> usize {
+        self.told.text.len() + self.told.runs.len() * size_of::<Run>() + self.trace.weight()
+    }
 }
 
 /// The input of an evaluation.
@@ -148,8 +164,6 @@ pub(super) struct Input<'e> {
     pub(super) globals: &'e BTreeMap<&'static str, Value>,
     /// The variables passed to the template.
     pub(super) data: Vec<(Arc<str>, Value)>,
-    /// The system prompt with its writers, if these are tracked.
-    pub(super) prompt: Option<Arc<Told>>,
     /// The maximum length of the output, in bytes.
     pub(super) most: usize,
 }
@@ -157,7 +171,7 @@ pub(super) struct Input<'e> {
 /// The result of a render.
 pub(super) struct Output<W> {
     /// The output, up to the failure if there was one.
-    pub(super) text: Told,
+    pub(super) written: Traced,
     pub(super) outcome: Result<(), Failure>,
     pub(super) watch: W,
 }
@@ -171,18 +185,13 @@ pub(super) fn run<'e, W: Watch>(
 ) -> Output<W> {
     let mut variables = Variables::new(input.globals);
     for (name, value) in input.data {
-        let origin = if W::FOLLOWS {
-            origin_of(&name)
-        } else {
-            Origin::Unknown
-        };
+        let origin = Origin::Data(DataPath::of_variable(&name));
         variables.give(name, Tracked { value, origin });
     }
     let mut eval = Eval {
         library: input.library,
         state,
         variables,
-        prompt: input.prompt,
         macros: Vec::new(),
         blocks: BTreeMap::new(),
         extended: BTreeSet::new(),
@@ -190,12 +199,13 @@ pub(super) fn run<'e, W: Watch>(
         parent: None,
         template,
         escapes: false,
-        out: vec![Sink::Text(Told::new(W::FOLLOWS))],
+        out: vec![Sink::Text(Told::default())],
         most: input.most,
         is_full: false,
         loops: 0,
         running: Vec::new(),
         lacking: HashMap::default(),
+        trace: Trace::default(),
         watch,
     };
     eval.add_blocks(template);
@@ -203,23 +213,17 @@ pub(super) fn run<'e, W: Watch>(
         .template(template)
         .map_err(|failure| eval.with_object(failure));
     eval.watch.ended(&mut eval.variables.set_here());
-    let text = match eval.out.into_iter().next() {
-        Some(Sink::Text(text)) => text,
-        _ => Told::new(W::FOLLOWS),
+    let told = match eval.out.into_iter().next() {
+        Some(Sink::Text(told)) => told,
+        _ => Told::default(),
     };
     Output {
-        text,
+        written: Traced {
+            told,
+            trace: eval.trace,
+        },
         outcome,
         watch: eval.watch,
-    }
-}
-
-/// Returns the origin of a variable: `ctx` is the data, any other a member of it.
-fn origin_of(name: &str) -> Origin {
-    let root = crate::json::Pointer::root();
-    match name {
-        "ctx" => Origin::Data(Arc::new(root)),
-        name => Origin::Data(Arc::new(root.member(name))),
     }
 }
 
@@ -245,7 +249,6 @@ struct Eval<'e, W> {
     /// The state for the engine's own filters.
     state: State<'e, 'e>,
     variables: Variables<'e>,
-    prompt: Option<Arc<Told>>,
     macros: Vec<Declared<'e>>,
     blocks: BTreeMap<&'e str, Blocks<'e>>,
     /// The templates that were extended, by number.
@@ -268,6 +271,7 @@ struct Eval<'e, W> {
     lacking: HashMap<Place, Value>,
     /// The running loops, including those around the running macro.
     running: Vec<variables::Running<'e>>,
+    trace: Trace,
     watch: W,
 }
 
@@ -297,21 +301,62 @@ impl<'e, W: Watch> Eval<'e, W> {
         }
     }
 
-    /// Writes a text.
-    fn write(&mut self, text: &Told, at: Place) -> Outcome<()> {
-        let is_output = self.out.len() == 1;
+    /// Writes a text with its runs; a tag that writes it is recorded as the writer of runs that no
+    /// tag has written before.
+    fn write(&mut self, text: &str, runs: &[Run], tag: Place, at: Place) -> Outcome<()> {
+        self.check_room(text, at)?;
+        let Some(Sink::Text(out)) = self.out.last_mut() else {
+            return Ok(());
+        };
+        if text.is_empty() {
+            out.push_nothing(self.trace.nothing(tag));
+            return Ok(());
+        }
+        let first = out.runs.len();
+        out.push(text, runs);
+        self.trace
+            .writes(out.runs.get_mut(first..).unwrap_or_default(), tag);
+        Ok(())
+    }
+
+    /// Writes literal text of a template.
+    fn write_literal(&mut self, text: &str, at: Place) -> Outcome<()> {
+        self.check_room(text, at)?;
         if let Some(Sink::Text(out)) = self.out.last_mut() {
-            if is_output && out.text.len() + text.text.len() > self.most {
-                self.is_full = true;
-                return Err(Failure::at(at, failure::too_large()));
-            }
-            out.append(text);
+            out.push_run(text, self.trace.literal(text.len(), at));
         }
         Ok(())
     }
 
+    /// Writes the known output of a partial.
+    fn write_known(&mut self, known: &Traced, step: Step) -> Outcome<()> {
+        self.check_room(&known.told.text, step.at)?;
+        let variables = &self.variables;
+        if let Some(Sink::Text(out)) = self.out.last_mut() {
+            let told = self
+                .trace
+                .adopt(step, known, |name| variables.set_value(name));
+            match told.text.is_empty() {
+                true => told.runs.into_iter().for_each(|run| out.push_nothing(run)),
+                false => out.push_told(&told),
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the output may still grow by a text.
+    fn check_room(&mut self, text: &str, at: Place) -> Outcome<()> {
+        match self.out.as_slice() {
+            [Sink::Text(out)] if out.text.len() + text.len() > self.most => {
+                self.is_full = true;
+                Err(Failure::at(at, failure::too_large()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn begin_capture(&mut self) {
-        self.out.push(Sink::Text(Told::new(W::FOLLOWS)));
+        self.out.push(Sink::Text(Told::default()));
     }
 
     fn begin_discard(&mut self) {
@@ -326,7 +371,7 @@ impl<'e, W: Watch> Eval<'e, W> {
     fn end_capture(&mut self) -> Told {
         match self.out.pop() {
             Some(Sink::Text(text)) => text,
-            _ => Told::new(W::FOLLOWS),
+            _ => Told::default(),
         }
     }
 
@@ -344,9 +389,9 @@ impl<'e, W: Watch> Eval<'e, W> {
 
     /// Runs a part within a scope, which becomes a step of its failures.
     fn within<R>(&mut self, step: Step, inner: impl FnOnce(&mut Self) -> Outcome<R>) -> Outcome<R> {
-        self.watch.entered(step);
+        self.trace.entered(step);
         let result = inner(self);
-        self.watch.left();
+        self.trace.left();
         result.map_err(|failure| failure.through(step))
     }
 }
@@ -378,12 +423,11 @@ pub(super) fn render_alone(text: &str, dialect: crate::repo::Dialect) -> Result<
         library: &Empty,
         globals: &globals,
         data: Vec::new(),
-        prompt: None,
         most: usize::MAX,
     };
     let output = run(&template, input, environment.empty_state(), ());
     output
         .outcome
-        .map(|()| output.text.text)
+        .map(|()| output.written.told.text)
         .map_err(|failure| failure.error.to_string())
 }

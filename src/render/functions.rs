@@ -5,7 +5,7 @@ use minijinja::{Error, Value};
 
 use super::builtins::{FUNCTIONS, lists};
 use super::objects::{Apply, Function};
-use super::tracked::{Native, Origin, Tracked};
+use super::tracked::{Native, Tracked};
 use super::values::{text, undefined};
 use super::writing::tojson;
 use super::{account, inja, values};
@@ -79,14 +79,9 @@ fn filter(
         let found = element.get_attr(member)?;
         account::read(found.as_bytes().map_or(0, <[u8]>::len))?;
         if keep(found.as_str().unwrap_or_default()) {
-            let origin = if native.follows {
-                list.origin.element(index)
-            } else {
-                Origin::Unknown
-            };
             kept.push(Tracked {
                 value: element,
-                origin,
+                origin: list.origin.element(index),
             });
         }
     }

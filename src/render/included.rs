@@ -13,7 +13,7 @@ use minijinja::{Error, Value};
 
 use super::account::{self, MAX_OUTPUT};
 use super::analyse::full_name;
-use super::eval::{self, Asked, Known, Library, Steps, Template, Watch};
+use super::eval::{self, Asked, Known, Library, Steps, Template, Traced, Watch};
 use super::functions::IdRule;
 use super::tracked::Names;
 use super::{BodyInput, Engine, can_read_prompt};
@@ -63,13 +63,13 @@ impl Question for TextOf {
     fn weight(&self, answer: &Self::Answer) -> usize {
         let set: usize = self.set.iter().map(|(_, value)| value.len()).sum();
         let prompt = self.prompt.as_ref().map_or(0, |prompt| prompt.len());
-        HOLDER + set + prompt + answer.as_ref().map_or(0, |text| text.written.len())
+        HOLDER + set + prompt + answer.as_ref().map_or(0, |text| text.written.weight())
     }
 }
 
 /// The output of a partial, and its cost.
 struct Text {
-    written: Arc<str>,
+    written: Arc<Traced>,
     spent: u64,
     steps: u64,
     /// The names that it sets for the rest of the template.
@@ -102,8 +102,6 @@ impl LeftOut {
 }
 
 impl Watch for &LeftOut {
-    const FOLLOWS: bool = false;
-
     fn asked(&mut self, name: &str, is_set: &dyn Fn() -> bool) {
         let names = self.names.borrow();
         // inja's `exists` looks up its argument.
@@ -128,7 +126,7 @@ impl Library for BodyLibrary<'_> {
         let mut left_out = self.left_out.names.borrow_mut();
         left_out.extend(text.set.iter().cloned());
         Ok(Some(Known {
-            text: Arc::clone(&text.written),
+            written: Arc::clone(&text.written),
             steps: text.steps,
         }))
     }
@@ -214,7 +212,6 @@ impl BodyLibrary<'_> {
             library: self.engine,
             globals: &self.engine.globals,
             data,
-            prompt: None,
             most: MAX_OUTPUT,
         };
         let watch = (Steps::at_most(self.fuel), Asked::default());
@@ -222,7 +219,7 @@ impl BodyLibrary<'_> {
         let (output, spent) = account::metered(|| eval::run(partial, input, state, watch));
         let (steps, asked) = output.watch;
         let text = output.outcome.is_ok().then(|| Text {
-            written: output.text.text.into(),
+            written: Arc::new(output.written),
             spent,
             steps: steps.taken(),
             set: asked.set,

@@ -155,7 +155,7 @@ impl PromptScope {
         match function {
             OwnFunction::ReadFile => Function::with(name, move |native| {
                 let path = path(native)?;
-                scope.charged_read(&path, native.follows)
+                scope.charged_read(&path)
             }),
             OwnFunction::FileExists => Function::with(name, move |native| {
                 let path = path(native)?;
@@ -167,7 +167,7 @@ impl PromptScope {
             }
             OwnFunction::AgentRole => Function::with(name, move |native| {
                 let path = format!(":/roles/{}.md", path(native)?);
-                scope.charged_read(&path, native.follows)
+                scope.charged_read(&path)
             }),
             OwnFunction::HeadLines if is_inja => {
                 Function::of(name, |native| head(native, lines_at_head))
@@ -183,20 +183,15 @@ impl PromptScope {
         }
     }
 
-    fn charged_read(&self, path: &str, follows: bool) -> Result<Tracked, Error> {
+    fn charged_read(&self, path: &str) -> Result<Tracked, Error> {
         charge_path(path)?;
         let (text, file) = self.read_file(path)?;
         account::make(text.len())?;
-        Ok(match follows {
-            true => Tracked::text(Told::one(
-                &text,
-                Writer::File {
-                    file: Arc::new(file),
-                    at: 0,
-                },
-            )),
-            false => Tracked::plain(text),
-        })
+        let writer = Writer::File {
+            file: Arc::new(file),
+            at: 0,
+        };
+        Ok(Tracked::text(Told::one(&text, writer)))
     }
 
     fn charged_list(&self, path: &str) -> Result<Tracked, Error> {

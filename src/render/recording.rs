@@ -1,40 +1,42 @@
 //! Records who wrote each byte of a template's output; the only source of this information for
 //! findings, explanations and diffs.
 //!
-//! A template is evaluated with a [`Trace`], which tracks its texts; the trace becomes a
-//! [`Recording`], which returns the writers of ranges of the output.
+//! Every evaluation of a template tracks its texts. The result is a [`Recording`], which returns
+//! the writers of ranges of the output.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use minijinja::Value;
-
-use super::eval::{Frame, Reads, Scope, Steps, Trace};
+use super::data_path::DataPath;
+use super::eval::{Reads, Scope, Trace, Traced};
 use super::place::Place;
 use super::rope::{self, FrameId, Input, ReadFile, Run, Told, Writer};
-use super::{BodyInput, Engine, PromptScope, Renderer, TemplateId};
+use super::{BodyInput, Engine, Renderer, TemplateId};
 use crate::json::Pointer;
 use crate::memory::Identity;
 use crate::source::{Sources, Span};
 
 /// The output of a template, with the writer of each byte.
+#[derive(Debug)]
 pub(crate) struct Recording {
     /// Identifies the recording.
     id: Identity,
-    told: Told,
-    /// The start offset of each run.
-    starts: Vec<usize>,
-    /// The range of the value that each run belongs to.
-    values: Vec<Range<usize>>,
-    frames: Vec<Frame>,
-    branches: BTreeSet<Place>,
+    written: Traced,
+    /// The position of each run, found when somebody asks for a writer.
+    layout: OnceLock<Layout>,
     /// The number of the template, for bytes without a writer.
     template: u32,
     /// The recording of the system prompt, which some bytes belong to.
     prompt: Option<Arc<Recording>>,
-    /// `true` if the recording ends before the output does.
-    is_cut_off: bool,
+}
+
+/// The positions of the runs of an output.
+#[derive(Debug)]
+struct Layout {
+    /// The start offset of each run.
+    starts: Vec<usize>,
+    /// The range of the value that each run belongs to.
+    values: Vec<Range<usize>>,
 }
 
 /// A run of output with its writer.
@@ -183,21 +185,6 @@ pub(crate) struct DataRead {
 }
 
 impl Renderer<'_> {
-    /// Evaluates a body template, and records the writers of its output. `prompt` is the recording
-    /// of the system prompt.
-    pub(crate) fn record_body(
-        &self,
-        id: TemplateId,
-        input: &BodyInput<'_>,
-        prompt: Option<&Arc<Recording>>,
-    ) -> Recording {
-        let told = prompt.map(|prompt| Arc::new(prompt.told.clone()));
-        Recording {
-            prompt: prompt.cloned(),
-            ..self.recording(id, input.variables(), told)
-        }
-    }
-
     /// Evaluates a body template, and notes the values of the data that it reads, with the places
     /// of the reads.
     pub(crate) fn reads_of_body(
@@ -206,59 +193,38 @@ impl Renderer<'_> {
         id: TemplateId,
         input: &BodyInput<'_>,
     ) -> Vec<DataRead> {
-        let (output, _) = self.run(id, self.engine, input.variables(), None, Reads::default());
+        let (output, _) = self.run(id, self.engine, input.variables(), Reads::default());
         output
             .watch
             .0
             .into_iter()
             .map(|(path, place)| DataRead {
-                path,
+                path: Arc::new(path.pointer()),
                 span: self.engine.place_span(sources, place),
             })
             .collect()
     }
-
-    /// Evaluates a system prompt, and records the writers of its output.
-    pub(crate) fn record_prompt(&self, id: TemplateId, scope: &Arc<PromptScope>) -> Recording {
-        self.recording(id, scope.variables(self.engine.dialect), None)
-    }
-
-    fn recording(
-        &self,
-        id: TemplateId,
-        data: Vec<(Arc<str>, Value)>,
-        prompt: Option<Arc<Told>>,
-    ) -> Recording {
-        let watch = (Steps::at_most(self.fuel), Trace::default());
-        let (output, _) = self.run(id, self.engine, data, prompt, watch);
-        let (_, trace) = output.watch;
-        let template = self.engine.templates[id.0 as usize].number;
-        Recording {
-            is_cut_off: output.outcome.is_err(),
-            ..Recording::new(output.text, trace.frames, trace.branches, template)
-        }
-    }
 }
 
 impl Recording {
+    pub(super) fn new(written: Traced, template: u32) -> Recording {
+        Recording {
+            id: Identity::new(),
+            written,
+            layout: OnceLock::new(),
+            template,
+            prompt: None,
+        }
+    }
+
     /// Returns the identity of the recording.
     pub(crate) fn id(&self) -> Identity {
         self.id
     }
 
-    fn new(told: Told, frames: Vec<Frame>, branches: BTreeSet<Place>, template: u32) -> Recording {
-        let (starts, values) = (told.starts(), told.values());
-        Recording {
-            id: Identity::new(),
-            told,
-            starts,
-            values,
-            frames,
-            branches,
-            template,
-            prompt: None,
-            is_cut_off: false,
-        }
+    /// Returns the approximate size in bytes.
+    pub(crate) fn weight(&self) -> usize {
+        self.written.weight()
     }
 
     /// Returns the recording of a system prompt with several parts, in the order of the whole
@@ -268,53 +234,74 @@ impl Recording {
         own: Option<&Recording>,
         parts: impl Iterator<Item = (Option<usize>, &'p str)>,
     ) -> Recording {
-        let mut told = Told::new(true);
+        let mut told = Told::default();
         for (index, (layer, text)) in parts.enumerate() {
             if index > 0 {
                 told.push_one(crate::conversation::PROMPT_SEPARATOR, Writer::Tag);
             }
             match (layer, own) {
                 (Some(layer), _) => {
-                    let path = Pointer::root()
-                        .member("system_layers")
-                        .element(layer)
-                        .member("text");
-                    told.push_one(
-                        text,
-                        Writer::Data {
-                            path: Arc::new(path),
-                            at: 0,
-                        },
-                    );
+                    let layers = DataPath::root().member("system_layers");
+                    let path = layers.element(layer).member("text");
+                    told.push_one(text, Writer::Data { path, at: 0 });
                 }
                 (None, Some(own)) => {
                     let start = told.runs.len();
-                    told.push(&own.told);
+                    told.push_told(&own.written.told);
                     told.runs
                         .iter_mut()
                         .skip(start)
                         .for_each(|run| run.recording = 1);
                 }
-                (None, None) => told.push_one(text, Writer::Computed { from: Arc::new([]) }),
+                (None, None) => told.push_one(text, Writer::Computed { from: [].into() }),
             }
         }
-        match own {
-            Some(own) => {
-                Recording::new(told, own.frames.clone(), own.branches.clone(), own.template)
-            }
-            None => Recording::new(told, Vec::new(), BTreeSet::new(), 0),
+        let (trace, template) = own.map_or((Trace::default(), 0), |own| {
+            (own.written.trace.clone(), own.template)
+        });
+        Recording::new(Traced { told, trace }, template)
+    }
+
+    /// Returns the recording of a system prompt whose own writers do not matter.
+    pub(crate) fn of_given_prompt(text: &str) -> Recording {
+        let told = Told::one(text, rope::whole_prompt());
+        Recording::new(
+            Traced {
+                told,
+                trace: Trace::default(),
+            },
+            0,
+        )
+    }
+
+    /// Returns this recording with the system prompt's own writers in place of the value that the
+    /// template inserted, which was `inserted`. If that was only a placeholder, the prompt replaces
+    /// it in the text.
+    pub(crate) fn with_prompt(&self, inserted: &str, prompt: &Arc<Recording>) -> Recording {
+        let written = Traced {
+            told: rope::with_prompt(&self.written.told, inserted, &prompt.written.told),
+            trace: self.written.trace.clone(),
+        };
+        Recording {
+            prompt: Some(Arc::clone(prompt)),
+            ..Recording::new(written, self.template)
         }
+    }
+
+    fn layout(&self) -> &Layout {
+        self.layout.get_or_init(|| Layout {
+            starts: self.written.told.starts(),
+            values: self.written.told.values(),
+        })
+    }
+
+    fn starts(&self) -> &[usize] {
+        &self.layout().starts
     }
 
     /// Returns the output.
     pub(crate) fn text(&self) -> &str {
-        &self.told.text
-    }
-
-    /// Returns `true` if tracking the texts exceeded the limit, so that the recording ends before
-    /// the output does.
-    pub(crate) fn is_cut_off(&self) -> bool {
-        self.is_cut_off
+        &self.written.told.text
     }
 
     /// Returns the writers of a range of the output, in order. Empty runs inside the range are left
@@ -325,16 +312,13 @@ impl Recording {
         sources: &Sources,
         range: Range<usize>,
     ) -> Vec<Written> {
-        let first = self
-            .starts
+        let starts = self.starts();
+        let first = starts
             .partition_point(|&start| start < range.start)
             .saturating_sub(1);
         let mut written = Vec::new();
-        if range.start >= self.told.text.len() && !range.is_empty() {
-            return vec![self.beyond(engine, sources, range)];
-        }
-        for (index, run) in self.told.runs.iter().enumerate().skip(first) {
-            let output = self.starts[index]..self.starts[index] + run.len;
+        for (index, run) in self.written.told.runs.iter().enumerate().skip(first) {
+            let output = starts[index]..starts[index] + run.len;
             let overlaps = output.start < range.end && output.end > range.start;
             let touches =
                 range.is_empty() && output.start <= range.start && range.start < output.end;
@@ -348,23 +332,11 @@ impl Recording {
         written
     }
 
-    /// Returns the entry for output after the point at which tracking stopped, because the template
-    /// builds too many texts from texts.
-    fn beyond(&self, engine: &Engine, sources: &Sources, output: Range<usize>) -> Written {
-        let span = engine.place_span(sources, Place::new(self.template, &(0..0)));
-        Written {
-            output,
-            by: By::Computed(Vec::new()),
-            span,
-            tag: None,
-            steps: Vec::new(),
-            value: None,
-        }
-    }
-
     /// Returns the tags of the branches and loops that the evaluator entered.
     pub(crate) fn branches(&self, engine: &Engine, sources: &Sources) -> Vec<Span> {
-        self.branches
+        self.written
+            .trace
+            .branches
             .iter()
             .map(|&place| engine.place_span(sources, place))
             .collect()
@@ -377,7 +349,7 @@ impl Recording {
         sources: &Sources,
         range: &Range<usize>,
     ) -> Option<Span> {
-        let runs = self.told.runs.iter().zip(&self.starts).rev();
+        let runs = self.written.told.runs.iter().zip(self.starts()).rev();
         { runs }
             .find(|(run, start)| {
                 run.len == 0 && run.emission > 0 && (range.start..=range.end).contains(*start)
@@ -396,12 +368,13 @@ impl Recording {
         at: usize,
     ) -> Option<(usize, Span)> {
         let index = self
-            .starts
+            .starts()
             .partition_point(|&start| start <= at)
             .checked_sub(1)?;
-        let mut next = Some(self.told.runs[index].frame);
+        let mut next = Some(self.written.told.runs[index].frame);
         let mut found = None;
-        while let Some((id, frame)) = next.and_then(|id| Some((id, self.frames.get(id as usize)?)))
+        while let Some((id, frame)) =
+            next.and_then(|id| Some((id, self.written.trace.frames.get(id as usize)?)))
         {
             next = frame.parent;
             let call = match frame.step.map(|step| (step.scope, step.at)) {
@@ -422,14 +395,18 @@ impl Recording {
     fn text_before(&self, frame: FrameId, index: usize, at: usize) -> Option<usize> {
         let is_within = |run: &Run| {
             std::iter::successors(Some(run.frame), |id| {
-                self.frames.get(*id as usize).and_then(|frame| frame.parent)
+                let frame = self.written.trace.frames.get(*id as usize);
+                frame.and_then(|frame| frame.parent)
             })
             .any(|id| id == frame)
         };
-        let runs = self.told.runs[..=index].iter().zip(&self.starts).rev();
-        let mut begin = self.starts[index];
+        let runs = self.written.told.runs[..=index]
+            .iter()
+            .zip(self.starts())
+            .rev();
+        let mut begin = self.starts()[index];
         for (run, &start) in runs.take_while(|(run, _)| is_within(run)) {
-            let words = &self.told.text[start..(start + run.len).min(at.max(start))];
+            let words = &self.written.told.text[start..(start + run.len).min(at.max(start))];
             if matches!(run.writer, Writer::Template(_))
                 && words.contains(['"', '{', '}', '[', ']'])
             {
@@ -456,11 +433,11 @@ impl Recording {
         output: Range<usize>,
         asked: &Range<usize>,
     ) -> Written {
-        let run = &self.told.runs[index];
+        let run = &self.written.told.runs[index];
         let owner = self.owner(run);
         let inside = asked.start.max(output.start)
             ..asked.end.min(output.end).max(asked.start.max(output.start));
-        let text = &self.told.text[output.clone()];
+        let text = &self.written.told.text[output.clone()];
         let source = run.source(text, inside.start - output.start, inside.len());
         let shifted = |at: usize| at + source.start..at + source.end;
         let tag = tag_span(engine, sources, run);
@@ -478,7 +455,7 @@ impl Recording {
                 By::Template
             }
             Writer::Data { path, at } => By::Data {
-                path: Arc::clone(path),
+                path: Arc::new(path.pointer()),
                 bytes: shifted(*at),
             },
             Writer::File { file, at } => By::File {
@@ -492,7 +469,7 @@ impl Recording {
                     .collect(),
             ),
         };
-        let value = (run.emission > 0).then(|| self.values[index].clone());
+        let value = (run.emission > 0).then(|| self.layout().values[index].clone());
         Written {
             output: inside,
             by,
@@ -506,7 +483,8 @@ impl Recording {
     fn steps(&self, engine: &Engine, sources: &Sources, frame: FrameId) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut next = Some(frame);
-        while let Some(frame) = next.and_then(|frame| self.frames.get(frame as usize)) {
+        while let Some(frame) = next.and_then(|frame| self.written.trace.frames.get(frame as usize))
+        {
             next = frame.parent;
             let Some((kind, at)) = frame
                 .step
@@ -526,7 +504,7 @@ impl Recording {
 
 fn computed_from(engine: &Engine, sources: &Sources, input: &Input) -> From {
     match input {
-        Input::Data(path) => From::Data(Arc::clone(path)),
+        Input::Data(path) => From::Data(Arc::new(path.pointer())),
         Input::File(file) => From::File(Arc::clone(file)),
         Input::Template(place) => From::Template(engine.place_span(sources, *place)),
     }

@@ -4,17 +4,21 @@
 //! content pass the runs on, cut and joined like the text; any other result is
 //! [`Writer::Computed`].
 
-use std::ops::Range;
+use std::borrow::Cow;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+use super::data_path::DataPath;
 use super::place::Place;
-use crate::json::Pointer;
 
 /// The maximum number of runs in a text: enough for a long history, and too few for a loop that
 /// keeps doubling a text.
 const MAX_RUNS: usize = 1 << 18;
 /// The maximum number of inputs that a computed text names.
 pub(super) const MAX_INPUTS: usize = 16;
+
+/// The member of the data that is the system prompt.
+const PROMPT: &str = "system_prompt";
 
 /// The number of a frame.
 pub(super) type FrameId = u32;
@@ -44,7 +48,7 @@ pub(super) enum Writer {
     /// unless escapes were decoded.
     Template(Place),
     /// A leaf of the data, starting at a byte of its text.
-    Data { path: Arc<Pointer>, at: usize },
+    Data { path: DataPath, at: usize },
     /// A file that a prompt read, starting at a byte.
     File { file: Arc<ReadFile>, at: usize },
     /// The tag that wrote them: quotes and JSON commas.
@@ -56,7 +60,7 @@ pub(super) enum Writer {
 /// An input of a computed text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Input {
-    Data(Arc<Pointer>),
+    Data(DataPath),
     File(Arc<ReadFile>),
     Template(Place),
 }
@@ -82,123 +86,120 @@ pub(super) struct Run {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Told {
     pub(super) text: String,
-    /// Empty if writers are not tracked.
     pub(super) runs: Vec<Run>,
-    follows: bool,
 }
 
 impl Told {
     /// Returns a text with one writer.
     pub(super) fn one(text: &str, writer: Writer) -> Told {
-        let run = Run {
-            len: text.len(),
-            writer,
-            escaped: 0,
-            tag: None,
-            emission: 0,
-            frame: 0,
-            recording: 0,
-        };
         Told {
             text: text.to_owned(),
-            runs: vec![run],
-            follows: true,
+            runs: vec![Run::new(text.len(), writer)],
         }
     }
 
-    /// Returns an empty text; `follows` is `true` if its writers are tracked.
-    pub(super) fn new(follows: bool) -> Told {
-        Told {
-            text: String::new(),
-            runs: Vec::new(),
-            follows,
-        }
-    }
-
-    /// Returns a text whose writers are not tracked.
-    pub(super) fn unfollowed(text: &str) -> Told {
-        Told {
-            text: text.to_owned(),
-            runs: Vec::new(),
-            follows: false,
-        }
-    }
-
-    /// Returns `true` if its writers are tracked.
-    pub(super) fn is_followed(&self) -> bool {
-        self.follows
-    }
-
-    /// Sets the frame in which it was written.
-    pub(super) fn set_frame(&mut self, frame: FrameId) {
-        self.runs.iter_mut().for_each(|run| run.frame = frame);
-    }
-
-    /// Sets the tag that wrote it.
-    pub(super) fn set_tag(&mut self, tag: Place) {
-        self.runs.iter_mut().for_each(|run| run.tag = Some(tag));
-    }
-
-    /// Adds a text as a JSON string, without tracking its writers.
-    pub(super) fn push_json(&mut self, text: &str) {
-        let json = serde_json::to_string(text).expect("a string serialises into memory");
-        self.text.push_str(&json);
-    }
-
-    /// Adds a text; for an empty one, notes its writer.
-    pub(super) fn append(&mut self, other: &Told) {
-        match (other.text.is_empty(), other.runs.first()) {
-            (true, Some(nothing)) => self.push_nothing(nothing.clone()),
-            _ => self.push(other),
-        }
-    }
-
-    /// Notes that a tag wrote nothing.
-    pub(super) fn note_nothing(&mut self, tag: Place, emission: u32, frame: FrameId) {
-        let mut run = Told::one("", Writer::Computed { from: Arc::new([]) })
-            .runs
-            .remove(0);
-        (run.tag, run.emission, run.frame) = (Some(tag), emission, frame);
-        self.runs = vec![run];
-    }
-
-    pub(super) fn push(&mut self, other: &Told) {
+    /// Appends a text with its runs.
+    pub(super) fn push(&mut self, text: &str, runs: &[Run]) {
         // An empty text needs no runs, which would only accumulate.
-        if other.text.is_empty() {
+        if text.is_empty() {
             return;
         }
-        self.text.push_str(&other.text);
-        if !self.follows {
-            return;
-        }
-        match self.runs.len() + other.runs.len() > MAX_RUNS {
-            false => self.runs.extend(other.runs.iter().cloned()),
-            true => self.forget(),
-        }
+        self.text.push_str(text);
+        self.runs.extend_from_slice(runs);
+        self.limit_runs();
     }
 
-    /// Adds an empty run with its writer.
-    fn push_nothing(&mut self, run: Run) {
-        if self.runs.len() < MAX_RUNS {
-            self.runs.push(Run { len: 0, ..run });
-        }
+    /// Appends a text with its writers.
+    pub(super) fn push_told(&mut self, other: &Told) {
+        self.push(&other.text, &other.runs);
     }
 
-    /// Turns a text with too many runs into a computed one.
-    fn forget(&mut self) {
-        let from: Arc<[Input]> = self.inputs().take(MAX_INPUTS).collect();
-        let run = Run {
-            len: self.text.len(),
-            ..Told::one("", Writer::Computed { from }).runs.remove(0)
-        };
-        self.runs = vec![run];
-    }
-
+    /// Appends a text with one writer.
     pub(super) fn push_one(&mut self, text: &str, writer: Writer) {
-        match self.follows {
-            true => self.push(&Told::one(text, writer)),
-            false => self.text.push_str(text),
+        self.push_run(text, Run::new(text.len(), writer));
+    }
+
+    /// Appends a text with its only run.
+    pub(super) fn push_run(&mut self, text: &str, run: Run) {
+        self.text.push_str(text);
+        self.runs.push(run);
+        self.limit_runs();
+    }
+
+    /// Appends a text as a JSON string, whose quotes the tag writes.
+    pub(super) fn push_json(&mut self, text: &str, runs: &[Run]) {
+        self.push_one("\"", Writer::Tag);
+        let mut start = 0;
+        for run in runs {
+            // Runs end at character boundaries, since each writer wrote text.
+            let part = escape(&text[start..start + run.len]);
+            start += run.len;
+            let escaped = Run {
+                len: part.len(),
+                escaped: run.escaped + 1,
+                ..run.clone()
+            };
+            self.push_run(&part, escaped);
         }
+        self.push_one("\"", Writer::Tag);
+    }
+
+    /// Returns the runs with their texts.
+    fn pieces(&self) -> impl Iterator<Item = (&str, &Run)> {
+        let mut end = 0;
+        self.runs.iter().map(move |run| {
+            end += run.len;
+            (&self.text[end - run.len..end], run)
+        })
+    }
+
+    /// Appends the part of a value that a run is, with the value's own runs.
+    fn insert_part(&mut self, value: &Told, text: &str, run: &Run) {
+        let Writer::Data { at, .. } = run.writer else {
+            return self.push_run(text, run.clone());
+        };
+        let range = at..at + run.source(text, 0, text.len()).len();
+        match value.text.get(range.clone()) {
+            Some(_) => self.insert(&part(&value.text, &value.runs, range), run),
+            None => self.push_run(text, run.clone()),
+        }
+    }
+
+    /// Appends a value in place of a run. Its runs keep the tags that wrote them before.
+    fn insert(&mut self, value: &Told, run: &Run) {
+        for (text, own) in value.pieces() {
+            let mut text = Cow::Borrowed(text);
+            for _ in 0..run.escaped {
+                text = Cow::Owned(escape(&text).into_owned());
+            }
+            let place = if own.tag.is_some() { own } else { run };
+            let inserted = Run {
+                len: text.len(),
+                writer: own.writer.clone(),
+                escaped: own.escaped + run.escaped,
+                ..place.clone()
+            };
+            self.push_run(&text, inserted);
+        }
+    }
+
+    /// Notes the writer of an empty text.
+    pub(super) fn push_nothing(&mut self, run: Run) {
+        if self.runs.len() < MAX_RUNS {
+            self.runs.push(run);
+        }
+    }
+
+    fn limit_runs(&mut self) {
+        if self.runs.len() > MAX_RUNS {
+            self.forget();
+        }
+    }
+
+    /// Replaces all runs by one that was computed from their first inputs.
+    pub(super) fn forget(&mut self) {
+        let from = inputs(&self.runs).take(MAX_INPUTS).collect();
+        self.runs = vec![Run::new(self.text.len(), Writer::Computed { from })];
     }
 
     /// Returns the start offset of each run.
@@ -225,54 +226,88 @@ impl Told {
         });
         values.collect()
     }
+}
 
-    /// Returns a part of the text.
-    pub(super) fn part(&self, range: Range<usize>) -> Told {
-        let (mut runs, mut start) = (Vec::new(), 0);
-        for run in &self.runs {
-            let end = start + run.len;
-            let (from, to) = (range.start.max(start), range.end.min(end));
-            if from < to {
-                runs.push(run.cut(&self.text[start..end], from - start, to - from));
-            }
-            start = end;
+/// Returns a part of a text with its runs.
+pub(super) fn part(text: &str, runs: &[Run], range: Range<usize>) -> Told {
+    let (mut kept, mut start) = (Vec::new(), 0);
+    for run in runs {
+        let end = start + run.len;
+        let (from, to) = (range.start.max(start), range.end.min(end));
+        if from < to {
+            kept.push(run.cut(&text[start..end], from - start, to - from));
         }
-        Told {
-            text: self.text[range].to_owned(),
-            runs,
-            follows: self.follows,
+        start = end;
+    }
+    Told {
+        text: text[range].to_owned(),
+        runs: kept,
+    }
+}
+
+/// Returns the writer of a system prompt that counts as a value of the data.
+pub(super) fn whole_prompt() -> Writer {
+    Writer::Data {
+        path: DataPath::root().member(PROMPT),
+        at: 0,
+    }
+}
+
+/// Returns a text with a system prompt's own runs in place of those of the value that the template
+/// `inserted`. If that value was a placeholder, the prompt also replaces it in the text.
+pub(super) fn with_prompt(told: &Told, inserted: &str, prompt: &Told) -> Told {
+    let mut made = Told::default();
+    for (text, run) in told.pieces() {
+        let is_prompt = run.data().is_some_and(|path| path.is(PROMPT));
+        let is_whole = is_prompt && run.source(text, 0, text.len()) == (0..inserted.len());
+        match (is_prompt, is_whole && run.starts_at(0)) {
+            (true, true) => made.insert(prompt, run),
+            (true, false) => made.insert_part(prompt, text, run),
+            (false, _) => made.push_run(text, run.computed_from(prompt)),
         }
     }
+    made
+}
 
-    /// Returns the text as a JSON string.
-    pub(super) fn escaped(&self) -> Told {
-        let mut json = Told::one("\"", Writer::Tag);
-        let mut start = 0;
-        for run in &self.runs {
-            // Runs end at character boundaries, since each writer wrote text.
-            let part = escape(&self.text[start..start + run.len]);
-            start += run.len;
-            json.runs.push(Run {
-                len: part.len(),
-                escaped: run.escaped + 1,
-                ..run.clone()
-            });
-            json.text.push_str(&part);
+/// Returns a text with the runs of some values of the data replaced by others; each of them is the
+/// value's text with its writers.
+pub(super) fn replaced(told: &Told, by: impl Fn(&DataPath) -> Option<Told>) -> Told {
+    let mut made = Told::default();
+    for (text, run) in told.pieces() {
+        match run.data().and_then(&by) {
+            Some(value) => made.insert_part(&value, text, run),
+            None => made.push_run(text, run.clone()),
         }
-        json.push_one("\"", Writer::Tag);
-        json
     }
+    made
+}
 
-    /// Returns the inputs that a text was computed from.
-    pub(super) fn inputs(&self) -> impl Iterator<Item = Input> {
-        self.runs.iter().flat_map(|run| match &run.writer {
-            Writer::Data { path, .. } => vec![Input::Data(Arc::clone(path))],
-            Writer::File { file, .. } => vec![Input::File(Arc::clone(file))],
-            Writer::Template(place) => vec![Input::Template(*place)],
-            Writer::Computed { from } => from.to_vec(),
-            Writer::Tag => Vec::new(),
-        })
+/// The runs of a value that is written.
+pub(super) enum Runs<'r> {
+    One(Run),
+    Many(&'r [Run]),
+}
+
+impl Deref for Runs<'_> {
+    type Target = [Run];
+
+    fn deref(&self) -> &[Run] {
+        match self {
+            Runs::One(run) => std::slice::from_ref(run),
+            Runs::Many(runs) => runs,
+        }
     }
+}
+
+/// Returns the inputs that a text was computed from.
+pub(super) fn inputs(runs: &[Run]) -> impl Iterator<Item = Input> {
+    runs.iter().flat_map(|run| match &run.writer {
+        Writer::Data { path, .. } => vec![Input::Data(path.clone())],
+        Writer::File { file, .. } => vec![Input::File(Arc::clone(file))],
+        Writer::Template(place) => vec![Input::Template(*place)],
+        Writer::Computed { from } => from.to_vec(),
+        Writer::Tag => Vec::new(),
+    })
 }
 
 fn emission(run: &Run) -> (u32, u8) {
@@ -281,7 +316,8 @@ fn emission(run: &Run) -> (u32, u8) {
 
 /// Takes successive parts out of a text in a single pass, however many there are.
 pub(super) struct Cutter<'t> {
-    told: &'t Told,
+    text: &'t str,
+    runs: &'t [Run],
     /// The next run.
     next: usize,
     /// Its offset in the text.
@@ -291,9 +327,10 @@ pub(super) struct Cutter<'t> {
 }
 
 impl<'t> Cutter<'t> {
-    pub(super) fn new(told: &'t Told) -> Cutter<'t> {
+    pub(super) fn new(text: &'t str, runs: &'t [Run]) -> Cutter<'t> {
         Cutter {
-            told,
+            text,
+            runs,
             next: 0,
             start: 0,
             passed: (0, 0),
@@ -303,14 +340,9 @@ impl<'t> Cutter<'t> {
     /// Appends a part to another text.
     pub(super) fn cut(&mut self, range: Range<usize>, into: &mut Told) {
         let mut runs = Vec::new();
-        while let Some(run) = self
-            .told
-            .runs
-            .get(self.next)
-            .filter(|_| self.start < range.end)
-        {
+        while let Some(run) = self.runs.get(self.next).filter(|_| self.start < range.end) {
             let (text, end) = (
-                &self.told.text[self.start..self.start + run.len],
+                &self.text[self.start..self.start + run.len],
                 self.start + run.len,
             );
             let (from, to) = (range.start.max(self.start), range.end.min(end));
@@ -330,15 +362,55 @@ impl<'t> Cutter<'t> {
             }
             (self.next, self.start, self.passed) = (self.next + 1, end, (0, 0));
         }
-        into.push(&Told {
-            text: self.told.text[range].to_owned(),
-            runs,
-            follows: self.told.follows,
-        });
+        into.push(&self.text[range], &runs);
     }
 }
 
 impl Run {
+    /// Returns a run that no tag has written yet.
+    pub(super) fn new(len: usize, writer: Writer) -> Run {
+        Run {
+            len,
+            writer,
+            escaped: 0,
+            tag: None,
+            emission: 0,
+            frame: 0,
+            recording: 0,
+        }
+    }
+
+    /// Returns the path of the value of the data that it is.
+    pub(super) fn data(&self) -> Option<&DataPath> {
+        match &self.writer {
+            Writer::Data { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Returns `true` if it is a value of the data, from a byte of its text.
+    fn starts_at(&self, byte: usize) -> bool {
+        matches!(self.writer, Writer::Data { at, .. } if at == byte)
+    }
+
+    /// Returns this run; if it was computed from the system prompt, with the prompt's own inputs.
+    fn computed_from(&self, prompt: &Told) -> Run {
+        let Writer::Computed { from } = &self.writer else {
+            return self.clone();
+        };
+        let is_prompt = |input: &Input| matches!(input, Input::Data(path) if path.is(PROMPT));
+        let from = from.iter().flat_map(|input| match is_prompt(input) {
+            true => inputs(&prompt.runs).take(MAX_INPUTS).collect(),
+            false => vec![input.clone()],
+        });
+        Run {
+            writer: Writer::Computed {
+                from: from.take(MAX_INPUTS).collect(),
+            },
+            ..self.clone()
+        }
+    }
+
     /// Returns a part of a run, whose text is `text`.
     fn cut(&self, text: &str, from: usize, len: usize) -> Run {
         self.part(text, len, self.source(text, from, len))
@@ -355,7 +427,7 @@ impl Run {
                 Writer::Template(place.part(&source))
             }
             Writer::Data { path, at } => Writer::Data {
-                path: Arc::clone(path),
+                path: path.clone(),
                 at: at + source.start,
             },
             Writer::File { file, at } => Writer::File {
@@ -411,11 +483,15 @@ fn unescape(text: &str) -> impl Iterator<Item = char> + '_ {
 }
 
 /// Returns a text in the form that it has in a JSON string.
-fn escape(text: &str) -> String {
+fn escape(text: &str) -> Cow<'_, str> {
+    let is_plain = |byte| byte >= b' ' && byte != b'"' && byte != b'\\';
+    if text.bytes().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
     let mut json = serde_json::to_string(text).expect("a string serialises into memory");
     json.pop();
     json.remove(0);
-    json
+    Cow::Owned(json)
 }
 
 #[cfg(test)]
@@ -426,18 +502,24 @@ mod tests {
         Told::one(
             text,
             Writer::Data {
-                path: Arc::new(Pointer::root().member("a")),
+                path: DataPath::root().member("a"),
                 at,
             },
         )
+    }
+
+    fn escaped(told: &Told) -> Told {
+        let mut json = Told::default();
+        json.push_json(&told.text, &told.runs);
+        json
     }
 
     #[test]
     fn parts_keep_their_places() {
         let mut told = data("abc", 0);
         told.push_one("-", Writer::Tag);
-        told.push(&data("de", 7));
-        let part = told.part(1..5);
+        told.push_told(&data("de", 7));
+        let part = part(&told.text, &told.runs, 1..5);
         assert_eq!(part.text, "bc-d");
         let places: Vec<_> = part
             .runs
@@ -457,8 +539,8 @@ mod tests {
     #[test]
     fn escapes_make_runs_longer() {
         let mut told = data("a\n", 0);
-        told.push(&data("é\"", 2));
-        let json = told.escaped();
+        told.push_told(&data("é\"", 2));
+        let json = escaped(&told);
         assert_eq!(json.text, "\"a\\né\\\"\"");
         assert_eq!(
             json.runs.iter().map(|run| run.len).collect::<Vec<_>>(),
@@ -466,9 +548,10 @@ mod tests {
         );
         assert_eq!(json.runs[1].source("a\\n", 1, 2), 1..2);
         // The text has two pairs of quotes.
-        assert_eq!(unescaped_len(&json.escaped().text, 2), told.text.len() + 4);
+        let twice = escaped(&json);
+        assert_eq!(unescaped_len(&twice.text, 2), told.text.len() + 4);
         assert_eq!(
-            json.escaped().text,
+            twice.text,
             serde_json::to_string(&json.text).expect("serialises")
         );
     }

@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, State, Value};
 
+use super::data_path::DataPath;
 use super::place::Place;
-use super::rope::{FrameId, Input, MAX_INPUTS, Told, Writer};
-use super::{account, values};
-use crate::json::Pointer;
+use super::rope::{self, Input, MAX_INPUTS, Run, Runs, Told, Writer};
+use super::{account, values, writing};
 
 /// A value and its origin.
 #[derive(Debug, Clone, Default)]
@@ -21,17 +21,19 @@ pub(super) struct Tracked {
 /// The origin of a value.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Origin {
-    /// The origin is unknown or not tracked.
+    /// The origin is unknown.
     #[default]
     Unknown,
     /// An undefined value, with the expression that should have provided it.
     Missing(Absent),
     /// The undefined value of an inline `if` without `else`, which counts as nothing.
     Nothing,
+    /// A literal, or the name of a folder.
+    Literal(Place),
     /// A value of the data, unchanged.
-    Data(Arc<Pointer>),
+    Data(DataPath),
     /// A text, byte by byte.
-    Text(Arc<Told>),
+    Text(Arc<Vec<Run>>),
     /// The origins of a list's elements.
     List(Arc<[Origin]>),
     /// The origins of an object's members, in its order.
@@ -96,16 +98,15 @@ impl Tracked {
         }
     }
 
-    /// Returns a text with its writers, if they are tracked.
-    pub(super) fn text(told: Told) -> Tracked {
-        let value = Value::from(told.text.as_str());
-        account::follow(told.runs.len());
-        let origin = if told.is_followed() {
-            Origin::Text(Arc::new(told))
-        } else {
-            Origin::Unknown
-        };
-        Tracked { value, origin }
+    /// Returns a text with its writers, as far as these can be kept apart.
+    pub(super) fn text(mut told: Told) -> Tracked {
+        if !account::follow(told.runs.len()) {
+            told.forget();
+        }
+        Tracked {
+            value: Value::from(told.text),
+            origin: Origin::Text(Arc::new(told.runs)),
+        }
     }
 
     /// Returns a list of values.
@@ -151,7 +152,7 @@ impl Origin {
     /// Returns the origin of an element of a list.
     pub(super) fn element(&self, index: usize) -> Origin {
         match self {
-            Origin::Data(path) => Origin::Data(Arc::new(path.element(index))),
+            Origin::Data(path) => Origin::Data(path.element(index)),
             Origin::List(elements) => elements.get(index).cloned().unwrap_or_default(),
             _ => Origin::Unknown,
         }
@@ -160,7 +161,7 @@ impl Origin {
     /// Returns the origin of a member of an object; `index` is its position in the object's order.
     pub(super) fn member(&self, name: &str, index: impl FnOnce() -> Option<usize>) -> Origin {
         match self {
-            Origin::Data(path) => Origin::Data(Arc::new(path.member(name))),
+            Origin::Data(path) => Origin::Data(path.member(name)),
             Origin::Map(members) => index()
                 .and_then(|index| members.get(index))
                 .cloned()
@@ -181,11 +182,56 @@ impl Origin {
     /// Returns the inputs of a text that was computed from this value.
     pub(super) fn inputs(&self) -> Vec<Input> {
         match self {
-            Origin::Data(path) => vec![Input::Data(Arc::clone(path))],
-            Origin::Text(told) => told.inputs().take(MAX_INPUTS).collect(),
+            Origin::Data(path) => vec![Input::Data(path.clone())],
+            Origin::Literal(place) => vec![Input::Template(*place)],
+            Origin::Text(runs) => rope::inputs(runs).take(MAX_INPUTS).collect(),
             _ => Vec::new(),
         }
     }
+
+    /// Returns the writer of a text that was computed from this value.
+    pub(super) fn computed(&self) -> Writer {
+        Writer::Computed {
+            from: self.inputs().into(),
+        }
+    }
+}
+
+impl Tracked {
+    /// Returns the runs of the text in which this value is written.
+    pub(super) fn runs(&self, text: &str) -> Runs<'_> {
+        let writer = match &self.origin {
+            Origin::Text(runs) if is_covered(text, runs) => return Runs::Many(runs),
+            Origin::Data(path) if self.value.as_object().is_none() => Writer::Data {
+                path: path.clone(),
+                at: 0,
+            },
+            Origin::Literal(place) if self.is_written_as(text) => Writer::Template(*place),
+            origin => origin.computed(),
+        };
+        Runs::One(Run::new(text.len(), writer))
+    }
+
+    /// Returns `true` if the source form of a literal is this text, quotes aside.
+    fn is_written_as(&self, text: &str) -> bool {
+        match self.value.as_str() {
+            Some(own) => own == text,
+            None => writing::number(&self.value).is_ok_and(|number| number == text),
+        }
+    }
+
+    /// Returns this value's text with its writers.
+    pub(super) fn told(&self, text: &str) -> Told {
+        Told {
+            text: text.to_owned(),
+            runs: self.runs(text).to_vec(),
+        }
+    }
+}
+
+/// Returns `true` if runs cover a text.
+fn is_covered(text: &str, runs: &[Run]) -> bool {
+    runs.iter().map(|run| run.len).sum::<usize>() == text.len()
 }
 
 /// The arguments of a call, as parallel lists of values and origins.
@@ -240,10 +286,6 @@ pub(super) trait Names {
 /// A call of one of our filters, tests or functions.
 pub(super) struct Native<'n, 'e> {
     pub(super) arguments: Arguments,
-    /// `true` if writers are tracked.
-    pub(super) follows: bool,
-    /// The current frame of the render.
-    pub(super) frame: FrameId,
     /// The state for the engine's own filters.
     pub(super) state: &'n mut State<'e, 'e>,
     pub(super) names: &'n dyn Names,
@@ -253,57 +295,34 @@ impl<'e> Native<'_, 'e> {
     /// Returns a value that was computed from the arguments; for a text, they are recorded as its
     /// inputs.
     pub(super) fn computed(&self, value: Value) -> Tracked {
-        match value.as_str() {
-            Some(text) if self.follows => {
-                let mut told = Told::one(
-                    text,
-                    Writer::Computed {
-                        from: self.arguments.inputs(),
-                    },
-                );
-                told.set_frame(self.frame);
-                Tracked {
-                    origin: Origin::Text(Arc::new(told)),
-                    value,
-                }
-            }
-            _ => Tracked::plain(value),
+        let Some(text) = value.as_str() else {
+            return Tracked::plain(value);
+        };
+        let from = self.arguments.inputs();
+        let run = Run::new(text.len(), Writer::Computed { from });
+        Tracked {
+            value,
+            origin: Origin::Text(Arc::new(vec![run])),
         }
     }
 
     /// Returns an argument as a text with its writers; the text of any other value counts as
     /// computed.
     pub(super) fn told(&self, index: usize, text: &str) -> Told {
-        told_as(&self.arguments.get(index), text, self.follows, self.frame)
-    }
-
-    /// Returns any value's text with its writers.
-    pub(super) fn told_of(&self, value: &Tracked, text: &str) -> Told {
-        told_as(value, text, self.follows, self.frame)
+        self.arguments.get(index).told(text)
     }
 
     /// Returns a part of the first argument's text.
     pub(super) fn part(&self, text: &str, range: Range<usize>) -> Tracked {
-        match self.follows {
-            true => Tracked::text(self.told(0, text).part(range)),
-            false => Tracked::plain(&text[range]),
-        }
+        Tracked::text(rope::part(text, &self.arguments.get(0).runs(text), range))
     }
 
     /// Returns a call with other arguments, made from this one.
     pub(super) fn within(&mut self, arguments: Arguments) -> Native<'_, 'e> {
-        let Native {
-            follows,
-            frame,
-            names,
-            ..
-        } = *self;
         Native {
             arguments,
-            follows,
-            frame,
             state: &mut *self.state,
-            names,
+            names: self.names,
         }
     }
 
@@ -341,36 +360,4 @@ fn origin(index: usize, has_places: bool, list: &Tracked) -> Origin {
     } else {
         Origin::Unknown
     }
-}
-
-/// Returns a value's text with its writers.
-pub(super) fn told_as(value: &Tracked, text: &str, follows: bool, frame: FrameId) -> Told {
-    if !follows {
-        return Told::unfollowed(text);
-    }
-    match &value.origin {
-        Origin::Text(told) if told.text == text => Told::clone(told),
-        Origin::Data(path) if value.value.as_object().is_none() => of_data(text, path),
-        origin => {
-            let mut told = Told::one(
-                text,
-                Writer::Computed {
-                    from: origin.inputs().into(),
-                },
-            );
-            told.set_frame(frame);
-            told
-        }
-    }
-}
-
-/// Returns a text that is a value of the data.
-pub(super) fn of_data(text: &str, path: &Arc<Pointer>) -> Told {
-    Told::one(
-        text,
-        Writer::Data {
-            path: Arc::clone(path),
-            at: 0,
-        },
-    )
 }

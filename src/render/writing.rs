@@ -4,8 +4,8 @@ use minijinja::value::{Rest, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, Value};
 
 use super::account::{self, MAX_OUTPUT, TOO_LARGE};
-use super::rope::{Told, Writer};
-use super::tracked::{Native, Origin, Tracked, of_data, told_as};
+use super::rope::{Run, Told, Writer};
+use super::tracked::{Native, Origin, Tracked};
 use super::values::undefined;
 
 /// Writes a value that a template emits. Booleans, lists and maps become JSON, as in the other
@@ -14,22 +14,16 @@ use super::values::undefined;
 /// # Errors
 ///
 /// Returns an error if the value is undefined or too large.
-pub(super) fn emitted(value: &Tracked, follows: bool) -> Result<Told, Error> {
+pub(super) fn emitted(value: &Tracked) -> Result<Told, Error> {
     match value.value.kind() {
         ValueKind::Bool | ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => {
-            let told = json(value, follows)?;
+            let told = json(value)?;
             account::make(told.text.len())?;
             Ok(told)
         }
-        ValueKind::Undefined if value.is_nothing() => Ok(Told::new(follows)),
+        ValueKind::Undefined if value.is_nothing() => Ok(Told::default()),
         ValueKind::Undefined => Err(undefined()),
-        _ => match value.value.as_str() {
-            Some(text) => {
-                charge_text(text)?;
-                Ok(told_as(value, text, follows, 0))
-            }
-            None => Ok(told_as(value, &value.value.to_string(), follows, 0)),
-        },
+        _ => Ok(value.told(&value.value.to_string())),
     }
 }
 
@@ -56,7 +50,7 @@ fn within_limit(text: &str) -> Result<&str, Error> {
 pub(super) fn tojson(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (_, rest): (&Value, Rest<Value>) = from_args(&native.arguments.values)?;
     match rest.is_empty() {
-        true => json(&native.arguments.get(0), native.follows).map(Tracked::text),
+        true => json(&native.arguments.get(0)).map(Tracked::text),
         false => Err(Error::new(
             ErrorKind::TooManyArguments,
             "tojson accepts one value and writes it compactly",
@@ -70,29 +64,23 @@ pub(super) fn tojson(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
 ///
 /// Returns an error for undefined values, integers beyond 64 bits, and values without a JSON form.
 pub(super) fn to_json(value: &Value) -> Result<String, Error> {
-    json(&Tracked::plain(value.clone()), false).map(|told| told.text)
+    json(&Tracked::plain(value.clone())).map(|told| told.text)
 }
 
-/// Returns a value as compact JSON, with its writers if they are tracked.
-fn json(value: &Tracked, follows: bool) -> Result<Told, Error> {
-    let mut out = JsonWriter {
-        out: Told::new(follows),
-        follows,
-    };
-    out.write(&value.value, &value.origin, 0)?;
-    account::make(2 * out.out.text.len())?;
-    Ok(out.out)
+/// Returns a value as compact JSON, with its writers.
+fn json(value: &Tracked) -> Result<Told, Error> {
+    let mut out = JsonWriter(Told::default());
+    out.write(value, 0)?;
+    account::make(2 * out.0.text.len())?;
+    Ok(out.0)
 }
 
 /// Writes values as JSON.
-struct JsonWriter {
-    out: Told,
-    follows: bool,
-}
+struct JsonWriter(Told);
 
 impl JsonWriter {
-    fn write(&mut self, value: &Value, origin: &Origin, depth: usize) -> Result<(), Error> {
-        if self.out.text.len() > MAX_OUTPUT {
+    fn write(&mut self, value: &Tracked, depth: usize) -> Result<(), Error> {
+        if self.0.text.len() > MAX_OUTPUT {
             return Err(Error::new(ErrorKind::WriteFailure, TOO_LARGE));
         }
         if depth > crate::json::MAX_DEPTH {
@@ -101,14 +89,24 @@ impl JsonWriter {
                 "the value is nested too deeply",
             ));
         }
-        match value.kind() {
+        match value.value.kind() {
             ValueKind::Undefined => return Err(undefined()),
-            ValueKind::None => self.leaf("null", origin),
-            ValueKind::Bool => self.leaf(if value.is_true() { "true" } else { "false" }, origin),
-            ValueKind::Number => self.leaf(&number(value)?, origin),
-            ValueKind::String => self.string(value.as_str().unwrap_or_default(), origin),
-            ValueKind::Seq | ValueKind::Iterable => self.list(value, origin, depth)?,
-            ValueKind::Map => self.object(value, origin, depth)?,
+            ValueKind::None => self.leaf("null", &value.origin),
+            ValueKind::Bool => {
+                let text = if value.value.is_true() {
+                    "true"
+                } else {
+                    "false"
+                };
+                self.leaf(text, &value.origin);
+            }
+            ValueKind::Number => self.leaf(&number(&value.value)?, &value.origin),
+            ValueKind::String => {
+                let text = value.value.as_str().unwrap_or_default();
+                self.0.push_json(text, &value.runs(text));
+            }
+            ValueKind::Seq | ValueKind::Iterable => self.list(value, depth)?,
+            ValueKind::Map => self.object(value, depth)?,
             kind => {
                 return Err(Error::new(
                     ErrorKind::BadSerialization,
@@ -120,81 +118,50 @@ impl JsonWriter {
     }
 
     fn leaf(&mut self, text: &str, origin: &Origin) {
-        match (self.follows, origin) {
-            (false, _) => self.out.text.push_str(text),
-            (true, Origin::Data(path)) => self.out.push(&of_data(text, path)),
-            (true, origin) => self.out.push_one(
-                text,
-                Writer::Computed {
-                    from: origin.inputs().into(),
-                },
-            ),
-        }
-    }
-
-    fn string(&mut self, text: &str, origin: &Origin) {
-        if !self.follows {
-            return self.out.push_json(text);
-        }
-        let told = match origin {
-            Origin::Text(told) if told.text == text => told.escaped(),
-            Origin::Data(path) => of_data(text, path).escaped(),
-            origin => Told::one(
-                text,
-                Writer::Computed {
-                    from: origin.inputs().into(),
-                },
-            )
-            .escaped(),
+        let writer = match origin {
+            Origin::Data(path) => Writer::Data {
+                path: path.clone(),
+                at: 0,
+            },
+            origin => origin.computed(),
         };
-        self.out.push(&told);
+        self.0.push_run(text, Run::new(text.len(), writer));
     }
 
     /// Writes the punctuation between and around values.
     fn sign(&mut self, text: &str) {
-        match self.follows {
-            true => self.out.push_one(text, Writer::Tag),
-            false => self.out.text.push_str(text),
-        }
+        self.0.push_one(text, Writer::Tag);
     }
 
-    fn list(&mut self, value: &Value, origin: &Origin, depth: usize) -> Result<(), Error> {
+    fn list(&mut self, list: &Tracked, depth: usize) -> Result<(), Error> {
         let mut is_empty = true;
-        for (index, element) in value.try_iter()?.enumerate() {
+        for (index, value) in list.value.try_iter()?.enumerate() {
             self.sign(if is_empty { "[" } else { "," });
             is_empty = false;
-            let origin = if self.follows {
-                origin.element(index)
-            } else {
-                Origin::Unknown
-            };
-            self.write(&element, &origin, depth + 1)?;
+            let origin = list.origin.element(index);
+            self.write(&Tracked { value, origin }, depth + 1)?;
         }
         match is_empty {
-            true => self.empty("[]", origin),
+            true => self.empty("[]", &list.origin),
             false => self.sign("]"),
         }
         Ok(())
     }
 
-    fn object(&mut self, value: &Value, origin: &Origin, depth: usize) -> Result<(), Error> {
+    fn object(&mut self, object: &Tracked, depth: usize) -> Result<(), Error> {
         let mut is_empty = true;
-        for (index, key) in value.try_iter()?.enumerate() {
+        for (index, key) in object.value.try_iter()?.enumerate() {
             let name = key.as_str().map_or_else(|| key.to_string(), str::to_owned);
-            let mut lead = Told::unfollowed(if is_empty { "{" } else { "," });
+            let json = serde_json::to_string(&name).expect("a string serialises into memory");
+            let lead = if is_empty { "{" } else { "," };
             is_empty = false;
-            lead.push_json(&name);
-            lead.text.push(':');
-            self.sign(&lead.text);
-            let origin = if self.follows {
-                origin.member(&name, || Some(index))
-            } else {
-                Origin::Unknown
-            };
-            self.write(&value.get_item(&key)?, &origin, depth + 1)?;
+            self.sign(&[lead, &json, ":"].concat());
+            let origin = object.origin.member(&name, || Some(index));
+            let value = object.value.get_item(&key)?;
+            self.write(&Tracked { value, origin }, depth + 1)?;
         }
         match is_empty {
-            true => self.empty("{}", origin),
+            true => self.empty("{}", &object.origin),
             false => self.sign("}"),
         }
         Ok(())
@@ -209,7 +176,12 @@ impl JsonWriter {
     }
 }
 
-fn number(value: &Value) -> Result<String, Error> {
+/// Returns a number as JSON.
+///
+/// # Errors
+///
+/// Returns an error for integers beyond 64 bits, and for values that are not finite numbers.
+pub(super) fn number(value: &Value) -> Result<String, Error> {
     if value.is_integer() {
         let fits = i64::try_from(value.clone()).is_ok() || u64::try_from(value.clone()).is_ok();
         if !fits {

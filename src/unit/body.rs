@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::assembled::assemble;
 use super::costed::Costed;
-use super::fragment::{FragmentOf, Fragments, Hollow, HollowOf, too_much_work};
+use super::fragment::{Fragment, FragmentOf, Fragments, Hollow, HollowOf, too_much_work};
 use super::members::{Member, MemberRef, Members, Sameness, Shared};
 use super::plan::{KeyOrValue, Part, Plan};
 use super::prompt::{Prompt, PromptOf, SystemPrompt, placeholder};
@@ -17,7 +17,7 @@ use crate::json::Pointer;
 use crate::memory::{Identity, Memory, Question};
 use crate::provider::{CacheMark, Tools, WireFormat, rules as provider_rules, with_own_tools};
 use crate::render::coverage::Runs;
-use crate::render::{ACCOUNT_LIMIT, BodyInput, DataRead, Keep, Renderer, TemplateId};
+use crate::render::{ACCOUNT_LIMIT, BodyInput, DataRead, Keep, Recording, Renderer, TemplateId};
 use crate::source::{Sources, Span};
 
 /// A request body, exactly as it is sent.
@@ -28,6 +28,8 @@ pub struct Body {
     value: OnceLock<Value>,
     splices: Vec<Splice>,
     steps: Steps,
+    /// The whole system prompt.
+    prompt: Option<SystemPrompt>,
     /// The approximate size in bytes of the members rendered from this agent's own templates.
     weight: usize,
     /// The memory of the members that other bodies share.
@@ -78,6 +80,11 @@ impl Body {
     /// Returns the changes of the provider steps.
     pub(super) fn steps(&self) -> &Steps {
         &self.steps
+    }
+
+    /// Returns the whole system prompt.
+    pub(super) fn prompt(&self) -> Option<&SystemPrompt> {
+        self.prompt.as_ref()
     }
 
     /// Returns the approximate number of bytes that only this body holds. A value that another
@@ -186,7 +193,7 @@ impl Plan<'_> {
         } = assembly;
         let body = match findings.is_empty() {
             true => self
-                .complete(members, splices, weight, request)
+                .complete(members, splices, system_prompt.as_ref(), weight, request)
                 .map_err(|finding| vec![*finding]),
             false => Err(findings),
         };
@@ -202,6 +209,7 @@ impl Plan<'_> {
         &self,
         mut members: Members,
         splices: Vec<Splice>,
+        prompt: Option<&SystemPrompt>,
         weight: usize,
         request: &Request<'_>,
     ) -> Result<Body, Box<Diagnostic>> {
@@ -238,6 +246,7 @@ impl Plan<'_> {
             value: OnceLock::new(),
             splices,
             steps,
+            prompt: prompt.cloned(),
             weight,
             memory,
         })
@@ -306,15 +315,14 @@ impl Plan<'_> {
         if let Some(known) = &conversation.known_prompt {
             let text = Some(known.to_string()).filter(|text| !text.trim().is_empty());
             return Costed {
-                result: Ok(text.map(|text| self.known_prompts.whole(text))),
+                result: Ok(text.map(|text| self.known_prompts.whole(text, None))),
                 cost: 0,
             };
         }
         let template = self.prompt.filter(|_| !conversation.omit_system_prompt);
-        let whole = |own: Option<&str>| {
-            conversation
-                .system_prompt(own)
-                .map(|text| self.known_prompts.whole(text))
+        let whole = |own: Option<Arc<Recording>>| {
+            let text = conversation.system_prompt(own.as_ref().map(|own| own.text()))?;
+            Some(self.known_prompts.whole(text, own))
         };
         let render = || match template {
             None => Costed {
@@ -325,7 +333,7 @@ impl Plan<'_> {
                 let own = self.known_prompts.own(renderer.most_for_steps(), || {
                     renderer.prompt(sources, template, request.scope)
                 });
-                own.map(|text| text.map(|own| whole(Some(&own))))
+                own.map(|result| result.map(|own| whole(Some(own))))
             }
         };
         match request
@@ -454,7 +462,7 @@ impl Plan<'_> {
             data: request.conversation.data(self.api).id(),
             system_prompt: system_prompt
                 .filter(|_| renderer.reads_prompt(template))
-                .cloned(),
+                .map(SystemPrompt::without_writers),
         }
     }
 }
@@ -580,16 +588,17 @@ impl BodyBuilder<'_> {
                 self.findings.push(too_much_work(literal));
                 None
             }
-            Ok(member) => {
-                if member.is_some() {
-                    self.splices.push(Splice {
-                        pointer: at,
-                        literal,
-                        template,
-                        cost,
-                    });
-                }
-                member
+            Ok(None) => None,
+            Ok(Some(output)) => {
+                self.splices.push(Splice {
+                    pointer: at,
+                    literal,
+                    template,
+                    cost,
+                    recording: output.recording,
+                    is_hollow: output.is_hollow,
+                });
+                Some(output.value)
             }
             Err(finding) => {
                 self.findings.push(*finding);
@@ -600,7 +609,7 @@ impl BodyBuilder<'_> {
 
     /// Returns a template's output, rendered for this agent alone or for all agents that have this
     /// prompt.
-    fn rendered(&mut self, template: TemplateId, literal: Span, at: &Pointer) -> MemberFragment {
+    fn rendered(&mut self, template: TemplateId, literal: Span, at: &Pointer) -> Fragment<Member> {
         let fragments = self.fragments(self.input);
         let found = match self.request.memory.filter(|_| {
             self.plan
@@ -614,12 +623,13 @@ impl BodyBuilder<'_> {
                     self.system_prompt,
                 );
                 let made = memory.ask(asked, || fragments.shared(memory, template, literal, at));
-                made.map(|result| result.map(|shared| shared.map(Member::Shared)))
+                made.map(|result| result.map(|output| output.map(|it| it.map(Member::Shared))))
             }
             None => {
                 let made = fragments.own(template, literal, at);
                 // A value inside a list or table counts with its member.
-                if let (Ok(Some(Member::Shared(shared))), None) = (&made.result, at.tokens().nth(1))
+                if let (Ok(Some(output)), None) = (&made.result, at.tokens().nth(1))
+                    && let Member::Shared(shared) = &output.value
                 {
                     self.weight += shared.weight();
                 }
@@ -637,7 +647,7 @@ impl BodyBuilder<'_> {
         template: TemplateId,
         literal: Span,
         at: &Pointer,
-    ) -> Option<MemberFragment> {
+    ) -> Option<Fragment<Member>> {
         let (memory, prompt) = (self.request.memory?, self.system_prompt?);
         if !self.plan.splices(self.renderer, template) {
             return None;
@@ -665,9 +675,9 @@ impl BodyBuilder<'_> {
                 result: Err(finding),
                 cost,
             },
-            Hollow::Value(shared) => {
-                let holes = shared.as_ref().map_or(0, |shared| shared.holes());
-                let spliced = shared.map(|shared| Member::splice(shared, prompt));
+            Hollow::Value(output) => {
+                let holes = output.as_ref().map_or(0, |output| output.value.holes());
+                let spliced = output.map(|it| it.map(|shared| Member::splice(shared, prompt)));
                 Costed {
                     result: Ok(spliced),
                     cost: cost.saturating_add(cost_of_holes(holes, prompt.escaped().len())),
@@ -702,6 +712,3 @@ fn member_at(key: &str) -> Pointer {
 pub(super) fn cost_of_holes(holes: usize, prompt_len: usize) -> u64 {
     2 * (holes * prompt_len) as u64
 }
-
-/// The output of a template, as a member of a body.
-type MemberFragment = Costed<Result<Option<Member>, Box<Diagnostic>>>;

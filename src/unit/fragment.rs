@@ -22,7 +22,7 @@ use crate::source::{Sources, Span};
 /// The units charged for each JSON value in a template's output: a value takes more memory than its
 /// text.
 const VALUE: u64 = 256;
-/// The cost factor for a template whose output is not JSON: it is rendered again with recording.
+/// The cost factor for a template whose output is not JSON: the writers of its text are searched.
 const EXPLAINED: u64 = 9;
 
 /// Renders templates of a body.
@@ -34,7 +34,28 @@ pub(super) struct Fragments<'a> {
 }
 
 /// The output of one template: a value, nothing, or a finding.
-pub(super) type Fragment<V> = Costed<Result<Option<V>, Box<Diagnostic>>>;
+pub(super) type Fragment<V> = Costed<Result<Option<Output<V>>, Box<Diagnostic>>>;
+
+/// A value that a template wrote.
+#[derive(Debug, Clone)]
+pub(super) struct Output<V> {
+    pub(super) value: V,
+    /// The text, with its writers.
+    pub(super) recording: Arc<Recording>,
+    /// `true` if the placeholder stands for the system prompt.
+    pub(super) is_hollow: bool,
+}
+
+impl<V> Output<V> {
+    /// Returns the output with another form of the value.
+    pub(super) fn map<U>(self, change: impl FnOnce(V) -> U) -> Output<U> {
+        Output {
+            value: change(self.value),
+            recording: self.recording,
+            is_hollow: self.is_hollow,
+        }
+    }
+}
 
 /// A fragment that several bodies hold.
 type SharedFragment = Fragment<Arc<Shared>>;
@@ -66,7 +87,7 @@ impl Question for FragmentOf {
                 .result
                 .iter()
                 .flatten()
-                .map(|shared| shared.weight())
+                .map(Output::weight)
                 .sum::<usize>()
     }
 }
@@ -80,7 +101,7 @@ impl Question for HollowOf {
 
     fn weight(&self, answer: &Costed<Measured>) -> usize {
         match &answer.result.hollow {
-            Hollow::Value(Some(shared)) => 4 * HOLDER + shared.weight(),
+            Hollow::Value(Some(output)) => 4 * HOLDER + output.weight(),
             _ => 4 * HOLDER,
         }
     }
@@ -90,7 +111,7 @@ impl Question for HollowOf {
 #[derive(Debug, Clone)]
 pub(super) enum Hollow {
     /// A value with holes in place of the prompt; `None` if there is no output.
-    Value(Option<Arc<Shared>>),
+    Value(Option<Output<Arc<Shared>>>),
     /// A finding that does not depend on the prompt.
     Finding(Box<Diagnostic>),
     /// Unknown: the template has to be rendered for each prompt.
@@ -124,6 +145,13 @@ impl Measured {
                 .saturating_add(self.fixed)
                 .saturating_add(UNCOUNTED * VALUE)
         })
+    }
+}
+
+impl Output<Arc<Shared>> {
+    /// Returns the approximate size in bytes.
+    fn weight(&self) -> usize {
+        self.value.weight() + self.recording.weight()
     }
 }
 
@@ -162,15 +190,15 @@ impl Fragments<'_> {
         at: &Pointer,
         read: impl FnOnce(&str) -> Result<V, JsonError>,
     ) -> Fragment<V> {
-        let Rendered { text, cost, .. } = self.renderer.body(self.sources, template, self.input);
-        let rendered = match text {
-            Ok(rendered) if rendered.trim().is_empty() => {
+        let Rendered { output, cost, .. } = self.renderer.body(self.sources, template, self.input);
+        let recording = match output {
+            Ok(recording) if recording.text().trim().is_empty() => {
                 return Costed {
                     result: Ok(None),
                     cost,
                 };
             }
-            Ok(rendered) => rendered,
+            Ok(recording) => recording,
             Err(finding) => {
                 return Costed {
                     result: Err(finding),
@@ -178,21 +206,26 @@ impl Fragments<'_> {
                 };
             }
         };
-        let cost = cost.saturating_add(VALUE.saturating_mul(json::count_values(&rendered) as u64));
+        let rendered = recording.text();
+        let cost = cost.saturating_add(VALUE.saturating_mul(json::count_values(rendered) as u64));
         if cost > ACCOUNT_LIMIT {
             return Costed {
                 result: Err(Box::new(too_much_work(literal))),
                 cost,
             };
         }
-        let text = json::blank_trailing_commas(rendered);
+        let text = json::blank_trailing_commas(rendered.to_owned());
         match read(&text) {
             Ok(value) => Costed {
-                result: Ok(Some(value)),
+                result: Ok(Some(Output {
+                    value,
+                    recording,
+                    is_hollow: false,
+                })),
                 cost,
             },
             Err(error) => {
-                let finding = self.not_json(template, literal, at, &text, &error);
+                let finding = self.not_json(&recording, literal, at, &text, &error);
                 Costed {
                     result: Err(Box::new(finding)),
                     cost: cost.saturating_mul(EXPLAINED),
@@ -212,17 +245,21 @@ impl Fragments<'_> {
         let (rendered, is_looked_at) =
             self.renderer
                 .hollow_body(self.sources, template, self.input, mark);
-        let Rendered { text, cost, steps } = rendered;
+        let Rendered {
+            output,
+            cost,
+            steps,
+        } = rendered;
         let (mut fixed, growing) = (steps, cost.saturating_sub(steps));
-        let hollow = match text {
+        let hollow = match output {
             _ if is_looked_at => Hollow::Unknown,
-            Ok(rendered) if rendered.trim().is_empty() => Hollow::Value(None),
-            Ok(rendered) => {
-                fixed = fixed
-                    .saturating_add(VALUE.saturating_mul(json::count_values(&rendered) as u64));
+            Ok(recording) if recording.text().trim().is_empty() => Hollow::Value(None),
+            Ok(recording) => {
+                let values = json::count_values(recording.text()) as u64;
+                fixed = fixed.saturating_add(VALUE.saturating_mul(values));
                 match fixed.saturating_add(growing) > ACCOUNT_LIMIT {
                     true => Hollow::Unknown,
-                    false => self.parsed_hollow(template, literal, at, rendered),
+                    false => self.parsed_hollow(literal, at, recording),
                 }
             }
             Err(finding) => with_finding(finding),
@@ -242,41 +279,40 @@ impl Fragments<'_> {
         }
     }
 
-    fn parsed_hollow(
-        &self,
-        template: TemplateId,
-        literal: Span,
-        at: &Pointer,
-        rendered: String,
-    ) -> Hollow {
-        let written = placeholder().found_in(&rendered);
-        let text = json::blank_trailing_commas(rendered);
+    fn parsed_hollow(&self, literal: Span, at: &Pointer, recording: Arc<Recording>) -> Hollow {
+        let written = placeholder().found_in(recording.text());
+        let text = json::blank_trailing_commas(recording.text().to_owned());
         let shared = match self.request.memory {
             Some(memory) => Shared::of(&text, memory, Shared::hollow),
             None => json::parse(&text).map(|value| Arc::new(Shared::hollow(value))),
         };
         match shared {
             // A placeholder in a key, or escaped differently, is not a hole.
-            Ok(shared) if shared.holes() == written.len() => Hollow::Value(Some(shared)),
+            Ok(value) if value.holes() == written.len() => Hollow::Value(Some(Output {
+                value,
+                recording,
+                is_hollow: true,
+            })),
             Err(error) if is_apart(&written, &error) => with_finding(Box::new(
-                self.not_json(template, literal, at, &text, &error),
+                self.not_json(&recording, literal, at, &text, &error),
             )),
             Ok(_) | Err(_) => Hollow::Unknown,
         }
     }
 
+    /// Returns the finding for text that is not JSON. The prompt's own writers do not matter:
+    /// whatever a prompt contains, the template that inserts it must make it JSON.
     fn not_json(
         &self,
-        template: TemplateId,
+        recording: &Recording,
         literal: Span,
         at: &Pointer,
         text: &str,
         error: &JsonError,
     ) -> Diagnostic {
-        let recording = self.recording(template);
-        let place = |range: &Range<usize>| self.written(&recording, range);
+        let place = |range: &Range<usize>| self.written(recording, range);
         let found = place(&error.range);
-        let bare = self.bare_value(&recording, found.as_ref(), text, error);
+        let bare = self.bare_value(recording, found.as_ref(), text, error);
         let (rule, span, help) = match bare {
             Some((span, help)) => (&rules::UNQUOTED, span, Some(help)),
             None => {
@@ -324,7 +360,7 @@ impl Fragments<'_> {
         }
         finding
             .maybe_help(help.map(str::to_owned))
-            .maybe_fix(self.fix(&recording, text, error, bare))
+            .maybe_fix(self.fix(recording, text, error, bare))
     }
 
     /// Returns the edit that repairs invalid JSON if the template's own text or a single tag caused
@@ -359,12 +395,6 @@ impl Fragments<'_> {
             },
             comma,
         ))
-    }
-
-    /// Records who wrote the invalid JSON. The prompt's own sources are not recorded: whatever a
-    /// prompt contains, the template that inserts it must make it JSON.
-    fn recording(&self, template: TemplateId) -> Recording {
-        self.renderer.record_body(template, self.input, None)
     }
 
     /// Returns the writer of a range's first byte, or of the output's last byte.

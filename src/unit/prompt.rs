@@ -9,13 +9,17 @@ use memchr::memmem;
 use super::costed::{Costed, HOLDER};
 use crate::diag::Diagnostic;
 use crate::memory::{Identity, Question};
-use crate::render::{Rendered, TemplateId};
+use crate::render::{Recording, Rendered, TemplateId};
 use crate::repo::LayerKind;
 
 /// The whole system prompt of a request. Its hash and escaped form are computed once, since it is
 /// part of the key of every answer that depends on it.
 #[derive(Debug, Clone)]
-pub struct SystemPrompt(Arc<Known>);
+pub struct SystemPrompt {
+    known: Arc<Known>,
+    /// The agent's own part with its writers, unless the prompt has none, or was given.
+    own: Option<Arc<Recording>>,
+}
 
 #[derive(Debug)]
 struct Known {
@@ -29,26 +33,42 @@ impl SystemPrompt {
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
         let (hash, text) = (hasher.finish(), text.into());
-        SystemPrompt(Arc::new(Known {
-            hash,
-            text,
-            escaped: OnceLock::new(),
-        }))
+        SystemPrompt {
+            known: Arc::new(Known {
+                hash,
+                text,
+                escaped: OnceLock::new(),
+            }),
+            own: None,
+        }
+    }
+
+    /// Returns the agent's own part with its writers.
+    pub(super) fn own(&self) -> Option<&Arc<Recording>> {
+        self.own.as_ref()
+    }
+
+    /// Returns the text alone: agents that have the same prompt may have different writers.
+    pub(super) fn without_writers(&self) -> SystemPrompt {
+        SystemPrompt {
+            known: Arc::clone(&self.known),
+            own: None,
+        }
     }
 
     /// Returns the text.
     pub fn as_str(&self) -> &str {
-        &self.0.text
+        &self.known.text
     }
 
-    /// Returns the approximate size in bytes, including the JSON form.
+    /// Returns the approximate size in bytes, including the JSON form and the writers.
     pub(super) fn weight(&self) -> usize {
-        HOLDER + 2 * self.len()
+        HOLDER + 2 * self.len() + self.own.as_ref().map_or(0, |own| own.weight())
     }
 
     /// Returns the text as it appears in a JSON string.
     pub(super) fn escaped(&self) -> &str {
-        self.0.escaped.get_or_init(|| {
+        self.known.escaped.get_or_init(|| {
             let json =
                 serde_json::to_string(self.as_str()).expect("a string serialises into memory");
             json[1..json.len() - 1].into()
@@ -58,8 +78,8 @@ impl SystemPrompt {
 
 impl PartialEq for SystemPrompt {
     fn eq(&self, other: &SystemPrompt) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-            || (self.0.hash == other.0.hash && self.0.text == other.0.text)
+        let (one, other) = (&self.known, &other.known);
+        Arc::ptr_eq(one, other) || (one.hash == other.hash && one.text == other.text)
     }
 }
 
@@ -75,7 +95,7 @@ impl Deref for SystemPrompt {
 
 impl Hash for SystemPrompt {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.0.hash);
+        state.write_u64(self.known.hash);
     }
 }
 
@@ -115,14 +135,14 @@ pub(super) struct KnownPrompts {
 
 /// A prompt that is the same in every context, given enough steps to render it.
 struct Constant {
-    text: String,
+    recording: Arc<Recording>,
     cost: u64,
     /// The part of the cost that its steps account for.
     steps: u64,
 }
 
 /// The agent's own part of its prompt.
-type OwnPart = Costed<Result<String, Box<Diagnostic>>>;
+type OwnPart = Costed<Result<Arc<Recording>, Box<Diagnostic>>>;
 
 impl KnownPrompts {
     /// Returns the agent's own part, rendered once if `render` reports that it is constant. `most`
@@ -130,27 +150,38 @@ impl KnownPrompts {
     pub(super) fn own(&self, most: u64, render: impl FnOnce() -> (Rendered, bool)) -> OwnPart {
         if let Some(known) = self.constant.get().filter(|known| known.steps < most) {
             return Costed {
-                result: Ok(known.text.clone()),
+                result: Ok(Arc::clone(&known.recording)),
                 cost: known.cost,
             };
         }
-        let (Rendered { text, cost, steps }, is_constant) = render();
-        if let (true, Ok(text)) = (is_constant, &text) {
+        let (rendered, is_constant) = render();
+        let Rendered {
+            output,
+            cost,
+            steps,
+        } = rendered;
+        if let (true, Ok(recording)) = (is_constant, &output) {
             self.constant.get_or_init(|| Constant {
-                text: text.clone(),
+                recording: Arc::clone(recording),
                 cost,
                 steps,
             });
         }
-        Costed { result: text, cost }
+        Costed {
+            result: output,
+            cost,
+        }
     }
 
-    /// Returns a whole prompt, reusing the previous one if it is the same.
-    pub(super) fn whole(&self, text: String) -> SystemPrompt {
+    /// Returns a whole prompt, with the recording of the agent's own part. The text of the previous
+    /// prompt is reused if it is the same.
+    pub(super) fn whole(&self, text: String, own: Option<Arc<Recording>>) -> SystemPrompt {
         let mut known = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
-        match known.take().filter(|known| known.as_str() == text) {
-            Some(same) => known.insert(same).clone(),
-            None => known.insert(SystemPrompt::new(text)).clone(),
+        let same = known.take().filter(|known| known.as_str() == text);
+        let prompt = known.insert(same.unwrap_or_else(|| SystemPrompt::new(text)));
+        SystemPrompt {
+            own,
+            ..prompt.clone()
         }
     }
 }

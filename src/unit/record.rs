@@ -1,8 +1,8 @@
 //! Finds out who wrote each value of a body: literals of profiles, templates, provider steps.
 //!
 //! Input: a body, and everything that it was made from. Assembly and the provider steps leave
-//! behind what they did ([`Splice`], [`Steps`](super::body::Steps)); what templates wrote is recorded
-//! once per template, when somebody asks for a place in it.
+//! behind what they did ([`Splice`], [`Steps`](super::body::Steps)); a splice holds the recording
+//! of what its template wrote.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -144,8 +144,6 @@ pub(crate) struct Record<'a> {
     splices: SpliceIndex<'a>,
     prompt: OnceCell<Option<Arc<Recording>>>,
     recorded: Vec<Recorded>,
-    /// The records with the placeholder in place of the system prompt.
-    hollow: Vec<Recorded>,
     /// The conversation values that a single tag wrote, by recording and start offset; cached
     /// because one value may contain thousands of places.
     taken_over: RefCell<HashMap<(Identity, usize), Option<TakenOver>>>,
@@ -160,13 +158,16 @@ struct TakenOver {
     path: Pointer,
 }
 
-/// The record of one template's output.
+/// The views of one template's recording, created on first use.
 #[derive(Default)]
 struct Recorded {
     text: OnceCell<Option<Text>>,
-    /// The writers of the output, apart from the system prompt in it.
+    /// The text with the placeholder in place of the system prompt.
+    hollow: OnceCell<Option<Text>>,
+    /// The writers of the output, where the system prompt counts as a value of the data; only for a
+    /// hollow splice.
     apart: OnceCell<Recording>,
-    /// The writers of the whole output.
+    /// The writers of the output, including those of the system prompt.
     whole: OnceCell<Recording>,
 }
 
@@ -216,9 +217,8 @@ impl<'a> Record<'a> {
         request: &'a Request<'a>,
         body: &'a Body,
     ) -> Record<'a> {
-        let (recorded, hollow) = (empty(body), empty(body));
-        let (splices, prompt) = (SpliceIndex::new(body.splices()), OnceCell::new());
-        let taken_over = RefCell::default();
+        let splices = SpliceIndex::new(body.splices());
+        let recorded = body.splices().iter().map(|_| Recorded::default()).collect();
         Record {
             plan,
             sources,
@@ -226,10 +226,9 @@ impl<'a> Record<'a> {
             request,
             body,
             splices,
-            prompt,
+            prompt: OnceCell::new(),
             recorded,
-            hollow,
-            taken_over,
+            taken_over: RefCell::default(),
         }
     }
 
@@ -478,23 +477,18 @@ impl<'a> Record<'a> {
                 target,
             }
         };
-        let prompt = self.system_prompt();
         let known = match self.request.memory {
-            Some(memory)
-                if prompt.is_some() && self.plan.splices(self.renderer, splice.template) =>
-            {
-                memory
-                    .ask(place(Some(placeholder())), || {
-                        self.hollow_place(index, splice, inner, target)
-                    })
-                    .or_else(find)
-            }
+            Some(memory) if splice.is_hollow => memory
+                .ask(place(Some(placeholder())), || {
+                    self.hollow_place(index, splice, inner, target)
+                })
+                .or_else(find),
             Some(memory)
                 if self
                     .plan
-                    .shares(self.renderer, splice.template, prompt.as_ref()) =>
+                    .shares(self.renderer, splice.template, self.body.prompt()) =>
             {
-                memory.ask(place(prompt.as_ref()), find)
+                memory.ask(place(self.body.prompt()), find)
             }
             _ => find(),
         };
@@ -530,13 +524,10 @@ impl<'a> Record<'a> {
         inner: &Pointer,
         target: KeyOrValue,
     ) -> Option<Provenance> {
-        let (hollow, prompt) = (&self.hollow[index], Some(&**placeholder()));
-        let recording = hollow
-            .apart
-            .get_or_init(|| self.follow(splice, prompt, None));
-        let text = hollow
-            .text
-            .get_or_init(|| self.written(splice, prompt, recording))
+        let recording = &splice.recording;
+        let text = self.recorded[index]
+            .hollow
+            .get_or_init(|| Text::of(recording))
             .as_ref()?;
         let range = range_of(text, inner, target)?;
         let shown = excerpt::shown(&range);
@@ -709,75 +700,53 @@ impl<'a> Record<'a> {
 
     /// Returns the output of a template.
     fn text(&self, index: usize) -> Option<&Text> {
-        let (recorded, splice) = (&self.recorded[index], &self.body.splices()[index]);
-        let written = || {
-            let recording = recorded.whole.get().unwrap_or_else(|| self.apart(index));
-            self.written(splice, self.system_prompt().as_ref(), recording)
-        };
-        recorded.text.get_or_init(written).as_ref()
+        self.recorded[index]
+            .text
+            .get_or_init(|| Text::of(self.apart(index)))
+            .as_ref()
     }
 
-    fn written(
-        &self,
-        splice: &Splice,
-        prompt: Option<&SystemPrompt>,
-        recording: &Recording,
-    ) -> Option<Text> {
-        let text = match recording.is_cut_off() {
-            false => recording.text().to_owned(),
-            true => {
-                let input = self.plan.input(self.request, prompt);
-                let rendered = self.renderer.body(self.sources, splice.template, &input);
-                rendered.text.ok()?
-            }
-        };
-        Text::new(json::blank_trailing_commas(text))
-    }
-
-    /// Returns the writers of the output, apart from the system prompt in it.
+    /// Returns the writers of the output, where the system prompt counts as a value of the data.
     fn apart(&self, index: usize) -> &Recording {
         let splice = &self.body.splices()[index];
-        self.recorded[index]
-            .apart
-            .get_or_init(|| self.follow(splice, self.system_prompt().as_ref(), None))
+        let Some(prompt) = self.body.prompt().filter(|_| splice.is_hollow) else {
+            return &splice.recording;
+        };
+        self.recorded[index].apart.get_or_init(|| {
+            let given = Arc::new(Recording::of_given_prompt(prompt));
+            splice.recording.with_prompt(placeholder(), &given)
+        })
     }
 
-    /// Returns the writers of the whole output, including the system prompt in it.
+    /// Returns the writers of the whole output, including those of the system prompt.
     fn whole(&self, index: usize) -> &Recording {
         let splice = &self.body.splices()[index];
-        let reads_prompt = self.renderer.reads_prompt(splice.template);
-        match reads_prompt.then(|| self.prompt()).flatten() {
-            Some(prompt) => self.recorded[index]
-                .whole
-                .get_or_init(|| self.follow(splice, self.system_prompt().as_ref(), Some(prompt))),
-            None => self.apart(index),
-        }
+        let prompt = self
+            .prompt()
+            .filter(|_| self.renderer.reads_prompt(splice.template));
+        let Some(prompt) = prompt else {
+            return self.apart(index);
+        };
+        let inserted: &str = match splice.is_hollow {
+            true => placeholder(),
+            false => prompt.text(),
+        };
+        self.recorded[index]
+            .whole
+            .get_or_init(|| splice.recording.with_prompt(inserted, prompt))
     }
 
-    fn follow(
-        &self,
-        splice: &Splice,
-        prompt: Option<&SystemPrompt>,
-        recorded: Option<&Arc<Recording>>,
-    ) -> Recording {
-        let input = self.plan.input(self.request, prompt);
-        self.renderer.record_body(splice.template, &input, recorded)
-    }
-
-    fn system_prompt(&self) -> Option<SystemPrompt> {
-        self.plan
-            .prompt(self.sources, self.renderer, self.request)
-            .result
-            .ok()
-            .flatten()
-    }
-
+    /// Returns the writers of the whole system prompt.
     fn prompt(&self) -> Option<&Arc<Recording>> {
         self.prompt
             .get_or_init(|| {
-                self.plan
-                    .recorded_prompt(self.renderer, self.request)
-                    .map(Arc::new)
+                let (prompt, request) = (self.body.prompt()?, self.request);
+                let own = prompt.own().map(|own| &**own);
+                let conversation = &request.conversation.conversation;
+                let parts = conversation.prompt_parts(own.map(Recording::text));
+                let recording = Recording::of_prompt(own, parts.into_iter());
+                // A caller may give a prompt that no template wrote.
+                (recording.text() == prompt.as_str()).then(|| Arc::new(recording))
             })
             .as_ref()
     }
@@ -785,10 +754,6 @@ impl<'a> Record<'a> {
 
 fn one(written: &[Written]) -> bool {
     matches!(written, [one] if one.by == By::Template)
-}
-
-fn empty(body: &Body) -> Vec<Recorded> {
-    body.splices().iter().map(|_| Recorded::default()).collect()
 }
 
 /// Returns the conversation value that a run is or was derived from.
@@ -802,25 +767,10 @@ fn value_in(run: &Written) -> Option<Arc<Pointer>> {
     })
 }
 
-impl Plan<'_> {
-    /// Returns the recording of the whole system prompt; `None` if there is none.
-    pub(super) fn recorded_prompt(
-        &self,
-        renderer: &Renderer<'_>,
-        request: &Request<'_>,
-    ) -> Option<Recording> {
-        let conversation = &request.conversation.conversation;
-        let template = self.prompt.filter(|_| !conversation.omit_system_prompt);
-        let own = template
-            .map(|template| renderer.record_prompt(template, request.scope))
-            .filter(|own| !own.is_cut_off());
-        let parts = conversation.prompt_parts(own.as_ref().map(Recording::text));
-        (!parts.is_empty()).then(|| Recording::of_prompt(own.as_ref(), parts.into_iter()))
-    }
-}
-
 impl Text {
-    fn new(text: String) -> Option<Text> {
+    /// Returns the output of a recording; `None` if it is not JSON.
+    fn of(recording: &Recording) -> Option<Text> {
+        let text = json::blank_trailing_commas(recording.text().to_owned());
         let tree = json::parse_tree(&text).ok()?;
         Some(Text { text, tree })
     }

@@ -3,16 +3,17 @@
 
 use std::cell::RefCell;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
 
 use crate::json::Pointer;
-use crate::render::{TemplateId, is_template};
+use crate::render::{Recording, TemplateId, is_template};
 use crate::source::{FileId, Span};
 use crate::toml::{Kind, Node};
 
 /// A value of a body that a template rendered.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Splice {
     /// The place in the body.
     pub pointer: Pointer,
@@ -22,6 +23,18 @@ pub struct Splice {
     pub template: TemplateId,
     /// The cost in units of work.
     pub(super) cost: u64,
+    /// The output of the template, with its writers.
+    pub(super) recording: Arc<Recording>,
+    /// `true` if the output contains the placeholder in place of the system prompt.
+    pub(super) is_hollow: bool,
+}
+
+impl PartialEq for Splice {
+    /// Compares the places and templates: the same template writes the same value in the same way.
+    fn eq(&self, other: &Splice) -> bool {
+        (&self.pointer, self.literal, self.template)
+            == (&other.pointer, other.literal, other.template)
+    }
 }
 
 /// The splices of one body.

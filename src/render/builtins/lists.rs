@@ -117,23 +117,24 @@ pub(super) fn join(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     options.assert_all_used()?;
     let between = match (&separator, named) {
         (Some(separator), _) => native.told(1, &separator.0),
-        (None, Some(named)) if native.follows => Told::one(named, Writer::Tag),
-        (None, named) => Told::unfollowed(named.unwrap_or_default()),
+        (None, named) => Told::one(named.unwrap_or_default(), Writer::Tag),
     };
-    let mut joined = Told::new(native.follows);
+    let mut joined = Told::default();
     for (index, element) in native.elements(0)?.into_iter().enumerate() {
         let element =
             attribute.map_or_else(|| Ok(element.clone()), |path| member(&element, path))?;
         let lead = if index == 0 { 0 } else { between.text.len() };
         account::make(lead + element.value.as_bytes().map_or(0, <[u8]>::len))?;
         if index > 0 {
-            joined.push(&between);
+            joined.push_told(&between);
         }
-        let told = match element.value.as_str() {
-            Some(text) => native.told_of(&element, text),
-            None => native.told_of(&element, &text_of(&element.value)?),
-        };
-        joined.push(&told);
+        match element.value.as_str() {
+            Some(text) => joined.push(text, &element.runs(text)),
+            None => {
+                let text = text_of(&element.value)?;
+                joined.push(&text, &element.runs(&text));
+            }
+        }
     }
     Ok(Tracked::text(joined))
 }

@@ -113,11 +113,12 @@ pub(super) fn replace(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
             .len()
             .saturating_add(found.saturating_mul(to.0.len())),
     )?;
-    let (told, to) = (native.told(0, &text.0), native.told(2, &to.0));
-    let (mut made, mut cutter, mut rest) = (Told::new(native.follows), Cutter::new(&told), 0);
+    let (value, to) = (native.arguments.get(0), native.told(2, &to.0));
+    let runs = value.runs(&text.0);
+    let (mut made, mut cutter, mut rest) = (Told::default(), Cutter::new(&text.0, &runs), 0);
     for (at, found) in text.0.match_indices(&*from.0) {
         cutter.cut(rest..at, &mut made);
-        made.push(&to);
+        made.push_told(&to);
         rest = at + found.len();
     }
     cutter.cut(rest..text.0.len(), &mut made);
@@ -136,11 +137,12 @@ pub(super) fn indent(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (first, blank) = (first.unwrap_or(false), blank.unwrap_or(false));
     account::read(text.0.len())?;
     account::make(text.0.len() + text.0.lines().count() * width as usize)?;
-    let told = native.told(0, &text.0);
+    let value = native.arguments.get(0);
+    let runs = value.runs(&text.0);
     let (margin, mut indented, mut cutter) = (
         " ".repeat(width as usize),
-        Told::new(native.follows),
-        Cutter::new(&told),
+        Told::default(),
+        Cutter::new(&text.0, &runs),
     );
     let mut start = 0;
     for line in text.0.strip_suffix('\n').unwrap_or(&text.0).split('\n') {
@@ -215,19 +217,16 @@ fn listed<'t>(
     parts: impl Iterator<Item = &'t str>,
 ) -> Result<Tracked, Error> {
     account::make(text.len())?;
-    let told = native.told(0, text);
-    let (mut cutter, mut from, mut elements) = (Cutter::new(&told), 0, Vec::new());
+    let value = native.arguments.get(0);
+    let runs = value.runs(text);
+    let (mut cutter, mut from, mut elements) = (Cutter::new(text, &runs), 0, Vec::new());
     for part in parts {
         account::charge(account::ELEMENT)?;
-        if !native.follows {
-            elements.push(Tracked::plain(part));
-            continue;
-        }
         // Each part belongs to the remaining text: its next occurrence is its origin, or has the
         // same text.
         let start = from + text[from..].find(part).unwrap_or_default();
         from = start + part.len();
-        let mut element = Told::new(true);
+        let mut element = Told::default();
         cutter.cut(start..from, &mut element);
         elements.push(Tracked::text(element));
     }

@@ -14,8 +14,6 @@ pub(in super::super) struct Asked {
 }
 
 impl Watch for Asked {
-    const FOLLOWS: bool = false;
-
     fn asked(&mut self, name: &str, is_set: &dyn Fn() -> bool) {
         if !self.names.iter().any(|known| **known == *name) && !is_set() {
             self.names.push(Arc::from(name));

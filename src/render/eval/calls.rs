@@ -200,11 +200,8 @@ impl<'e, W: Watch> Eval<'e, W> {
         at: Place,
         call: impl for<'n> FnOnce(&mut Native<'n, 'e>) -> Result<R, Error>,
     ) -> Outcome<R> {
-        let frame = self.watch.frame();
         let mut native = Native {
             arguments,
-            follows: W::FOLLOWS,
-            frame,
             state: &mut self.state,
             names: &self.variables,
         };

@@ -32,8 +32,6 @@ impl Steps {
 }
 
 impl Watch for Steps {
-    const FOLLOWS: bool = false;
-
     fn step(&mut self) -> Result<(), Error> {
         self.add(1)
     }

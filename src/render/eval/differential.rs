@@ -38,14 +38,11 @@ use minijinja::{Environment, Error, ErrorKind, Value};
 use rayon::prelude::*;
 
 use super::objects::NOT_CALLABLE;
-use super::{
-    Failure, Input, Library, Output, Steps, Template, Trace, Watch, environment, lower, run,
-};
+use super::{Failure, Input, Library, Output, Steps, Template, Watch, environment, lower, run};
 use crate::panics::caught;
 use crate::render::account::{self, MAX_OUTPUT};
 use crate::render::analyse::full_name;
 use crate::render::functions;
-use crate::render::place::Place;
 use crate::render::refusal::Refusal;
 use crate::repo::Dialect;
 
@@ -176,9 +173,8 @@ impl Both {
         if output.outcome.as_ref().is_err_and(is_refused) {
             return Verdict::Refused;
         }
-        let (traced, _) = account::metered(|| self.evaluate(name, data, Trace::default()));
-        if let Some(difference) = watched_otherwise(&output, &traced) {
-            return Verdict::Different(difference);
+        if !is_traced(&output) {
+            return Verdict::Different("the runs do not cover the text".to_owned());
         }
         let ours = self.ended(output);
         let theirs = match caught(|| account::metered(|| self.render(name, data))) {
@@ -215,7 +211,6 @@ impl Both {
             library,
             globals,
             data: data.clone(),
-            prompt: None,
             most: MAX_OUTPUT,
         };
         let environment = environment();
@@ -224,7 +219,7 @@ impl Both {
 
     fn ended<W>(&self, output: Output<W>) -> Ended {
         match output.outcome {
-            Ok(()) => Ended::Text(output.text.text),
+            Ok(()) => Ended::Text(output.written.told.text),
             Err(failure) => {
                 let source = &self.sources[failure.at.template as usize];
                 let range = failure.at.range();
@@ -329,23 +324,10 @@ fn is_refused(failure: &Failure) -> bool {
     is_ours || is_limit || detail == NOT_CALLABLE || detail.starts_with("a namespace holds")
 }
 
-/// Says how a render that was traced differs from one that was not.
-fn watched_otherwise(plain: &Output<Steps>, traced: &Output<Trace>) -> Option<String> {
-    let one = plain.outcome.as_ref().map_err(places);
-    let other = traced.outcome.as_ref().map_err(places);
-    let runs: usize = traced.text.runs.iter().map(|run| run.len).sum();
-    let is_whole = runs == traced.text.text.len();
-    let is_same = one == other && plain.text.text == traced.text.text && is_whole;
-    (!is_same).then(|| {
-        format!(
-            "traced: {other:?} {:?}\nplain: {one:?} {:?}",
-            traced.text.text, plain.text.text
-        )
-    })
-}
-
-fn places(failure: &Failure) -> (ErrorKind, Place) {
-    (failure.error.kind(), failure.at)
+/// Returns `true` if each byte of an output has a writer.
+fn is_traced(output: &Output<Steps>) -> bool {
+    let told = &output.written.told;
+    told.runs.iter().map(|run| run.len).sum::<usize>() == told.text.len()
 }
 
 /// Variables of every kind.

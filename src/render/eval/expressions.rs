@@ -1,17 +1,14 @@
 //! Evaluates expressions.
 
-use std::sync::Arc;
-
 use minijinja::Value;
 use minijinja::value::{Tuple, ValueKind};
 
+use super::super::account;
 use super::super::builtins::texts;
 use super::super::objects::{Module, Namespace};
 use super::super::place::Place;
-use super::super::rope::{Told, Writer};
 use super::super::tracked::{Absent, Arguments, Origin, Tracked};
 use super::super::values::{self, Members};
-use super::super::{account, writing};
 use super::decisions::{self, DecisionKind};
 use super::failure::{Failure, Outcome, undefined};
 use super::lower::literal;
@@ -25,7 +22,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         let at = expression.at;
         self.step(at)?;
         match &expression.kind {
-            ExprKind::Const(value) => Ok(self.constant(value, at)),
+            ExprKind::Const(value) => Ok(constant(value, at)),
             ExprKind::Var(name) => Ok(self.variable(name, at)),
             ExprKind::Folder(name) => Ok(self.folder(name, at)),
             ExprKind::Member {
@@ -78,31 +75,6 @@ impl<'e, W: Watch> Eval<'e, W> {
         items.iter().map(|item| self.value(item)).collect()
     }
 
-    fn constant(&self, value: &Value, at: Place) -> Tracked {
-        if !W::FOLLOWS {
-            return Tracked::plain(value.clone());
-        }
-        let text = value
-            .as_str()
-            .map(str::to_owned)
-            .or_else(|| writing::to_json(value).ok());
-        let Some(text) = text else {
-            return Tracked::plain(value.clone());
-        };
-        // Without escapes, the text is exactly the part between the quotes.
-        let exact = if at.len() == text.len() + 2 {
-            at.inside()
-        } else {
-            at
-        };
-        let mut told = Told::one(&text, Writer::Template(exact));
-        told.set_frame(self.watch.frame());
-        Tracked {
-            value: value.clone(),
-            origin: Origin::Text(Arc::new(told)),
-        }
-    }
-
     fn variable(&mut self, name: &str, at: Place) -> Tracked {
         self.note_name(name);
         let found = self.variables.get(name);
@@ -122,14 +94,12 @@ impl<'e, W: Watch> Eval<'e, W> {
 
     fn folder(&mut self, name: &str, at: Place) -> Tracked {
         let found = self.variable(name, at);
-        let Some(text) = found.value.as_str().filter(|_| W::FOLLOWS) else {
-            return found;
-        };
-        let mut told = Told::one(text, Writer::Template(at));
-        told.set_frame(self.watch.frame());
-        Tracked {
-            origin: Origin::Text(Arc::new(told)),
-            value: found.value.clone(),
+        match found.value.as_str() {
+            Some(_) => Tracked {
+                origin: Origin::Literal(at),
+                ..found
+            },
+            None => found,
         }
     }
 
@@ -150,34 +120,16 @@ impl<'e, W: Watch> Eval<'e, W> {
             .get_attr(name)
             .map_err(|error| Failure::of(at, error, &base))?;
         if value.is_undefined() {
-            let origin = self.member_origin(&base, name);
+            let origin = member_origin(&base, name);
             self.lacking.insert(at, base.value);
             return Ok(missing_or_nothing(&origin, at));
         }
-        if !W::FOLLOWS {
-            return Ok(Tracked::plain(value));
-        }
         let member = Tracked {
+            origin: member_origin(&base, name),
             value,
-            origin: self.member_origin(&base, name),
         };
         self.watch.read(&member, at);
         Ok(member)
-    }
-
-    fn member_origin(&self, base: &Tracked, name: &str) -> Origin {
-        if let (true, "system_prompt", Some(prompt)) = (base.origin.is_root(), name, &self.prompt) {
-            return Origin::Text(Arc::clone(prompt));
-        }
-        if let Some(module) = base.value.downcast_object_ref::<Module>() {
-            let index = module.values.get_index_of(&Value::from(name));
-            return index
-                .and_then(|index| module.origins.get(index))
-                .cloned()
-                .unwrap_or_default();
-        }
-        base.origin
-            .member(name, || values::position(&base.value, name))
     }
 
     fn item(
@@ -223,9 +175,7 @@ impl<'e, W: Watch> Eval<'e, W> {
             return Ok(missing_or_nothing(&origin, at));
         }
         let element = Tracked { value, origin };
-        if W::FOLLOWS {
-            self.watch.read(&element, at);
-        }
+        self.watch.read(&element, at);
         Ok(element)
     }
 
@@ -325,6 +275,32 @@ impl<'e, W: Watch> Eval<'e, W> {
             origin: Origin::Map(origins.into()),
         })
     }
+}
+
+/// Returns the value of a literal.
+fn constant(value: &Value, at: Place) -> Tracked {
+    // Without escapes, the text is exactly the part between the quotes.
+    let is_exact = value
+        .as_str()
+        .is_some_and(|text| at.len() == text.len() + 2);
+    let place = if is_exact { at.inside() } else { at };
+    Tracked {
+        value: value.clone(),
+        origin: Origin::Literal(place),
+    }
+}
+
+/// Returns the origin of a member of an object.
+fn member_origin(base: &Tracked, name: &str) -> Origin {
+    if let Some(module) = base.value.downcast_object_ref::<Module>() {
+        let index = module.values.get_index_of(&Value::from(name));
+        return index
+            .and_then(|index| module.origins.get(index))
+            .cloned()
+            .unwrap_or_default();
+    }
+    base.origin
+        .member(name, || values::position(&base.value, name))
 }
 
 /// Returns a missing value with the expression that read it.

@@ -30,8 +30,6 @@ impl<'h> Hole<'h> {
 }
 
 impl Watch for Hole<'_> {
-    const FOLLOWS: bool = false;
-
     fn looked_at(&mut self, value: &Tracked) {
         self.was_looked_at |= holds(&value.value, self.placeholder, 0);
     }

@@ -11,8 +11,8 @@ use minijinja::{Error, ErrorKind, Value};
 use super::super::account::{self, MAX_OUTPUT};
 use super::super::keep::{Holder, keep};
 use super::super::place::Place;
-use super::super::rope::Told;
-use super::super::tracked::{Tracked, elements, told_as};
+use super::super::rope::{self, Told};
+use super::super::tracked::{Tracked, elements};
 use super::super::values;
 use super::Eval;
 use super::decisions::DecisionKind;
@@ -287,28 +287,19 @@ fn joined<W: Watch>(
             return Err(undefined(at, operand));
         }
     }
-    let mut made = Told::new(W::FOLLOWS);
+    let mut made = Told::default();
     for operand in [left, right] {
         whole(&operand.value, 1).map_err(|error| Failure::at(at, error))?;
         match operand.value.as_str() {
-            Some(text) => eval.push(&mut made, operand, text),
+            Some(text) => made.push(text, &operand.runs(text)),
             None => {
                 eval.watch.looked_at(operand);
-                eval.push(&mut made, operand, &operand.value.to_string());
+                let text = operand.value.to_string();
+                made.push(&text, &operand.runs(&text));
             }
         }
     }
     Ok(Tracked::text(made))
-}
-
-impl<W: Watch> Eval<'_, W> {
-    /// Appends a value's text to another text.
-    fn push(&self, made: &mut Told, value: &Tracked, text: &str) {
-        match W::FOLLOWS {
-            true => made.push(&told_as(value, text, true, self.watch.frame())),
-            false => made.text.push_str(text),
-        }
-    }
 }
 
 /// Evaluates `left + right`.
@@ -326,9 +317,9 @@ fn sum<W: Watch>(
             account::make(len)
         };
         error.map_err(|error| Failure::at(at, error))?;
-        let mut made = Told::new(W::FOLLOWS);
-        eval.push(&mut made, left, one);
-        eval.push(&mut made, right, other);
+        let mut made = Told::default();
+        made.push(one, &left.runs(one));
+        made.push(other, &right.runs(other));
         return Ok(Tracked::text(made));
     }
     if is_list(left) && is_list(right) && left.value.is_tuple() == right.value.is_tuple() {
@@ -473,8 +464,7 @@ pub(super) fn slice<'e, W: Watch>(
     if picked.step == 0 {
         return Err(Failure::at(at, invalid("cannot slice by a step of 0")));
     }
-    sliced(&base, &picked, W::FOLLOWS, eval.watch.frame())
-        .map_err(|error| Failure::of(at, error, &base))
+    sliced(&base, &picked).map_err(|error| Failure::of(at, error, &base))
 }
 
 /// The elements of a list that a slice selects; the step is not 0.
@@ -484,18 +474,18 @@ struct Picked {
     step: i64,
 }
 
-fn sliced(base: &Tracked, picked: &Picked, follows: bool, frame: u32) -> Result<Tracked, Error> {
+fn sliced(base: &Tracked, picked: &Picked) -> Result<Tracked, Error> {
     match base.value.kind() {
         ValueKind::None => Ok(Tracked::plain(Vec::<Value>::new())),
         ValueKind::String => {
             let text = base.value.as_str().unwrap_or_default();
             account::make(4 * text.len())?;
             let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
-            let told = told_as(base, text, follows, frame);
-            let mut made = Told::new(follows);
+            let runs = base.runs(text);
+            let mut made = Told::default();
             for index in picked.of(starts.len()) {
                 let end = starts.get(index + 1).copied().unwrap_or(text.len());
-                made.push(&told.part(starts[index]..end));
+                made.push_told(&rope::part(text, &runs, starts[index]..end));
             }
             Ok(Tracked::text(made))
         }

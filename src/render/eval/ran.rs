@@ -47,8 +47,6 @@ impl Ran {
 }
 
 impl Watch for Ran {
-    const FOLLOWS: bool = false;
-
     fn ran(&mut self, at: Place) {
         *self.statements.entry(at).or_default() += 1;
     }

@@ -8,7 +8,6 @@ use minijinja::{Error, ErrorKind, Value};
 use super::super::keep::{Holder, keep};
 use super::super::objects::{Module, Namespace};
 use super::super::place::Place;
-use super::super::rope::{Told, Writer};
 use super::super::tracked::{Absent, AbsentKind, Origin, Tracked};
 use super::super::values::Members;
 use super::super::{account, inja, writing};
@@ -116,26 +115,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         if text.len() > SHORT_TEXT {
             account::make(text.len()).map_err(|error| Failure::at(at, error))?;
         }
-        if !W::FOLLOWS {
-            return self.write_text(text, at);
-        }
-        let mut told = Told::one(text, Writer::Template(at));
-        told.set_frame(self.watch.frame());
-        told.set_tag(at);
-        self.write(&told, at)
-    }
-
-    /// Writes a text whose writers are not tracked.
-    fn write_text(&mut self, text: &str, at: Place) -> Outcome<()> {
-        let is_output = self.out.len() == 1;
-        if let Some(super::Sink::Text(out)) = self.out.last_mut() {
-            if is_output && out.text.len() + text.len() > self.most {
-                self.is_full = true;
-                return Err(Failure::at(at, super::failure::too_large()));
-            }
-            out.text.push_str(text);
-        }
-        Ok(())
+        self.write_literal(text, at)
     }
 
     fn emit_tag(&mut self, emit: &'e Emit, at: Place) -> Outcome<()> {
@@ -158,29 +138,26 @@ impl<'e, W: Watch> Eval<'e, W> {
 
     /// Writes a value: `at` is the expression, and `tag` is recorded as its writer.
     pub(super) fn emit(&mut self, value: &Tracked, at: Place, tag: Place) -> Outcome<()> {
-        if !W::FOLLOWS
-            && let Some(text) = value.value.as_str()
-        {
+        if let Some(text) = value.value.as_str() {
             writing::charge_text(text).map_err(|error| Failure::at(at, error))?;
-            return self.write_text(text, at);
+            return self.write(text, &value.runs(text), tag, at);
         }
         if value.is_missing() {
             return Err(undefined(at, value));
         }
-        let mut told = writing::emitted(value, W::FOLLOWS)
+        let told = writing::emitted(value)
             .map_err(|error| Failure::at(at, error).lacking(value.origin.missing()))?;
-        self.watch.writes(&mut told, tag);
-        self.write(&told, at)
+        self.write(&told.text, &told.runs, tag, at)
     }
 
     fn condition(&mut self, it: &'e If, at: Place) -> Outcome<()> {
         let holds = self.holds(DecisionKind::If, &it.test)?;
         if holds {
-            self.watch.branched(at);
+            self.trace.branched(at);
             return self.body(&it.body);
         }
         if let Some(at) = it.else_at {
-            self.watch.branched(at);
+            self.trace.branched(at);
         }
         self.body(&it.otherwise)
     }
@@ -231,13 +208,13 @@ impl<'e, W: Watch> Eval<'e, W> {
 
     /// Records the block's tag as the writer of captured text that no tag wrote.
     fn claimed(&mut self, value: Tracked, tag: Place) -> Tracked {
-        let Origin::Text(told) = &value.origin else {
+        let Origin::Text(runs) = &value.origin else {
             return value;
         };
-        let mut told = Told::clone(told);
-        self.watch.captured(&mut told, tag);
+        let mut runs = Vec::clone(runs);
+        self.trace.captured(&mut runs, tag);
         Tracked {
-            origin: Origin::Text(Arc::new(told)),
+            origin: Origin::Text(Arc::new(runs)),
             ..value
         }
     }
@@ -285,7 +262,7 @@ impl<'e, W: Watch> Eval<'e, W> {
 
     /// Returns the elements for which a condition holds.
     fn passing(&mut self, it: &'e For, filter: &'e Expr, over: &Tracked) -> Outcome<Tracked> {
-        let elements = elements::<W>(over, it.iter.at)?;
+        let elements = elements(over, it.iter.at)?;
         let object = Arc::new(Loop::new(self.next_loop(), Vec::new(), 0, false));
         let running = Running {
             object,
@@ -320,7 +297,7 @@ impl<'e, W: Watch> Eval<'e, W> {
     fn branching_loop(&mut self, it: &'e For, over: &Tracked, at: Place) -> Outcome<()> {
         let is_empty = !self.for_each(it, over, at)?;
         if is_empty && !it.otherwise.is_empty() {
-            self.watch.branched(it.else_at);
+            self.trace.branched(it.else_at);
             return self.body(&it.otherwise);
         }
         Ok(())
@@ -328,7 +305,7 @@ impl<'e, W: Watch> Eval<'e, W> {
 
     /// Runs a loop's body for each element; returns `true` if there was one.
     fn for_each(&mut self, it: &'e For, over: &Tracked, at: Place) -> Outcome<bool> {
-        let elements = elements::<W>(over, it.iter.at)?;
+        let elements = elements(over, it.iter.at)?;
         let count = elements.len();
         self.watch
             .decided(DecisionKind::Loop.at(it.iter.at), count > 0);
@@ -352,12 +329,10 @@ impl<'e, W: Watch> Eval<'e, W> {
         self.open_loop(running, it.iter.at)?;
         for (index, element) in elements.into_iter().enumerate() {
             self.step(at)?;
-            self.watch.branched(at);
+            self.trace.branched(at);
             object.go_to(index);
             self.variables.clear();
-            if W::FOLLOWS {
-                self.watch.read(&element, at);
-            }
+            self.watch.read(&element, at);
             self.assign(&it.target, element)?;
             self.body(&it.body)?;
         }
@@ -563,8 +538,11 @@ impl<'e, W: Watch> Eval<'e, W> {
         [at, inner]: [Place; 2],
     ) -> Outcome<()> {
         let named = self.value(name)?;
-        if !W::FOLLOWS
-            && self.is_outermost()
+        let step = Step {
+            scope: Scope::Include,
+            at,
+        };
+        if self.is_outermost()
             && let Some(text) = named.value.as_str()
         {
             let known = self.library.known(text, &self.variables);
@@ -572,16 +550,10 @@ impl<'e, W: Watch> Eval<'e, W> {
                 self.watch
                     .steps(known.steps)
                     .map_err(|error| Failure::at(at, error))?;
-                return self.write_text(&known.text, at);
+                return self.write_known(&known.written, step);
             }
         }
-        let include = Entrance {
-            step: Step {
-                scope: Scope::Include,
-                at,
-            },
-            inner,
-        };
+        let include = Entrance { step, inner };
         self.included(&named, name.at, ignore_missing, include)
     }
 
@@ -629,9 +601,9 @@ impl<'e, W: Watch> Eval<'e, W> {
         );
         let escapes = std::mem::replace(&mut self.escapes, false);
         self.add_blocks(template);
-        self.watch.entered(by.step);
+        self.trace.entered(by.step);
         let result = self.template(template);
-        self.watch.left();
+        self.trace.left();
         self.escapes = escapes;
         (self.blocks, self.extended) = blocks;
         self.variables.close_to(depth);
@@ -720,7 +692,7 @@ impl<'e, W: Watch> Eval<'e, W> {
 }
 
 /// Returns the elements that a loop iterates over.
-fn elements<W: Watch>(over: &Tracked, at: Place) -> Outcome<Vec<Tracked>> {
+fn elements(over: &Tracked, at: Place) -> Outcome<Vec<Tracked>> {
     if over.is_missing() {
         return Err(undefined(at, over));
     }
@@ -728,9 +700,8 @@ fn elements<W: Watch>(over: &Tracked, at: Place) -> Outcome<Vec<Tracked>> {
         .value
         .try_iter()
         .map_err(|error| Failure::at(at, error))?;
-    let has_places =
-        W::FOLLOWS && matches!(over.value.kind(), ValueKind::Seq | ValueKind::Iterable);
-    let is_known = has_places || matches!(over.origin, Origin::List(_));
+    let is_list = matches!(over.value.kind(), ValueKind::Seq | ValueKind::Iterable);
+    let is_known = is_list || matches!(over.origin, Origin::List(_));
     let mut elements = Vec::with_capacity(values.size_hint().0);
     for (index, value) in values.enumerate() {
         let origin = origin(index, is_known, over);

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use super::super::data_path::DataPath;
 use super::super::place::Place;
-use super::super::rope::{FrameId, Told};
-use super::watch::Watch;
-use super::{Scope, Step};
+use super::super::rope::{self, FrameId, Run, Told, Writer};
+use super::super::tracked::Tracked;
+use super::{Scope, Step, Traced};
 
 /// A scope that the render entered.
 #[derive(Debug, Clone)]
@@ -19,11 +20,12 @@ pub(in super::super) struct Frame {
 }
 
 /// The record of the writers of text.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in super::super) struct Trace {
     pub(in super::super) frames: Vec<Frame>,
     /// The current frame of the render.
-    pub(in super::super) frame: FrameId,
+    frame: FrameId,
+    /// The tags of the branches and loops that the render entered.
     pub(in super::super) branches: BTreeSet<Place>,
     emissions: u32,
 }
@@ -45,27 +47,74 @@ impl Default for Trace {
 }
 
 impl Trace {
-    /// Records a tag and the current frame as the writer of text that no tag wrote.
-    fn claim(&mut self, text: &mut Told, tag: Place) {
+    /// Records that the render enters the body of a branch or loop.
+    pub(super) fn branched(&mut self, at: Place) {
+        self.branches.insert(at);
+    }
+
+    /// Begins a scope.
+    pub(super) fn entered(&mut self, step: Step) {
+        let parent = Some(self.frame);
+        self.frame = self.next_frame();
+        self.frames.push(Frame {
+            parent,
+            step: Some(step),
+            written_by: None,
+        });
+    }
+
+    /// Ends the current scope.
+    pub(super) fn left(&mut self) {
+        self.frame = self
+            .frames
+            .get(self.frame as usize)
+            .and_then(|frame| frame.parent)
+            .unwrap_or(0);
+    }
+
+    fn next_frame(&self) -> FrameId {
+        FrameId::try_from(self.frames.len()).unwrap_or(FrameId::MAX)
+    }
+
+    /// Returns the run of literal text of a template.
+    pub(super) fn literal(&self, len: usize, at: Place) -> Run {
+        Run {
+            tag: Some(at),
+            frame: self.frame,
+            ..Run::new(len, Writer::Template(at))
+        }
+    }
+
+    /// Returns the run of a tag that writes nothing.
+    pub(super) fn nothing(&mut self, tag: Place) -> Run {
         self.emissions += 1;
-        for run in text
-            .runs
-            .iter_mut()
-            .filter(|run| run.tag.is_none() && run.recording == 0)
-        {
+        Run {
+            tag: Some(tag),
+            emission: self.emissions,
+            frame: self.frame,
+            ..Run::new(0, Writer::Computed { from: [].into() })
+        }
+    }
+
+    /// Records that a tag writes runs, some of which may have been captured before.
+    pub(super) fn writes(&mut self, runs: &mut [Run], tag: Place) {
+        self.captured(runs, tag);
+        self.note_captures(runs, tag);
+    }
+
+    /// Records a tag and the current frame as the writer of runs that no tag wrote.
+    pub(super) fn captured(&mut self, runs: &mut [Run], tag: Place) {
+        self.emissions += 1;
+        for run in runs.iter_mut().filter(|run| run.tag.is_none()) {
             (run.tag, run.emission, run.frame) = (Some(tag), self.emissions, self.frame);
         }
     }
 
     /// Records that a tag writes text that was captured before.
-    fn note_captures(&mut self, text: &Told, tag: Place) {
+    fn note_captures(&mut self, runs: &[Run], tag: Place) {
         let here = self.frame;
-        for runs in text
-            .runs
-            .chunk_by(|one, next| one.frame == next.frame && one.recording == next.recording)
-        {
-            let run = &runs[0];
-            let mut next = Some(run.frame).filter(|frame| *frame != here && run.recording == 0);
+        for runs in runs.chunk_by(|one, next| one.frame == next.frame) {
+            let mut next = Some(runs[0].frame).filter(|frame| *frame != here);
             while let Some(frame) = next.and_then(|id| self.frames.get_mut(id as usize)) {
                 next = frame.parent.filter(|parent| *parent != here);
                 if frame.written_by.is_none()
@@ -76,46 +125,58 @@ impl Trace {
             }
         }
     }
+
+    /// Adds the scopes of a partial that was evaluated separately, in a scope that a step begins;
+    /// returns its output. The variables that it was given are those of the template, by name.
+    pub(super) fn adopt(
+        &mut self,
+        step: Step,
+        partial: &Traced,
+        variables: impl Fn(&str) -> Option<Tracked>,
+    ) -> Told {
+        let Traced { told, trace } = partial;
+        self.entered(step);
+        let (first, emissions) = (self.frame, self.emissions);
+        let inner = trace.frames.iter().skip(1).map(|frame| Frame {
+            parent: frame.parent.map(|parent| first.saturating_add(parent)),
+            ..frame.clone()
+        });
+        self.frames.extend(inner);
+        self.left();
+        self.branches.extend(&trace.branches);
+        self.emissions += trace.emissions;
+        let adopted = |run: &Run| Run {
+            frame: first.saturating_add(run.frame),
+            emission: match run.emission {
+                0 => 0,
+                emission => emission + emissions,
+            },
+            ..run.clone()
+        };
+        let adopted = Told {
+            text: told.text.clone(),
+            runs: told.runs.iter().map(adopted).collect(),
+        };
+        let given = |path: &DataPath| variables(path.variable()?).map(written);
+        adopted.runs.iter().for_each(|run| {
+            let given = run.data().and_then(given);
+            if let (Some(told), Some(tag)) = (given, run.tag) {
+                self.note_captures(&told.runs, tag);
+            }
+        });
+        rope::replaced(&adopted, given)
+    }
+
+    /// Returns the approximate size in bytes.
+    pub(in super::super) fn weight(&self) -> usize {
+        self.frames.len() * size_of::<Frame>() + self.branches.len() * size_of::<Place>()
+    }
 }
 
-impl Watch for Trace {
-    const FOLLOWS: bool = true;
-
-    fn branched(&mut self, at: Place) {
-        self.branches.insert(at);
-    }
-
-    fn entered(&mut self, step: Step) {
-        let parent = Some(self.frame);
-        self.frame = FrameId::try_from(self.frames.len()).unwrap_or(FrameId::MAX);
-        self.frames.push(Frame {
-            parent,
-            step: Some(step),
-            written_by: None,
-        });
-    }
-
-    fn left(&mut self) {
-        self.frame = self
-            .frames
-            .get(self.frame as usize)
-            .and_then(|frame| frame.parent)
-            .unwrap_or(0);
-    }
-
-    fn frame(&self) -> FrameId {
-        self.frame
-    }
-
-    fn writes(&mut self, text: &mut Told, tag: Place) {
-        self.claim(text, tag);
-        self.note_captures(text, tag);
-        if text.text.is_empty() {
-            text.note_nothing(tag, self.emissions, self.frame);
-        }
-    }
-
-    fn captured(&mut self, text: &mut Told, tag: Place) {
-        self.claim(text, tag);
+/// Returns the text in which a variable is written.
+fn written(variable: Tracked) -> Told {
+    match variable.value.as_str() {
+        Some(text) => variable.told(text),
+        None => variable.told(&variable.value.to_string()),
     }
 }

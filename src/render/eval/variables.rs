@@ -6,7 +6,7 @@ use std::sync::Arc;
 use minijinja::{Error, Value};
 
 use super::super::account::RECURSION_LIMIT;
-use super::super::tracked::{Names, Origin, Tracked};
+use super::super::tracked::{Names, Tracked};
 use super::failure::invalid;
 use super::objects::Loop;
 use super::tree::For;
@@ -305,12 +305,5 @@ fn put<'e>(variables: &mut Vec<(&'e str, Tracked)>, name: &'e str, value: Tracke
     match variables.iter_mut().find(|(known, _)| *known == name) {
         Some((_, known)) => *known = value,
         None => variables.push((name, value)),
-    }
-}
-
-impl Origin {
-    /// Returns `true` if it is the whole data.
-    pub(super) fn is_root(&self) -> bool {
-        matches!(self, Origin::Data(path) if path.as_str().is_empty())
     }
 }

@@ -4,14 +4,12 @@
 //! [`Watch`] for your type and pass it to [`run`](super::run); a pair combines two watches:
 //!
 //! ```text
-//! /// Counts the branches that a render took.
+//! /// Counts the statements that a render executed.
 //! #[derive(Default)]
-//! struct Branches(usize);
+//! struct Statements(usize);
 //!
-//! impl Watch for Branches {
-//!     const FOLLOWS: bool = false;
-//!
-//!     fn branched(&mut self, _: Place) {
+//! impl Watch for Statements {
+//!     fn ran(&mut self, _: Place) {
 //!         self.0 += 1;
 //!     }
 //! }
@@ -20,16 +18,11 @@
 use minijinja::Error;
 
 use super::super::place::Place;
-use super::super::rope::{FrameId, Told};
 use super::super::tracked::Tracked;
-use super::Step;
 use super::decisions::Decision;
 
 /// Observes the evaluation of a template.
 pub(in super::super) trait Watch {
-    /// `true` if it needs the writer of each byte; otherwise the origins of texts are not kept.
-    const FOLLOWS: bool;
-
     /// Called before a statement or an expression is evaluated.
     ///
     /// # Errors
@@ -54,26 +47,6 @@ pub(in super::super) trait Watch {
     /// Called when a decision has one of its two outcomes.
     fn decided(&mut self, _decision: Decision, _holds: bool) {}
 
-    /// Called when the evaluator enters the body of a branch or loop, whose tag is at this place.
-    fn branched(&mut self, _at: Place) {}
-
-    /// Called when a scope begins: an include, a macro, a capture.
-    fn entered(&mut self, _step: Step) {}
-
-    /// Called when the current scope ends.
-    fn left(&mut self) {}
-
-    /// Returns the current scope of the render.
-    fn frame(&self) -> FrameId {
-        0
-    }
-
-    /// Called before a text is written, by a tag or as literal text.
-    fn writes(&mut self, _text: &mut Told, _tag: Place) {}
-
-    /// Called when a block with the given tag has captured a text.
-    fn captured(&mut self, _text: &mut Told, _tag: Place) {}
-
     /// Called when a variable is looked up by name; `is_set` returns `true` if the template, or one
     /// that it includes, has set it.
     fn asked(&mut self, _name: &str, _is_set: &dyn Fn() -> bool) {}
@@ -81,7 +54,7 @@ pub(in super::super) trait Watch {
     /// Called at the end of the render, with the names that are set.
     fn ended(&mut self, _set: &mut dyn Iterator<Item = &str>) {}
 
-    /// Called when a value is read from an object or a list, if origins are tracked.
+    /// Called when a value is read from an object or a list.
     fn read(&mut self, _value: &Tracked, _at: Place) {}
 
     /// Called when a value is examined in any way other than passing it on, writing it, or testing
@@ -90,14 +63,10 @@ pub(in super::super) trait Watch {
 }
 
 /// Observes nothing.
-impl Watch for () {
-    const FOLLOWS: bool = false;
-}
+impl Watch for () {}
 
-/// Combines two watches; the second one provides the scopes.
+/// Combines two watches.
 impl<A: Watch, B: Watch> Watch for (A, B) {
-    const FOLLOWS: bool = A::FOLLOWS || B::FOLLOWS;
-
     fn step(&mut self) -> Result<(), Error> {
         self.0.step()?;
         self.1.step()
@@ -116,35 +85,6 @@ impl<A: Watch, B: Watch> Watch for (A, B) {
     fn decided(&mut self, decision: Decision, holds: bool) {
         self.0.decided(decision, holds);
         self.1.decided(decision, holds);
-    }
-
-    fn branched(&mut self, at: Place) {
-        self.0.branched(at);
-        self.1.branched(at);
-    }
-
-    fn entered(&mut self, step: Step) {
-        self.0.entered(step);
-        self.1.entered(step);
-    }
-
-    fn left(&mut self) {
-        self.0.left();
-        self.1.left();
-    }
-
-    fn frame(&self) -> FrameId {
-        self.1.frame()
-    }
-
-    fn writes(&mut self, text: &mut Told, tag: Place) {
-        self.0.writes(text, tag);
-        self.1.writes(text, tag);
-    }
-
-    fn captured(&mut self, text: &mut Told, tag: Place) {
-        self.0.captured(text, tag);
-        self.1.captured(text, tag);
     }
 
     fn asked(&mut self, name: &str, is_set: &dyn Fn() -> bool) {

@@ -138,8 +138,6 @@ fn bridge<R>(
     let mut empty = STRICT.get_or_init(strict).empty_state();
     let mut native = Native {
         arguments: Arguments { values, origins },
-        follows: false,
-        frame: 0,
         state: &mut empty,
         names: &StateNames(state),
     };
