@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use super::data_path::DataPath;
 use super::eval::{Reads, Scope, Trace, Traced};
 use super::place::Place;
-use super::rope::{self, FrameId, Input, ReadFile, Run, Told, Writer};
+use super::rope::{self, Emission, FrameId, Input, ReadFile, Run, Told, Writer};
 use super::{BodyInput, Engine, Renderer, TemplateId};
 use crate::json::Pointer;
 use crate::memory::Identity;
@@ -251,9 +251,9 @@ impl Recording {
                     told.runs
                         .iter_mut()
                         .skip(start)
-                        .for_each(|run| run.recording = 1);
+                        .for_each(|run| run.is_of_prompt = true);
                 }
-                (None, None) => told.push_one(text, Writer::Computed { from: [].into() }),
+                (None, None) => told.push_one(text, Writer::Computed(Arc::default())),
             }
         }
         let (trace, template) = own.map_or((Trace::default(), 0), |own| {
@@ -318,7 +318,7 @@ impl Recording {
             .saturating_sub(1);
         let mut written = Vec::new();
         for (index, run) in self.written.told.runs.iter().enumerate().skip(first) {
-            let output = starts[index]..starts[index] + run.len;
+            let output = starts[index]..starts[index] + run.len();
             let overlaps = output.start < range.end && output.end > range.start;
             let touches =
                 range.is_empty() && output.start <= range.start && range.start < output.end;
@@ -352,10 +352,11 @@ impl Recording {
         let runs = self.written.told.runs.iter().zip(self.starts()).rev();
         { runs }
             .find(|(run, start)| {
-                run.len == 0 && run.emission > 0 && (range.start..=range.end).contains(*start)
+                let is_tag = matches!(run.emission, Emission::Tag(_));
+                run.len() == 0 && is_tag && (range.start..=range.end).contains(*start)
             })
             .map(|(run, _)| run)
-            .and_then(|run| tag_span(engine, sources, run))
+            .and_then(|run| self.tag_span(engine, sources, run))
     }
 
     /// Returns the outermost macro call, or the outermost tag that writes a capture, whose output
@@ -406,7 +407,7 @@ impl Recording {
             .rev();
         let mut begin = self.starts()[index];
         for (run, &start) in runs.take_while(|(run, _)| is_within(run)) {
-            let words = &self.written.told.text[start..(start + run.len).min(at.max(start))];
+            let words = &self.written.told.text[start..(start + run.len()).min(at.max(start))];
             if matches!(run.writer, Writer::Template(_))
                 && words.contains(['"', '{', '}', '[', ']'])
             {
@@ -417,10 +418,16 @@ impl Recording {
         Some(begin)
     }
 
+    /// Returns the place of the tag that first wrote a run.
+    fn tag_span(&self, engine: &Engine, sources: &Sources, run: &Run) -> Option<Span> {
+        let tag = self.owner(run).written.trace.tag(run)?;
+        Some(engine.place_span(sources, tag))
+    }
+
     /// Returns the recording that contains a run's tag and frame.
     fn owner(&self, run: &Run) -> &Recording {
         match &self.prompt {
-            Some(prompt) if run.recording == 1 => prompt,
+            Some(prompt) if run.is_of_prompt => prompt,
             _ => self,
         }
     }
@@ -439,8 +446,8 @@ impl Recording {
             ..asked.end.min(output.end).max(asked.start.max(output.start));
         let text = &self.written.told.text[output.clone()];
         let source = run.source(text, inside.start - output.start, inside.len());
-        let shifted = |at: usize| at + source.start..at + source.end;
-        let tag = tag_span(engine, sources, run);
+        let shifted = |at: u32| at as usize + source.start..at as usize + source.end;
+        let tag = self.tag_span(engine, sources, run);
         let mut span =
             tag.unwrap_or_else(|| engine.place_span(sources, Place::new(owner.template, &(0..0))));
         let by = match &run.writer {
@@ -463,13 +470,14 @@ impl Recording {
                 bytes: shifted(*at),
             },
             Writer::Tag => By::Tag,
-            Writer::Computed { from } => By::Computed(
+            Writer::Computed(from) => By::Computed(
                 from.iter()
                     .map(|input| computed_from(engine, sources, input))
                     .collect(),
             ),
         };
-        let value = (run.emission > 0).then(|| self.layout().values[index].clone());
+        let value =
+            matches!(run.emission, Emission::Tag(_)).then(|| self.layout().values[index].clone());
         Written {
             output: inside,
             by,
@@ -508,8 +516,4 @@ fn computed_from(engine: &Engine, sources: &Sources, input: &Input) -> From {
         Input::File(file) => From::File(Arc::clone(file)),
         Input::Template(place) => From::Template(engine.place_span(sources, *place)),
     }
-}
-
-fn tag_span(engine: &Engine, sources: &Sources, run: &Run) -> Option<Span> {
-    run.tag.map(|tag| engine.place_span(sources, tag))
 }

@@ -48,13 +48,13 @@ pub(super) enum Writer {
     /// unless escapes were decoded.
     Template(Place),
     /// A leaf of the data, starting at a byte of its text.
-    Data { path: DataPath, at: usize },
+    Data { path: DataPath, at: u32 },
     /// A file that a prompt read, starting at a byte.
-    File { file: Arc<ReadFile>, at: usize },
+    File { file: Arc<ReadFile>, at: u32 },
     /// The tag that wrote them: quotes and JSON commas.
     Tag,
     /// A computation from these inputs.
-    Computed { from: Arc<[Input]> },
+    Computed(Arc<Vec<Input>>),
 }
 
 /// An input of a computed text.
@@ -65,21 +65,31 @@ pub(super) enum Input {
     Template(Place),
 }
 
-/// A run of bytes with one writer.
+/// A run of bytes with one writer. Bodies hold many, so it is small.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Run {
-    pub(super) len: usize,
-    pub(super) writer: Writer,
-    /// The number of times that the bytes were escaped as JSON since.
-    pub(super) escaped: u8,
-    /// The tag that first wrote them.
-    pub(super) tag: Option<Place>,
-    /// The number of that emission; 0 for literal text.
-    pub(super) emission: u32,
+    /// The number of bytes: a text is shorter than 2^32.
+    len: u32,
+    /// The write that first wrote them.
+    pub(super) emission: Emission,
     /// The frame of the render at that time.
     pub(super) frame: FrameId,
-    /// 1 if the system prompt's own recording contains the tag and the frame, otherwise 0.
-    pub(super) recording: u8,
+    /// The number of times that the bytes were escaped as JSON since.
+    pub(super) escaped: u8,
+    /// `true` if the emission and the frame are those of the system prompt's own recording.
+    pub(super) is_of_prompt: bool,
+    pub(super) writer: Writer,
+}
+
+/// The write that first wrote a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Emission {
+    /// None yet: the text is still a value.
+    None,
+    /// Literal text, which writes itself.
+    Literal,
+    /// A tag, by the number of its write in the trace.
+    Tag(u32),
 }
 
 /// A text and its writers, in order.
@@ -132,14 +142,9 @@ impl Told {
         let mut start = 0;
         for run in runs {
             // Runs end at character boundaries, since each writer wrote text.
-            let part = escape(&text[start..start + run.len]);
-            start += run.len;
-            let escaped = Run {
-                len: part.len(),
-                escaped: run.escaped + 1,
-                ..run.clone()
-            };
-            self.push_run(&part, escaped);
+            let part = escape(&text[start..start + run.len()]);
+            start += run.len();
+            self.push_run(&part, run.escaped(part.len(), 1));
         }
         self.push_one("\"", Writer::Tag);
     }
@@ -148,8 +153,8 @@ impl Told {
     fn pieces(&self) -> impl Iterator<Item = (&str, &Run)> {
         let mut end = 0;
         self.runs.iter().map(move |run| {
-            end += run.len;
-            (&self.text[end - run.len..end], run)
+            end += run.len();
+            (&self.text[end - run.len()..end], run)
         })
     }
 
@@ -158,6 +163,7 @@ impl Told {
         let Writer::Data { at, .. } = run.writer else {
             return self.push_run(text, run.clone());
         };
+        let at = at as usize;
         let range = at..at + run.source(text, 0, text.len()).len();
         match value.text.get(range.clone()) {
             Some(_) => self.insert(&part(&value.text, &value.runs, range), run),
@@ -172,12 +178,15 @@ impl Told {
             for _ in 0..run.escaped {
                 text = Cow::Owned(escape(&text).into_owned());
             }
-            let place = if own.tag.is_some() { own } else { run };
-            let inserted = Run {
-                len: text.len(),
-                writer: own.writer.clone(),
-                escaped: own.escaped + run.escaped,
-                ..place.clone()
+            let inserted = own.escaped(text.len(), run.escaped);
+            let inserted = match own.emission {
+                Emission::None => Run {
+                    writer: inserted.writer,
+                    escaped: inserted.escaped,
+                    len: inserted.len,
+                    ..run.clone()
+                },
+                Emission::Literal | Emission::Tag(_) => inserted,
             };
             self.push_run(&text, inserted);
         }
@@ -199,15 +208,15 @@ impl Told {
     /// Replaces all runs by one that was computed from their first inputs.
     pub(super) fn forget(&mut self) {
         let from = inputs(&self.runs).take(MAX_INPUTS).collect();
-        self.runs = vec![Run::new(self.text.len(), Writer::Computed { from })];
+        self.runs = vec![Run::new(self.text.len(), Writer::Computed(Arc::new(from)))];
     }
 
     /// Returns the start offset of each run.
     pub(super) fn starts(&self) -> Vec<usize> {
         let mut end = 0;
         let starts = self.runs.iter().map(|run| {
-            end += run.len;
-            end - run.len
+            end += run.len();
+            end - run.len()
         });
         starts.collect()
     }
@@ -221,7 +230,7 @@ impl Told {
         let mut end = 0;
         let values = values.flat_map(|runs| {
             let start = end;
-            end += runs.iter().map(|run| run.len).sum::<usize>();
+            end += runs.iter().map(Run::len).sum::<usize>();
             std::iter::repeat_n(start..end, runs.len())
         });
         values.collect()
@@ -232,7 +241,7 @@ impl Told {
 pub(super) fn part(text: &str, runs: &[Run], range: Range<usize>) -> Told {
     let (mut kept, mut start) = (Vec::new(), 0);
     for run in runs {
-        let end = start + run.len;
+        let end = start + run.len();
         let (from, to) = (range.start.max(start), range.end.min(end));
         if from < to {
             kept.push(run.cut(&text[start..end], from - start, to - from));
@@ -305,13 +314,13 @@ pub(super) fn inputs(runs: &[Run]) -> impl Iterator<Item = Input> {
         Writer::Data { path, .. } => vec![Input::Data(path.clone())],
         Writer::File { file, .. } => vec![Input::File(Arc::clone(file))],
         Writer::Template(place) => vec![Input::Template(*place)],
-        Writer::Computed { from } => from.to_vec(),
+        Writer::Computed(from) => from.to_vec(),
         Writer::Tag => Vec::new(),
     })
 }
 
-fn emission(run: &Run) -> (u32, u8) {
-    (run.emission, run.recording)
+fn emission(run: &Run) -> (Emission, bool) {
+    (run.emission, run.is_of_prompt)
 }
 
 /// Takes successive parts out of a text in a single pass, however many there are.
@@ -342,8 +351,8 @@ impl<'t> Cutter<'t> {
         let mut runs = Vec::new();
         while let Some(run) = self.runs.get(self.next).filter(|_| self.start < range.end) {
             let (text, end) = (
-                &self.text[self.start..self.start + run.len],
-                self.start + run.len,
+                &self.text[self.start..self.start + run.len()],
+                self.start + run.len(),
             );
             let (from, to) = (range.start.max(self.start), range.end.min(end));
             if from < to {
@@ -370,13 +379,35 @@ impl Run {
     /// Returns a run that no tag has written yet.
     pub(super) fn new(len: usize, writer: Writer) -> Run {
         Run {
-            len,
-            writer,
-            escaped: 0,
-            tag: None,
-            emission: 0,
+            len: small(len),
+            emission: Emission::None,
             frame: 0,
-            recording: 0,
+            escaped: 0,
+            is_of_prompt: false,
+            writer,
+        }
+    }
+
+    /// Returns the run with the write that first wrote it.
+    pub(super) fn written_in(self, emission: Emission, frame: FrameId) -> Run {
+        Run {
+            emission,
+            frame,
+            ..self
+        }
+    }
+
+    /// Returns the number of bytes.
+    pub(super) fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Returns the run of its text after it was escaped, with the new length.
+    fn escaped(&self, len: usize, times: u8) -> Run {
+        Run {
+            len: small(len),
+            escaped: self.escaped + times,
+            ..self.clone()
         }
     }
 
@@ -389,13 +420,13 @@ impl Run {
     }
 
     /// Returns `true` if it is a value of the data, from a byte of its text.
-    fn starts_at(&self, byte: usize) -> bool {
+    fn starts_at(&self, byte: u32) -> bool {
         matches!(self.writer, Writer::Data { at, .. } if at == byte)
     }
 
     /// Returns this run; if it was computed from the system prompt, with the prompt's own inputs.
     fn computed_from(&self, prompt: &Told) -> Run {
-        let Writer::Computed { from } = &self.writer else {
+        let Writer::Computed(from) = &self.writer else {
             return self.clone();
         };
         let is_prompt = |input: &Input| matches!(input, Input::Data(path) if path.is(PROMPT));
@@ -404,9 +435,7 @@ impl Run {
             false => vec![input.clone()],
         });
         Run {
-            writer: Writer::Computed {
-                from: from.take(MAX_INPUTS).collect(),
-            },
+            writer: Writer::Computed(Arc::new(from.take(MAX_INPUTS).collect())),
             ..self.clone()
         }
     }
@@ -428,16 +457,16 @@ impl Run {
             }
             Writer::Data { path, at } => Writer::Data {
                 path: path.clone(),
-                at: at + source.start,
+                at: at + small(source.start),
             },
             Writer::File { file, at } => Writer::File {
                 file: Arc::clone(file),
-                at: at + source.start,
+                at: at + small(source.start),
             },
             other => other.clone(),
         };
         Run {
-            len,
+            len: small(len),
             writer,
             ..self.clone()
         }
@@ -449,6 +478,11 @@ impl Run {
         let end = unescaped_len(text.get(..from + len).unwrap_or(text), self.escaped);
         start..end
     }
+}
+
+/// Returns an offset in a text, or a length of one, in the form that runs store.
+fn small(len: usize) -> u32 {
+    u32::try_from(len).unwrap_or(u32::MAX)
 }
 
 /// Returns the length of a text before it was escaped as JSON `times` times.
@@ -498,7 +532,7 @@ fn escape(text: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    fn data(text: &str, at: usize) -> Told {
+    fn data(text: &str, at: u32) -> Told {
         Told::one(
             text,
             Writer::Data {
@@ -515,6 +549,11 @@ mod tests {
     }
 
     #[test]
+    fn runs_are_small() {
+        assert!(size_of::<Run>() <= 40, "{}", size_of::<Run>());
+    }
+
+    #[test]
     fn parts_keep_their_places() {
         let mut told = data("abc", 0);
         told.push_one("-", Writer::Tag);
@@ -524,7 +563,7 @@ mod tests {
         let places: Vec<_> = part
             .runs
             .iter()
-            .map(|run| (run.len, run.writer.clone()))
+            .map(|run| (run.len(), run.writer.clone()))
             .collect();
         assert_eq!(
             places,
@@ -543,7 +582,7 @@ mod tests {
         let json = escaped(&told);
         assert_eq!(json.text, "\"a\\né\\\"\"");
         assert_eq!(
-            json.runs.iter().map(|run| run.len).collect::<Vec<_>>(),
+            json.runs.iter().map(Run::len).collect::<Vec<_>>(),
             [1, 3, 4, 1]
         );
         assert_eq!(json.runs[1].source("a\\n", 1, 2), 1..2);

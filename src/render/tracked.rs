@@ -191,9 +191,7 @@ impl Origin {
 
     /// Returns the writer of a text that was computed from this value.
     pub(super) fn computed(&self) -> Writer {
-        Writer::Computed {
-            from: self.inputs().into(),
-        }
+        Writer::Computed(Arc::new(self.inputs()))
     }
 }
 
@@ -231,7 +229,7 @@ impl Tracked {
 
 /// Returns `true` if runs cover a text.
 fn is_covered(text: &str, runs: &[Run]) -> bool {
-    runs.iter().map(|run| run.len).sum::<usize>() == text.len()
+    runs.iter().map(Run::len).sum::<usize>() == text.len()
 }
 
 /// The arguments of a call, as parallel lists of values and origins.
@@ -258,7 +256,7 @@ impl Arguments {
     }
 
     /// Returns the inputs of a text that was computed from all arguments.
-    pub(super) fn inputs(&self) -> Arc<[Input]> {
+    pub(super) fn inputs(&self) -> Vec<Input> {
         self.origins
             .iter()
             .flat_map(Origin::inputs)
@@ -299,7 +297,7 @@ impl<'e> Native<'_, 'e> {
             return Tracked::plain(value);
         };
         let from = self.arguments.inputs();
-        let run = Run::new(text.len(), Writer::Computed { from });
+        let run = Run::new(text.len(), Writer::Computed(Arc::new(from)));
         Tracked {
             value,
             origin: Origin::Text(Arc::new(vec![run])),

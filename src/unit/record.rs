@@ -811,7 +811,7 @@ fn data_of(run: &Written) -> Option<Arc<Pointer>> {
     }
 }
 
-/// The cost of a recording, as a multiple of a plain render.
+/// The cost of searching a recording for the first time, as a multiple of rendering the template.
 const RECORDED: u64 = 4;
 
 /// Returns the parts of a range that are not white space.

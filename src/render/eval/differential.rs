@@ -44,6 +44,7 @@ use crate::render::account::{self, MAX_OUTPUT};
 use crate::render::analyse::full_name;
 use crate::render::functions;
 use crate::render::refusal::Refusal;
+use crate::render::rope::Run;
 use crate::repo::Dialect;
 
 /// The steps after which a template is given up.
@@ -327,7 +328,7 @@ fn is_refused(failure: &Failure) -> bool {
 /// Returns `true` if each byte of an output has a writer.
 fn is_traced(output: &Output<Steps>) -> bool {
     let told = &output.written.told;
-    told.runs.iter().map(|run| run.len).sum::<usize>() == told.text.len()
+    told.runs.iter().map(Run::len).sum::<usize>() == told.text.len()
 }
 
 /// Variables of every kind.

@@ -2,10 +2,11 @@
 //! the tag that writes each text.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::super::data_path::DataPath;
 use super::super::place::Place;
-use super::super::rope::{self, FrameId, Run, Told, Writer};
+use super::super::rope::{self, Emission, FrameId, Run, Told, Writer};
 use super::super::tracked::Tracked;
 use super::{Scope, Step, Traced};
 
@@ -27,7 +28,8 @@ pub(in super::super) struct Trace {
     frame: FrameId,
     /// The tags of the branches and loops that the render entered.
     pub(in super::super) branches: BTreeSet<Place>,
-    emissions: u32,
+    /// The tags that wrote text, by the number of the write.
+    emissions: Vec<Place>,
 }
 
 impl Default for Trace {
@@ -41,7 +43,7 @@ impl Default for Trace {
             frames: vec![outermost],
             frame: 0,
             branches: BTreeSet::new(),
-            emissions: 0,
+            emissions: Vec::new(),
         }
     }
 }
@@ -73,26 +75,31 @@ impl Trace {
     }
 
     fn next_frame(&self) -> FrameId {
-        FrameId::try_from(self.frames.len()).unwrap_or(FrameId::MAX)
+        number(self.frames.len())
     }
 
     /// Returns the run of literal text of a template.
     pub(super) fn literal(&self, len: usize, at: Place) -> Run {
-        Run {
-            tag: Some(at),
-            frame: self.frame,
-            ..Run::new(len, Writer::Template(at))
-        }
+        Run::new(len, Writer::Template(at)).written_in(Emission::Literal, self.frame)
     }
 
     /// Returns the run of a tag that writes nothing.
     pub(super) fn nothing(&mut self, tag: Place) -> Run {
-        self.emissions += 1;
-        Run {
-            tag: Some(tag),
-            emission: self.emissions,
-            frame: self.frame,
-            ..Run::new(0, Writer::Computed { from: [].into() })
+        let run = Run::new(0, Writer::Computed(Arc::default()));
+        run.written_in(self.emission(tag), self.frame)
+    }
+
+    /// Counts a write by a tag.
+    fn emission(&mut self, tag: Place) -> Emission {
+        self.emissions.push(tag);
+        Emission::Tag(number(self.emissions.len() - 1))
+    }
+
+    /// Returns the tag that first wrote a run; `None` if none did.
+    pub(in super::super) fn tag(&self, run: &Run) -> Option<Place> {
+        match run.emission {
+            Emission::Tag(number) => self.emissions.get(number as usize).copied(),
+            Emission::None | Emission::Literal => None,
         }
     }
 
@@ -104,9 +111,11 @@ impl Trace {
 
     /// Records a tag and the current frame as the writer of runs that no tag wrote.
     pub(super) fn captured(&mut self, runs: &mut [Run], tag: Place) {
-        self.emissions += 1;
-        for run in runs.iter_mut().filter(|run| run.tag.is_none()) {
-            (run.tag, run.emission, run.frame) = (Some(tag), self.emissions, self.frame);
+        let emission = self.emission(tag);
+        for run in runs.iter_mut() {
+            if run.emission == Emission::None {
+                (run.emission, run.frame) = (emission, self.frame);
+            }
         }
     }
 
@@ -136,7 +145,7 @@ impl Trace {
     ) -> Told {
         let Traced { told, trace } = partial;
         self.entered(step);
-        let (first, emissions) = (self.frame, self.emissions);
+        let (first, emissions) = (self.frame, number(self.emissions.len()));
         let inner = trace.frames.iter().skip(1).map(|frame| Frame {
             parent: frame.parent.map(|parent| first.saturating_add(parent)),
             ..frame.clone()
@@ -144,14 +153,14 @@ impl Trace {
         self.frames.extend(inner);
         self.left();
         self.branches.extend(&trace.branches);
-        self.emissions += trace.emissions;
-        let adopted = |run: &Run| Run {
-            frame: first.saturating_add(run.frame),
-            emission: match run.emission {
-                0 => 0,
-                emission => emission + emissions,
-            },
-            ..run.clone()
+        self.emissions.extend(&trace.emissions);
+        let adopted = |run: &Run| {
+            let emission = match run.emission {
+                Emission::Tag(number) => Emission::Tag(number.saturating_add(emissions)),
+                other => other,
+            };
+            run.clone()
+                .written_in(emission, first.saturating_add(run.frame))
         };
         let adopted = Told {
             text: told.text.clone(),
@@ -160,7 +169,7 @@ impl Trace {
         let given = |path: &DataPath| variables(path.variable()?).map(written);
         adopted.runs.iter().for_each(|run| {
             let given = run.data().and_then(given);
-            if let (Some(told), Some(tag)) = (given, run.tag) {
+            if let (Some(told), Some(tag)) = (given, self.tag(run)) {
                 self.note_captures(&told.runs, tag);
             }
         });
@@ -169,8 +178,14 @@ impl Trace {
 
     /// Returns the approximate size in bytes.
     pub(in super::super) fn weight(&self) -> usize {
-        self.frames.len() * size_of::<Frame>() + self.branches.len() * size_of::<Place>()
+        self.frames.len() * size_of::<Frame>()
+            + (self.branches.len() + self.emissions.len()) * size_of::<Place>()
     }
+}
+
+/// Returns the number of a frame or a write.
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
 }
 
 /// Returns the text in which a variable is written.
