@@ -752,7 +752,7 @@ pub struct Rendered {
     /// # Errors
     ///
     /// Returns the error at its line.
-    pub(crate) output: Result<Arc<Recording>, Box<Diagnostic>>,
+    pub(crate) output: Result<Recording, Box<Diagnostic>>,
     /// The cost in units of work, the same on every machine.
     pub cost: u64,
     /// The part of the cost that the steps account for, regardless of the data that they process.
@@ -924,7 +924,7 @@ impl Renderer<'_> {
         let Template { name, number, .. } = &self.engine.templates[id.0 as usize];
         let kind = self.engine.kind_of(name);
         let output = outcome
-            .map(|()| Arc::new(Recording::new(written, *number)))
+            .map(|()| Recording::new(written, *number))
             .map_err(|failure| Box::new(errors::runtime(self.engine, sources, kind, &failure)));
         Rendered {
             output,

@@ -21,7 +21,9 @@ use crate::source::{Sources, Span};
 pub(crate) struct Recording {
     /// Identifies the recording.
     id: Identity,
-    written: Traced,
+    text: Arc<str>,
+    runs: Box<[Run]>,
+    trace: Trace,
     /// The position of each run, found when somebody asks for a writer.
     layout: OnceLock<Layout>,
     /// The number of the template, for bytes without a writer.
@@ -208,9 +210,12 @@ impl Renderer<'_> {
 
 impl Recording {
     pub(super) fn new(written: Traced, template: u32) -> Recording {
+        let Traced { told, trace } = written;
         Recording {
             id: Identity::new(),
-            written,
+            text: told.text.into(),
+            runs: told.runs.into(),
+            trace,
             layout: OnceLock::new(),
             template,
             prompt: None,
@@ -222,9 +227,16 @@ impl Recording {
         self.id
     }
 
-    /// Returns the approximate size in bytes.
+    /// Returns the approximate size in bytes, without the text.
     pub(crate) fn weight(&self) -> usize {
-        self.written.weight()
+        size_of_val(&*self.runs) + self.trace.weight()
+    }
+
+    /// Returns the recording with another form of the text, in which the same bytes have the same
+    /// writers.
+    pub(crate) fn with_text(self, text: Arc<str>) -> Recording {
+        debug_assert_eq!(text.len(), self.text.len(), "offsets stay the same");
+        Recording { text, ..self }
     }
 
     /// Returns the recording of a system prompt with several parts, in the order of the whole
@@ -247,7 +259,7 @@ impl Recording {
                 }
                 (None, Some(own)) => {
                     let start = told.runs.len();
-                    told.push_told(&own.written.told);
+                    told.push(&own.text, &own.runs);
                     told.runs
                         .iter_mut()
                         .skip(start)
@@ -257,7 +269,7 @@ impl Recording {
             }
         }
         let (trace, template) = own.map_or((Trace::default(), 0), |own| {
-            (own.written.trace.clone(), own.template)
+            (own.trace.clone(), own.template)
         });
         Recording::new(Traced { told, trace }, template)
     }
@@ -278,9 +290,13 @@ impl Recording {
     /// template inserted, which was `inserted`. If that was only a placeholder, the prompt replaces
     /// it in the text.
     pub(crate) fn with_prompt(&self, inserted: &str, prompt: &Arc<Recording>) -> Recording {
+        let own = Told {
+            text: prompt.text.to_string(),
+            runs: prompt.runs.to_vec(),
+        };
         let written = Traced {
-            told: rope::with_prompt(&self.written.told, inserted, &prompt.written.told),
-            trace: self.written.trace.clone(),
+            told: rope::with_prompt(&self.text, &self.runs, inserted, &own),
+            trace: self.trace.clone(),
         };
         Recording {
             prompt: Some(Arc::clone(prompt)),
@@ -290,8 +306,8 @@ impl Recording {
 
     fn layout(&self) -> &Layout {
         self.layout.get_or_init(|| Layout {
-            starts: self.written.told.starts(),
-            values: self.written.told.values(),
+            starts: rope::starts(&self.runs),
+            values: rope::values(&self.runs),
         })
     }
 
@@ -301,7 +317,7 @@ impl Recording {
 
     /// Returns the output.
     pub(crate) fn text(&self) -> &str {
-        &self.written.told.text
+        &self.text
     }
 
     /// Returns the writers of a range of the output, in order. Empty runs inside the range are left
@@ -317,7 +333,7 @@ impl Recording {
             .partition_point(|&start| start < range.start)
             .saturating_sub(1);
         let mut written = Vec::new();
-        for (index, run) in self.written.told.runs.iter().enumerate().skip(first) {
+        for (index, run) in self.runs.iter().enumerate().skip(first) {
             let output = starts[index]..starts[index] + run.len();
             let overlaps = output.start < range.end && output.end > range.start;
             let touches =
@@ -334,8 +350,7 @@ impl Recording {
 
     /// Returns the tags of the branches and loops that the evaluator entered.
     pub(crate) fn branches(&self, engine: &Engine, sources: &Sources) -> Vec<Span> {
-        self.written
-            .trace
+        self.trace
             .branches
             .iter()
             .map(|&place| engine.place_span(sources, place))
@@ -349,7 +364,7 @@ impl Recording {
         sources: &Sources,
         range: &Range<usize>,
     ) -> Option<Span> {
-        let runs = self.written.told.runs.iter().zip(self.starts()).rev();
+        let runs = self.runs.iter().zip(self.starts()).rev();
         { runs }
             .find(|(run, start)| {
                 let is_tag = matches!(run.emission, Emission::Tag(_));
@@ -372,10 +387,10 @@ impl Recording {
             .starts()
             .partition_point(|&start| start <= at)
             .checked_sub(1)?;
-        let mut next = Some(self.written.told.runs[index].frame);
+        let mut next = Some(self.runs[index].frame);
         let mut found = None;
         while let Some((id, frame)) =
-            next.and_then(|id| Some((id, self.written.trace.frames.get(id as usize)?)))
+            next.and_then(|id| Some((id, self.trace.frames.get(id as usize)?)))
         {
             next = frame.parent;
             let call = match frame.step.map(|step| (step.scope, step.at)) {
@@ -396,18 +411,15 @@ impl Recording {
     fn text_before(&self, frame: FrameId, index: usize, at: usize) -> Option<usize> {
         let is_within = |run: &Run| {
             std::iter::successors(Some(run.frame), |id| {
-                let frame = self.written.trace.frames.get(*id as usize);
+                let frame = self.trace.frames.get(*id as usize);
                 frame.and_then(|frame| frame.parent)
             })
             .any(|id| id == frame)
         };
-        let runs = self.written.told.runs[..=index]
-            .iter()
-            .zip(self.starts())
-            .rev();
+        let runs = self.runs[..=index].iter().zip(self.starts()).rev();
         let mut begin = self.starts()[index];
         for (run, &start) in runs.take_while(|(run, _)| is_within(run)) {
-            let words = &self.written.told.text[start..(start + run.len()).min(at.max(start))];
+            let words = &self.text[start..(start + run.len()).min(at.max(start))];
             if matches!(run.writer, Writer::Template(_))
                 && words.contains(['"', '{', '}', '[', ']'])
             {
@@ -420,7 +432,7 @@ impl Recording {
 
     /// Returns the place of the tag that first wrote a run.
     fn tag_span(&self, engine: &Engine, sources: &Sources, run: &Run) -> Option<Span> {
-        let tag = self.owner(run).written.trace.tag(run)?;
+        let tag = self.owner(run).trace.tag(run)?;
         Some(engine.place_span(sources, tag))
     }
 
@@ -440,11 +452,11 @@ impl Recording {
         output: Range<usize>,
         asked: &Range<usize>,
     ) -> Written {
-        let run = &self.written.told.runs[index];
+        let run = &self.runs[index];
         let owner = self.owner(run);
         let inside = asked.start.max(output.start)
             ..asked.end.min(output.end).max(asked.start.max(output.start));
-        let text = &self.written.told.text[output.clone()];
+        let text = &self.text[output.clone()];
         let source = run.source(text, inside.start - output.start, inside.len());
         let shifted = |at: u32| at as usize + source.start..at as usize + source.end;
         let tag = self.tag_span(engine, sources, run);
@@ -491,8 +503,7 @@ impl Recording {
     fn steps(&self, engine: &Engine, sources: &Sources, frame: FrameId) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut next = Some(frame);
-        while let Some(frame) = next.and_then(|frame| self.written.trace.frames.get(frame as usize))
-        {
+        while let Some(frame) = next.and_then(|frame| self.trace.frames.get(frame as usize)) {
             next = frame.parent;
             let Some((kind, at)) = frame
                 .step

@@ -149,15 +149,6 @@ impl Told {
         self.push_one("\"", Writer::Tag);
     }
 
-    /// Returns the runs with their texts.
-    fn pieces(&self) -> impl Iterator<Item = (&str, &Run)> {
-        let mut end = 0;
-        self.runs.iter().map(move |run| {
-            end += run.len();
-            (&self.text[end - run.len()..end], run)
-        })
-    }
-
     /// Appends the part of a value that a run is, with the value's own runs.
     fn insert_part(&mut self, value: &Told, text: &str, run: &Run) {
         let Writer::Data { at, .. } = run.writer else {
@@ -173,7 +164,7 @@ impl Told {
 
     /// Appends a value in place of a run. Its runs keep the tags that wrote them before.
     fn insert(&mut self, value: &Told, run: &Run) {
-        for (text, own) in value.pieces() {
+        for (text, own) in pieces(&value.text, &value.runs) {
             let mut text = Cow::Borrowed(text);
             for _ in 0..run.escaped {
                 text = Cow::Owned(escape(&text).into_owned());
@@ -210,31 +201,38 @@ impl Told {
         let from = inputs(&self.runs).take(MAX_INPUTS).collect();
         self.runs = vec![Run::new(self.text.len(), Writer::Computed(Arc::new(from)))];
     }
+}
 
-    /// Returns the start offset of each run.
-    pub(super) fn starts(&self) -> Vec<usize> {
-        let mut end = 0;
-        let starts = self.runs.iter().map(|run| {
-            end += run.len();
-            end - run.len()
-        });
-        starts.collect()
-    }
+/// Returns the start offset of each run.
+pub(super) fn starts(runs: &[Run]) -> Vec<usize> {
+    let mut end = 0;
+    let starts = runs.iter().map(|run| {
+        end += run.len();
+        end - run.len()
+    });
+    starts.collect()
+}
 
-    /// Returns the range of the value that each run belongs to, together with its neighbours of the
-    /// same emission.
-    pub(super) fn values(&self) -> Vec<Range<usize>> {
-        let values = self
-            .runs
-            .chunk_by(|one, next| emission(one) == emission(next));
-        let mut end = 0;
-        let values = values.flat_map(|runs| {
-            let start = end;
-            end += runs.iter().map(Run::len).sum::<usize>();
-            std::iter::repeat_n(start..end, runs.len())
-        });
-        values.collect()
-    }
+/// Returns the range of the value that each run belongs to, together with its neighbours of the
+/// same emission.
+pub(super) fn values(runs: &[Run]) -> Vec<Range<usize>> {
+    let values = runs.chunk_by(|one, next| emission(one) == emission(next));
+    let mut end = 0;
+    let values = values.flat_map(|runs| {
+        let start = end;
+        end += runs.iter().map(Run::len).sum::<usize>();
+        std::iter::repeat_n(start..end, runs.len())
+    });
+    values.collect()
+}
+
+/// Returns the runs of a text, each with its part of the text.
+fn pieces<'t>(text: &'t str, runs: &'t [Run]) -> impl Iterator<Item = (&'t str, &'t Run)> {
+    let mut end = 0;
+    runs.iter().map(move |run| {
+        end += run.len();
+        (&text[end - run.len()..end], run)
+    })
 }
 
 /// Returns a part of a text with its runs.
@@ -264,9 +262,9 @@ pub(super) fn whole_prompt() -> Writer {
 
 /// Returns a text with a system prompt's own runs in place of those of the value that the template
 /// `inserted`. If that value was a placeholder, the prompt also replaces it in the text.
-pub(super) fn with_prompt(told: &Told, inserted: &str, prompt: &Told) -> Told {
+pub(super) fn with_prompt(text: &str, runs: &[Run], inserted: &str, prompt: &Told) -> Told {
     let mut made = Told::default();
-    for (text, run) in told.pieces() {
+    for (text, run) in pieces(text, runs) {
         let is_prompt = run.data().is_some_and(|path| path.is(PROMPT));
         let is_whole = is_prompt && run.source(text, 0, text.len()) == (0..inserted.len());
         match (is_prompt, is_whole && run.starts_at(0)) {
@@ -282,7 +280,7 @@ pub(super) fn with_prompt(told: &Told, inserted: &str, prompt: &Told) -> Told {
 /// value's text with its writers.
 pub(super) fn replaced(told: &Told, by: impl Fn(&DataPath) -> Option<Told>) -> Told {
     let mut made = Told::default();
-    for (text, run) in told.pieces() {
+    for (text, run) in pieces(&told.text, &told.runs) {
         match run.data().and_then(&by) {
             Some(value) => made.insert_part(&value, text, run),
             None => made.push_run(text, run.clone()),

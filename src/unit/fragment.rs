@@ -40,7 +40,7 @@ pub(super) type Fragment<V> = Costed<Result<Option<Output<V>>, Box<Diagnostic>>>
 #[derive(Debug, Clone)]
 pub(super) struct Output<V> {
     pub(super) value: V,
-    /// The text, with its writers.
+    /// The text without trailing commas, with its writers.
     pub(super) recording: Arc<Recording>,
     /// `true` if the placeholder stands for the system prompt.
     pub(super) is_hollow: bool,
@@ -188,7 +188,7 @@ impl Fragments<'_> {
         template: TemplateId,
         literal: Span,
         at: &Pointer,
-        read: impl FnOnce(&str) -> Result<V, JsonError>,
+        read: impl FnOnce(&Arc<str>) -> Result<V, JsonError>,
     ) -> Fragment<V> {
         let Rendered { output, cost, .. } = self.renderer.body(self.sources, template, self.input);
         let recording = match output {
@@ -214,12 +214,13 @@ impl Fragments<'_> {
                 cost,
             };
         }
-        let text = json::blank_trailing_commas(rendered.to_owned());
+        let text: Arc<str> = json::blank_trailing_commas(rendered.to_owned()).into();
+        let recording = recording.with_text(Arc::clone(&text));
         match read(&text) {
             Ok(value) => Costed {
                 result: Ok(Some(Output {
                     value,
-                    recording,
+                    recording: Arc::new(recording),
                     is_hollow: false,
                 })),
                 cost,
@@ -279,9 +280,10 @@ impl Fragments<'_> {
         }
     }
 
-    fn parsed_hollow(&self, literal: Span, at: &Pointer, recording: Arc<Recording>) -> Hollow {
+    fn parsed_hollow(&self, literal: Span, at: &Pointer, recording: Recording) -> Hollow {
         let written = placeholder().found_in(recording.text());
-        let text = json::blank_trailing_commas(recording.text().to_owned());
+        let text: Arc<str> = json::blank_trailing_commas(recording.text().to_owned()).into();
+        let recording = recording.with_text(Arc::clone(&text));
         let shared = match self.request.memory {
             Some(memory) => Shared::of(&text, memory, Shared::hollow),
             None => json::parse(&text).map(|value| Arc::new(Shared::hollow(value))),
@@ -290,7 +292,7 @@ impl Fragments<'_> {
             // A placeholder in a key, or escaped differently, is not a hole.
             Ok(value) if value.holes() == written.len() => Hollow::Value(Some(Output {
                 value,
-                recording,
+                recording: Arc::new(recording),
                 is_hollow: true,
             })),
             Err(error) if is_apart(&written, &error) => with_finding(Box::new(

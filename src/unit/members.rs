@@ -82,7 +82,7 @@ pub(crate) struct Check {
 
 /// The question for the value of a text that a template wrote.
 #[derive(PartialEq, Eq, Hash)]
-struct ValueOf(Box<str>);
+struct ValueOf(Arc<str>);
 
 impl Question for ValueOf {
     type Answer = Arc<Shared>;
@@ -233,11 +233,11 @@ impl Shared {
     ///
     /// The text is not JSON.
     pub(super) fn of(
-        text: &str,
+        text: &Arc<str>,
         memory: &Memory,
         share: fn(Value) -> Shared,
     ) -> Result<Arc<Shared>, JsonError> {
-        let asked = ValueOf(text.into());
+        let asked = ValueOf(Arc::clone(text));
         if let Some(known) = memory.recall(&asked) {
             return Ok(known);
         }

@@ -63,7 +63,12 @@ impl SystemPrompt {
 
     /// Returns the approximate size in bytes, including the JSON form and the writers.
     pub(super) fn weight(&self) -> usize {
-        HOLDER + 2 * self.len() + self.own.as_ref().map_or(0, |own| own.weight())
+        HOLDER
+            + 2 * self.len()
+            + self
+                .own
+                .as_ref()
+                .map_or(0, |own| own.text().len() + own.weight())
     }
 
     /// Returns the text as it appears in a JSON string.
@@ -160,6 +165,7 @@ impl KnownPrompts {
             cost,
             steps,
         } = rendered;
+        let output = output.map(Arc::new);
         if let (true, Ok(recording)) = (is_constant, &output) {
             self.constant.get_or_init(|| Constant {
                 recording: Arc::clone(recording),

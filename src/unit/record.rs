@@ -770,7 +770,7 @@ fn value_in(run: &Written) -> Option<Arc<Pointer>> {
 impl Text {
     /// Returns the output of a recording; `None` if it is not JSON.
     fn of(recording: &Recording) -> Option<Text> {
-        let text = json::blank_trailing_commas(recording.text().to_owned());
+        let text = recording.text().to_owned();
         let tree = json::parse_tree(&text).ok()?;
         Some(Text { text, tree })
     }
