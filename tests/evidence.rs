@@ -126,6 +126,30 @@ fn verdicts_on_models_have_enough_evidence() {
     );
 }
 
+/// A message joins a fact's conditions to the member that it is about. A condition about another
+/// member of the same fact would make no sense there: *rejects `logit_bias`, unless `logprobs` is
+/// `false`*.
+#[test]
+fn no_condition_is_about_a_member_of_its_own_fact() {
+    let families = bundled();
+    let facts = families.iter().flat_map(|family| &family.facts);
+    let wrong: Vec<String> = facts
+        .filter(|fact| {
+            let mut conditions = fact.when.iter().chain(&fact.unless);
+            conditions.any(|condition| {
+                let mut members = fact.at.iter();
+                members.any(|member| member.pointer == condition.at.pointer)
+            })
+        })
+        .map(|fact| fact.told())
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "write a fact for each member:\n{}",
+        wrong.join("\n")
+    );
+}
+
 fn bundled() -> Vec<Arc<Family>> {
     let nothing = Arc::new(MemoryWorld::default());
     let compiler = Compiler::load(
