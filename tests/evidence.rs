@@ -9,7 +9,7 @@ use std::sync::Arc;
 use reqc::Compiler;
 use reqc::compile::all_rules;
 use reqc::diag::{Citation, Rule, Severity, carry_an_error, citations};
-use reqc::repo::{Family, LoadOptions, Origin};
+use reqc::repo::{Fact, Family, LoadOptions, Origin};
 use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
 
@@ -141,7 +141,7 @@ fn no_condition_is_about_a_member_of_its_own_fact() {
                 members.any(|member| member.pointer == condition.at.pointer)
             })
         })
-        .map(|fact| fact.told())
+        .map(Fact::told)
         .collect();
     assert!(
         wrong.is_empty(),
