@@ -1,4 +1,4 @@
-//! `protocol/empty-content`: empty texts and messages that the schema allows.
+//! `protocol/empty-content`: empty text and empty messages that the schema allows.
 
 use serde_json::Value;
 
@@ -128,7 +128,7 @@ fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports a part with an empty text; `is_sure` if reports agree that the server rejects it.
+/// Reports a part with empty text. `is_sure` is `true` if reports agree that the server rejects it.
 fn empty_part<'b>(part: &'b Value, is_sure: bool, found: &mut Found<'b>) {
     if part.get("text").is_some_and(|text| text == "") && !is_signed(part) {
         let note = found.at_member(
@@ -181,7 +181,7 @@ fn null_content<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports instructions that are an empty list.
+/// Reports instructions given as an empty list.
 fn empty_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for entry in subject
         .history()
@@ -200,7 +200,7 @@ fn empty_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports empty messages at servers that were seen to refuse them.
+/// Reports empty messages at servers that were observed to reject them.
 fn empty_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let told = subject.history().entries.iter().filter(|entry| {
         let is_told_of_model = matches!(
@@ -233,7 +233,7 @@ fn empty_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports parts that are empty texts beside others at Z.ai.
+/// Reports parts with empty text next to other parts, at Z.ai.
 fn empty_parts<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for entry in &subject.history().entries {
         let has_parts = entry.value.get("content").is_some_and(Value::is_array);
@@ -251,7 +251,7 @@ fn empty_parts<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns `true` if the model goes on with a message of its own.
+/// Returns `true` if the model continues this message.
 fn is_continued(message: &Value) -> bool {
     message.get("partial") == Some(&Value::Bool(true))
 }
@@ -260,7 +260,7 @@ fn is_asked(role: Role) -> bool {
     matches!(role, Role::System | Role::User)
 }
 
-/// Reports instructions without text at Mistral.
+/// Reports a system message without text, at Mistral.
 fn mistral_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for entry in subject
         .history()
