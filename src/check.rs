@@ -43,7 +43,7 @@ use crate::unit::{Body, Plan};
 pub struct Problem {
     /// The rule that is broken.
     pub rule: &'static Rule,
-    /// Its severity, if it differs from the rule's own.
+    /// The severity of the problem, if it differs from the rule's default.
     pub severity: Option<Severity>,
     /// The place in the body.
     pub pointer: Pointer,
@@ -60,7 +60,7 @@ pub struct Problem {
     pub(crate) is_of_model: bool,
     /// The missing members that cause the problem, the most important one first.
     pub(crate) lacks: Vec<Pointer>,
-    /// The place to fix, if it is not where the value was written.
+    /// The place to fix, if it differs from the place where the value was written.
     pub place: Option<Span>,
 }
 

@@ -69,7 +69,7 @@ pub(crate) enum Kind<'b> {
     Thinking,
     /// An image, a document, audio or video.
     Media,
-    /// Anything else, by its type.
+    /// A part of any other type, which is given here.
     Other(&'b str),
 }
 

@@ -1,9 +1,9 @@
 //! Validates each body against the JSON Schema of its wire format.
 //!
-//! The bundled schemas are compiled with the program; a repository's schemas are compiled when a
-//! format is first used, once for each set of extensions. A violation is reported in the words of
-//! the alternative that the discriminator selects: `x-reqc-discriminator` in a schema names the
-//! deciding member.
+//! The bundled schemas are compiled together with the program. A repository's schemas are compiled
+//! when a format is first used, once for each set of extensions. If a schema has alternatives, a
+//! violation is explained by the alternative that the discriminator selects. The discriminator is a
+//! member of the value, and its name is given by `x-reqc-discriminator` in the schema.
 
 mod bundled;
 mod node;

@@ -1,5 +1,5 @@
-//! Reads `contents` of Gemini: each part has one member, whose name is its kind. The server accepts
-//! both spellings of every name (proto3 JSON).
+//! Reads Gemini's `contents`. Each part has one member, whose name is the part's kind. The server
+//! accepts both spellings of every name (proto3 JSON).
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! `protocol/json-mode`: JSON mode in a request in which the API rejects it.
+//! `protocol/json-mode`: JSON mode in a request for which the API rejects it.
 
 use serde_json::Value;
 

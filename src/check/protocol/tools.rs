@@ -16,7 +16,7 @@ pub(super) struct DeclaredTool<'b> {
     pub(super) object: &'b Value,
     /// The name of the tool; `None` if it has none.
     pub(super) name: Option<&'b str>,
-    /// The name of the member that contains the schema of its arguments.
+    /// The name of the member that contains the schema of the tool's arguments.
     pub(super) schema_key: &'static str,
     /// `true` if the tool is in a namespace. Names need to be unique only within a namespace.
     pub(super) is_nested: bool,

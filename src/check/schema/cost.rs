@@ -45,7 +45,7 @@ struct Node<'v> {
     parts: Range<usize>,
 }
 
-/// Lists a value and all values in it, with the children of each in one range.
+/// Lists a value and all values in it. The children of each value form one range of the list.
 fn nodes(value: &Value) -> Vec<Node<'_>> {
     let mut nodes = vec![node(value)];
     let mut next = 0;

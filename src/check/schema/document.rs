@@ -440,8 +440,8 @@ impl Document {
         Ok(compiled)
     }
 
-    /// Adds a place to a refusal: the extension if there is one, because the schema file alone is
-    /// valid.
+    /// Adds a place to a refusal. The place is that of the extension if there is one, because the
+    /// schema file alone is valid.
     fn unusable(&self, file: FileId, refusal: Refusal) -> Unusable {
         let extension = self.extensions.last();
         let named = extension.and_then(|file| {

@@ -191,7 +191,7 @@ impl<'s> Explaining<'s> {
         }
     }
 
-    /// Returns the mistake of a field whose name the schema rejects.
+    /// Returns the mistake for a field whose name the schema rejects.
     fn field_name(&self, error: &ValidationError<'_>, object: &Pointer) -> Mistake {
         let name = plain(error.instance());
         let violation = match error.kind() {
@@ -325,7 +325,7 @@ impl<'s> Explaining<'s> {
         }
     }
 
-    /// Returns the mistake of a field that is rejected by the keyword at a path of the schema.
+    /// Returns the mistake for a field that is rejected by the keyword at a path of the schema.
     fn unknown_field(&self, path: &str, at: &Pointer, name: &str) -> Mistake {
         let level = Level::of(at);
         let KnownSchema {

@@ -22,7 +22,7 @@ pub(super) struct Mistake {
     /// The requirement, in a form that does not depend on the value. Formats may have different
     /// requirements for one place.
     pub(super) asks: Option<String>,
-    /// The place to fix, if it is not where the value was written.
+    /// The place to fix, if it differs from the place where the value was written.
     pub(super) place: Option<Span>,
 }
 
@@ -220,7 +220,7 @@ impl Mistake {
         }
     }
 
-    /// Returns the mistake of a value that the schema does not accept.
+    /// Returns the mistake for a value that the schema does not accept.
     pub(super) fn value(pointer: Pointer, message: String, hint: Hint) -> Mistake {
         Mistake {
             rule: &rules::INVALID_VALUE,
@@ -233,7 +233,7 @@ impl Mistake {
         }
     }
 
-    /// Returns the mistake of a missing field.
+    /// Returns the mistake for a missing field.
     pub(super) fn missing(object: Pointer, name: &str, hint: Hint) -> Mistake {
         let what = What::Missing(vec![name.to_owned()]);
         Mistake {

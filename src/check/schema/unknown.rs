@@ -166,7 +166,7 @@ pub(super) fn unknown_field(at: &Pointer, name: &str, hint: FieldHint) -> Mistak
     }
 }
 
-/// Returns the mistake of a field that is present in both spellings; `None` if it is not.
+/// Returns the mistake for a field that is present in both spellings; `None` if it is not.
 pub(super) fn twice(
     schema: &Value,
     node: Option<&Value>,
