@@ -109,7 +109,7 @@ impl ApiHeaders {
         read
     }
 
-    /// Adds the beta features that the body asks for; clouds that serve Claude read them there.
+    /// Adds the beta features that the body asks for, which clouds that serve Claude read there.
     pub(crate) fn with_betas_of(mut self, body: &Value) -> ApiHeaders {
         let Some(named) = body.get("anthropic_beta").and_then(Value::as_array) else {
             return self;

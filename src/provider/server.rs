@@ -327,7 +327,7 @@ pub(crate) enum Site {
 }
 
 impl Site {
-    /// All sites. Azure comes after sites whose domains are below Azure's domain.
+    /// All sites. Azure comes after the sites whose domains are subdomains of Azure's.
     const ALL: [Site; 12] = [
         Site::GitHubModels,
         Site::Azure,

@@ -102,9 +102,9 @@ pub(crate) enum TurnForm {
 /// The gap in a prompt that the model fills.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Gap {
-    /// The member that holds the text before the gap.
+    /// The member that contains the text before the gap.
     pub(crate) before: &'static str,
-    /// The member that holds the text after the gap.
+    /// The member that contains the text after the gap.
     pub(crate) after: &'static str,
     /// `true` if there must be text after the gap: a prompt without such text has no gap and is a
     /// question.
@@ -162,6 +162,6 @@ pub(crate) enum AnswerForm {
     Gemini,
     /// Ollama's messages and responses.
     Ollama,
-    /// llama.cpp's content.
+    /// The `content` of llama.cpp's `/infill`.
     Infill,
 }
