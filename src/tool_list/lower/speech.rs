@@ -26,11 +26,11 @@ pub struct Speech {
     /// `true` if `required` can only contain names of properties that the same schema describes.
     pub(super) defines_required: bool,
     pub(super) most_min_items: Option<u64>,
-    /// Returns `true` for the allowed names of the root's properties; `None` if all names are
-    /// allowed.
+    /// A function that returns `true` for the allowed names of the root's properties; `None` if all
+    /// names are allowed.
     pub(super) takes_property: Option<fn(&str) -> bool>,
     formats: Option<&'static [&'static str]>,
-    /// Returns `true` for the allowed patterns; `None` if all patterns are allowed.
+    /// A function that returns `true` for allowed patterns; `None` if all patterns are allowed.
     takes_pattern: Option<fn(&str) -> bool>,
     pub(super) finish: Finish,
 }
