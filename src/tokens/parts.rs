@@ -299,7 +299,7 @@ impl Counter<'_> {
     }
 }
 
-/// Returns the kind of part that a message is.
+/// Returns the kind of part for a message: instructions are a system prompt.
 fn kind(message: &Value) -> PartKind {
     match message.get("role").and_then(Value::as_str) {
         Some("system" | "developer") => PartKind::System,
