@@ -1,4 +1,4 @@
-//! Files whose text changed, and the changes of their JSON.
+//! Files whose text has changed, and the changes in their JSON.
 
 use serde_json::Value;
 
