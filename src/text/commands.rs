@@ -2,7 +2,7 @@
 //!
 //! | system | reads | source |
 //! | --- | --- | --- |
-//! | GitHub | `::name …::` behind white space at the start of a line, `##[name]` anywhere | `ActionCommand.cs` of actions/runner |
+//! | GitHub | `::name …::` after white space at the start of a line, `##[name]` anywhere | `ActionCommand.cs` of actions/runner |
 //! | Azure | `##vso[…]`, `##[…]` anywhere | `Command.cs` of microsoft/azure-pipelines-agent |
 //! | `TeamCity` | `##teamcity[…]` anywhere | its manual, “Service Messages” |
 //! | GitLab | `section_start:…`, `section_end:…` | its manual, “Custom collapsible sections” |

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::Text;
 
-/// The kinds of document context that text is written into.
+/// The context within a document that text is written into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Within {
     /// The content of an XML element, or an attribute in double quotes.
