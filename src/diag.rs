@@ -407,7 +407,7 @@ impl Key {
     }
 }
 
-/// The properties by which [`Findings`] finds a finding.
+/// The properties by which [`Findings`] identifies a finding.
 #[derive(Clone, Copy)]
 pub(crate) struct FindingAt<'a> {
     pub(crate) rule: &'static Rule,
