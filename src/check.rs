@@ -43,7 +43,7 @@ use crate::unit::{Body, Plan};
 pub struct Problem {
     /// The rule that is broken.
     pub rule: &'static Rule,
-    /// Its severity, if it differs from the rule's own.
+    /// The severity of the problem, if it differs from the rule's default.
     pub severity: Option<Severity>,
     /// The place in the body.
     pub pointer: Pointer,
@@ -51,27 +51,27 @@ pub struct Problem {
     pub message: String,
     /// Advice on how to fix it.
     pub help: Option<String>,
-    /// A key that separates problems of one rule at one place: formats, servers and models may have
-    /// different requirements for one value.
+    /// A key that distinguishes problems of one rule at one place: formats, servers and models may
+    /// have different requirements for the same value.
     pub sense: Option<String>,
-    /// The aspect of the value that it is about.
+    /// The aspect of the value that the problem concerns.
     pub(crate) about: About,
-    /// `true` if the model is the reason: the mistake may be the model's name.
+    /// `true` if the problem depends on the model, so that the mistake may be the model's name.
     pub(crate) is_of_model: bool,
-    /// The missing members that cause it, the most important one first.
+    /// The missing members that cause the problem, the most important one first.
     pub(crate) lacks: Vec<Pointer>,
-    /// The place to fix, if it is not where the value was written.
+    /// The place to fix, if it differs from the place where the value was written.
     pub place: Option<Span>,
 }
 
-/// The aspect of a value that a problem is about, by which redundant problems are dropped.
+/// The aspect of a value that a problem concerns. It decides which problems are redundant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum About {
-    /// The value must not be there: leaving it out removes its other problems, too.
+    /// The presence of the value: it must be removed, and its other problems disappear with it.
     Presence,
-    /// Its form, as the schema describes it.
+    /// The form of the value, as described by the schema.
     Form,
-    /// Its meaning, in relation to other values or for a server.
+    /// The meaning of the value, in relation to other values or to a server.
     Meaning,
 }
 
@@ -107,8 +107,8 @@ fn is_number(part: &str) -> bool {
     !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Drops redundant problems: those of the schema inside a value that must be left out, and those of
-/// rules about the form of values that the schema already refuses.
+/// Drops redundant problems: schema problems inside a value that must be removed, and problems that
+/// rules report about the form of a value if the schema already rejects that value.
 fn drop_told(problems: &mut Vec<Problem>, of_schema: usize) {
     if problems.len() == of_schema {
         return;
@@ -162,7 +162,7 @@ pub struct Recipient<'r> {
     pub headers: ApiHeaders,
 }
 
-/// The checks for bodies with one destination.
+/// The checks for all bodies with the same destination.
 pub struct Checks {
     schemas: AgentSchemas,
     wire: WireFormat,
@@ -177,7 +177,7 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// Returns the checks of a plan; `model` is the one that the client names.
+    /// Returns the checks for a plan's bodies. `model` is the model that the client names.
     pub fn of(
         plan: &Plan<'_>,
         schemas: &Schemas,
@@ -251,7 +251,7 @@ impl Checks {
     /// The body is not marked as checked: the policy of a run, which may lower findings, decides
     /// whether a body with problems can be used.
     pub fn problems(&self, body: &Body) -> Vec<Problem> {
-        // Made once: a body may have as many problems as it has members.
+        // Built at most once, because a body can have as many problems as members.
         let subject = LazyCell::new(|| {
             self.subject(body.members().map(|member| (member.name, member.value())))
         });
@@ -301,7 +301,8 @@ impl Checks {
         problems
     }
 
-    /// Returns the facts about the model that a body names, if it is not the client's model.
+    /// Returns the facts about the model that a body names; `None` if the body names the client's
+    /// model or no model at all.
     fn facts_of_body(&self, body: &Value) -> Option<ModelFacts> {
         let named = body.get("model").and_then(Value::as_str);
         named
@@ -330,8 +331,8 @@ impl Checks {
         )
     }
 
-    /// Returns the protocol problems of a body that was made without a plan or whose schema uses
-    /// other spellings.
+    /// Returns the protocol problems of a body that was made without a plan, or that was respelled
+    /// for its schema.
     fn protocol_problems_of(&self, body: &Value, is_readable: bool) -> Vec<Problem> {
         let facts = self.facts_of_body(body);
         protocol::check(

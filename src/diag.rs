@@ -38,26 +38,27 @@ impl Severity {
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rule {
-    /// Stable `family/kebab-case` code.
+    /// The stable code, as `family/kebab-case`.
     pub code: &'static str,
-    /// The default severity, which `reqc.toml` or the command line can change.
+    /// The default severity, which `reqc.toml` or the command line may change.
     pub severity: Severity,
     /// One line that states the problem.
     pub summary: &'static str,
     /// The page that `reqc rule CODE` shows: why it matters and what to do, in Markdown.
     pub page: &'static str,
-    /// `true` if a repository may lower or silence it: warnings, and findings about the content of
-    /// bodies that exist. An error that leaves an agent without a body cannot be lowered, or a run
-    /// would pass although it compiled less than it seems to.
+    /// `true` if a repository may lower or silence the rule: it is a warning, or it is about the
+    /// content of bodies that exist. An error that leaves an agent without a body cannot be
+    /// lowered, because a run would then pass although it compiled less than it appears to.
     pub can_be_lowered: bool,
-    /// `true` if it is about a member's key rather than its value.
+    /// `true` if the rule is about a member's key rather than its value.
     pub is_about_key: bool,
-    /// The sources of its facts about providers. Rules about the project's own files have none.
+    /// The sources of the facts about providers. Rules about the project's own files have none.
     pub evidence: &'static [Evidence],
 }
 
 impl Rule {
-    /// Makes a rule about values, which can be lowered if it is a warning.
+    /// Creates a rule about values. A warning can be lowered; an error cannot, unless it is marked
+    /// `lowerable`.
     pub(crate) const fn new(
         code: &'static str,
         severity: Severity,
@@ -76,7 +77,7 @@ impl Rule {
         }
     }
 
-    /// Allows an error to be lowered, because the body exists.
+    /// Marks an error as one that can be lowered, because the body exists.
     pub(crate) const fn lowerable(self) -> Rule {
         Rule {
             can_be_lowered: true,
@@ -108,7 +109,7 @@ impl Rule {
         page
     }
 
-    /// Makes the rule one about keys.
+    /// Marks the rule as being about keys instead of values.
     pub(crate) const fn about_key(self) -> Rule {
         Rule {
             is_about_key: true,
@@ -118,8 +119,8 @@ impl Rule {
 }
 
 /// Declares rules as documented statics, and a `RULES` slice that lists them. Special properties
-/// are in brackets after the severity: `Error[lowerable]`, `Error[lowerable, about_key]`. The
-/// evidence follows the page: `seen "2026-11" { "ADDRESS": "the fact it shows", }`.
+/// are in brackets after the severity: `Error[lowerable]`, `Error[lowerable, about_key]`. Evidence
+/// follows the page: `seen "2026-11" { "ADDRESS": "the fact it shows", }`.
 macro_rules! rules {
     ($(
         $name:ident = $severity:ident $([$($special:ident),+])? $code:literal, $summary:literal, $page:literal
@@ -132,58 +133,61 @@ macro_rules! rules {
                     .resting_on(&[$($($crate::diag::Evidence::new($source, $shows, $seen),)+)*])
                     $($(.$special())+)?;
         )*
-        /// Every rule declared here, in order.
+        /// All rules declared here, in order.
         pub(crate) static RULES: &[&$crate::diag::Rule] = &[$(&$name),*];
     };
 }
 pub(crate) use rules;
 
-/// A place that a finding points at, with a note.
+/// A place that a finding refers to, with a note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Label {
     /// The place.
     pub span: Span,
-    /// The note there; may be empty for a primary label.
+    /// The note at the place. It may be empty for a primary label.
     pub message: String,
 }
 
-/// One finding.
+/// A finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diagnostic {
-    /// The kind of finding.
+    /// The violated rule.
     pub rule: &'static Rule,
     /// The severity in this run.
     pub severity: Severity,
-    /// One lower-case phrase that makes sense on its own.
+    /// A lower-case phrase that makes sense on its own.
     pub message: String,
     /// The primary place.
     pub primary: Label,
-    /// The chain that led there, or the other half of a conflict.
+    /// The chain that led to the primary place, or the other half of a conflict.
     pub related: Vec<Label>,
     /// The next step, as advice.
     pub help: Option<String>,
-    /// The edit that fixes it, if the stage that found it knows one; see [`Diagnostic::fix`].
+    /// The edit that fixes the finding, if the stage that made it knows one; see
+    /// [`Diagnostic::fix`].
     pub(crate) fix: Option<Edit>,
-    /// `true` if the mistake is in a place that nobody can edit, so no name at the reported place
-    /// is misspelt.
+    /// `true` if the mistake itself is in a place that cannot be edited. The names at the reported
+    /// place are then not misspelt.
     pub(crate) is_elsewhere: bool,
-    /// A text that tells it apart from another finding of its rule at the same place.
+    /// A string that distinguishes the finding from other findings of the same rule at the same
+    /// place.
     pub(crate) sense: Option<String>,
-    /// The upper limit for its severity under any policy.
+    /// The maximum severity of the finding under any policy.
     pub(crate) worst: Severity,
-    /// The thing to fix elsewhere, such as a missing file. Findings of the same rule with the same
-    /// cause become one.
+    /// What to fix elsewhere, such as a missing file. Findings of the same rule with the same cause
+    /// are merged.
     pub(crate) cause: Option<String>,
-    /// Names of the agents it reaches, sorted; empty for findings about the repository itself.
+    /// The names of the agents that the finding affects, sorted. Empty for findings about the
+    /// repository itself.
     pub agents: Vec<Arc<str>>,
-    /// Names of the contexts it reaches, sorted.
+    /// The names of the contexts that the finding affects, sorted.
     pub contexts: Vec<Arc<str>>,
 }
 
 impl Diagnostic {
-    /// Makes a finding of `rule` at `span`.
+    /// Creates a finding of `rule` at `span`.
     pub fn new(rule: &'static Rule, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             rule,
@@ -205,7 +209,7 @@ impl Diagnostic {
         }
     }
 
-    /// Limits the severity; no policy raises it above `worst`.
+    /// Limits the severity: no policy can raise it above `worst`.
     #[must_use]
     pub(crate) fn at_most(mut self, worst: Severity) -> Diagnostic {
         self.worst = worst;
@@ -230,8 +234,8 @@ impl Diagnostic {
         self
     }
 
-    /// Moves the finding to the place that brings the mistake in. The original place becomes a
-    /// related one, with its own note or else `what`.
+    /// Moves the finding to the place that brings in the mistake. The original place becomes a
+    /// related one, with its own note or, if that is empty, with `what`.
     #[must_use]
     pub(crate) fn told_at(mut self, span: Span, what: &str) -> Diagnostic {
         let mut before = std::mem::replace(
@@ -250,44 +254,45 @@ impl Diagnostic {
         self
     }
 
-    /// Sets the text that tells it apart from another finding of its rule at the same place.
+    /// Sets the string that distinguishes the finding from other findings of the same rule at the
+    /// same place.
     #[must_use]
     pub(crate) fn in_sense(mut self, sense: Option<String>) -> Diagnostic {
         self.sense = sense;
         self
     }
 
-    /// Sets the cause, which is to be fixed elsewhere: findings of its rule with the same cause are
-    /// merged, whatever their places.
+    /// Sets the cause, which must be fixed elsewhere. Findings of the same rule with the same cause
+    /// are merged, even if their places differ.
     #[must_use]
     pub(crate) fn caused_by(mut self, cause: Option<String>) -> Diagnostic {
         self.cause = cause;
         self
     }
 
-    /// Makes the value at its place the cause: findings of its rule there are merged into one,
-    /// which lists their messages.
+    /// Makes the value at the primary place the cause. Findings of the same rule at this place are
+    /// merged into one finding, which lists their messages.
     #[must_use]
     pub(crate) fn once_at_its_place(self) -> Diagnostic {
         let Span { file, start, end } = self.primary.span;
         self.caused_by(Some(format!("{file:?} {start} {end}")))
     }
 
-    /// Sets the next step.
+    /// Sets the advice.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
         self.help = Some(help.into());
         self
     }
 
-    /// Sets the next step if there is one.
+    /// Sets the advice, if there is any.
     #[must_use]
     pub fn maybe_help(mut self, help: Option<String>) -> Diagnostic {
         self.help = help.or(self.help);
         self
     }
 
-    /// Adds a further place of the same cause.
+    /// Adds another place of a finding with the same cause.
     fn met_at(&mut self, span: Span) {
         let is_known =
             self.primary.span == span || self.related.iter().any(|label| label.span == span);
@@ -304,7 +309,7 @@ impl Diagnostic {
         }
     }
 
-    /// Adds the message of another finding of the same cause, if it differs.
+    /// Adds the message of another finding with the same cause, if the message differs.
     fn says_too(&mut self, other: &Diagnostic) {
         let said = words(&other.message);
         let known =
@@ -318,7 +323,8 @@ impl Diagnostic {
         }
     }
 
-    /// Merges in a finding that follows from this one: its message, severity, and reach.
+    /// Merges another finding that follows from this one: its message, severity, agents and
+    /// contexts.
     pub(crate) fn takes_in(&mut self, other: &Diagnostic) {
         self.severity = self.severity.max(other.severity);
         if self.related.len() < MOST_RELATED {
@@ -337,7 +343,7 @@ impl Diagnostic {
             .for_each(|context| insert_sorted(&mut self.contexts, context));
     }
 
-    /// Notes that the finding reaches an agent, in a context if one is given.
+    /// Adds an agent that the finding affects, and the context if one is given.
     #[must_use]
     pub fn reaching(mut self, agent: &Arc<str>, context: Option<&Arc<str>>) -> Diagnostic {
         insert_sorted(&mut self.agents, agent);
@@ -348,7 +354,8 @@ impl Diagnostic {
     }
 }
 
-/// Returns the text without digits, so that the same message about another element counts as equal.
+/// Returns a message without digits, so that messages about different elements of a list count as
+/// equal.
 fn words(text: &str) -> String {
     text.chars()
         .filter(|c| !c.is_ascii_digit())
@@ -356,7 +363,7 @@ fn words(text: &str) -> String {
 }
 
 /// Findings without duplicates. Findings of one rule with the same place, severity, and sense are
-/// merged, and so are findings with the same cause, whose further places become related ones.
+/// merged. So are findings with the same cause, whose other places become related ones.
 ///
 /// The first finding's wording is kept, so the result depends on the order of insertion, which must
 /// be stable.
@@ -371,19 +378,20 @@ pub struct Findings {
 struct Key {
     code: &'static str,
     severity: Severity,
-    /// The place; `None` if the finding has a cause, which then counts instead.
+    /// The place; `None` if the finding has a cause, which is then compared instead.
     place: Option<Span>,
     /// The sense or the cause.
     words: Option<String>,
 }
 
-/// The note at a further place of one cause.
+/// The note at each additional place of a cause.
 const MET_HERE: &str = "also here";
 
-/// The maximum number of further places shown for one cause.
+/// The maximum number of additional places shown for a cause.
 const MOST_PLACES: usize = 3;
 
-/// The number of related places up to which other findings of the same cause are added.
+/// The maximum number of related places. Messages of further findings with the same cause are not
+/// added.
 const MOST_RELATED: usize = 16;
 
 impl Key {
@@ -399,11 +407,11 @@ impl Key {
     }
 }
 
-/// The properties by which [`Findings`] recognises a finding.
+/// The properties by which [`Findings`] identifies a finding.
 #[derive(Clone, Copy)]
 pub(crate) struct FindingAt<'a> {
     pub(crate) rule: &'static Rule,
-    /// `None` for the rule's own level.
+    /// The severity; `None` for the rule's default.
     pub(crate) severity: Option<Severity>,
     pub(crate) span: Span,
     pub(crate) sense: Option<&'a str>,
@@ -434,8 +442,8 @@ impl Findings {
         }
     }
 
-    /// Adds an agent and a context to the reach of a known finding. Returns `false` if the finding
-    /// is not known.
+    /// Adds an agent and a context to those that a known finding affects. Returns `false` if there
+    /// is no such finding.
     pub(crate) fn reach(
         &mut self,
         finding: FindingAt<'_>,
@@ -465,7 +473,7 @@ impl Findings {
             .for_each(|diagnostic| self.push(diagnostic));
     }
 
-    /// Adds the findings at whose place their rule has reported nothing yet.
+    /// Adds findings, except those whose rule has already reported something at the same place.
     pub(crate) fn extend_where_nothing_is<'d>(
         &mut self,
         diagnostics: impl Iterator<Item = &'d Diagnostic>,
@@ -486,7 +494,7 @@ impl Findings {
         self.extend(untold);
     }
 
-    /// Returns `true` if nothing was found.
+    /// Returns `true` if there are no findings.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -503,14 +511,14 @@ fn insert_sorted(list: &mut Vec<Arc<str>>, item: &Arc<str>) {
     }
 }
 
-/// The maximum difference in likeness between the best suggestion and a further one.
+/// The maximum difference in likeness between the best suggestion and other suggestions.
 const NEARLY_AS_ALIKE: f64 = 0.04;
 
-/// The length in bytes up to which a name gets suggestions.
+/// The maximum length of a name that gets suggestions, in bytes.
 const LONGEST_NAME: usize = 120;
 
-/// Returns up to three candidates that resemble a misspelt name, best first, without those that are
-/// clearly worse than the best. Long names get none.
+/// Returns up to three candidates that resemble a misspelt name, best first. Candidates that are
+/// clearly worse than the best are omitted. Long names get no suggestions.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     if name.len() > LONGEST_NAME {
         return Vec::new();
@@ -532,8 +540,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .collect()
 }
 
-/// Returns the likeness of two names, from 0 to 1, or `None` if the candidate is not worth
-/// suggesting.
+/// Returns the likeness of two names, from 0 to 1; `None` if the candidate is not worth suggesting.
 fn likeness(wanted: &str, candidate: &str) -> Option<f64> {
     let score = strsim::jaro_winkler(wanted, candidate);
     let most = 2.min(wanted.len() / 3);
@@ -544,8 +551,8 @@ fn likeness(wanted: &str, candidate: &str) -> Option<f64> {
     is_like.then_some(score)
 }
 
-/// Returns `true` if `name` is a misspelling of a known name: a different style
-/// (`providerInstance`), or one or two edits away.
+/// Returns `true` if `name` is a misspelling of a known name: it is written in a different style
+/// (`providerInstance`), or differs by one or two edits.
 pub(crate) fn is_misspelling(name: &str, known: &str) -> bool {
     if name.len() > LONGEST_NAME {
         return false;
@@ -560,7 +567,7 @@ fn folded(name: &str) -> String {
     name.to_lowercase().replace(['_', '-', ' ', '.'], "")
 }
 
-/// Returns “did you mean `a` or `b`?”, if a candidate is similar enough.
+/// Returns “did you mean `a` or `b`?”; `None` if no candidate is similar enough.
 pub fn did_you_mean<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -568,11 +575,11 @@ pub fn did_you_mean<'a>(
     one_of(&nearest(name, candidates))
 }
 
-/// Suggestions for many names, with a limit on the total number of comparisons. The names that ask
-/// first are served.
+/// Suggestions for many names, with a limit on the total number of comparisons. Once the limit is
+/// reached, further names get no suggestions.
 #[derive(Debug)]
 pub(crate) struct Suggestions {
-    /// The number of comparisons left.
+    /// The number of comparisons that are still allowed.
     left: usize,
 }
 
@@ -620,7 +627,7 @@ impl Suggestions {
     }
 }
 
-/// Returns `1 agent`, `2 agents`, or `2 bodies`.
+/// Returns a number with its noun: `1 agent`, `2 agents`, or `2 bodies`.
 pub(crate) fn count(number: usize, noun: &str) -> String {
     match (number, noun.strip_suffix('y')) {
         (1, _) => format!("1 {noun}"),
@@ -632,7 +639,7 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
 /// The maximum number of names in a help text.
 const LISTED: usize = 40;
 
-/// Lists names for a help text; of many, only the first.
+/// Lists names for a help text. If there are many, lists only the first ones.
 pub(crate) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let mut names = names.into_iter();
     let first: Vec<&str> = names.by_ref().take(LISTED).collect();
@@ -642,7 +649,7 @@ pub(crate) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     }
 }
 
-/// Returns “did you mean `a`, `b` or `c`?” for names that are known to be similar.
+/// Returns “did you mean `a`, `b` or `c`?” for similar names; `None` if there are no names.
 pub(crate) fn one_of(names: &[&str]) -> Option<String> {
     let (last, others) = names.split_last()?;
     let others: Vec<String> = others.iter().map(|name| format!("`{name}`")).collect();

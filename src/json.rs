@@ -1,8 +1,9 @@
-//! JSON text: blanks trailing commas, parses strictly, explains mistakes, and locates values.
+//! JSON text: blanks trailing commas, parses strictly, explains mistakes, and finds the places of
+//! values.
 //!
-//! Input: text that a template rendered, or a context file. Output: a [`serde_json::Value`] in the
-//! author's order, a [`JsonError`] with the mistake and its place, or a [`Tree`] that maps JSON
-//! pointers to places. Is independent of profiles and schemas.
+//! Input: text that a template rendered, or a context file. Output: a [`serde_json::Value`] with
+//! members in the author's order, a [`JsonError`] with the mistake and its place, or a [`Tree`]
+//! that maps JSON pointers to places. This module is independent of profiles and schemas.
 
 mod commas;
 mod pointer;
@@ -20,14 +21,16 @@ use std::ops::Range;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// A mistake in a JSON text. Only the first mistake is reported: anything after it is guesswork.
+/// A mistake in JSON text. Only the first mistake is reported, because anything after it would be
+/// guesswork.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonError {
     /// The mistake.
     pub problem: Problem,
     /// The byte range in the text.
     pub range: Range<usize>,
-    /// The range where a bracket should have been closed.
+    /// The range at which a bracket should have been closed, for a bracket that is not closed
+    /// there.
     pub met: Option<Range<usize>>,
 }
 
@@ -40,21 +43,21 @@ impl std::fmt::Display for JsonError {
 impl std::error::Error for JsonError {}
 
 impl JsonError {
-    /// Returns the edit that fixes the mistake, as a range and its replacement, if only a comma is
-    /// wrong.
+    /// Returns the edit that fixes the mistake, as a range and its replacement; `None` unless the
+    /// mistake is a wrong or missing comma.
     pub(crate) fn comma(&self) -> Option<(Range<usize>, &'static str)> {
         match self.problem {
             Problem::DoubledComma | Problem::LeadingComma | Problem::TrailingComma => {
                 Some((self.range.clone(), ""))
             }
-            // The range is the previous value; the comma goes behind it.
+            // The range is that of the previous value, and the comma must follow it.
             Problem::MissingComma => Some((self.range.end..self.range.end, ",")),
             _ => None,
         }
     }
 }
 
-/// The mistakes that are distinguished.
+/// The kinds of mistakes in JSON text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
     /// Nothing but white space.
@@ -67,15 +70,15 @@ pub enum Problem {
     DoubledComma,
     /// A comma before the first element.
     LeadingComma,
-    /// A comma after the last element, where it was not blanked.
+    /// A comma after the last element that was not blanked.
     TrailingComma,
-    /// A bracket that is never closed; the range is the bracket.
+    /// A bracket that is never closed. The range of the error is the bracket.
     Unclosed(char),
-    /// A bracket that is still open at something that cannot be inside it.
+    /// A bracket that is still open at a character that cannot be inside it.
     NotClosed {
         /// The bracket.
         open: char,
-        /// The character there.
+        /// The character at which the bracket should have been closed.
         met: char,
     },
     /// A closing bracket where nothing is open.
@@ -110,7 +113,7 @@ pub enum Problem {
     TooDeep,
 }
 
-/// Returns the length of a text inside a JSON string, in bytes.
+/// Returns the length in bytes of a string when it is escaped for JSON, without quotes.
 pub(crate) fn escaped_len(text: &str) -> usize {
     serde_json::to_string(text)
         .expect("a string serialises into memory")
@@ -118,7 +121,7 @@ pub(crate) fn escaped_len(text: &str) -> usize {
         - "\"\"".len()
 }
 
-/// Returns the number of values in a value, itself included.
+/// Returns the number of values in a value, including itself.
 pub(crate) fn count(value: &Value) -> usize {
     match value {
         Value::Array(elements) => 1 + elements.iter().map(count).sum::<usize>(),
@@ -127,14 +130,14 @@ pub(crate) fn count(value: &Value) -> usize {
     }
 }
 
-/// Returns an upper bound of the number of values in a JSON text, without parsing it; a text
-/// shorter than `SHORT` gets an estimate.
+/// Returns an upper bound for the number of values in JSON text, without parsing it. For text
+/// shorter than `SHORT`, returns an estimate.
 pub(crate) fn count_values(text: &str) -> usize {
-    /// Texts with fewer separators than this are not examined more closely.
+    /// If there are fewer separators than this, those inside strings are counted, too.
     const FEW: usize = 10_000;
     const SEPARATORS: [u8; 4] = *b",[{:";
-    /// The length in bytes below which the count is estimated at one value per eight bytes: even a
-    /// dense text holds little.
+    /// The length in bytes below which the number of values is estimated as one for every eight
+    /// bytes. Even dense text of this length contains few values.
     const SHORT: usize = 2_048;
     if text.len() < SHORT {
         return text.len() / 8;
@@ -160,7 +163,7 @@ pub(crate) fn count_values(text: &str) -> usize {
 }
 
 impl Problem {
-    /// Returns the message, one lower-case phrase.
+    /// Returns the message, which is one lower-case phrase.
     pub fn message(&self) -> String {
         match self {
             Problem::Empty => "there is no JSON value".into(),
@@ -195,7 +198,7 @@ impl Problem {
         }
     }
 
-    /// Returns the message without any of the text: for files that may contain secrets.
+    /// Returns a message that quotes none of the text, for files that may contain secrets.
     pub(crate) fn message_without_text(&self) -> String {
         match self {
             Problem::Unquoted(_) => "this is not a JSON value".into(),
@@ -204,7 +207,7 @@ impl Problem {
         }
     }
 
-    /// Returns the next step, if there is a typical one.
+    /// Returns the advice for the mistake; `None` if there is no typical advice.
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
             Problem::Unquoted(text) if matches!(text.as_str(), "None" | "True" | "False") => {
@@ -261,8 +264,9 @@ impl Problem {
     }
 }
 
-/// Parses a text that must be exactly one JSON value, strictly: RFC 8259, no duplicate keys,
-/// integers within 64 bits. Trailing commas are an error; call [`blank_trailing_commas`] first.
+/// Parses text that must contain exactly one JSON value. Parsing is strict: RFC 8259, no duplicate
+/// keys, integers within 64 bits. Trailing commas are an error; call [`blank_trailing_commas`]
+/// first.
 ///
 /// # Errors
 ///
@@ -278,7 +282,7 @@ pub fn parse(text: &str) -> Result<Value, JsonError> {
     }
 }
 
-/// Parses a text and keeps the place of every value.
+/// Parses text, and keeps the place of every value.
 ///
 /// # Errors
 ///
@@ -287,7 +291,7 @@ pub fn parse_tree(text: &str) -> Result<Tree, JsonError> {
     scan::scan(text)
 }
 
-/// Parses without locating mistakes; `None` means that there is one.
+/// Parses text without locating mistakes; returns `None` if there is a mistake.
 fn parse_fast(text: &str) -> Option<Value> {
     let mut oversized = false;
     let mut deserializer = serde_json::Deserializer::from_str(text);
@@ -300,8 +304,8 @@ fn parse_fast(text: &str) -> Option<Value> {
     (!oversized || scan::scan(text).is_ok()).then_some(value)
 }
 
-/// Builds a [`Value`], refusing duplicate keys and noting floats so large that they may be
-/// truncated integers.
+/// Builds a [`Value`]. Rejects duplicate keys, and notes floats that are so large that they may
+/// stand for integers beyond 64 bits.
 struct Strict<'a> {
     oversized: &'a mut bool,
 }
@@ -334,8 +338,8 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        // Integers beyond 64 bits arrive as floats, so a value from 2^63 on means that the text
-        // needs a closer look.
+        // Integers beyond 64 bits arrive as floats. From 2^63 on, the text must therefore be
+        // scanned again.
         *self.oversized |= value.abs() >= 9.2e18;
         Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
     }
@@ -376,7 +380,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 }
 
-/// Returns the kind of a value, with its article.
+/// Returns the kind of a value with its article, for example “a string”.
 pub(crate) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

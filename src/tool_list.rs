@@ -1,11 +1,12 @@
 //! Tool lists from any source, checked for each provider before any request is made.
 //!
 //! Input: a JSON document with tools ([`ToolList::of`]), or the list of an MCP server. Output: a
-//! [`Matrix`] of tools and providers. Each tool is taken, silently weakened, doubtful, or refused,
-//! with the rule that found this and the rule's evidence. Each cell results from checking the
-//! smallest request with that tool by the schemas and rules for all bodies ([`Judge::problems`]),
-//! so the two cannot disagree. [`lowered`] writes the most similar tools that are taken. This
-//! module knows neither files nor the display of results.
+//! [`Matrix`] of tools and providers. Each tool is accepted, silently weakened, doubtful, or
+//! rejected, with the responsible rule and the rule's evidence. A cell is the result of checking
+//! the smallest request with the tool against the schemas and rules for all bodies
+//! ([`Judge::problems`]), so it cannot disagree with other checks of the same body. [`lowered`]
+//! writes the most similar tools that a provider accepts. This module knows nothing about files or
+//! the display of results.
 
 mod read;
 mod target;
@@ -29,24 +30,24 @@ pub use target::{Form, ToolTarget};
 /// A tool in a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListedTool {
-    /// Its name.
+    /// The name of the tool.
     pub name: String,
-    /// The description.
+    /// The description of the tool.
     pub description: String,
-    /// The schema of its arguments, in any form.
+    /// The schema of the tool's arguments, in any form.
     pub schema: Value,
 }
 
 /// The status of a tool at a provider, from harmless to severe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// No rule objects to it.
+    /// No rule objects to the tool.
     Taken,
     /// The provider ignores part of the schema without notice.
     Weakened,
-    /// Sources disagree on whether it is taken.
+    /// Sources disagree on whether the provider accepts the tool.
     Doubtful,
-    /// It is refused, and so is the whole request.
+    /// The provider rejects the tool, and with it the whole request.
     Refused,
 }
 
@@ -59,7 +60,7 @@ impl Status {
         Status::Refused,
     ];
 
-    /// Returns the word for it.
+    /// Returns the word for the status.
     pub fn name(self) -> &'static str {
         match self {
             Status::Taken => "taken",
@@ -70,20 +71,20 @@ impl Status {
     }
 }
 
-/// The reason why a tool or a list is not simply taken.
+/// The reason why a provider does not simply accept a tool or a list.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Objection {
-    /// The rule that finds it.
+    /// The rule that objects.
     pub rule: &'static Rule,
     /// The resulting status of the tool.
     pub status: Status,
-    /// The place in the tool's declaration in the provider's form, or in the request if the
-    /// objection is to the list.
+    /// The place in the tool's declaration, in the provider's form. For an objection to the list,
+    /// the place in the request.
     pub pointer: String,
     /// The problem in words.
     pub message: String,
-    /// The next step.
+    /// The next step, if there is advice.
     pub help: Option<String>,
 }
 
@@ -97,7 +98,7 @@ pub struct Verdict {
     pub objections: Vec<Objection>,
     /// The parts of the schema that the provider silently ignores.
     pub dropped: Vec<Loss>,
-    /// The number of tokens in its declaration.
+    /// The number of tokens in the tool's declaration.
     pub tokens: u64,
 }
 
@@ -113,12 +114,13 @@ pub struct Column {
     pub of_list: Vec<Objection>,
     /// The number of tokens in the whole list.
     pub tokens: u64,
-    /// `true` if the provider's own tokenizer counted them; otherwise, they are estimates.
+    /// `true` if the tokens were counted with the provider's own tokenizer; otherwise, their number
+    /// is an estimate.
     pub is_tokenized: bool,
 }
 
 impl Column {
-    /// Returns `true` if a request with these tools is refused.
+    /// Returns `true` if the provider rejects a request with these tools.
     pub fn is_refused(&self) -> bool {
         self.of_list
             .iter()
@@ -175,9 +177,9 @@ impl Matrix {
         Matrix { tools, columns }
     }
 
-    /// Returns `true` if a provider refuses a tool or the list in the plain form, which is always
-    /// available. Refusals by strict modes and by Gemini's own schema dialect do not count, because
-    /// those forms need not be used.
+    /// Returns `true` if a provider rejects a tool or the list in the plain form. Rejections by
+    /// strict modes and by Gemini's own schema dialect are ignored, because the plain form can
+    /// always be used instead.
     pub fn refuses(&self) -> bool {
         self.columns
             .iter()
@@ -199,7 +201,7 @@ fn column(compiler: &Compiler, tools: &[ListedTool], target: ToolTarget) -> Colu
     let all: Vec<&ListedTool> = tools.iter().collect();
     let body = target.body(&all);
     let problems = problems(compiler, &target, &body);
-    // Problems of single tools have been reported for those tools.
+    // Problems with single tools are already in the results for those tools.
     let of_list = problems
         .into_iter()
         .filter(|problem| of_tool(&target, problem).is_none());
@@ -241,14 +243,15 @@ fn verdict(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Verdi
     } else {
         Vec::new()
     };
-    // Ollama refuses no object schema, but drops the parts that it cannot express.
+    // Ollama does not reject any object schema, but drops the parts that it cannot express.
     objections
         .iter_mut()
         .filter(|it| {
             passes_over && it.status == Status::Doubtful && it.rule.code == "protocol/tool-schema"
         })
         .for_each(|objection| objection.status = Status::Weakened);
-    // Text around the first tool is not part of the tool.
+    // The text around the first tool does not belong to the tool, so the tokens are those that a
+    // second tool adds.
     let (one, two) = (
         tokens(target, &body).0,
         tokens(target, &target.body(&[tool, tool])).0,
@@ -275,7 +278,7 @@ fn dropped(tool: &ListedTool, target: &ToolTarget) -> Vec<Loss> {
         .unwrap_or_default()
 }
 
-/// Returns the objections to a tool that an earlier tool of the same name causes.
+/// Returns the objections to a tool that are caused by an earlier tool with the same name.
 fn beside(
     compiler: &Compiler,
     earlier: &ListedTool,
@@ -304,7 +307,8 @@ fn problems(compiler: &Compiler, target: &ToolTarget, body: &Value) -> Vec<Probl
     Judge::new(compiler).problems(body, target.wire, &to)
 }
 
-/// Returns the index of the tool that a problem is about, and the place in its declaration.
+/// Returns the index of the tool that a problem is about, and the place in the tool's declaration;
+/// `None` if the problem is not about a tool.
 fn of_tool(target: &ToolTarget, problem: &Problem) -> Option<(usize, String)> {
     let list = Pointer::parse(&target.place(0)).parent()?;
     let below = problem.pointer.below(&list)?;
@@ -318,7 +322,7 @@ fn objection(target: &ToolTarget, index: usize, pointer: String, problem: Proble
         Severity::Error => Status::Refused,
         Severity::Warning => Status::Doubtful,
     };
-    // Nobody knows the smallest request, so reported places begin at the tool.
+    // Users never see the smallest request, so reported places begin at the tool.
     let place = target.place(index);
     let (own, nested) = (format!("`{place}/"), format!("`{place}/function/"));
     let message = problem.message.replace(&nested, "`/").replace(&own, "`/");
@@ -337,7 +341,8 @@ fn tokens(target: &ToolTarget, body: &Value) -> (u64, bool) {
     (estimate.of_kind(PartKind::Tools), estimate.is_tokenized)
 }
 
-/// Returns the evidence of a rule that mentions a server, or all of it if none does.
+/// Returns the part of a rule's evidence that mentions a server, or all evidence if none mentions
+/// it.
 pub fn evidence(rule: &Rule, server: Server) -> Vec<&'static Evidence> {
     let name = match server {
         Server::Anthropic => "Claude",
@@ -355,36 +360,36 @@ pub fn evidence(rule: &Rule, server: Server) -> Vec<&'static Evidence> {
     }
 }
 
-/// Tools in the most similar form that a provider takes.
+/// Tools in the most similar form that a provider accepts.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct LoweredList {
-    /// The member `tools` of a request, with all tools that can be taken.
+    /// The member `tools` of a request, with all tools that the provider accepts.
     pub tools: Value,
     /// The result for each tool, in the order of the list.
     pub told: Vec<LoweredTool>,
 }
 
-/// The result for a tool.
+/// The result of lowering one tool.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct LoweredTool {
-    /// Its name in the list.
+    /// The tool's name in the list.
     pub name: String,
-    /// Its name in the request, if that differs.
+    /// The tool's name in the request, if it differs.
     pub renamed: Option<String>,
-    /// The form that it has in the request, if the requested form cannot express its schema, and
-    /// the reason.
+    /// The form of the tool in the request, with the reason. `None` if the requested form can
+    /// express the tool's schema.
     pub instead: Option<(ToolTarget, String)>,
-    /// The checks that its schema no longer makes.
+    /// The checks that the tool's schema no longer makes.
     pub losses: Vec<Loss>,
-    /// The reason for its omission, if no form of it is taken.
+    /// The reason why the tool is omitted; `None` if the provider accepts a form of it.
     pub refused: Option<String>,
-    /// Its schema in the request.
+    /// The tool's schema in the request.
     pub schema: Value,
 }
 
-/// Lowers tools for a provider. A tool that is taken stays unchanged.
+/// Lowers tools for a provider. Tools that the provider accepts stay unchanged.
 pub fn lowered(compiler: &Compiler, tools: &[ListedTool], target: ToolTarget) -> LoweredList {
     let mut names: Vec<String> = Vec::new();
     let (mut declared, mut told) = (Vec::new(), Vec::new());
@@ -463,7 +468,7 @@ fn lowered_tool(
     }
 }
 
-/// Returns `true` if a tool is taken unchanged and without loss.
+/// Returns `true` if a provider accepts a tool unchanged and without any loss.
 fn is_plainly_taken(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> bool {
     let found = problems(compiler, target, &target.body(&[tool]));
     found
@@ -471,7 +476,7 @@ fn is_plainly_taken(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget)
         .all(|problem| of_tool(target, problem).is_none())
 }
 
-/// Returns the reason why a tool is refused; `None` if it is not.
+/// Returns the reason why a provider rejects a tool; `None` if it does not.
 fn refusal(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Option<String> {
     let found = problems(compiler, target, &target.body(&[tool]));
     let told = found.into_iter().filter_map(|problem| {
@@ -482,8 +487,8 @@ fn refusal(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Optio
     refusals.next().map(|objection| objection.message)
 }
 
-/// Returns a name that the provider takes and that no other tool has. Characters that it refuses
-/// become `_`.
+/// Returns a name that the provider accepts and that is not in `taken`. Each character that the
+/// provider rejects becomes `_`.
 fn fitting_name(name: &str, target: &ToolTarget, taken: &[String]) -> String {
     let (longest, has_dots) = match target.wire.facts().names {
         NameRule::Any => return unique(name, usize::MAX, taken),

@@ -16,16 +16,16 @@ pub(crate) struct ModelFacts {
 /// The certainty of a fact for a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// It was seen at this server.
+    /// The fact was observed at this server.
     Certain,
-    /// It was seen at another server, with the same model.
+    /// The fact was observed with the same model at another server.
     Likely,
-    /// It holds for one version of the API, or without a beta feature, and the version or the
-    /// features of this request are unknown.
+    /// The fact holds only for one version of the API, or only without a beta feature, and the
+    /// request's version or features are unknown.
     Conditional,
 }
 
-/// The destination of a body, as far as facts about models depend on it.
+/// The properties of a body's destination that facts about models depend on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Route<'r> {
     /// The wire format.
@@ -37,7 +37,7 @@ pub(crate) struct Route<'r> {
 }
 
 impl Route<'_> {
-    /// Returns `true` if a family names a site of the address.
+    /// Returns `true` if a family lists one of the sites in the request's URL.
     fn is_site_of(&self, family: &Family) -> bool {
         let mut sites = self.headers.sites.iter();
         sites.any(|site| is_named(&family.servers, site.name()))
@@ -45,8 +45,8 @@ impl Route<'_> {
 }
 
 impl ModelFacts {
-    /// Returns the facts about a model; none if no family matches it. Without a model name, the
-    /// facts of the server and of its API version apply.
+    /// Returns the facts about a model; there are none if no family matches. Without a model name,
+    /// only the facts of the server and of its API version apply.
     pub(crate) fn of(
         families: &[Arc<Family>],
         route: Route<'_>,
@@ -65,7 +65,8 @@ impl ModelFacts {
         }
     }
 
-    /// Returns the value of a property for the model, and the severity of violating it here.
+    /// Returns the value of a property for the model, and the severity of violating it at this
+    /// destination; `None` if no family states the property.
     pub(crate) fn property(&self, property: Property) -> Option<(bool, Severity)> {
         self.value(|family| family.property(property))
     }
@@ -75,15 +76,15 @@ impl ModelFacts {
         matches!(self.property(property), Some((true, _)))
     }
 
-    /// Returns the severity of using something that the model refuses; `None` if it is not known to
-    /// refuse it.
+    /// Returns the severity of using a feature that the model does not support; `None` if the model
+    /// supports it, or if that is unknown.
     pub(crate) fn refuses(&self, property: Property) -> Option<Severity> {
         self.property(property)
             .and_then(|(is_taken, level)| (!is_taken).then_some(level))
     }
 
-    /// Returns a value that families set, and the severity of violating it here. If several
-    /// families set it, the last one wins.
+    /// Returns a value that families state, and the severity of violating it at this destination.
+    /// If several families state it, the last one wins.
     pub(crate) fn value<T>(&self, of: impl Fn(&Family) -> Option<T>) -> Option<(T, Severity)> {
         let (value, standing) = self
             .families
@@ -93,8 +94,8 @@ impl ModelFacts {
         Some((value, standing.at_most(Severity::Error)))
     }
 
-    /// Returns the price of tokens, if it is known for the server itself. If several families set
-    /// it, the last one wins.
+    /// Returns the token price, if a family states it for this very server. If several families
+    /// state it, the last one wins.
     pub(crate) fn price(&self) -> Option<crate::repo::Price> {
         let mut certain = self
             .families
@@ -106,9 +107,9 @@ impl ModelFacts {
 }
 
 impl Standing {
-    /// Returns `None` if the family does not apply at the destination. Local servers run any model
-    /// under any name, and OpenRouter maps efforts and drops what a model does not accept
-    /// (enricoros/big-AGI#940, 2026-01).
+    /// Returns how certain a family's facts are at the destination; `None` if the family does not
+    /// apply there. Local servers run any model under any name, and OpenRouter maps efforts and
+    /// drops what a model does not accept (enricoros/big-AGI#940, 2026-01).
     fn of(family: &Family, route: Route<'_>) -> Option<Standing> {
         let is_own_rule = matches!(
             route.server,
@@ -137,10 +138,10 @@ impl Standing {
             route.headers.version.as_deref(),
         ) {
             (None, _) => at_server,
-            // Clouds have API versions of their own.
+            // Clouds have their own API versions.
             (Some(_), _) if route.server.is_cloud_of_claude() => return None,
             (Some(_), None) => Standing::Conditional,
-            // Versions are dates.
+            // Versions are dates, so they can be compared as text.
             (Some(first), Some(version)) if version >= first => at_server,
             (Some(_), Some(_)) => return None,
         };

@@ -1,8 +1,8 @@
 //! The facts about the model of a body.
 //!
 //! Input: the families of a repository, a model and the body's destination. Output: the families
-//! that match, and the places in the body that contradict them. All matching families count: each
-//! fact is stored once, in the family of all models that it is true of.
+//! that match, and the places in the body that contradict them. All matching families apply: each
+//! fact is stored once, in the family of all models for which it is true.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,15 +22,15 @@ use crate::source::Spanned;
 pub(crate) struct Breach<'f, 'b> {
     /// The family that states the fact.
     pub(crate) family: &'f Family,
-    /// `true` if it depends on headers that are unknown.
+    /// `true` if the violation depends on headers that are unknown.
     pub(crate) is_conditional: bool,
-    /// The fact.
+    /// The violated fact.
     pub(crate) fact: &'f Fact,
-    /// The path of the member.
+    /// The path of the member that violates the fact.
     pub(crate) place: &'f MemberPath,
-    /// Its value.
+    /// The value of the member.
     pub(crate) value: &'b Value,
-    /// Its severity at this destination.
+    /// The severity of the violation at this destination.
     pub(crate) severity: Severity,
 }
 
@@ -70,8 +70,8 @@ impl ModelFacts {
     /// Returns the facts that a body violates, the worst one for each value.
     pub(crate) fn breaches<'f, 'b>(&'f self, subject: &Subject<'b>) -> Vec<Breach<'f, 'b>> {
         let mut breaches = self.all_breaches(subject);
-        // If several facts contradict one value, the one that leaves the fewest choices has the
-        // help that satisfies all of them.
+        // If several facts contradict one value, keep the fact that allows the fewest values: its
+        // help satisfies all of them.
         breaches.sort_by_key(|breach| {
             (
                 std::cmp::Reverse(breach.severity),
@@ -129,7 +129,7 @@ fn fact_breaches<'f, 'b>(
     }
 }
 
-/// Returns `true` if a demand accepts a value or, without one, any value of the member.
+/// Returns `true` if a demand allows a value or, for `None`, if the member may be present at all.
 fn is_proposable(demand: &Demand, value: Option<&Value>) -> bool {
     match (demand, value) {
         (demand, Some(value)) => is_met(demand, value),
@@ -178,8 +178,8 @@ pub(super) fn is_met(demand: &Demand, value: &Value) -> bool {
     }
 }
 
-/// Returns `true` if two values are equal to a server: it compares numbers by value and words
-/// without case, as proto3 JSON does.
+/// Returns `true` if a server treats two values as equal. As in proto3 JSON, it compares numbers by
+/// value and ignores the case of words.
 pub(super) fn is_same(value: &Value, other: &Value) -> bool {
     match (value, other) {
         (Value::String(value), Value::String(other)) => value.eq_ignore_ascii_case(other),

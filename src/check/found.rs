@@ -1,5 +1,5 @@
-//! Collects the findings of rules in one body. A rule names the wrong value; its pointer is looked
-//! up once, for all rules together.
+//! Collects the findings of rules in one body. A rule refers to the wrong value itself; the
+//! pointers of all these values are then found in one pass.
 
 use std::collections::HashMap;
 
@@ -14,13 +14,13 @@ use crate::provider::WireFormat;
 /// The maximum number of problems of one rule that are kept for one body.
 const MOST_OF_A_RULE: usize = 20;
 
-/// A rule that is checked in each body.
+/// A rule about bodies.
 pub(crate) struct BodyRule {
-    /// Its declaration.
+    /// The declaration of the rule.
     pub(crate) rule: Rule,
-    /// The wire formats that it applies to; empty for all.
+    /// The wire formats that the rule applies to; empty for all.
     pub(crate) of: &'static [WireFormat],
-    /// The function that checks it.
+    /// The function that checks a body.
     pub(crate) check: Check,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Mark<'b> {
     about: About,
     is_of_model: bool,
     lacks: Vec<Pointer>,
-    /// `true` if it is dropped when it lies in the history.
+    /// `true` if the problem is dropped when its place is in the history.
     is_doubted: bool,
 }
 
@@ -88,7 +88,7 @@ impl<'b> Found<'b> {
         self.marks.len()
     }
 
-    /// Marks all problems from an index on as doubtful: those in the history are dropped.
+    /// Marks the problems from index `from` on as doubtful: those in the history will be dropped.
     pub(super) fn doubt_in_history(&mut self, from: usize) {
         self.marks[from..]
             .iter_mut()
@@ -165,7 +165,8 @@ impl<'b> Found<'b> {
 }
 
 impl Mark<'_> {
-    /// Returns `None` if the problem is dropped as doubtful.
+    /// Converts the mark to a problem; returns `None` if the mark is doubtful and lies in the
+    /// history.
     fn told(self, places: &Places, history: Option<&Pointer>) -> Option<Problem> {
         let pointer = match self.spot {
             Spot::Value(value) => places.pointer(value)?.clone(),
@@ -184,7 +185,7 @@ impl Mark<'_> {
             lacks,
             ..
         } = self;
-        // Numbers such as lengths differ from value to value; the other words identify the
+        // Numbers such as lengths differ between values; the remaining words identify the
         // requirement.
         let sense = Some(without_numbers(&Problem::words(&message), ' '));
         Some(Problem {
@@ -217,7 +218,7 @@ impl Note<'_, '_> {
         }
     }
 
-    /// Sets the aspect of the value.
+    /// Sets the aspect of the value that the problem concerns.
     pub(crate) fn about(mut self, about: About) -> Self {
         if let Some(mark) = &mut self.mark {
             mark.about = about;
@@ -225,7 +226,7 @@ impl Note<'_, '_> {
         self
     }
 
-    /// Marks the model as the reason.
+    /// Marks the problem as depending on the model.
     pub(crate) fn of_model(mut self) -> Self {
         if let Some(mark) = &mut self.mark {
             mark.is_of_model = true;
@@ -233,7 +234,7 @@ impl Note<'_, '_> {
         self
     }
 
-    /// Adds a missing member that causes it.
+    /// Adds a missing member that causes the problem.
     pub(crate) fn for_lack_of(mut self, member: Pointer) -> Self {
         if let Some(mark) = &mut self.mark {
             mark.lacks.push(member);
@@ -241,7 +242,7 @@ impl Note<'_, '_> {
         self
     }
 
-    /// Sets the severity.
+    /// Sets the severity of the problem.
     pub(crate) fn level(self, severity: Severity) -> Self {
         if severity == Severity::Warning {
             self.warning()
@@ -267,8 +268,8 @@ impl Drop for Note<'_, '_> {
     }
 }
 
-/// The pointers of values, by their addresses. All wanted values are registered before the body is
-/// walked.
+/// The pointers of values, found by the values' addresses in memory. All wanted values are
+/// registered before the body is traversed.
 #[derive(Default)]
 pub(crate) struct Places {
     pointers: HashMap<usize, Option<Pointer>>,

@@ -2,8 +2,8 @@
 //! calls, results and turns.
 //!
 //! Input: the members of a body. Output: [`Entry`]s in order, each with its [`Part`]s, which borrow
-//! from the body. Nothing is judged here, and nothing is lost: values of unknown kinds become parts
-//! of unknown kind.
+//! from the body. This module does not judge or lose anything: a value of an unknown kind becomes a
+//! part of an unknown kind.
 
 mod anthropic;
 mod chat;
@@ -17,7 +17,7 @@ use crate::provider::{TurnForm, WireFormat};
 /// The turns of a body, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct History<'b> {
-    /// Messages, contents or items.
+    /// The messages, contents or items, depending on the format.
     pub(crate) entries: Vec<Entry<'b>>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Entry<'b> {
 pub(crate) enum Role {
     /// Instructions: `system` or `developer`.
     System,
-    /// The person.
+    /// The user.
     User,
     /// The model.
     Assistant,
@@ -69,7 +69,7 @@ pub(crate) enum Kind<'b> {
     Thinking,
     /// An image, a document, audio or video.
     Media,
-    /// Anything else, by its type.
+    /// A part of any other type, which is given here.
     Other(&'b str),
 }
 
@@ -99,9 +99,9 @@ pub(crate) struct Outcome<'b> {
     pub(crate) identified: &'b Value,
     /// The name of the tool, in formats that repeat it.
     pub(crate) name: Option<&'b str>,
-    /// `true` if it reports an error.
+    /// `true` if the result reports an error.
     pub(crate) is_error: bool,
-    /// `true` if it has no content.
+    /// `true` if the result has no content.
     pub(crate) is_empty: bool,
 }
 
@@ -152,7 +152,7 @@ pub(crate) fn member_of(wire: WireFormat) -> Option<&'static str> {
 }
 
 impl<'b> Part<'b> {
-    /// Returns the call, if the part is one.
+    /// Returns the call if the part is a call.
     pub(crate) fn call(&self) -> Option<Call<'b>> {
         match self.kind {
             Kind::Call(call) => Some(call),
@@ -160,7 +160,7 @@ impl<'b> Part<'b> {
         }
     }
 
-    /// Returns the result, if the part is one.
+    /// Returns the result if the part is a result.
     pub(crate) fn outcome(&self) -> Option<Outcome<'b>> {
         match self.kind {
             Kind::Result(outcome) => Some(outcome),
@@ -191,12 +191,12 @@ impl Role {
     }
 }
 
-/// Returns a member of an object, if it is text.
+/// Returns a member of an object if its value is a string.
 pub(crate) fn text_of<'b>(object: &'b Value, name: &str) -> Option<&'b str> {
     object.get(name)?.as_str()
 }
 
-/// Returns the elements of a list; nothing for any other value.
+/// Returns the elements of a list; an empty slice for any other value.
 pub(crate) fn elements(value: Option<&Value>) -> &[Value] {
     value
         .and_then(Value::as_array)
@@ -204,7 +204,7 @@ pub(crate) fn elements(value: Option<&Value>) -> &[Value] {
         .unwrap_or_default()
 }
 
-/// Returns `true` if a value has no content: no text and no parts.
+/// Returns `true` if a value has no content: neither text nor parts.
 fn is_blank(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => true,

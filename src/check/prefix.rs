@@ -2,8 +2,8 @@
 //!
 //! Input: the bodies of two requests, the later of which has more messages. Output: the first place
 //! at which the earlier one is not a prefix of the later one. Servers read tools first, then
-//! instructions, then messages. Their caches miss everything after a change, and they refuse
-//! thinking that is bound to a changed prefix. Cache breakpoints (`cache_control`) are ignored in
+//! instructions, then messages. After a change, their caches miss everything, and they reject
+//! thinking if content before it has changed. Cache breakpoints (`cache_control`) are ignored in
 //! the comparison.
 
 mod place;
@@ -44,7 +44,7 @@ const ORDER: [&str; 11] = [
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Part<'v> {
     pub(crate) member: &'static str,
-    /// Its index, if the member is a list.
+    /// The index of the element, if the member is a list.
     pub(crate) index: Option<usize>,
     pub(crate) value: &'v Value,
 }
@@ -89,7 +89,7 @@ pub(crate) fn parts<'v>(member: impl Fn(&str) -> Option<&'v Value>) -> Vec<Part<
 #[derive(Debug)]
 pub(crate) struct Broken {
     pub(crate) problem: Problem,
-    /// `true` if the place is in the later body; otherwise the later body lacks it.
+    /// `true` if the later body has a value at the place.
     pub(crate) is_in_later: bool,
     /// `true` if both bodies have a value at the place.
     pub(crate) is_in_both: bool,
@@ -148,8 +148,8 @@ impl Checks {
         })
     }
 
-    /// Returns the severity of changing something that thinking is bound to; `None` if the model is
-    /// not known to bind its thinking.
+    /// Returns the severity of changing content that precedes earlier thinking; `None` if the model
+    /// is not known to check that content.
     pub(crate) fn bound_thinking(&self) -> Option<Severity> {
         let known = self
             .facts
@@ -164,8 +164,8 @@ pub(crate) fn is_compared(name: &str) -> bool {
     ORDER.contains(&name) || settings::is_setting(name)
 }
 
-/// Returns the API's reaction to thinking whose prefix changed, as the body requests it: an error,
-/// or a warning if the API drops the thinking.
+/// Returns the severity of changed content before thinking: an error, or a warning if the body asks
+/// the API to drop such thinking.
 fn outcome(body: &Body) -> Severity {
     let thinking = body
         .members()
@@ -179,7 +179,8 @@ fn outcome(body: &Body) -> Severity {
     }
 }
 
-/// Asks whether a body is a prefix of another; holds the members of both that servers read first.
+/// A [`Question`]: whether one body is a prefix of another. It contains the members of both bodies
+/// that belong to the prefix.
 #[derive(PartialEq, Eq, Hash)]
 struct IsBeginning {
     earlier: Vec<(Box<str>, Sameness)>,
@@ -198,7 +199,7 @@ impl Question for IsBeginning {
 }
 
 impl IsBeginning {
-    /// Returns `None` if a member belongs to one body alone.
+    /// Returns the question; `None` if a value of either body is not shared with other bodies.
     fn of(earlier: &Body, later: &Body) -> Option<IsBeginning> {
         let members = |body: &Body| {
             let members = body.members().filter(|member| ORDER.contains(&member.name));
@@ -236,7 +237,7 @@ fn own(body: &Body) -> Vec<Part<'_>> {
 }
 
 /// Returns the parts of a body, with a placeholder for the agent's own system prompt, so that
-/// agents can share answers.
+/// agents can share the result of a comparison.
 fn shared(body: &Body) -> Vec<Part<'_>> {
     parts(|name| {
         body.members()
@@ -255,7 +256,7 @@ fn is_same_but_for_prompt(earlier: &Body, later: &Body) -> bool {
     prompt(earlier) == prompt(later)
 }
 
-/// Makes a problem of two requests of one conversation.
+/// Creates a problem that concerns two requests of one conversation.
 fn problem(rule: &'static Rule, message: String, help: &str, pointer: Pointer) -> Problem {
     Problem {
         rule,

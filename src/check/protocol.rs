@@ -1,7 +1,7 @@
 //! Protocol rules: requirements of servers that schemas cannot express.
 //!
-//! Each file declares and checks one rule. A new rule is a file here, a line in [`ALL`], and its
-//! cases. Each rule lists its evidence: the source of the fact and the date.
+//! Each file declares and checks one rule. A new rule needs a file here with its `mod` line, a line
+//! in [`ALL`], and cases. Each rule lists its evidence: the source of the fact and the date.
 
 mod cached_content;
 mod call_arguments;
@@ -73,9 +73,9 @@ use super::subject::Subject;
 use crate::diag::Rule;
 
 /// Declares the rule of a file:
-/// `body_rule! { Error "code", "summary", "page", seen "2026-11" { "ADDRESS": "shows", } }`.
-/// The function `check` checks it. A rule that applies to some wire formats only lists them after
-/// its page: `of AnthropicMessages, OpenAiChat;`.
+/// `body_rule! { Error "code", "summary", "page", seen "2026-11" { "ADDRESS": "shows", } }`. The
+/// file's function `check` implements the rule. A rule that applies only to some wire formats lists
+/// them after the page: `of AnthropicMessages, OpenAiChat;`.
 macro_rules! body_rule {
     ($severity:ident $code:literal, $summary:literal, $page:expr,
         $(of $($wire:ident),+;)?
@@ -93,7 +93,7 @@ macro_rules! body_rule {
 }
 use body_rule;
 
-/// The number of rules: each has its own bit in questions.
+/// The number of rules. Each rule has its own bit in [`Rules`].
 pub(super) const COUNT: usize = ALL.len();
 
 /// All rules, in the order in which they run.
@@ -158,7 +158,8 @@ pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
     ALL.iter().map(|rule| &rule.rule)
 }
 
-/// Returns the number of problems that the rules find, apart from those of facts about models.
+/// Returns the number of problems that the rules find, not counting violations of facts about
+/// models.
 pub(super) fn count_beside_models(subject: &Subject<'_>) -> usize {
     let mut found = Found::new(ALL[0]);
     for rule in ALL
@@ -171,22 +172,23 @@ pub(super) fn count_beside_models(subject: &Subject<'_>) -> usize {
     found.len()
 }
 
-/// Returns `true` if a rule, given by its number, finds nothing in a body.
+/// Returns `true` if the rule with an index finds nothing in a body.
 pub(super) fn is_silent(rule: usize, subject: &Subject<'_>) -> bool {
     let mut found = Found::new(ALL[rule]);
     ALL[rule].run(subject, &mut found);
     found.is_empty()
 }
 
-/// A set of rules: one bit for each number.
+/// A set of rules, with one bit for each index.
 pub(super) type Rules = u64;
 
 /// All rules.
 pub(super) const EVERY: Rules = (1 << COUNT) - 1;
 
 /// Returns the problems that rules find in a body, in the order of the rules. If the history does
-/// not conform to its schema (`is_readable` is `false`), calls and results may not be recognised,
-/// so problems of rules in the history are dropped: the schema reports their cause.
+/// not conform to its schema (`is_readable` is `false`), calls and results may not be recognised.
+/// Problems of rules in the history are then dropped, because the schema already reports their
+/// cause.
 pub(super) fn check(rules: Rules, subject: &Subject<'_>, is_readable: bool) -> Vec<Problem> {
     let mut found = Found::new(ALL[0]);
     for (_, rule) in ALL

@@ -1,9 +1,9 @@
 //! Validates each body against the JSON Schema of its wire format.
 //!
-//! The bundled schemas are compiled with the program; a repository's schemas are compiled when a
-//! format is first used, once for each set of extensions. A violation is reported in the words of
-//! the alternative that the discriminator selects: `x-reqc-discriminator` in a schema names the
-//! deciding member.
+//! The bundled schemas are compiled together with the program. A repository's schemas are compiled
+//! when a format is first used, once for each set of extensions. If a schema has alternatives, a
+//! violation is explained by the alternative that the discriminator selects. The discriminator is a
+//! member of the value, and its name is given by `x-reqc-discriminator` in the schema.
 
 mod bundled;
 mod node;
@@ -55,19 +55,19 @@ pub struct Schemas {
     /// The exceptions in `reqc.toml`.
     allowed: Vec<Arc<Allowed>>,
     memory: Arc<Memory>,
-    /// The identity of these schemas in questions.
+    /// Identifies these schemas in [`Question`]s.
     id: Identity,
     /// The extension files by wire format.
     extensions: BTreeMap<Arc<str>, Vec<Arc<Extensions>>>,
 }
 
-/// A foreign schema whose validation work can be measured in advance.
+/// A foreign schema, for which the work of validation can be measured in advance.
 #[cfg(feature = "runtime")]
 pub(crate) struct Measured(graph::Graph);
 
 #[cfg(feature = "runtime")]
 impl Measured {
-    /// Returns `None` if the work is unbounded or cannot be predicted.
+    /// Measures a schema; returns `None` if its work is unbounded or cannot be predicted.
     pub(crate) fn of(schema: &Value) -> Option<Measured> {
         graph::Graph::of(schema).ok().map(Measured)
     }
@@ -92,7 +92,7 @@ const EXTENSIONS: &str = ".extensions";
 /// The maximum size of a repository's schema file, in bytes.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// Asks for the schemas of a wire format, extended with the entries under some names.
+/// A [`Question`]: the schemas of a wire format, extended with the entries under some names.
 #[derive(PartialEq, Eq, Hash)]
 struct DocumentsOf {
     schemas: Identity,
@@ -116,7 +116,8 @@ impl Question for DocumentsOf {
 /// The schemas of a wire format, including unusable ones.
 #[derive(Clone)]
 struct Documents {
-    /// The wire format and its extensions: identifies the schemas, also in messages.
+    /// The name of the wire format and its extensions, which identifies the schemas, also in
+    /// messages.
     name: Arc<str>,
     all: Arc<[Result<Document, Unusable>]>,
 }
@@ -125,13 +126,13 @@ struct Documents {
 pub struct AgentSchemas {
     documents: Documents,
     allowed: Vec<Arc<Allowed>>,
-    /// The server, if it ignores unknown fields.
+    /// The name of the server, if it ignores unknown fields.
     passes_over: Option<&'static str>,
 }
 
 impl Schemas {
-    /// Takes the schema files of a repository. The repository's own are compiled at once, so that
-    /// mistakes in them are reported.
+    /// Collects the schema files of a repository. The repository's own files are compiled
+    /// immediately, so that mistakes in them are reported.
     pub fn new(repo: &Repo, memory: &Arc<Memory>) -> (Schemas, Vec<Diagnostic>) {
         let mut findings = Vec::new();
         let entries = repo.config.extensions.iter();
@@ -177,7 +178,7 @@ impl Schemas {
         (schemas, findings)
     }
 
-    /// Returns the findings of a repository's own extensions: each name must produce a valid
+    /// Returns the findings about a repository's own extensions: each name must produce a valid
     /// schema, whether or not an agent uses it.
     fn unusable_extensions(&self, wire: WireFormat, extensions: &Extensions) -> Vec<Diagnostic> {
         let variants = extensions
@@ -195,15 +196,16 @@ impl Schemas {
             .collect()
     }
 
-    /// Returns the schemas for bodies: those of a wire format, with the extensions of the provider
-    /// instance, of its ancestors, of its client API, of its address and of its server.
+    /// Returns the schemas for the bodies of a wire format, with the extensions of the provider
+    /// instance, its ancestors, its client API, the sites in its URL, and its server.
     pub fn of(&self, wire: WireFormat, instance: Option<(&Instance, ClientApi)>) -> AgentSchemas {
         let server = instance.map(|(instance, api)| Server::of(instance, api));
         let headers = instance.map(|(instance, api)| api.api_headers(instance, []));
         self.for_server(wire, server, instance, &headers.unwrap_or_default())
     }
 
-    /// Does what [`Schemas::of`] does, if the server is known and the instance may not be.
+    /// Returns the same schemas as [`Schemas::of`], but for a given server; there may be no
+    /// instance.
     pub(super) fn for_server(
         &self,
         wire: WireFormat,
@@ -279,7 +281,7 @@ impl Schemas {
     }
 }
 
-/// A test of whether the model accepts a proposal.
+/// A function that tests whether the model accepts a proposal.
 pub(super) type IsTaken<'t> = &'t dyn Fn(&Proposal<'_>) -> bool;
 
 /// The verdict of schemas on a body.
@@ -287,13 +289,13 @@ pub(super) type IsTaken<'t> = &'t dyn Fn(&Proposal<'_>) -> bool;
 pub(super) struct Verdict {
     /// The problems, in the order of the schema, at places in the original body.
     pub(super) problems: Vec<Problem>,
-    /// The body in the spelling of its schema, if it differs.
+    /// The body in the spelling of its schema, if that differs from the original.
     pub(super) respelt: Option<Value>,
 }
 
 impl AgentSchemas {
-    /// Adapts the schemas to a destination: one that ignores unknown fields gets only warnings about
-    /// them. Violations of a repository's own schema stay errors.
+    /// Adapts the schemas to a destination: if it ignores unknown fields, they only cause warnings.
+    /// Violations of a repository's own schema remain errors.
     #[must_use]
     pub(super) fn at(mut self, server: Server, headers: &ApiHeaders) -> AgentSchemas {
         let refuses = server.refuses_unknown_fields()
@@ -305,7 +307,7 @@ impl AgentSchemas {
         self
     }
 
-    /// Returns the schemas with their extensions applied, without unusable ones.
+    /// Returns the usable schemas, with their extensions applied.
     pub fn documents(&self) -> impl Iterator<Item = &Value> {
         self.documents
             .all
@@ -326,8 +328,8 @@ impl AgentSchemas {
         self.verdict_on(Input::Value(body), is_taken)
     }
 
-    /// Returns the same verdict as [`AgentSchemas::ask`], without checking values again that other
-    /// bodies share.
+    /// Returns the same verdict as [`AgentSchemas::ask`], but checks values that several bodies
+    /// share only once.
     pub(super) fn ask_of_body(&self, body: &Body, is_taken: IsTaken<'_>) -> Verdict {
         self.verdict_on(Input::Body(body), is_taken)
     }
@@ -337,8 +339,8 @@ impl AgentSchemas {
         if mistakes.is_empty() {
             return Verdict::default();
         }
-        // The schema has each name in one spelling. A body in the other spelling fails, and is
-        // checked again after conversion.
+        // The schema has one spelling of each name. A body with the other spelling fails at first,
+        // and is checked again after conversion.
         let respelt = self
             .documents()
             .find_map(|schema| spelling::respelt(schema, || subject.value()));
@@ -355,8 +357,8 @@ impl AgentSchemas {
         }
     }
 
-    /// Returns the body without each `null` that is a mistake, for a server that treats `null` as
-    /// absent.
+    /// Returns the body without the `null` values that are mistakes, for a server that treats
+    /// `null` as absent.
     fn without_nulls(&self, body: &Value, mistakes: &[Mistake]) -> Option<Value> {
         self.passes_over?;
         spelling::without_nulls(
@@ -416,7 +418,7 @@ fn unknown(mistake: &Mistake) -> bool {
     mistake.rule == &rules::UNKNOWN_FIELD
 }
 
-/// Keeps the first mistakes, and adds a notice if there are more.
+/// Keeps only the first mistakes, and adds a notice if there are more.
 fn cut(mistakes: &mut Vec<Mistake>) {
     if mistakes.len() <= MAX_PROBLEMS {
         return;

@@ -1,11 +1,12 @@
-//! Remembers the rules that find nothing in a body, by the members that they read.
+//! Remembers which rules find nothing in a body, depending on the members that they read.
 //!
-//! A rule reads a body through its [`Subject`], which records each member that the rule reads. If a
-//! rule finds nothing, it finds nothing in any other body of the same route with equal values of
-//! these members. Most bodies of a run differ in one or two members, so most rules need not run
-//! again.
+//! A rule reads a body through its [`Subject`], which records each member that the rule reads. A
+//! rule that finds nothing in one body also finds nothing in any other body of the same route in
+//! which these members have equal values. Most bodies of a run differ in only one or two members,
+//! so most rules need not run again.
 //!
-//! Rules that read the same members share one question. These groups are learned while rules run.
+//! Rules that read the same members share one question. These groups of rules are learned while the
+//! rules run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -16,7 +17,7 @@ use crate::memory::{Identity, Memory, Question};
 use crate::provider::{ApiHeaders, Server, WireFormat};
 use crate::unit::{Body, Sameness};
 
-/// The destination of bodies: the input of a rule apart from the members.
+/// The destination of bodies: all input of a rule other than the members.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct RouteOf {
     pub(super) wire: WireFormat,
@@ -44,7 +45,8 @@ struct Learned {
     groups: Arc<[Group]>,
 }
 
-/// Asks whether rules find nothing in some members; only a yes is remembered.
+/// A [`Question`]: whether rules find nothing, given these members. Only a positive answer is
+/// remembered.
 #[derive(PartialEq, Eq, Hash)]
 struct AreSilent {
     route: Identity,
@@ -65,7 +67,7 @@ impl Question for AreSilent {
     }
 }
 
-/// Rules that read the same members.
+/// A group of rules that read the same members.
 #[derive(Debug)]
 struct Group {
     members: Vec<Arc<str>>,
@@ -96,7 +98,7 @@ impl Learned {
         }
     }
 
-    /// Returns `true` if a rule read only members that were known before.
+    /// Returns `true` if a rule read only members that it was already known to read.
     fn has(&self, seen: &Seen) -> bool {
         let known = &self.looks_at[seen.rule];
         seen.members.iter().all(|member| known.contains(member))
@@ -112,8 +114,8 @@ impl Known {
         }
     }
 
-    /// Returns the rules that find something in a body. `subject` returns it with the placeholder
-    /// for an agent's own system prompt.
+    /// Returns the rules that find something in a body. `subject` returns the body with a
+    /// placeholder for the agent's own system prompt.
     pub(super) fn loud<'b>(
         &self,
         body: &Body,
@@ -161,7 +163,7 @@ impl Known {
         loud
     }
 
-    /// Runs rules, and learns the members that each one reads. Returns those that find something.
+    /// Runs rules, and learns which members each rule reads. Returns the rules that find something.
     fn ask(&self, asked: Rules, subject: &Subject<'_>) -> Rules {
         let (mut loud, mut seen) = (0, Vec::new());
         for rule in (0..protocol::COUNT).filter(|rule| asked & bit(*rule) != 0) {
@@ -175,7 +177,7 @@ impl Known {
         loud
     }
 
-    /// Adds the members that rules read. The groups are rebuilt once, if any member is new.
+    /// Records the members that rules read. If any of them is new, the groups are rebuilt.
     fn learn(&self, seen: Vec<Seen>) {
         let is_known = {
             let learned = self.learned.read().unwrap_or_else(PoisonError::into_inner);
@@ -202,7 +204,8 @@ impl Known {
         )
     }
 
-    /// Returns `None` if a member belongs to this body alone.
+    /// Returns the question for a group of rules; `None` if a member is not shared with other
+    /// bodies.
     fn question<'n>(
         &self,
         rules: Rules,

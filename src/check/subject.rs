@@ -1,4 +1,4 @@
-//! A request body in the form that rules read, whatever made it.
+//! A request body in the form that rules read, however it was made.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::repo::MemberPath;
 
 /// A request body, and the known facts about its destination.
 pub(crate) struct Subject<'b> {
-    /// Its wire format.
+    /// The wire format of the body.
     pub(crate) wire: WireFormat,
-    /// The server that it goes to.
+    /// The server that receives the body.
     pub(crate) server: Server,
-    /// The model that receives it; `None` if that is decided later.
+    /// The model that receives the body; `None` if it is decided later.
     pub(crate) model: Option<&'b str>,
     /// The headers of the request.
     pub(crate) headers: &'b ApiHeaders,
@@ -28,25 +28,25 @@ pub(crate) struct Subject<'b> {
     history: OnceCell<History<'b>>,
     /// The members that were read since recording began.
     seen: RefCell<Option<Vec<Arc<str>>>>,
-    /// `true` once the history was read.
+    /// `true` as soon as the history has been read.
     is_history_read: Cell<bool>,
 }
 
 /// The destination of a body.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Destination<'b> {
-    /// Its wire format.
+    /// The wire format of the body.
     pub(crate) wire: WireFormat,
-    /// The server.
+    /// The server that receives the body.
     pub(crate) server: Server,
-    /// The model that receives it: the client's model takes precedence over the body's.
+    /// The model that receives the body. The client's model takes precedence over the body's.
     pub(crate) model: Option<&'b str>,
     /// The headers of the request.
     pub(crate) headers: &'b ApiHeaders,
 }
 
 impl<'b> Subject<'b> {
-    /// Returns a body with these members.
+    /// Returns the subject for a body with these members.
     pub(crate) fn new(
         destination: Destination<'b>,
         facts: &'b ModelFacts,
@@ -73,7 +73,7 @@ impl<'b> Subject<'b> {
         }
     }
 
-    /// Returns a body with other members and the same destination.
+    /// Returns the subject for a body with other members and the same destination.
     pub(crate) fn with_members<'o>(
         &'o self,
         members: impl Iterator<Item = (&'o str, &'o Value)>,
@@ -130,25 +130,25 @@ impl<'b> Subject<'b> {
         found.filter(|value| !value.is_null())
     }
 
-    /// Returns a member of the body under either of two spellings, as Gemini accepts them.
+    /// Returns a member of the body, by either of the two spellings that Gemini accepts.
     pub(crate) fn either(&self, camel: &str, snake: &str) -> Option<&'b Value> {
         self.member(camel).or_else(|| self.member(snake))
     }
 
-    /// Returns the values at a place, in either of Gemini's spellings; `null` counts as absent.
+    /// Returns the values at a place, by either of Gemini's spellings; `null` counts as absent.
     pub(crate) fn at(&self, place: &MemberPath) -> Vec<&'b Value> {
         place.find(self.wire.facts().has_two_spellings, |name| {
             self.member(name)
         })
     }
 
-    /// Returns the members in order, for code that fixes or locates findings. Rules must not use
-    /// it, because it does not record the reads.
+    /// Returns the members in order, for code that fixes or locates findings. Rules must not call
+    /// this function, because it does not record which members they read.
     pub(crate) fn members(&self) -> impl Iterator<Item = (&'b str, &'b Value)> {
         self.members.iter().copied()
     }
 
-    /// Returns the history, which is read on first use.
+    /// Returns the history, which is parsed on first use.
     pub(crate) fn history(&self) -> &History<'b> {
         member_of(self.wire)
             .into_iter()
@@ -158,7 +158,7 @@ impl<'b> Subject<'b> {
             .get_or_init(|| History::read(self.wire, |name| self.find(name)))
     }
 
-    /// Returns the place of the history.
+    /// Returns the pointer to the history; `None` in formats without one.
     pub(crate) fn history_at(&self) -> Option<Pointer> {
         member_of(self.wire).map(|name| Pointer::root().member(name))
     }
@@ -185,7 +185,7 @@ impl<'b> Subject<'b> {
         }
     }
 
-    /// Returns `true` if the server stores a part of the history.
+    /// Returns `true` if the request refers to conversation state that the server keeps.
     pub(crate) fn is_continued(&self) -> bool {
         let members = self.wire.facts().continued_by;
         members.iter().any(|name| self.member(name).is_some())

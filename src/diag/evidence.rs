@@ -1,7 +1,7 @@
-//! The evidence of a rule: sources of facts about providers, and their ranks.
+//! The evidence for a rule: sources of facts about providers, and their ranks.
 //!
-//! Sources are written as addresses, which [`rank`] alone judges. Rules list theirs as
-//! [`Evidence`]; [`citations`] finds addresses in foreign texts, such as the `source` of a model
+//! Sources are written as addresses, and only [`rank`] ranks them. Rules list their sources as
+//! [`Evidence`]. [`citations`] finds addresses in other text, such as the `source` of a model
 //! family.
 
 use std::fmt;
@@ -9,11 +9,11 @@ use std::fmt;
 /// The rank of a source, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rank {
-    /// A request that the provider actually answered.
+    /// A recorded request that the provider actually answered.
     Recorded,
     /// A publication of the provider: a page, a specification, an SDK, or the server's source code.
     Provider,
-    /// A third party's report: an issue, a forum, a blog post, or another project's code.
+    /// A report by a third party: an issue, a forum, a blog post, or another project's code.
     Thread,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Display for Rank {
     }
 }
 
-/// A source of a rule.
+/// A source that supports a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Evidence {
@@ -50,7 +50,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Makes an entry of a rule's declaration.
+    /// Creates an entry for a rule's declaration.
     pub(crate) const fn new(
         source: &'static str,
         shows: &'static str,
@@ -87,23 +87,23 @@ impl fmt::Display for Evidence {
     }
 }
 
-/// An address that a text names, and its rank.
+/// An address that occurs in a text, and its rank.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct Citation {
-    /// The rank.
+    /// The rank of the address.
     pub rank: Rank,
     /// The address, in a form that [`rank`] accepts.
     pub address: String,
 }
 
-/// The beginning of a recording's address; the project and its cassette follow.
+/// The beginning of a recording's address. It is followed by the project and its cassette.
 const RECORDED: &str = "recorded:";
 
 /// The beginning of a package URL (<https://github.com/package-url/purl-spec>).
 const PACKAGE: &str = "pkg:";
 
-/// Domains whose pages are written by a provider, or by the project that a rule is about.
+/// Domains whose pages are written by a provider, or by a project that a rule is about.
 const PROVIDER_DOMAINS: [&str; 35] = [
     "ai.google.dev",
     "alibabacloud.com",
@@ -142,11 +142,11 @@ const PROVIDER_DOMAINS: [&str; 35] = [
     "minimax.io",
 ];
 
-/// First labels of hosts with user-written pages, whoever owns the domain.
+/// First labels of host names whose pages are written by users, whoever owns the domain.
 const FORUMS: [&str; 5] = ["community", "discuss", "forum", "forums", "repost"];
 
-/// Owners on GitHub that publish a provider's SDK, specification, or server, or the project that a
-/// rule is about.
+/// GitHub owners that publish a provider's SDK, specification, or server, or a project that a rule
+/// is about.
 const PROVIDER_OWNERS: [&str; 24] = [
     "anthropics",
     "azure",
@@ -190,12 +190,12 @@ const PROVIDER_PACKAGES: [&str; 12] = [
     "pypi/openai",
 ];
 
-/// Sections of a GitHub repository with user-written pages.
+/// Sections of a GitHub repository whose pages are written by users.
 const TALK: [&str; 4] = ["issues", "pull", "pulls", "discussions"];
 
 /// Returns the rank of an address: `recorded: PROJECT, CASSETTE`, `https://…`, a package URL
-/// (`pkg:pypi/openai@3.54`), or `OWNER/REPOSITORY#NUMBER`. Any other text ranks as a thread, the
-/// weakest.
+/// (`pkg:pypi/openai@3.54`), or `OWNER/REPOSITORY#NUMBER`. Any other text is ranked as a thread,
+/// which is the weakest rank.
 pub fn rank(address: &str) -> Rank {
     let address = address.trim();
     if address.starts_with(RECORDED) {
@@ -214,7 +214,7 @@ pub fn rank(address: &str) -> Rank {
     }
 }
 
-/// Returns `true` if a package URL, without its scheme, names a provider's package.
+/// Returns `true` if a package URL (without its scheme) names a provider's package.
 fn is_of_provider(package: &str) -> bool {
     let end = package.find(['@', '#', '?']).filter(|at| *at > 0);
     let scoped = package.find("/@").map(|at| at + 2);
@@ -232,7 +232,7 @@ fn is_of_provider(package: &str) -> bool {
     }
 }
 
-/// Returns `true` if an address on the web, without its scheme, is a provider's own page.
+/// Returns `true` if a web address (without its scheme) is a provider's own page.
 fn is_page_of_provider(rest: &str) -> bool {
     let rest = rest.to_lowercase();
     let mut parts = rest.split(['/', '?', '#']);
@@ -261,8 +261,8 @@ fn is_within(host: &str, domain: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// Returns the addresses in a text, each once, strongest first. `OWNER/REPOSITORY#1, #2` contains
-/// two threads.
+/// Returns the addresses in a text, strongest first and without duplicates.
+/// `OWNER/REPOSITORY#1, #2` contains two threads.
 pub fn citations(text: &str) -> Vec<Citation> {
     let mut found = Vec::new();
     for part in text.split(';') {
@@ -323,8 +323,8 @@ impl Citation {
     }
 }
 
-/// Returns `true` if sources of these ranks, all independent, justify an error: one recording or
-/// publication of the provider, or two threads that agree.
+/// Returns `true` if sources of these ranks justify an error: one recording or publication of the
+/// provider, or two threads that agree. The sources must be independent.
 pub fn carry_an_error(ranks: impl IntoIterator<Item = Rank>) -> bool {
     let mut threads = 0;
     for rank in ranks {

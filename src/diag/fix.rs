@@ -1,24 +1,24 @@
-//! The edit that fixes a finding, if exactly one fix is right.
+//! The edit that fixes a finding, if only one fix is possible.
 
 use super::{Diagnostic, nearest};
 use crate::source::{Sources, Span};
 use crate::text::Text;
 
-/// A replacement of a piece of text.
+/// A replacement of a part of a source file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Edit {
-    /// The removed text; empty for an insertion.
+    /// The place of the text that is removed; an empty span for an insertion.
     pub span: Span,
     /// The new text.
     pub text: String,
 }
 
-/// The length in bytes up to which a line is searched for a name.
+/// The maximum length of a line that is searched for a name, in bytes.
 const LONGEST_LINE: usize = 2000;
 
 impl Edit {
-    /// Makes an edit of a source.
+    /// Creates an edit that replaces the text at `span`.
     pub fn new(span: Span, text: impl Into<String>) -> Edit {
         Edit {
             span,
@@ -28,18 +28,19 @@ impl Edit {
 }
 
 impl Diagnostic {
-    /// Sets the edit that fixes it, if there is one.
+    /// Sets the edit that fixes the finding, if there is one.
     #[must_use]
     pub(crate) fn maybe_fix(mut self, fix: Option<Edit>) -> Diagnostic {
         self.fix = fix.or(self.fix);
         self
     }
 
-    /// Returns the edit that fixes the finding. For a misspelt name, it writes the name that the
-    /// help suggests. Only another run shows whether everything is correct afterwards.
+    /// Returns the edit that fixes the finding. For a misspelt name, the edit writes the name that
+    /// the help suggests. Only another run shows whether the result is correct.
     pub fn fix(&self, sources: &Sources) -> Option<Edit> {
         let file = sources.get(self.primary.span.file);
-        // Bundled files cannot be edited, and a part of a file lacks its other lines.
+        // Bundled files cannot be edited. If the source is only a part of a file, the file's other
+        // lines are unknown.
         let is_editable = !file.path().starts_with("bundled:") && file.start().line == 1;
         if !is_editable {
             return None;
@@ -52,8 +53,8 @@ impl Diagnostic {
             .or_else(|| self.on_line(name, sources))
     }
 
-    /// Returns the edit that replaces the misspelt name that the message quotes, if that name
-    /// occurs exactly once on the line.
+    /// Returns the edit that replaces the misspelt name in the message, if the name occurs exactly
+    /// once on the line.
     fn on_line(&self, name: &str, sources: &Sources) -> Option<Edit> {
         let wrong = self.message.split('`').skip(1).step_by(2);
         let wrong = wrong
@@ -62,7 +63,7 @@ impl Diagnostic {
         let file = sources.get(self.primary.span.file);
         let range = file.line_around(self.primary.span.start as usize, LONGEST_LINE)?;
         let (start, line) = (range.start, &file.text()[range]);
-        // Whole words only.
+        // Only whole words are replaced.
         let mut places = line.match_indices(wrong).map(|(at, _)| at).filter(|at| {
             is_end(line[..*at].chars().next_back())
                 && is_end(line[at + wrong.len()..].chars().next())
@@ -86,14 +87,14 @@ fn is_word(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
 }
 
-/// Returns the only name that a help text suggests.
+/// Returns the name that a help text suggests; `None` if it suggests several or none.
 fn suggested(help: &str) -> Option<&str> {
     let name = help.strip_prefix("did you mean `")?.strip_suffix("`?")?;
     (!name.contains('`')).then_some(name)
 }
 
 /// Returns the edit that replaces a misspelt name: a bare key, a single-line string, or the last
-/// part of a path.
+/// segment of a path.
 fn renamed(span: Span, written: &str, name: &str) -> Option<Edit> {
     if let Some(inner) = within_quotes(written) {
         let is_near = inner != name && !inner.contains('\\') && !nearest(inner, [name]).is_empty();

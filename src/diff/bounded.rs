@@ -5,15 +5,15 @@ use std::ops::Range;
 use similar::DiffOp;
 use similar::algorithms::{Capture, Compact, Replace, myers};
 
-/// The combined length of lists up to which they are always compared element by element.
+/// The combined length up to which two lists are always compared element by element.
 const SHORT: usize = 2_000;
-/// The maximum number of additions and removals for longer lists to be compared element by element:
-/// the time is their number times the length.
+/// The maximum number of additions and removals up to which longer lists are compared element by
+/// element. The time is this number multiplied by the length.
 const MAX_DISTANCE: usize = 500;
 
-/// Returns the operations that convert one list to another. They are minimal, unless the lists are
-/// long and very different: then only the common beginning and end stay, and everything between
-/// them is replaced.
+/// Returns the operations that convert one list to another. They are minimal unless the lists are
+/// long and very different. In that case, only the common beginning and end are kept, and
+/// everything between them is replaced.
 pub(super) fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     if is_cheap(old, new) {
         return minimal(old, new);
@@ -28,8 +28,8 @@ pub(super) fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     }]
 }
 
-/// Returns the minimal operations by Myers' algorithm. `similar::capture_diff_slices` does the same,
-/// and adds the code of five other algorithms to the binary.
+/// Returns the minimal operations by Myers' algorithm. `similar::capture_diff_slices` does the
+/// same, but would add the code of five other algorithms to the binary.
 fn minimal(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let mut hook = Compact::new(Replace::new(Capture::new()), old, new);
     let Ok(()) = myers::diff(&mut hook, old, 0..old.len(), new, 0..new.len());
@@ -41,7 +41,7 @@ pub(super) fn is_cheap<T: PartialEq>(old: &[T], new: &[T]) -> bool {
     old.len() + new.len() <= SHORT || are_near(old, new)
 }
 
-/// Returns the texts in the form in which they are compared.
+/// Converts strings to the form in which they are compared.
 pub(super) fn as_strs(texts: &[String]) -> Vec<&str> {
     texts.iter().map(String::as_str).collect()
 }
@@ -63,14 +63,14 @@ pub(super) fn middles<T: PartialEq>(old: &[T], new: &[T]) -> (Range<usize>, Rang
     (head..old.len() - tail, head..new.len() - tail)
 }
 
-/// Returns `true` if few additions and removals convert one list to the other: runs Myers' greedy
+/// Returns `true` if few additions and removals convert one list to the other. Runs Myers' greedy
 /// algorithm up to a limit.
 fn are_near<T: PartialEq>(old: &[T], new: &[T]) -> bool {
     if old.len().abs_diff(new.len()) > MAX_DISTANCE {
         return false;
     }
-    // The furthest position in `old` on each diagonal. Diagonals are shifted so that they can be
-    // indexes.
+    // For each diagonal, the furthest position in `old`. Diagonals are shifted so that they can be
+    // used as indexes.
     let zero = MAX_DISTANCE + 1;
     let mut reached = vec![0_usize; 2 * zero + 1];
     for distance in 0..=MAX_DISTANCE {
@@ -82,8 +82,8 @@ fn are_near<T: PartialEq>(old: &[T], new: &[T]) -> bool {
             } else {
                 reached[diagonal - 1] + 1
             };
-            // `y = x - k`, with the diagonal `k` as a difference from `zero`. A path outside the
-            // lists is dropped.
+            // On a diagonal `k`, `y = x - k`; here, `k` is the difference from `zero`. A path
+            // outside the lists is dropped.
             let Some(mut y) = (x + zero).checked_sub(diagonal) else {
                 continue;
             };

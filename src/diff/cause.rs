@@ -1,4 +1,4 @@
-//! Groups of equal changes, split by the line that caused them.
+//! Groups of equal changes, split by the line that caused each change.
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem::{Discriminant, discriminant};
@@ -18,7 +18,7 @@ pub struct CausedGroup {
     pub cause: Option<String>,
 }
 
-/// The key of groups with the same kind of change, at the same place, with the same cause.
+/// The key that groups share if their changes have the same kind, place and cause.
 type Likeness = (Discriminant<ChangeKind>, bool, Option<String>, String);
 
 impl CausedGroup {
@@ -39,8 +39,8 @@ impl CausedGroup {
     }
 }
 
-/// Returns all changes of some files, with equal ones grouped. `cause` returns the cause of a
-/// change as `path:line`; it is called once for each change of each agent.
+/// Returns all changes of some files, with equal changes grouped. `cause` returns the cause of a
+/// change as `path:line`, and is called once for each change of each agent.
 pub fn grouped(
     files: &[ChangedFile],
     mut cause: impl FnMut(&BodyId, &Change) -> Option<String>,
@@ -58,12 +58,12 @@ pub fn grouped(
     )
 }
 
-/// The maximum number of changes of one kind at one place that stay separate if their values
-/// differ.
+/// The maximum number of changes of one kind at one place that are kept separate although their
+/// values differ.
 const MOST_APART: usize = 3;
 
-/// Returns all changes of some files that have one cause, with equal ones grouped. Many changes at
-/// one place also form a group, even if their values differ between bodies.
+/// Returns all changes of some files that have one cause, with equal changes grouped. If there are
+/// many changes at one place, they also form a group, even if their values differ between bodies.
 pub fn alike(files: &[ChangedFile]) -> Vec<Group> {
     let changes = files.iter().flat_map(|file| {
         file.changes()
@@ -96,7 +96,7 @@ pub fn alike(files: &[ChangedFile]) -> Vec<Group> {
     alike
 }
 
-/// Splits a group of equal changes by the lines that caused them.
+/// Splits a group of equal changes by the lines that caused the changes.
 fn by_cause(
     cause: &mut impl FnMut(&BodyId, &Change) -> Option<String>,
     group: Group,
@@ -136,7 +136,7 @@ fn by_cause(
     groups.into_values().collect()
 }
 
-/// Merges groups at one place with one cause, whose values differ between bodies.
+/// Merges groups with the same place and cause whose values differ between bodies.
 fn merged(groups: Vec<CausedGroup>) -> Vec<CausedGroup> {
     let mut merged: Vec<CausedGroup> = Vec::new();
     let mut known: HashMap<Likeness, usize> = HashMap::new();

@@ -1,25 +1,25 @@
-//! Files whose text changed, and the changes of their JSON.
+//! Files whose text has changed, and the changes in their JSON.
 
 use serde_json::Value;
 
 use super::{BodyId, Change, ChangeKind, FileChange, structural, textual};
 use crate::json::Pointer;
 
-/// A file whose text differs between two sides.
+/// A file whose text differs between the older and the newer version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedFile {
     /// The body that the file belongs to.
     pub subject: BodyId,
     /// The path relative to the folder of golden files.
     pub path: String,
-    /// The older text; `None` if there is no file.
+    /// The older text; `None` if the file did not exist.
     pub old: Option<String>,
-    /// The newer text; `None` if there is no file.
+    /// The newer text; `None` if the file no longer exists.
     pub new: Option<String>,
 }
 
 impl ChangedFile {
-    /// Returns the changes in the file. If only one side has the file, that is the only change.
+    /// Returns the changes in the file. If the file was added or removed, that is the only change.
     pub(super) fn changes(&self) -> Vec<Change> {
         let (old, new) = match (&self.old, &self.new) {
             (None, _) => return file(FileChange::New),

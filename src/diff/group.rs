@@ -12,28 +12,29 @@ use crate::json::Pointer;
 use crate::secret::masked;
 use crate::text::cut;
 
-/// The identity of a compared body.
+/// The agent and context of a compared body.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BodyId {
     /// The agent.
     pub agent: Arc<str>,
-    /// The context; `None` for the request line.
+    /// The context; `None` for the agent's request line.
     pub context: Option<Arc<str>>,
 }
 
-/// A change and the bodies that have it.
+/// A change, and the bodies that have it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Group {
     /// The pointer, with `*` for indexes that differ between bodies.
     pub pointer: String,
-    /// The change as the first body has it.
+    /// The change in the first of these bodies.
     pub change: Change,
-    /// `true` if it is about `request.json`.
+    /// `true` if the change is in `request.json`.
     pub is_request: bool,
-    /// The bodies, in order of arrival.
+    /// The bodies with the change, in the order in which they were added.
     pub subjects: Vec<BodyId>,
-    /// The number of different changes in the group: more than one if values differ between bodies.
+    /// The number of different changes in the group. It is greater than 1 if the values differ
+    /// between bodies.
     pub variants: usize,
     /// `true` if the removed value is now elsewhere in the same bodies.
     pub is_moved: bool,
@@ -46,8 +47,9 @@ impl Group {
     }
 }
 
-/// Marks members that were removed at one place and added at another, with the same value in the
-/// same bodies: a cache breakpoint, for instance, when a tool is added after the one that had it.
+/// Marks members that were removed at one place and added with the same value at another place in
+/// the same bodies. For example, a cache breakpoint moves when a tool is added after the one that
+/// had it.
 pub(crate) fn mark_moved(groups: &mut [Group]) {
     let moved: Vec<bool> = groups.iter().map(|group| is_moved(group, groups)).collect();
     groups
@@ -94,8 +96,8 @@ fn holds(value: &Value, name: &str, wanted: &Value) -> bool {
     }
 }
 
-/// Groups equal changes. Groups are in order of first appearance, the changes of one body in
-/// document order.
+/// Groups equal changes. The groups are in the order of their first change, and the changes of each
+/// body are in document order.
 pub fn group(changes: impl IntoIterator<Item = (BodyId, Change)>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let mut known: HashMap<(bool, String, Identity), usize> = HashMap::new();
@@ -122,12 +124,12 @@ pub fn group(changes: impl IntoIterator<Item = (BodyId, Change)>) -> Vec<Group> 
 }
 
 impl Group {
-    /// Returns the pointer with `*` for every index.
+    /// Returns the pointer of the change, with `*` for every index.
     pub fn pattern(&self) -> String {
         pattern(&self.change.pointer)
     }
 
-    /// Adds the bodies of another group; the change stays the same.
+    /// Adds the bodies of another group. The change shown for the group stays the same.
     pub fn absorb(&mut self, other: Group) {
         self.pointer = merge(&self.pointer, &other.pointer);
         self.subjects.extend(other.subjects);
@@ -151,7 +153,7 @@ fn pattern(pointer: &Pointer) -> String {
     tokens.collect::<Vec<_>>().join("/")
 }
 
-/// Merges two pointers of one pattern, with `*` where they differ.
+/// Merges two pointers with the same pattern, with `*` where they differ.
 fn merge(a: &str, b: &str) -> String {
     let tokens = a
         .split('/')
@@ -164,21 +166,21 @@ fn is_index(token: &str) -> bool {
     !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The identity of changes: the kind, and the JSON text of both values. Values that only differ in
+/// The identity of a change: its kind and the JSON text of both values. Values that differ only in
 /// the order of keys count as different.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Identity {
     Added(String),
     Removed(String),
     Replaced(String, String),
-    /// The changed lines of texts, without the lines around them.
+    /// The changed lines of a multi-line string, without the lines around them.
     Lines(Vec<TextHunk>),
     Reordered(Vec<String>, Vec<String>),
     File(FileChange),
 }
 
 impl ChangeKind {
-    /// Returns `true` if a text was replaced by another one.
+    /// Returns `true` if a string was replaced with another string.
     pub fn is_text(&self) -> bool {
         matches!(
             self,
@@ -186,7 +188,8 @@ impl ChangeKind {
         )
     }
 
-    /// Returns the changed lines of a replaced text with several lines.
+    /// Returns the changed lines of a multi-line string that was replaced; `None` for other
+    /// changes.
     pub fn hunks(&self) -> Option<Vec<TextHunk>> {
         match self {
             ChangeKind::Replaced(Value::String(old), Value::String(new))
@@ -246,7 +249,7 @@ fn shown(value: &Value) -> String {
     masked(&value.to_string()).into_owned()
 }
 
-/// Cuts two long texts to the part where they differ.
+/// Cuts two long strings to the part in which they differ.
 fn around_difference(old: &str, new: &str, width: usize) -> (String, String) {
     if old.chars().count() <= width && new.chars().count() <= width {
         return (old.to_owned(), new.to_owned());

@@ -4,7 +4,7 @@ use similar::DiffTag;
 
 use super::bounded;
 
-/// Lines of a text that were replaced by others.
+/// Lines of a text that were replaced with other lines.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct TextHunk {

@@ -6,10 +6,10 @@ use similar::DiffOp;
 use super::bounded;
 use crate::json::Pointer;
 
-/// One difference.
+/// A difference between two values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// The place in the new value or, for a removed value, in the old one.
+    /// The place in the new value; for a removed value, the place in the old one.
     pub pointer: Pointer,
     /// The kind of change.
     pub kind: ChangeKind,
@@ -21,11 +21,11 @@ pub struct Change {
 pub enum FileChange {
     /// The file is new.
     New,
-    /// The file is no longer expected.
+    /// The file is no longer needed.
     Gone,
-    /// The file has the same JSON in other bytes.
+    /// The file contains the same JSON, but different bytes.
     Reformatted,
-    /// The file contained no JSON.
+    /// The file did not contain JSON.
     Broken,
 }
 
@@ -41,7 +41,7 @@ pub enum ChangeKind {
     Removed(Value),
     /// A replaced value: the old and the new one.
     Replaced(Value, Value),
-    /// The same members in another order: the old and the new order of keys.
+    /// The same members in another order: the keys in the old and in the new order.
     Reordered(Vec<String>, Vec<String>),
 }
 
@@ -120,7 +120,8 @@ fn compare_arrays(at: &Pointer, old: &[Value], new: &[Value], changes: &mut Vec<
                 new_index,
                 new_len,
             } => {
-                // Elements at the same position in a replaced run count as versions of each other.
+                // In a replaced run, elements at the same position are treated as versions of each
+                // other.
                 let paired = old_len.min(new_len);
                 for offset in 0..paired {
                     compare(
@@ -208,7 +209,7 @@ mod tests {
         let count = |old: Vec<u32>, new: Vec<u32>| structural(&list(old), &list(new)).len();
         let shuffled = (0..100_000).map(|at| at * 7_919 % 100_000).collect();
         assert_eq!(count((0..100_000).collect(), shuffled), 100_000 - 2);
-        // An additional element at the beginning of a long list is one change.
+        // An additional element at the start of a long list is a single change.
         assert_eq!(count((1..100_000).collect(), (0..100_000).collect()), 1);
     }
 

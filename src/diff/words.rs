@@ -15,7 +15,7 @@ pub struct Word {
 }
 
 impl Word {
-    /// Returns a whole line as changed.
+    /// Returns a whole line as a changed part.
     pub fn whole(line: &str) -> Word {
         Word {
             text: line.to_owned(),
@@ -24,7 +24,7 @@ impl Word {
     }
 }
 
-/// The maximum length of lines that are compared word by word, in bytes together.
+/// The maximum combined length in bytes of two lines that are compared word by word.
 const LONGEST: usize = 40_000;
 
 /// Returns the parts of two lines, marked as common or changed.

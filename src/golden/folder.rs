@@ -33,7 +33,7 @@ impl GoldenFolder {
         }
     }
 
-    /// Returns a folder that the user named, which may contain any other files.
+    /// Returns a folder that the user named. It may also contain files that are not reqc's.
     pub fn named(output: Arc<dyn Output>, shown: impl Into<Arc<str>>) -> GoldenFolder {
         GoldenFolder {
             output,
@@ -43,12 +43,12 @@ impl GoldenFolder {
         }
     }
 
-    /// Returns the name of the folder for messages.
+    /// Returns the folder's name as shown in messages.
     pub fn shown(&self) -> &str {
         &self.shown
     }
 
-    /// Adds a file that findings can point at.
+    /// Adds a file to `sources`, so that findings can refer to it, and returns its start.
     fn source(&self, sources: &mut Sources, path: &str, bytes: &[u8]) -> Span {
         Span::file_start(sources.add(format!("{}{path}", self.shown), SourceText::salvage(bytes)))
     }
@@ -58,11 +58,11 @@ impl GoldenFolder {
 pub(crate) struct Comparer<'t> {
     golden: &'t GoldenFolder,
     manifest: Manifest,
-    /// `true` if every agent takes part, so that all other files are surplus.
+    /// `true` if all agents are compared, so that any other file is unexpected.
     is_all: bool,
 }
 
-/// The files of one agent.
+/// The result of comparing the files of one agent.
 pub(crate) struct AgentFiles {
     drifts: Vec<Drift>,
     lines: Lines,
@@ -89,7 +89,7 @@ impl<'t> Comparer<'t> {
         })
     }
 
-    /// Returns `true` if all files in an agent's folder are checked.
+    /// Returns `true` if unexpected files in agents' folders are looked for.
     fn lists_folders(&self) -> bool {
         self.is_all && self.golden.proof == Proof::Names
     }
@@ -113,8 +113,8 @@ impl<'t> Comparer<'t> {
         })
     }
 
-    /// Combines the results of agents, in order; `None` is an agent whose files are left alone.
-    /// `names` are the names of all agents.
+    /// Combines the results of agents, in order. `None` stands for an agent whose files are not
+    /// touched. `names` are the names of all agents.
     pub(crate) fn finish<'n>(
         self,
         agents: Vec<Option<AgentFiles>>,
@@ -152,17 +152,17 @@ impl<'t> Comparer<'t> {
     }
 }
 
-/// The comparison of a folder with the expected files.
+/// The result of comparing a folder with the expected files.
 pub struct Comparison {
     golden: GoldenFolder,
     drifts: Vec<Drift>,
     /// The paths of unexpected files that reqc did not write.
     foreign: Vec<String>,
-    /// The manifest of earlier runs.
+    /// The manifest that earlier runs wrote.
     manifest: Manifest,
     /// The lines of the manifest for the expected files.
     lines: BTreeMap<String, String>,
-    /// `true` if the comparison is complete: every agent took part and could be compiled.
+    /// `true` if the comparison is complete: all agents were compared and could be compiled.
     is_all: bool,
     /// The fingerprints of the bundled files that the bodies depend on.
     bundled: BTreeMap<String, String>,
@@ -174,26 +174,27 @@ impl Comparison {
         &self.drifts
     }
 
-    /// Returns the bundled files that have changed since the golden files were written, by another
-    /// version of reqc.
+    /// Returns the bundled files that have changed since the golden files were written, which means
+    /// that another version of reqc wrote them.
     pub fn altered_bundled(&self) -> Vec<String> {
         self.manifest.altered(&self.bundled)
     }
 
-    /// Sets the bundled files that the bodies depend on, with [`fingerprint`](super::fingerprint)s.
+    /// Sets the bundled files that the bodies depend on, with a [`fingerprint`](super::fingerprint)
+    /// of each.
     #[must_use]
     pub(crate) fn made_from(self, bundled: BTreeMap<String, String>) -> Comparison {
         Comparison { bundled, ..self }
     }
 
-    /// Keeps only some differences; the other files stay as they are.
+    /// Keeps only some of the differences. The other files will not be touched.
     pub fn keep(&mut self, is_kept: impl Fn(&Drift) -> bool) {
         let before = self.drifts.len();
         self.drifts.retain(is_kept);
         self.is_all &= self.drifts.len() == before;
     }
 
-    /// Checks that no file would be replaced that reqc did not write.
+    /// Checks that [`Comparison::write`] will not replace a file that reqc did not write.
     ///
     /// # Errors
     ///
@@ -204,8 +205,8 @@ impl Comparison {
             .map_err(|why| format!("{}: {why}", self.golden.shown).into())
     }
 
-    /// Writes and removes files so that the folder matches the expected files. The manifest lists a
-    /// file before it exists and until it is removed.
+    /// Writes and removes files so that the folder matches the expected files. A file is in the
+    /// manifest before it is written, and until after it is removed.
     ///
     /// # Errors
     ///
@@ -230,7 +231,8 @@ impl Comparison {
             })
     }
 
-    /// Returns one finding for all files that reqc did not write, if there are any.
+    /// Returns one finding about all unexpected files that reqc did not write; `None` if there are
+    /// none.
     pub(crate) fn foreign_finding(&self, sources: &mut Sources) -> Option<Diagnostic> {
         let first = self.foreign.first()?;
         let others = match self.foreign.len() {
@@ -245,7 +247,7 @@ impl Comparison {
         Some(finding.help("reqc leaves it alone: delete it if it is the body of a removed context; otherwise move it"))
     }
 
-    /// Returns one finding for all files that differ, if there are any.
+    /// Returns one finding about all files that differ; `None` if there are none.
     pub(crate) fn drift_finding(&self, sources: &mut Sources) -> Option<Diagnostic> {
         let first = self.drifts.first()?;
         let count =

@@ -1,12 +1,17 @@
-//! The proof that reqc wrote some files, so that it may replace or remove them.
+//! The proof that reqc wrote certain files, so that it may replace or remove them.
 //!
-//! A manifest is a file of sorted lines beside the golden files. In `golden/`, which is committed
-//! and merged, it lists the names of bodies, one per context: it only changes when a context does,
-//! and two branches seldom touch the same line. Fingerprints of the bundled files that the bodies
-//! depend on follow; they show changes by another version of reqc. In a folder that the user named,
-//! which may contain any other files, it lists each file with a fingerprint of its bytes, so nobody
-//! can claim a file without knowing its content. As the content may be known, a file must also have
-//! the form that reqc writes, and be beside the request line of an agent with its folder's name.
+//! A manifest is a file of sorted lines next to the golden files. Its content depends on the kind
+//! of folder:
+//!
+//! In `golden/`, which is committed and merged, the manifest lists the names of bodies, which are
+//! the names of contexts. It changes only if a context is added or removed, and two branches seldom
+//! change the same line. The fingerprints of the bundled files that the bodies depend on follow.
+//! They show whether another version of reqc changed these files.
+//!
+//! In a folder that the user named, which may contain any other files, the manifest lists each file
+//! with a fingerprint of its bytes, so that nobody can claim a file without knowing its content.
+//! Because the content may be known, a file must also have the form that reqc writes, and it must
+//! be next to the request line of an agent with the folder's name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,13 +27,14 @@ const HEADER: &str = "# What `reqc compile` wrote here. It removes nothing else.
 /// The kind of proof in a manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
-    /// The names of bodies, for `golden/`: the folder belongs to reqc.
+    /// The names of bodies. Used for `golden/`, which belongs to reqc.
     Names,
-    /// The path of each file with a fingerprint of its bytes, for a folder that the user named.
+    /// The path of each file with a fingerprint of its bytes. Used for a folder that the user
+    /// named.
     Contents,
 }
 
-/// The lines of a manifest for one agent; most agents have the same names.
+/// The lines of a manifest for one agent. Most agents have the same names of contexts.
 pub(super) enum Lines {
     /// Names of contexts.
     Names(Box<[Arc<str>]>),
@@ -37,7 +43,7 @@ pub(super) enum Lines {
 }
 
 impl Lines {
-    /// Adds them to the lines of other agents.
+    /// Adds these lines to those of other agents.
     pub(super) fn add_to(self, all: &mut BTreeMap<String, String>) {
         match self {
             Lines::Prints(lines) => all.extend(lines),
@@ -56,17 +62,17 @@ impl Lines {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     proof: Proof,
-    /// The names or paths, with their fingerprints; `""` for a name.
+    /// The names of contexts, or the paths of files, each with a fingerprint; `""` for a name.
     lines: BTreeMap<String, String>,
-    /// The bundled files that the bodies in `golden/` depend on, with their fingerprints.
+    /// The fingerprints of the bundled files that the bodies in `golden/` depend on, by path.
     bundled: BTreeMap<String, String>,
-    /// The text of the manifest on disk.
+    /// The text of the manifest on disk; `None` if there is none.
     text: Option<String>,
 }
 
 impl Manifest {
-    /// Reads the manifest of a folder. Older versions wrote no manifest to `golden/`: then the
-    /// names of `contexts` apply.
+    /// Reads the manifest of a folder. If `golden/` has no manifest because an older version of
+    /// reqc wrote it, the names of all `contexts` are used.
     ///
     /// # Errors
     ///
@@ -105,7 +111,7 @@ impl Manifest {
         self.proof
     }
 
-    /// Returns `true` if reqc may have written a file `<slug>/<name>.json`, judged by its name.
+    /// Returns `true` if the name of a file `<slug>/<name>.json` allows that reqc wrote it.
     pub(super) fn names_file(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or_default();
         name == REQUEST
@@ -114,7 +120,7 @@ impl Manifest {
                 .is_some_and(|name| self.lines.contains_key(name))
     }
 
-    /// Returns the files that reqc wrote, that are unchanged since, and that are not `expected`.
+    /// Returns the files that reqc wrote, that have not changed since, and that are not `expected`.
     ///
     /// # Errors
     ///
@@ -180,7 +186,8 @@ impl Manifest {
         }
     }
 
-    /// Returns `true` if a file is listed, is unchanged, and has the form that reqc writes.
+    /// Returns `true` if a file is listed with the fingerprint of its bytes and has the form that
+    /// reqc writes.
     fn wrote(&self, path: &str, bytes: &[u8]) -> bool {
         self.lines
             .get(path)
@@ -206,8 +213,8 @@ impl Manifest {
         }
     }
 
-    /// Returns the bundled files that have changed since the bodies were made. `now` holds their
-    /// current fingerprints.
+    /// Returns the bundled files that have changed since the bodies were written. `now` contains
+    /// the current fingerprints.
     pub(super) fn altered(&self, now: &BTreeMap<String, String>) -> Vec<String> {
         let altered = self
             .bundled
@@ -217,7 +224,7 @@ impl Manifest {
     }
 
     /// Records the bundled files that the bodies depend on. If some bodies are not rewritten
-    /// (`is_all` is `false`), known fingerprints stay.
+    /// (`is_all` is `false`), known fingerprints are kept.
     pub(super) fn note_bundled(&mut self, now: &BTreeMap<String, String>, is_all: bool) {
         if self.proof == Proof::Contents {
             return;
@@ -236,7 +243,7 @@ impl Manifest {
     ///
     /// # Errors
     ///
-    /// Returns a phrase if it cannot be written.
+    /// Returns a phrase if the manifest cannot be written.
     pub fn extend(
         &mut self,
         output: &dyn Output,
@@ -251,7 +258,7 @@ impl Manifest {
     ///
     /// # Errors
     ///
-    /// Returns a phrase if it cannot be written.
+    /// Returns a phrase if the manifest cannot be written.
     pub fn retain(
         &mut self,
         output: &dyn Output,
@@ -262,7 +269,7 @@ impl Manifest {
         self.write(output, folder)
     }
 
-    /// Writes the manifest if it has changed; an empty one is not created.
+    /// Writes the manifest if it has changed. An empty manifest is not created.
     fn write(&mut self, output: &dyn Output, folder: &str) -> Result<(), AccessError> {
         let lines = self
             .lines
@@ -278,7 +285,7 @@ impl Manifest {
     }
 }
 
-/// Parses a line; `None` for the header and for remains of a merge.
+/// Parses a line; `None` for the header and for conflict markers of a merge.
 fn parse(proof: Proof, line: &str) -> Option<(String, String)> {
     match proof {
         Proof::Names => is_name(line).then(|| (line.to_owned(), String::new())),
@@ -300,7 +307,7 @@ fn is_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
-/// Parses a line about a bundled file.
+/// Parses a line about a bundled file; `None` for other lines.
 fn bundled_line(line: &str) -> Option<(String, String)> {
     let (print, path) = line.split_once(' ')?;
     let is_ours = path.starts_with("bundled:")
@@ -309,8 +316,8 @@ fn bundled_line(line: &str) -> Option<(String, String)> {
     is_ours.then(|| (path.to_owned(), print.to_owned()))
 }
 
-/// Returns 64 bits of FNV-1a (<http://www.isthe.com/chongo/tech/comp/fnv/>), which distinguish
-/// files whose bytes the author of a manifest does not know. They keep nothing secret.
+/// Returns 64 bits of FNV-1a (<http://www.isthe.com/chongo/tech/comp/fnv/>). This is enough to show
+/// that the author of a manifest knows the bytes of a file, but does not keep the bytes secret.
 pub fn fingerprint(bytes: &[u8]) -> String {
     format!(
         "{:016x}",

@@ -1,4 +1,4 @@
-//! The rules of golden files.
+//! The rules about golden files.
 
 crate::diag::rules! {
     DRIFT = Error "golden/drift", "golden files differ from the compiled bodies",

@@ -1,12 +1,12 @@
-//! Blanks trailing commas.
+//! Replaces trailing commas with spaces.
 
 use memchr::{memchr2, memchr3};
 
 /// Replaces each trailing comma with a space, so that all offsets stay valid.
 ///
-/// A trailing comma follows a value and is followed, after white space, by `}` or `]`. Commas
-/// inside strings, doubled commas and leading commas are left alone: the last two are mistakes that
-/// the parser reports.
+/// A trailing comma follows a value and is followed, after white space, by `}` or `]`. Commas in
+/// strings, doubled commas and leading commas are left alone. The parser reports the last two as
+/// mistakes.
 pub fn blank_trailing_commas(text: String) -> String {
     let bytes = text.as_bytes();
     let (mut commas, mut at) = (Vec::new(), 0);
@@ -27,7 +27,8 @@ pub fn blank_trailing_commas(text: String) -> String {
     String::from_utf8(bytes).expect("only ASCII bytes were replaced, by ASCII bytes")
 }
 
-/// Returns the offset of a trailing comma: one after a value, at the end of a text.
+/// Returns the offset of a trailing comma in the text before a closing bracket: a comma at the end
+/// that follows a value.
 fn trailing_comma(before: &[u8]) -> Option<usize> {
     let comma = last(before).filter(|&at| before[at] == b',')?;
     let value = last(&before[..comma])?;
@@ -106,7 +107,7 @@ mod tests {
 
         #[test]
         fn only_commas_outside_strings_change(value in json()) {
-            // Puts a trailing comma after the last element of each list and object of a valid text.
+            // Puts a trailing comma after the last element of each list and object in valid text.
             let text = value.to_string();
             let mut commas = String::new();
             let (mut in_string, mut escaped, mut last) = (false, false, ' ');

@@ -15,14 +15,14 @@ impl Pointer {
         Pointer::default()
     }
 
-    /// Returns the pointer in a URI fragment (RFC 6901, section 6): `/$defs/a` of `#/$defs/a`.
-    /// `None` for a reference to another document.
+    /// Returns the pointer in a URI fragment (RFC 6901, section 6), for example `/$defs/a` for
+    /// `#/$defs/a`. Returns `None` for a reference to another document.
     pub(crate) fn of_fragment(reference: &str) -> Option<Pointer> {
         let fragment = percent_decode_str(reference.strip_prefix('#')?);
         Some(Pointer(fragment.decode_utf8().ok()?.into_owned()))
     }
 
-    /// Returns the pointer to a member of the object that this one points to.
+    /// Returns the pointer to a member of the object that this pointer refers to.
     #[must_use]
     pub fn member(&self, key: &str) -> Pointer {
         match key.bytes().any(|byte| byte == b'~' || byte == b'/') {
@@ -35,13 +35,13 @@ impl Pointer {
         }
     }
 
-    /// Returns the pointer to an element of the array that this one points to.
+    /// Returns the pointer to an element of the array that this pointer refers to.
     #[must_use]
     pub fn element(&self, index: usize) -> Pointer {
         Pointer(format!("{}/{index}", self.0))
     }
 
-    /// Appends a pointer that is relative to the value this one points to.
+    /// Appends a pointer that is relative to the value at this pointer.
     #[must_use]
     pub fn join(&self, inner: &Pointer) -> Pointer {
         Pointer([self.0.as_str(), &inner.0].concat())
@@ -63,21 +63,21 @@ impl Pointer {
             })
     }
 
-    /// Returns this pointer relative to a containing value; `None` if the value is not inside
-    /// `container`.
+    /// Returns this pointer relative to `container`; `None` if it does not refer to a value inside
+    /// it.
     pub fn below(&self, container: &Pointer) -> Option<Pointer> {
         let rest = self.0.strip_prefix(&container.0)?;
         (rest.is_empty() || rest.starts_with('/')).then(|| Pointer(rest.to_owned()))
     }
 
-    /// Removes `inner` from the end of this pointer; `None` if it ends differently.
+    /// Removes `inner` from the end of this pointer; `None` if the pointer has another end.
     pub(crate) fn without_end(&self, inner: &Pointer) -> Option<Pointer> {
         self.0
             .strip_suffix(&inner.0)
             .map(|start| Pointer(start.to_owned()))
     }
 
-    /// Reads a pointer as users write it: `/a/0`, with or without the leading `/`.
+    /// Reads a pointer as users write it: `/a/0` or `a/0`.
     pub fn parse(text: &str) -> Pointer {
         match text.is_empty() || text.starts_with('/') {
             true => Pointer(text.to_owned()),
@@ -109,7 +109,7 @@ impl PartialOrd for Pointer {
     }
 }
 
-/// Returns the sort key of a token: numbers come first, in numeric order.
+/// Returns the sort key of a token. Numbers come first, in numeric order.
 fn sort_key(token: &str) -> (bool, usize, &str) {
     let is_number = token.bytes().all(|byte| byte.is_ascii_digit()) && !token.is_empty();
     match is_number && (token == "0" || !token.starts_with('0')) {

@@ -1,9 +1,9 @@
-//! The text of a JSON string, and the place of each of its bytes in the file.
+//! Maps the text of a JSON string to places in its file.
 
 use crate::source::OffsetMap;
 
-/// Returns the map from the text of a string to the file. `literal` is the valid string with its
-/// quotes, which begins at `start`.
+/// Returns the map from the text of a string to its file. `literal` is the valid string with its
+/// quotes, and `start` is its offset in the file.
 pub(crate) fn decode_map(literal: &str, start: usize) -> OffsetMap {
     let mut map = OffsetMap::default();
     let (mut at, end) = (1, literal.len().saturating_sub(1));
@@ -20,8 +20,8 @@ pub(crate) fn decode_map(literal: &str, start: usize) -> OffsetMap {
     map
 }
 
-/// Returns the length in bytes of the escape at the start of a text, and of the character that it
-/// encodes.
+/// Returns the length of the escape at the start of a text, and that of the character that it
+/// encodes, both in bytes.
 fn escape(text: &str) -> (usize, usize) {
     match (text.as_bytes().get(1), unit(0, text)) {
         (Some(b'u'), Some(0xD800..=0xDFFF)) => (12.min(text.len()), 4),

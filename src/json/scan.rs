@@ -1,5 +1,5 @@
 //! A scanner that records places and explains mistakes. It is slower than the parser, so it is used
-//! only for invalid text and when places are needed.
+//! only if text is invalid or if places are needed.
 
 use std::ops::Range;
 
@@ -12,12 +12,12 @@ use crate::text::cut;
 /// The maximum nesting depth, the same as in `serde_json`.
 pub(crate) const MAX_DEPTH: usize = 127;
 
-/// A JSON value's place and its parts.
+/// The place of a JSON value, and the values inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
     /// The byte range of the value.
     pub span: Range<usize>,
-    /// The kind, with the parts.
+    /// The kind of value, with the values inside it.
     pub kind: TreeKind,
 }
 
@@ -26,14 +26,14 @@ pub struct Tree {
 pub enum TreeKind {
     /// A string, number, boolean or null.
     Scalar,
-    /// The elements.
+    /// The elements of a list.
     Array(Vec<Tree>),
-    /// The members by key, each with the byte range of the key and the value.
+    /// The members of an object by key, each with the byte range of its key.
     Object(IndexMap<String, (Range<usize>, Tree), RandomState>),
 }
 
 impl Tree {
-    /// Finds the value that a pointer points to.
+    /// Returns the value that a pointer refers to.
     pub fn locate(&self, pointer: &Pointer) -> Option<&Tree> {
         pointer
             .tokens()
@@ -68,7 +68,8 @@ impl Tree {
         found.push((at.clone(), from..self.span.end));
     }
 
-    /// Returns the pointer to the scalar, the empty list or the empty object that contains a byte.
+    /// Returns the pointer to the scalar, the empty list or the empty object that contains a byte;
+    /// `None` if the byte is between values.
     pub(crate) fn path_to(&self, byte: usize) -> Option<Pointer> {
         let (mut tree, mut path) = (self, Pointer::root());
         loop {
@@ -92,7 +93,7 @@ impl Tree {
         }
     }
 
-    /// Returns the byte range of a member's key.
+    /// Returns the byte range of a member's key; `None` if there is no such member.
     pub fn key_span(&self, key: &str) -> Option<Range<usize>> {
         match &self.kind {
             TreeKind::Object(members) => members.get(key).map(|(span, _)| span.clone()),
@@ -101,7 +102,7 @@ impl Tree {
     }
 }
 
-/// Scans a text that must be exactly one JSON value.
+/// Scans text that must contain exactly one JSON value.
 pub(super) fn scan(text: &str) -> Result<Tree, JsonError> {
     let mut scanner = Scanner {
         text,
@@ -136,7 +137,7 @@ struct Scanner<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
-    /// Offsets of the open brackets.
+    /// The offsets of the open brackets.
     open: Vec<usize>,
 }
 
@@ -152,7 +153,7 @@ impl Scanner<'_> {
     }
 
     /// Returns the error for a bracket that is still open at a character that cannot be inside it.
-    /// The bracket is the mistake, wherever it shows.
+    /// The error is placed at the bracket, because the bracket is the mistake.
     fn not_closed(&self, open: usize) -> JsonError {
         let here = self.here();
         let met = self.text[here.clone()].chars().next().unwrap_or_default();
@@ -167,7 +168,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Returns the range of the character at the cursor; empty at the end.
+    /// Returns the range of the character at the cursor; an empty range at the end of the text.
     fn here(&self) -> Range<usize> {
         let len = self.text[self.at..]
             .chars()
@@ -176,7 +177,7 @@ impl Scanner<'_> {
         self.at..self.at + len
     }
 
-    /// Returns the range of the token at the cursor, for messages that quote it.
+    /// Returns the range of the token at the cursor, for messages that quote the token.
     fn token_here(&self) -> Range<usize> {
         match self.peek() {
             Some(b'"') => {
@@ -205,7 +206,7 @@ impl Scanner<'_> {
         self.at..self.at + rest[..len].trim_end().len().max(1)
     }
 
-    /// Returns `true` if only white space precedes this place on its line.
+    /// Returns `true` if only white space precedes the cursor on its line.
     fn begins_line(&self) -> bool {
         self.text[..self.at]
             .lines()
@@ -213,8 +214,8 @@ impl Scanner<'_> {
             .is_none_or(|line| line.trim().is_empty())
     }
 
-    /// Returns an error for a comment that begins here, since JSON has none. A `#` begins one only
-    /// before a space or at the start of a line.
+    /// Returns an error if a comment begins at the cursor, because JSON has no comments. A `#`
+    /// begins a comment only before a space or at the start of a line.
     fn comment(&self) -> Option<JsonError> {
         let rest = &self.text[self.at..];
         let mark = ["//", "/*", "#"]
@@ -274,7 +275,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Extends the end of a range to a character boundary.
+    /// Extends a range so that it ends at a character boundary.
     fn clamp(&self, range: &Range<usize>) -> Range<usize> {
         range.start..self.text.ceil_char_boundary(range.end)
     }
@@ -365,8 +366,8 @@ impl Scanner<'_> {
         match self.peek() {
             Some(b'"') => {}
             Some(b']' | b'}') | None => drop(self.value()?),
-            // After a comma, the author meant the object to end; at the start of an object, the
-            // value is meant as a key.
+            // After a comma, the object was probably meant to end here. At the start of an object,
+            // the value was probably meant as a key.
             Some(b'{' | b'[') if !self.text[..self.at].trim_end().ends_with('{') => {
                 return Err(self.not_closed(*self.open.last().expect("a key belongs in an object")));
             }
@@ -391,10 +392,10 @@ impl Scanner<'_> {
         Ok((key, span))
     }
 
-    /// Reads the separator after an element; returns `true` at the closing bracket, and `false` if
+    /// Reads the separator after an element. Returns `true` for the closing bracket, and `false` if
     /// another element follows.
     fn separator(&mut self, close: u8) -> Result<bool, JsonError> {
-        // The last byte of a value is ASCII.
+        // A value always ends with an ASCII byte.
         let last = self.at.saturating_sub(1)..self.at;
         self.skip_space();
         match self.peek() {
@@ -462,7 +463,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Returns the UTF-16 unit of the `\uXXXX` at `at`.
+    /// Returns the UTF-16 code unit of the escape `\uXXXX` at offset `at`.
     fn unit(&self, at: usize) -> Result<u32, JsonError> {
         let hex = self
             .text
@@ -497,7 +498,7 @@ impl Scanner<'_> {
     }
 }
 
-/// Returns `true` for a number as RFC 8259, section 6, defines it.
+/// Returns `true` if text is a number as defined in section 6 of RFC 8259.
 fn is_number(text: &str) -> bool {
     let text = text.strip_prefix('-').unwrap_or(text);
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {

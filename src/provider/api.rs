@@ -6,7 +6,7 @@ use super::server::Server;
 use super::wire::WireFormat;
 use crate::repo::Instance;
 
-/// A client's way of talking to a provider.
+/// An API that a client uses to talk to a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ClientApi {
     /// Anthropic's Messages API.
@@ -37,17 +37,17 @@ pub enum ClientApi {
     OllamaNative,
 }
 
-/// The way in which a request authenticates.
+/// The way in which requests authenticate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Auth {
-    /// `authorization: Bearer KEY`.
+    /// The header `authorization: Bearer KEY`.
     Bearer,
-    /// A header that holds the key.
+    /// A header with this name, whose value is the key.
     Header(&'static str),
 }
 
 impl ClientApi {
-    /// Every client API.
+    /// All client APIs.
     pub const ALL: [ClientApi; 13] = [
         ClientApi::Claude,
         ClientApi::GoogleAi,
@@ -118,7 +118,7 @@ impl ClientApi {
         }
     }
 
-    /// Returns the endings of the paths that its servers answer, the usual one first.
+    /// Returns the endings of the paths that the API's servers answer, the usual one first.
     pub(crate) fn endpoints(self) -> &'static [&'static str] {
         match self {
             ClientApi::Claude => &["messages"],
@@ -136,13 +136,12 @@ impl ClientApi {
         }
     }
 
-    /// Returns the wire format of its conversations; some APIs have another endpoint for
-    /// completions.
+    /// Returns the wire format of conversations. Some APIs have another endpoint for completions.
     pub fn chat_wire(self) -> WireFormat {
         self.wire("v1/chat/completions")
     }
 
-    /// Returns `true` if one of its endpoints accepts the wire format.
+    /// Returns `true` if one of the API's endpoints accepts the wire format.
     pub fn speaks(self, wire: WireFormat) -> bool {
         const ENDPOINTS: [&str; 5] = [
             "v1/chat/completions",
@@ -154,7 +153,7 @@ impl ClientApi {
         ENDPOINTS.iter().any(|endpoint| self.wire(endpoint) == wire)
     }
 
-    /// Returns the authentication of requests, if a key is configured.
+    /// Returns how requests authenticate if a key is configured.
     ///
     /// Anthropic uses `x-api-key` with `anthropic-version`, Google `x-goog-api-key`, and the others
     /// a bearer token. Ollama needs none on the local machine; ollama.com and proxies require one:
@@ -177,12 +176,12 @@ impl ClientApi {
         }
     }
 
-    /// Returns the headers of every request, apart from `content-type`.
+    /// Returns the headers of every request, other than `content-type`.
     pub fn headers(self) -> &'static [(&'static str, &'static str)] {
         match self {
             // Sent by the SDKs since October 2026:
-            // https://platform.claude.com/docs/en/api/versioning. It accepts less than 2023-06-01,
-            // which an instance or a profile may still ask for.
+            // https://platform.claude.com/docs/en/api/versioning. This version accepts less than
+            // 2023-06-01, which an instance or a profile can still request.
             ClientApi::Claude => &[("anthropic-version", "2026-10-21")],
             ClientApi::GoogleAi
             | ClientApi::OpenAiChat
@@ -199,8 +198,8 @@ impl ClientApi {
         }
     }
 
-    /// Returns the version and the beta features that requests ask for, through the headers of the
-    /// instance and those of the profile. APIs that have neither give unknown headers.
+    /// Returns the version and the beta features that requests ask for in the headers of the
+    /// instance and the profile. For APIs without such headers, both are unknown.
     pub fn api_headers<'h>(
         self,
         instance: &'h Instance,
@@ -218,7 +217,7 @@ impl ClientApi {
         ApiHeaders::read(usual.iter().copied().chain(of_instance).chain(own)).at(url)
     }
 
-    /// Returns `true` if a profile may ask for the capability.
+    /// Returns `true` if a profile can ask for the capability.
     pub fn can(self, wire: WireFormat, capability: Capability) -> bool {
         let refuses = match self {
             ClientApi::Codestral => capability == Capability::Thinking,
@@ -240,7 +239,7 @@ impl ClientApi {
 }
 
 impl Server {
-    /// Returns the server that a client API is made for, whatever its URL.
+    /// Returns the server that a client API is made for, regardless of its URL.
     pub fn by_api(api: ClientApi) -> Server {
         match api {
             ClientApi::Claude => Server::Anthropic,

@@ -1,4 +1,4 @@
-//! Error results for a provider's own calls that the host cannot answer.
+//! Error results for a provider's own kinds of calls, if the host cannot answer them.
 
 use serde_json::json;
 
@@ -7,8 +7,9 @@ use crate::conversation::ProviderBlockKind::Call;
 use crate::conversation::{Block, ProviderBlock};
 
 impl WireFormat {
-    /// Returns a result for one of the format's own calls that says why there is no answer. `None`
-    /// if the format has no such result: the result of a computer call is always an image.
+    /// Returns a result for one of the format's own calls, with the reason why the call was not
+    /// run. Returns `None` if the format has no such result: for example, the result of a computer
+    /// call is always an image.
     pub(crate) fn own_error(self, call: &ProviderBlock, why: &str) -> Option<Block> {
         let Call(name) = self.own_blocks().of(&call.data) else {
             return None;

@@ -1,4 +1,4 @@
-//! The prompt-cache step of Anthropic's format.
+//! The step that adds prompt-cache breakpoints to bodies in Anthropic's format.
 
 use std::sync::Arc;
 
@@ -11,24 +11,24 @@ use crate::profile::Breakpoint;
 /// Source: <https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching>.
 const MAX_BREAKPOINTS: usize = 4;
 
-/// The number of blocks in which the API looks for an earlier cache entry, counted back from a
-/// breakpoint and including the breakpoint's own block. Source: the same page;
+/// The number of blocks in which the API looks for an earlier cache entry. They are counted back
+/// from a breakpoint and include the breakpoint's own block. Source: the same page;
 /// <https://gitlab.com/vglafirov/gitlab-ai-provider/commit/5f2e13e>.
 pub(crate) const LOOKBACK: usize = 20;
 
 /// The cache settings of a profile.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CachePlan {
-    /// The places of breakpoints; empty means all.
+    /// The places of breakpoints; empty for all places.
     pub breakpoints: Vec<Breakpoint>,
-    /// The lifetime of entries.
+    /// The lifetime of cache entries.
     pub ttl: CacheTtl,
 }
 
 /// The lifetime of a cache entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum CacheTtl {
-    /// Five minutes, the API's default.
+    /// Five minutes, the default of the API.
     #[default]
     FiveMinutes,
     /// One hour.
@@ -38,10 +38,10 @@ pub enum CacheTtl {
 /// The end of a cached prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum CachePlace {
-    /// A breakpoint that the profile asks for.
+    /// A breakpoint at a place that the profile can ask for.
     Asked(Breakpoint),
-    /// The messages up to the breakpoint of the previous request, if this request's own breakpoint
-    /// does not reach back to it.
+    /// The end of the previous request's messages. This place is used only if this request's own
+    /// breakpoint does not look back far enough to find the previous one.
     RequestBefore,
 }
 
@@ -53,7 +53,7 @@ impl CachePlace {
         }
     }
 
-    /// Returns all places, the most important first.
+    /// Returns all places, the most important one first.
     fn all() -> impl Iterator<Item = CachePlace> {
         Breakpoint::ALL
             .into_iter()
@@ -71,21 +71,20 @@ fn member_of(breakpoint: Breakpoint) -> &'static str {
     }
 }
 
-/// The position of an added breakpoint.
+/// The position of a breakpoint that was added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CacheMark {
     breakpoint: Breakpoint,
-    /// The message, for [`Breakpoint::History`].
+    /// The index of the message; 0 unless the breakpoint is [`Breakpoint::History`].
     message: usize,
-    /// The block or tool.
+    /// The index of the block or tool.
     block: usize,
-    /// `true` if the blocks were a string before.
+    /// `true` if the list of blocks replaced a string.
     was_text: bool,
 }
 
 impl CacheMark {
-    /// Returns the position that the value at a pointer had before the step; `None` if the step
-    /// made it.
+    /// Returns the pointer that a value had before this step; `None` if the step added the value.
     pub(crate) fn before(&self, pointer: &Pointer) -> Option<Pointer> {
         let list = self.list();
         let block = list.element(self.block);
@@ -100,7 +99,7 @@ impl CacheMark {
         }
     }
 
-    /// Returns the place in the body that the step wrote.
+    /// Returns the pointer to the value that the step added.
     pub(crate) fn pointer(&self) -> Pointer {
         self.list().element(self.block).member("cache_control")
     }
@@ -124,8 +123,8 @@ pub(crate) trait Cacheable {
     fn mark(&mut self, place: CachePlace, ttl: CacheTtl) -> Option<CacheMark>;
 }
 
-/// Adds breakpoints up to a total of four. Those that the body already has count, and the least
-/// important places are dropped first. Returns the added ones.
+/// Adds breakpoints until there are four, including those that the body already has. If there is
+/// not enough room, the least important places are dropped. Returns the added breakpoints.
 pub(crate) fn add_cache_control<M: Cacheable>(
     members: &mut [(Arc<str>, M)],
     plan: &CachePlan,
@@ -153,8 +152,8 @@ pub(crate) fn add_cache_control<M: Cacheable>(
 }
 
 /// Returns the breakpoints of a body: its own, those of its system blocks and tools, and those of
-/// its messages' blocks, at any depth. Arguments and schemas of tools are data, whatever the names
-/// of their members.
+/// blocks in its messages, at any depth. Arguments and schemas of tools are not searched, because
+/// they are data, even if a member in them has the same name.
 #[cfg(feature = "runtime")]
 pub(crate) fn breakpoints_of(body: &Value) -> Vec<&Value> {
     let mut found: Vec<&Value> = body.get("cache_control").into_iter().collect();
@@ -220,12 +219,12 @@ fn count(list: &Value) -> usize {
         .count()
 }
 
-/// Returns the elements of an array; none for other values.
+/// Returns the elements of an array; an empty slice for other values.
 fn elements(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Returns the object that gets the breakpoint.
+/// Returns the object that the breakpoint is added to, and its position; `None` if there is none.
 fn target(member: &mut Value, place: CachePlace) -> Option<(&mut Map<String, Value>, CacheMark)> {
     let mark = CacheMark {
         breakpoint: place.breakpoint(),
@@ -258,8 +257,8 @@ fn target(member: &mut Value, place: CachePlace) -> Option<(&mut Map<String, Val
     }
 }
 
-/// Returns the message with the previous request's breakpoint, if this request's breakpoint does
-/// not reach back to it.
+/// Returns the index of the message with the previous request's breakpoint, if this request's
+/// breakpoint does not look back far enough to find it.
 fn before_out_of_reach(messages: &[Value]) -> Option<usize> {
     let answer = messages
         .iter()
@@ -285,13 +284,13 @@ fn block(at: usize, messages: &[Value]) -> Option<usize> {
     content(&messages[at]).iter().rposition(can_carry)
 }
 
-/// Returns the blocks of a message; none for a string.
+/// Returns the blocks of a message; an empty slice for a string.
 fn content(message: &Value) -> &[Value] {
     message.get("content").map_or(&[], elements)
 }
 
-/// Returns the last block that can carry a mark. A string becomes a block; thinking and empty
-/// blocks are skipped.
+/// Returns the last block that can have a breakpoint, and its position. Converts a string to a
+/// block, and skips thinking and empty blocks.
 fn last_block(
     content: &mut Value,
     mark: CacheMark,
@@ -402,7 +401,7 @@ mod tests {
         assert_eq!(body["messages"][0]["content"], "q");
     }
 
-    /// Returns a history with answered calls, followed by more calls.
+    /// Returns a history with two rounds of answered calls, each with this number of calls.
     fn rounds(calls: usize) -> Value {
         let blocks = |kind: &str, count: usize| vec![json!({"type": kind}); count];
         json!({"messages": [

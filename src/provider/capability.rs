@@ -1,4 +1,4 @@
-//! Abilities that profiles ask for.
+//! Optional features that profiles can ask for.
 
 /// A feature that a profile can ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub enum Capability {
 }
 
 impl Capability {
-    /// Returns the profile key that asks for it.
+    /// Returns the profile key that asks for the feature.
     pub fn key(self) -> &'static str {
         match self {
             Capability::Tools => "enable_tools",
@@ -18,7 +18,7 @@ impl Capability {
         }
     }
 
-    /// Returns the plain word for it.
+    /// Returns a plain word for the feature.
     pub fn name(self) -> &'static str {
         match self {
             Capability::Tools => "tools",

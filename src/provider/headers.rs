@@ -1,15 +1,15 @@
-//! What decides, outside the body, what the API accepts: headers, and parts of the address.
+//! Facts outside the body that determine what the API accepts: headers, and parts of the URL.
 
 use serde_json::Value;
 
 use super::server::Site;
 
-/// The version and the beta features that a request asks for, as far as its headers and its address
-/// are known.
+/// The version and the beta features that a request asks for, as far as its headers and its URL are
+/// known.
 ///
-/// Anthropic has them in headers: <https://platform.claude.com/docs/en/api/versioning>,
-/// <https://platform.claude.com/docs/en/api/beta-headers>; OpenAI has beta features in a header, and
-/// Azure a version in the address.
+/// Anthropic has both in headers: <https://platform.claude.com/docs/en/api/versioning>,
+/// <https://platform.claude.com/docs/en/api/beta-headers>. OpenAI has beta features in a header.
+/// Azure has the version in the URL.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ApiHeaders {
@@ -17,7 +17,7 @@ pub struct ApiHeaders {
     pub version: Option<String>,
     /// The names in `anthropic-beta` and `openai-beta`; `None` if unknown.
     pub betas: Option<Vec<String>>,
-    /// What the address says beside the server.
+    /// The sites that the URL reveals, apart from the server.
     pub(crate) sites: Vec<Site>,
 }
 
@@ -25,15 +25,15 @@ pub struct ApiHeaders {
 const BETAS: [&str; 2] = ["anthropic-beta", "openai-beta"];
 
 impl ApiHeaders {
-    /// The headers of a request about which nothing is known.
+    /// The headers of a request if nothing is known about them.
     pub const UNKNOWN: ApiHeaders = ApiHeaders {
         version: None,
         betas: None,
         sites: Vec::new(),
     };
 
-    /// Adds what the address of the request says: the operator of its host, an endpoint that counts
-    /// tokens, and Azure's `api-version`.
+    /// Adds the facts that the URL reveals: the operator of the host, a token-counting endpoint,
+    /// and Azure's `api-version`.
     #[must_use]
     pub fn at(mut self, url: &str) -> ApiHeaders {
         self.sites = Site::of(url);
@@ -45,7 +45,7 @@ impl ApiHeaders {
         self
     }
 
-    /// Returns these headers and this address, with those of another source for what is unknown.
+    /// Returns these headers and sites, or another source's if these are unknown.
     #[must_use]
     pub(crate) fn or(self, others: impl FnOnce() -> Option<ApiHeaders>) -> ApiHeaders {
         let others = others().unwrap_or_default();
@@ -57,7 +57,8 @@ impl ApiHeaders {
         ApiHeaders { sites, ..known }
     }
 
-    /// Returns the headers of a request that is wrapped in another one, which counts its tokens.
+    /// Returns the headers of the inner request, for a request that is sent to have its tokens
+    /// counted inside another one.
     #[must_use]
     pub(crate) fn of_counted(mut self) -> ApiHeaders {
         for site in &mut self.sites {
@@ -68,25 +69,25 @@ impl ApiHeaders {
         self
     }
 
-    /// Returns the names that families give to addresses, beside those of servers.
+    /// Returns the names that families use for sites, in addition to those of servers.
     pub fn names_of_addresses() -> impl Iterator<Item = &'static str> {
         Site::names()
     }
 
-    /// Returns `true` if the request asks for the number of its tokens, and for no answer.
+    /// Returns `true` if the request only counts tokens and gets no answer from a model.
     pub(crate) fn counts_tokens(&self) -> bool {
         self.sites.iter().any(|site| site.counts_tokens())
     }
 
-    /// Returns `true` if the address has this part.
+    /// Returns `true` if the URL belongs to the site.
     pub(crate) fn is_at(&self, site: Site) -> bool {
         self.sites.contains(&site)
     }
 
-    /// Reads headers by name and value; the case of names does not matter. If a header occurs
-    /// twice, the last one counts, but lists of beta features are joined. Headers that contain a
-    /// version are considered complete: without `anthropic-beta`, they ask for no beta feature.
-    /// Logs that omit headers omit both.
+    /// Reads headers by name and value, ignoring the case of names. If a header occurs twice, the
+    /// last value is used, but lists of beta features are joined. If the headers contain a version,
+    /// they are considered complete, so without `anthropic-beta` they ask for no beta feature. Logs
+    /// that omit headers omit both.
     pub fn read<'h>(headers: impl IntoIterator<Item = (&'h str, &'h str)>) -> ApiHeaders {
         let mut read = ApiHeaders::default();
         for (name, value) in headers {
@@ -108,7 +109,7 @@ impl ApiHeaders {
         read
     }
 
-    /// Adds the beta features that the body itself asks for, as read by clouds that serve Claude.
+    /// Adds the beta features that the body asks for, which clouds that serve Claude read there.
     pub(crate) fn with_betas_of(mut self, body: &Value) -> ApiHeaders {
         let Some(named) = body.get("anthropic_beta").and_then(Value::as_array) else {
             return self;
@@ -131,7 +132,7 @@ impl ApiHeaders {
     }
 }
 
-/// Returns `true` if a text is a date such as `2023-06-01`. Placeholders in logs are not dates.
+/// Returns `true` if a string is a date such as `2023-06-01`, unlike placeholders in logs.
 fn is_date(text: &str) -> bool {
     let form = b"dddd-dd-dd";
     text.len() == form.len()

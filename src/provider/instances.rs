@@ -1,5 +1,5 @@
-//! Provider instances: whether their client API is known, whose server is behind one, and whom a
-//! context may name as an origin.
+//! Provider instances: whether their client API is known, which server is behind them, and which
+//! origins contexts can name.
 
 use super::url::UrlParts;
 use super::{ClientApi, Server, is_in_the_clear, rules};
@@ -8,7 +8,7 @@ use crate::diag::{Diagnostic, did_you_mean};
 use crate::repo::{Instance, Repo};
 use std::sync::Arc;
 
-/// Returns findings about provider instances, used or not.
+/// Returns the findings about provider instances, whether or not agents use them.
 pub fn check_instances(repo: &Repo) -> Vec<Diagnostic> {
     let instances = repo.instances.values();
     instances
@@ -25,8 +25,8 @@ pub fn check_instances(repo: &Repo) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// Returns the client APIs, which contexts name as origins of blocks, and the instances of a
-/// repository, which they should not name.
+/// Returns the known origins of blocks: the client APIs, which contexts name, and the repository's
+/// instances, which contexts should not name.
 pub fn origins<'i>(instances: impl IntoIterator<Item = &'i Instance>) -> Origins {
     let apis = ClientApi::ALL
         .into_iter()
@@ -57,7 +57,8 @@ fn unknown_api(instance: &Instance) -> Diagnostic {
 }
 
 impl Server {
-    /// Returns the server of a provider instance: by the host of its URL, else by its client API.
+    /// Returns the server of a provider instance, judged by the host of its URL or else by its
+    /// client API.
     pub fn of(instance: &Instance, api: ClientApi) -> Server {
         Server::by_host(UrlParts::of(&instance.url.value).host())
             .unwrap_or_else(|| Server::by_api(api))

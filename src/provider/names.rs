@@ -1,4 +1,4 @@
-//! The names of one thing in different APIs, from `api-names.toml`.
+//! The names that different APIs use for the same thing, from `api-names.toml`.
 
 use std::sync::LazyLock;
 
@@ -8,19 +8,20 @@ use crate::toml::{self, Kind, Table};
 /// The names of a setting, of another field, or of a value.
 #[derive(Debug)]
 pub(crate) struct Synonyms {
-    /// The names in the APIs.
+    /// The names that APIs use.
     pub(crate) names: Vec<String>,
-    /// These names and others that are recognised, but never suggested, as [`plain`] writes them.
+    /// These names, and others that are recognised but never suggested, in the form that [`plain`]
+    /// returns.
     recognised: Vec<String>,
-    /// The name of a setting whose value means the same in all APIs.
+    /// A name for the setting, if its values mean the same in all APIs.
     pub(crate) meaning: Option<String>,
-    /// Advice for some wire formats.
+    /// Advice that replaces the names, for some wire formats.
     instead: Vec<(WireFormat, String)>,
-    /// Advice for the wire formats that have none of the names.
+    /// Advice for wire formats that have none of the names.
     pub(crate) otherwise: Option<String>,
 }
 
-/// The kinds of names.
+/// The names of settings, of other fields, and of values.
 #[derive(Debug)]
 struct Names {
     settings: Vec<Synonyms>,
@@ -39,18 +40,18 @@ static NAMES: LazyLock<Names> = LazyLock::new(|| {
     }
 });
 
-/// Returns the synonyms of a setting: a field at the top of a body, or of a member that groups
+/// Returns the entries with a setting: a field at the top of a body, or in a member that groups
 /// settings.
 pub(crate) fn of_setting(name: &str) -> impl Iterator<Item = &'static Synonyms> {
     having(&NAMES.settings, name)
 }
 
-/// Returns the synonyms of a field of a message, a part, a call or a tool.
+/// Returns the entries with a field of a message, a part, a call or a tool.
 pub(crate) fn of_field(name: &str) -> impl Iterator<Item = &'static Synonyms> {
     having(&NAMES.fields, name)
 }
 
-/// Returns the synonyms of a value, such as a role or a type.
+/// Returns the entries with a value, such as a role or a type.
 pub(crate) fn of_value(value: &str) -> impl Iterator<Item = &'static Synonyms> {
     having(&NAMES.values, value)
 }
@@ -60,7 +61,7 @@ fn having(all: &'static [Synonyms], name: &str) -> impl Iterator<Item = &'static
     all.iter().filter(move |one| one.recognised.contains(&name))
 }
 
-/// Removes the differences between spellings from a name.
+/// Converts a name to a form that does not depend on its spelling: lower case, without underscores.
 pub(crate) fn plain(name: &str) -> String {
     name.chars()
         .filter(|c| *c != '_')
@@ -68,7 +69,7 @@ pub(crate) fn plain(name: &str) -> String {
         .collect()
 }
 
-/// Returns all advice for single wire formats.
+/// Returns all advice for individual wire formats.
 #[cfg(test)]
 pub(crate) fn all_advice() -> impl Iterator<Item = &'static (WireFormat, String)> {
     let Names {
@@ -81,7 +82,7 @@ pub(crate) fn all_advice() -> impl Iterator<Item = &'static (WireFormat, String)
 }
 
 impl Synonyms {
-    /// Returns the advice for a wire format, whatever names it has.
+    /// Returns the advice that replaces the names for a wire format, if there is any.
     pub(crate) fn instead(&self, wire: WireFormat) -> Option<&str> {
         let mut instead = self.instead.iter();
         instead

@@ -1,4 +1,4 @@
-//! The model step, and the parts of a request other than its body.
+//! The step that adds the model, and the parts of a request other than its body.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use super::url::UrlParts;
 use super::{Auth, ClientApi};
 use crate::repo::{Instance, SecretRef};
 
-/// The text that stands for the model while it is unknown, and in endpoints.
+/// The placeholder for the model, in endpoints and wherever the model is unknown.
 pub const MODEL_PLACEHOLDER: &str = "${MODEL}";
 
 /// A request without its body.
@@ -16,7 +16,7 @@ pub struct RequestLine {
     pub method: &'static str,
     /// The whole URL.
     pub url: String,
-    /// Headers in order.
+    /// The headers, in order.
     pub headers: Vec<Header>,
 }
 
@@ -25,20 +25,20 @@ pub struct RequestLine {
 pub struct Header {
     /// The name, in lower case.
     pub name: String,
-    /// The value, or the source of its key.
+    /// The value, which may refer to a key.
     pub value: HeaderValue,
 }
 
-/// A header's value, which never contains a secret. Its `Display` form is used in golden files.
+/// The value of a header. It never contains a secret. Its `Display` form is used in golden files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeaderValue {
-    /// The value.
+    /// A value without a key.
     Plain(String),
     /// A key after a prefix.
     Key {
         /// The text before the key, for instance `Bearer `.
         prefix: &'static str,
-        /// The source of the key.
+        /// The place from which the key is read.
         key: SecretRef,
     },
 }
@@ -53,7 +53,7 @@ impl fmt::Display for HeaderValue {
 }
 
 /// Returns the request line for an instance and an endpoint, in which `${MODEL}` is replaced. The
-/// profile's headers, with names in lower case, override those of the instance.
+/// profile's headers override those of the instance; their names are in lower case.
 pub fn request_line<'h>(
     instance: &'h Instance,
     api: ClientApi,
@@ -107,13 +107,13 @@ fn plain(name: &str, value: &str) -> Header {
     }
 }
 
-/// Returns `true` if data sent to the URL is not encrypted: plain HTTP to a host other than this
+/// Returns `true` if data sent to the URL is not encrypted: it is a plain HTTP URL of another
 /// machine.
 pub(crate) fn is_in_the_clear(url: &str) -> bool {
     url.starts_with("http://") && !is_loopback(UrlParts::of(url).host())
 }
 
-/// Returns `true` if a host is this machine.
+/// Returns `true` if a host name or address means this machine.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let is_address = host

@@ -1,4 +1,4 @@
-//! The rules of the provider step.
+//! The rules about provider instances and requests.
 
 crate::diag::rules! {
     UNKNOWN_INSTANCE = Error "provider/unknown-instance", "`provider_instance` is not a known instance",

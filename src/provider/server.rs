@@ -1,9 +1,9 @@
-//! The server behind a request: servers of one wire format differ in what they accept.
+//! The server that receives a request. Servers of one wire format may accept different requests.
 
 use super::url::UrlParts;
 use crate::repo::normal_name;
 
-/// The operator or maker of a server.
+/// The operator of a server, or its software.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Server {
     /// Anthropic.
@@ -64,12 +64,12 @@ pub enum Server {
     Ollama,
     /// llama.cpp.
     LlamaCpp,
-    /// Any other, such as `vLLM`, `SGLang`, or a gateway.
+    /// Any other server, such as `vLLM`, `SGLang`, or a gateway.
     Unknown,
 }
 
 impl Server {
-    /// Every server.
+    /// All servers.
     pub const ALL: [Server; 30] = [
         Server::Anthropic,
         Server::OpenAi,
@@ -103,7 +103,7 @@ impl Server {
         Server::Unknown,
     ];
 
-    /// Returns the common name.
+    /// Returns the common name of the server.
     pub fn name(self) -> &'static str {
         match self {
             Server::Anthropic => "Anthropic",
@@ -139,7 +139,7 @@ impl Server {
         }
     }
 
-    /// Returns the name under which `<format>.extensions.json` lists its fields.
+    /// Returns the name under which `<format>.extensions.json` lists the server's fields.
     pub fn extensions(self) -> &'static str {
         match self {
             Server::Unknown
@@ -154,8 +154,8 @@ impl Server {
         }
     }
 
-    /// Returns `true` if it refuses requests with unknown fields. Others ignore such fields, so
-    /// that their content is lost, or read more fields than are documented. Fireworks:
+    /// Returns `true` if the server rejects requests with unknown fields. Other servers ignore such
+    /// fields, so that their content is lost, or accept more fields than they document. Fireworks:
     /// vercel/ai#18306, measured; web-infra-dev/midscene#1322.
     pub fn refuses_unknown_fields(self) -> bool {
         match self {
@@ -192,8 +192,8 @@ impl Server {
         }
     }
 
-    /// Returns `true` if it refuses a call without a result, and a result without a call, in Chat
-    /// Completions. Others pass them on to the model.
+    /// Returns `true` if the server rejects calls without results and results without calls in Chat
+    /// Completions. Other servers pass them on to the model.
     pub(crate) fn refuses_unpaired_calls(self) -> bool {
         match self {
             Server::Anthropic
@@ -229,20 +229,20 @@ impl Server {
         }
     }
 
-    /// Returns `true` if it serves OpenAI's models by OpenAI's rules: OpenAI itself, or the backend
-    /// of `ChatGPT`, which has a few more.
+    /// Returns `true` if the server serves OpenAI's models by OpenAI's rules: OpenAI itself, or the
+    /// backend of `ChatGPT`, which has a few additional rules.
     pub fn is_openai(self) -> bool {
         matches!(self, Server::OpenAi | Server::ChatGpt)
     }
 
-    /// Returns `true` if it serves Claude by Anthropic's rules: Anthropic itself, or a cloud that
-    /// passes requests on to it.
+    /// Returns `true` if the server serves Claude by Anthropic's rules: Anthropic itself, or a
+    /// cloud that passes requests on to it.
     pub fn is_claude(self) -> bool {
         self == Server::Anthropic || self.is_cloud_of_claude()
     }
 
-    /// Returns `true` if it is a cloud that serves Claude, with the model in the URL and the
-    /// version in the body.
+    /// Returns `true` if the server is a cloud that serves Claude, with the model in the URL and
+    /// the version in the body.
     pub(crate) fn is_cloud_of_claude(self) -> bool {
         matches!(self, Server::Vertex | Server::Bedrock)
     }
@@ -274,7 +274,7 @@ impl Server {
             .map(|(_, server)| server)
     }
 
-    /// Returns the server of a public host.
+    /// Returns the server of a public host; `None` if the host is unknown.
     pub fn by_host(host: &str) -> Option<Server> {
         let known = [
             ("anthropic.com", Server::Anthropic),
@@ -312,7 +312,7 @@ impl Server {
             ("baidubce.com", Server::Qianfan),
             ("xiaomimimo.com", Server::MiMo),
         ];
-        // A region comes first: `europe-west4-aiplatform.googleapis.com`.
+        // The host name begins with a region: `europe-west4-aiplatform.googleapis.com`.
         if host.ends_with("-aiplatform.googleapis.com") {
             return Some(Server::Vertex);
         }
@@ -341,9 +341,10 @@ pub(crate) enum Site {
     GeminiV1,
     /// It counts the tokens of the body itself.
     TokenCount,
-    /// It does so at Vertex AI, which names the model elsewhere than for answers.
+    /// The same at Vertex AI, where the model is in another place than in requests for answers.
     VertexTokenCount,
-    /// It counts the tokens of a request in the body, which is the one that is checked.
+    /// An endpoint that counts the tokens of a request inside the body. The inner request is
+    /// checked.
     CountedRequest,
 }
 
@@ -370,7 +371,7 @@ impl Site {
         Site::ALL.into_iter().map(Site::name)
     }
 
-    /// Returns the name.
+    /// Returns the name of the site.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Site::Azure => "Azure",
@@ -389,7 +390,7 @@ impl Site {
         }
     }
 
-    /// Returns the domains of an operator's hosts; none for an endpoint.
+    /// Returns the domains of an operator's hosts; an empty list for an endpoint.
     fn domains(self) -> &'static [&'static str] {
         match self {
             Site::Azure => &[
@@ -411,8 +412,8 @@ impl Site {
         }
     }
 
-    /// Returns `true` if it refuses requests with unknown fields, whatever its models' makers do.
-    /// NVIDIA: sipeed/picoclaw#1019, Kilo-Org/kilocode#9652, NVIDIA/garak#748.
+    /// Returns `true` if the site rejects requests with unknown fields, even if the makers of its
+    /// models accept them. NVIDIA: sipeed/picoclaw#1019, Kilo-Org/kilocode#9652, NVIDIA/garak#748.
     pub(crate) fn refuses_unknown_fields(self) -> bool {
         matches!(
             self,
@@ -447,7 +448,7 @@ impl Site {
         )
     }
 
-    /// Returns the sites that an address names.
+    /// Returns the sites that a URL belongs to.
     pub(crate) fn of(url: &str) -> Vec<Site> {
         let parts = UrlParts::of(url);
         let host = if url.contains("://") {
@@ -470,8 +471,8 @@ impl Site {
             .collect()
     }
 
-    /// Returns the endpoint at a path, if it counts tokens. Vertex AI counts those of Gemini with the
-    /// members that it answers with.
+    /// Returns the site of a path that counts tokens. For Gemini at Vertex AI, such a path is not a
+    /// site, because counting requests have the same members as those for answers.
     fn of_count(host: &str, path: &str) -> Option<Site> {
         let is_vertex = Server::by_host(host) == Some(Server::Vertex);
         if path.ends_with("/models/count-tokens:rawPredict") {
@@ -490,7 +491,8 @@ fn is_below(host: &str, domain: &str) -> bool {
         .is_some_and(|before| before.is_empty() || before.ends_with('.'))
 }
 
-/// Returns `true` if a model with this name is served or was tuned only by OpenAI.
+/// Returns `true` if a name is that of an OpenAI model, fine-tuned or not. Open models such as
+/// `gpt-oss` are excluded, because other servers have them, too.
 pub(crate) fn is_openai_model(name: &str) -> bool {
     let name = name.strip_prefix("ft:").unwrap_or(name);
     let is_numbered = name
@@ -500,7 +502,7 @@ pub(crate) fn is_openai_model(name: &str) -> bool {
     is_numbered || is_gpt && !name.starts_with("gpt-oss")
 }
 
-/// Returns `true` if a model with this name is Claude, also by the names that gateways give it.
+/// Returns `true` if a name is that of a Claude model, including the names that gateways use.
 pub(crate) fn is_claude_model(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["claude", "sonnet", "opus", "haiku"]
@@ -508,7 +510,7 @@ pub(crate) fn is_claude_model(name: &str) -> bool {
         .any(|word| name.contains(word))
 }
 
-/// Returns `true` if a model with this name is served by Cloudflare's Workers AI:
+/// Returns `true` if a name is that of a model at Cloudflare's Workers AI, such as
 /// `@cf/meta/llama-4-scout-17b-16e-instruct`.
 pub(crate) fn is_workers_ai_model(name: &str) -> bool {
     name.starts_with("@cf/") || name.contains("/@cf/")
@@ -528,7 +530,8 @@ mod tests {
         assert_eq!(Server::by_host("notopenai.com"), None);
         assert_eq!(Server::by_host("open.bigmodel.cn"), Some(Server::ZAi));
         assert_eq!(Server::by_host("api.z.ai"), Some(Server::ZAi));
-        // An Azure deployment has a name of its own, and fields that OpenAI does not accept.
+        // The name of an Azure deployment is arbitrary, and Azure has fields that OpenAI does not
+        // accept.
         assert_eq!(Server::by_host("my-resource.openai.azure.com"), None);
         assert_eq!(
             Server::by_host("europe-west4-aiplatform.googleapis.com"),

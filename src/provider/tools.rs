@@ -1,4 +1,4 @@
-//! The tools step: adds the definitions of the request's tools after the body's own.
+//! The step that adds the definitions of the request's tools after the body's own tools.
 
 use serde_json::{Value, json};
 
@@ -6,10 +6,10 @@ use super::{ToolForm, WireFormat};
 use crate::conversation::Tool;
 use crate::json::Pointer;
 
-/// Returns the tool definitions in the wire format's shape; `None` if there are no tools.
+/// Returns the tool definitions in the shape of the wire format; `None` if there are no tools.
 ///
 /// Sources: Anthropic `tools[].input_schema`; OpenAI Chat and Mistral
-/// `tools[].function.parameters`; Responses without nesting, with `strict: false` so that the
+/// `tools[].function.parameters`; Responses without nesting, and with `strict: false` so that the
 /// schema is used unchanged; Gemini `functionDeclarations` with `parametersJsonSchema`, which
 /// accepts JSON Schema unchanged.
 pub fn tool_definitions(wire: WireFormat, tools: &[Tool]) -> Option<Value> {
@@ -18,7 +18,7 @@ pub fn tool_definitions(wire: WireFormat, tools: &[Tool]) -> Option<Value> {
 }
 
 impl ToolForm {
-    /// Returns the member `tools` with these definitions.
+    /// Returns the value of the member `tools` with these definitions.
     pub(crate) fn list(self, definitions: Vec<Value>) -> Value {
         match self {
             ToolForm::Declarations => json!([{"functionDeclarations": definitions}]),
@@ -26,7 +26,7 @@ impl ToolForm {
         }
     }
 
-    /// Returns the JSON pointer of the definition with this index in the body.
+    /// Returns the JSON pointer, within the body, of the definition with this index.
     pub(crate) fn place(self, index: usize) -> String {
         match self {
             ToolForm::Declarations => format!("/tools/0/functionDeclarations/{index}"),
@@ -35,18 +35,18 @@ impl ToolForm {
     }
 }
 
-/// The tools of a body: its own, followed by the request's.
+/// The tools of a body: its own tools, followed by the request's tools.
 #[derive(Debug, Clone)]
 pub(crate) enum Tools<T> {
     /// No tools.
     None,
-    /// All tools, in the wire format's shape.
+    /// All tools, in the shape of the wire format.
     All(T),
-    /// A name clash: the body's tool at this place has the name of one of the request's tools.
+    /// A name clash: this tool of the body has the same name as one of the request's tools.
     Twice {
         /// The place of the name, relative to the member `tools`.
         at: Pointer,
-        /// The name.
+        /// The name that occurs twice.
         name: String,
     },
 }
@@ -61,8 +61,8 @@ impl<T> Tools<T> {
     }
 }
 
-/// Appends the definitions of a request's tools to the body's own. If the body's member is not a
-/// list, it stays unchanged.
+/// Appends the definitions of a request's tools to the body's own tools. If the body's member is
+/// not a list, it stays unchanged.
 pub(crate) fn with_own_tools(
     wire: WireFormat,
     own: Option<&Value>,
@@ -86,7 +86,7 @@ pub(crate) fn with_own_tools(
     Tools::All(own.iter().cloned().chain(definitions).collect())
 }
 
-/// Returns the names of the body's own tools, and their places.
+/// Returns the names of the body's own tools, each with its place.
 fn own_names(wire: WireFormat, own: &[Value]) -> impl Iterator<Item = (Pointer, &str)> {
     own.iter()
         .enumerate()
@@ -130,7 +130,7 @@ fn definition(wire: WireFormat, tool: &Tool) -> Value {
     )
 }
 
-/// Returns a tool in the wire format's shape, whatever its schema.
+/// Returns a tool definition in the shape of the wire format. The schema is not checked.
 pub(crate) fn shaped(wire: WireFormat, name: &str, description: &str, schema: &Value) -> Value {
     match wire.facts().tools {
         ToolForm::Plain => {
@@ -149,7 +149,7 @@ pub(crate) fn shaped(wire: WireFormat, name: &str, description: &str, schema: &V
 }
 
 /// Returns `true` if a place below the member `tools` belongs to one of the request's tools, which
-/// follow `own` tools of the body.
+/// follow the body's `own` tools.
 pub(crate) fn is_injected(own: usize, inner: &Pointer) -> bool {
     let index = inner
         .tokens()
@@ -158,8 +158,8 @@ pub(crate) fn is_injected(own: usize, inner: &Pointer) -> bool {
     index.map_or(own == 0, |index| index >= own)
 }
 
-/// Returns the place in a context from which a value of the tool definitions comes; the body's
-/// `own` tools precede the request's. `None` for values that the wire format adds.
+/// Returns the place in the context from which a value in the tool definitions comes; `None` for
+/// values that the wire format adds. `own` is the number of the body's own tools, which come first.
 pub(crate) fn tool_source(wire: WireFormat, own: usize, inner: &Pointer) -> Option<Pointer> {
     let tokens: Vec<String> = inner.tokens().collect();
     let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-/// The parts of a URL that may be reported, even if it is malformed: without login, query, and
-/// fragment.
+/// The parts of a URL that may be reported, even if the URL is malformed: everything but login,
+/// query, and fragment.
 pub(crate) struct UrlParts<'u> {
     scheme: Option<&'u str>,
-    /// The host, in brackets if it is an IPv6 address, and the port.
+    /// The host and port. An IPv6 address is in brackets.
     server: &'u str,
     path: &'u str,
 }
@@ -25,7 +25,7 @@ impl<'u> UrlParts<'u> {
         }
     }
 
-    /// Returns the host, without a port.
+    /// Returns the host without its port.
     pub(crate) fn host(&self) -> &'u str {
         match self.server.strip_prefix('[') {
             Some(v6) => v6.split(']').next().unwrap_or_default(),
@@ -33,7 +33,7 @@ impl<'u> UrlParts<'u> {
         }
     }
 
-    /// Returns the port, if it is not the scheme's default.
+    /// Returns the port; `None` if the URL has none or if it is the scheme's default.
     pub(crate) fn port(&self) -> Option<u16> {
         let after = self.server.rsplit(']').next().unwrap_or_default();
         let port = after.rsplit_once(':')?.1.parse().ok()?;

@@ -29,11 +29,11 @@ macro_rules! wire_formats {
         }
 
         impl WireFormat {
-            /// Every wire format.
+            /// All wire formats.
             pub const ALL: [WireFormat; [$(stringify!($format)),+].len()] =
                 [$(WireFormat::$format),+];
 
-            /// Returns its facts.
+            /// Returns the facts of the wire format.
             pub(crate) fn facts(self) -> &'static Facts {
                 match self {
                     $(WireFormat::$format => &$file::FACTS,)+
@@ -65,7 +65,7 @@ wire_formats! {
 }
 
 impl WireFormat {
-    /// Returns the stable name.
+    /// Returns the stable name of the wire format.
     pub fn name(self) -> &'static str {
         self.facts().name
     }
@@ -75,8 +75,8 @@ impl WireFormat {
         WireFormat::ALL.into_iter().find(|wire| wire.name() == name)
     }
 
-    /// Returns `true` if the body contains the model. Gemini has it in the path; `/infill` uses the
-    /// loaded model.
+    /// Returns `true` if the body contains the model. For Gemini, the model is in the path;
+    /// `/infill` uses the loaded model.
     pub fn has_model_in_body(self) -> bool {
         self.facts().has_model_in_body
     }
@@ -86,8 +86,8 @@ impl WireFormat {
         self.facts().ids
     }
 
-    /// Returns the normal form of a history for the client API with this name. No format accepts
-    /// open calls in the last message.
+    /// Returns the rules for the normal form of a history, for the client API with this name. No
+    /// format accepts open calls in the last message.
     pub fn normal_form(self, client_api: &str) -> NormalFormRules {
         let Facts {
             checks_reasoning,
@@ -106,14 +106,14 @@ impl WireFormat {
         }
     }
 
-    /// Returns `true` if models of the format bind thinking to the messages before it, as newer
-    /// Anthropic models do.
+    /// Returns `true` if the format's models reject thinking after a change in the messages before
+    /// it, as newer Anthropic models do.
     pub(crate) fn binds_thinking(self) -> bool {
         self.facts().binds_thinking
     }
 
-    /// Returns `true` if its requests are conversations. Others ask for code to fill in, which may
-    /// be empty.
+    /// Returns `true` if the format's requests are conversations. Other requests ask for code to
+    /// fill in, and the surrounding code may be empty.
     pub(crate) fn is_chat(self) -> bool {
         self.facts().history.is_some()
     }
@@ -122,7 +122,7 @@ impl WireFormat {
         self.facts().capabilities.contains(&capability)
     }
 
-    /// Returns the treatment of the format's own blocks.
+    /// Returns how the format's own blocks are treated.
     pub(crate) fn own_blocks(self) -> ProviderBlockKinds {
         self.facts().own_blocks
     }
@@ -132,7 +132,7 @@ impl WireFormat {
         self.facts().has_cache_breakpoints
     }
 
-    /// Returns `true` if answers are streamed as one JSON value per line; otherwise, they are
+    /// Returns `true` if streamed answers consist of one JSON value per line; otherwise, they are
     /// server-sent events.
     #[cfg(feature = "runtime")]
     pub(crate) fn streams_lines(self) -> bool {

@@ -1,11 +1,11 @@
-//! Maps from derived text to the text it was derived from.
+//! Maps from derived text to its source.
 
 use std::ops::Range;
 
-/// A piecewise map between a derived text and its source.
+/// A map between derived text and its source, which consists of pieces.
 ///
-/// A *piece* is either verbatim (source and derived bytes are identical) or opaque (an escape or a
-/// line ending, where only the piece as a whole corresponds to its source bytes).
+/// A piece is either *verbatim* (source and derived bytes are identical) or *opaque* (an escape or
+/// a line ending, where only the whole piece corresponds to its source bytes).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OffsetMap {
     pieces: Vec<Piece>,
@@ -32,7 +32,7 @@ impl Piece {
 }
 
 impl OffsetMap {
-    /// Returns the map of a text onto itself.
+    /// Returns a map from a text to itself.
     pub fn identity(len: usize) -> OffsetMap {
         let mut map = OffsetMap::default();
         map.push_verbatim(0, len);
@@ -44,7 +44,7 @@ impl OffsetMap {
         self.push(source, len, len, true);
     }
 
-    /// Appends `derived_len` bytes that represent the `source_len` bytes at `source`. For omitted
+    /// Appends `derived_len` bytes that stand for the `source_len` bytes at `source`. For omitted
     /// text, `derived_len` is 0.
     pub fn push_opaque(&mut self, source: usize, source_len: usize, derived_len: usize) {
         self.push(source, source_len, derived_len, false);
@@ -83,8 +83,8 @@ impl OffsetMap {
             .map_or(0, |piece| piece.derived_end() as usize)
     }
 
-    /// Returns the source offset of a derived offset. Inside an opaque piece, this is the piece's
-    /// start; at or past the end, the end of the source.
+    /// Returns the source offset for a derived offset. Inside an opaque piece, this is the start of
+    /// the piece; at the end of the derived text or beyond, it is the end of the source.
     pub fn to_source(&self, derived: usize) -> usize {
         match self.piece_at(derived) {
             Some(piece) if piece.verbatim => {
@@ -98,8 +98,8 @@ impl OffsetMap {
         }
     }
 
-    /// Returns the source range of a derived range, which includes any opaque piece at its edges
-    /// entirely.
+    /// Returns the source range for a derived range. Opaque pieces at the edges are included
+    /// completely.
     pub fn to_source_range(&self, derived: Range<usize>) -> Range<usize> {
         let start = self.to_source(derived.start);
         if derived.end <= derived.start {
@@ -115,8 +115,8 @@ impl OffsetMap {
         start..end.max(start)
     }
 
-    /// Returns the derived offset of a source offset; `None` if no derived text follows from those
-    /// bytes.
+    /// Returns the derived offset for a source offset; `None` if no derived text comes from the
+    /// byte at this offset.
     pub fn to_derived(&self, source: usize) -> Option<usize> {
         let index = self
             .pieces

@@ -1,22 +1,24 @@
-//! Converts bytes to normalised text.
+//! Converts bytes to normalised source text.
 
 use super::OffsetMap;
 
 /// The maximum size of a source file, in bytes: positions are 32-bit.
 pub const MAX_SOURCE_BYTES: usize = crate::world::MAX_FILE_BYTES as usize;
 
-/// The number of bytes shown after the first one that is not text: each such byte takes three.
+/// The number of bytes shown after the first one that is not text. Each such byte takes up three
+/// bytes when it is shown.
 const SALVAGED_BYTES: usize = 4 * 1024;
 
-/// The text of a source file: UTF-8, no byte-order mark, `\n` line endings, no NUL.
+/// The normalised text of a source file: UTF-8 without a byte-order mark or NUL, with `\n` line
+/// endings.
 #[derive(Debug)]
 pub struct SourceText {
     text: Box<str>,
-    /// `None` if the text equals the file.
+    /// The map to the file; `None` if the text equals the file.
     map: Option<Box<OffsetMap>>,
 }
 
-/// The reason why bytes are not source text. Offsets count bytes of the file.
+/// The reason why bytes are not source text. Offsets are in bytes of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TextError {
@@ -27,17 +29,17 @@ pub enum TextError {
     },
     /// The bytes from `offset` on are not UTF-8.
     NotUtf8 {
-        /// Offset of the first bad byte.
+        /// The offset of the first invalid byte.
         offset: usize,
     },
-    /// A NUL byte.
+    /// The text contains a NUL byte.
     Nul {
-        /// Its offset.
+        /// The offset of the NUL byte.
         offset: usize,
     },
-    /// More than [`MAX_SOURCE_BYTES`] bytes.
+    /// The file has more than [`MAX_SOURCE_BYTES`] bytes.
     TooLarge {
-        /// The file's size in bytes.
+        /// The size of the file in bytes.
         size: usize,
     },
 }
@@ -56,7 +58,7 @@ impl std::fmt::Display for TextError {
 impl std::error::Error for TextError {}
 
 impl SourceText {
-    /// Decodes and normalises a file's bytes.
+    /// Decodes and normalises the bytes of a file.
     ///
     /// # Errors
     ///
@@ -79,8 +81,8 @@ impl SourceText {
         Ok(SourceText::normalise(raw))
     }
 
-    /// Returns the showable part of bytes that are not source text: the valid start and a little
-    /// more, so that a finding has a place.
+    /// Returns the part of invalid bytes that can be shown: the valid start and a little more, so
+    /// that a finding has a place.
     pub fn salvage(bytes: &[u8]) -> SourceText {
         let bytes = &bytes[..bytes.len().min(MAX_SOURCE_BYTES)];
         let valid = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
@@ -135,7 +137,7 @@ impl SourceText {
         &self.text
     }
 
-    /// Converts an offset in the normalised text to an offset in the file's bytes.
+    /// Converts an offset in the normalised text to an offset in the file, in bytes.
     pub fn to_file_offset(&self, offset: usize) -> usize {
         self.map
             .as_ref()
@@ -143,8 +145,8 @@ impl SourceText {
     }
 }
 
-/// Returns the encoding of bytes that begin like UTF-16: with its byte-order mark, or with every
-/// other byte zero, as in Latin scripts.
+/// Returns the encoding of bytes that begin like UTF-16: with its byte-order mark, or with zeros in
+/// every other byte, as text in Latin scripts does. `None` for other bytes.
 fn utf_16(bytes: &[u8]) -> Option<&'static str> {
     let start = &bytes[..bytes.len().min(64)];
     match start {
@@ -160,7 +162,7 @@ fn utf_16(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Returns the error, or the one for UTF-16 if the bytes look like it.
+/// Returns `error`, or the error for UTF-16 if the bytes look like it.
 fn unless_utf_16(bytes: &[u8], error: TextError) -> TextError {
     utf_16(bytes).map_or(error, |encoding| TextError::Utf16 { encoding })
 }

@@ -1,8 +1,8 @@
-//! Commands that continuous-integration systems recognise in the output of a program.
+//! Commands that continuous-integration systems recognise in a program's output.
 //!
 //! | system | reads | source |
 //! | --- | --- | --- |
-//! | GitHub | `::name …::` behind white space at the start of a line, `##[name]` anywhere | `ActionCommand.cs` of actions/runner |
+//! | GitHub | `::name …::` after white space at the start of a line, `##[name]` anywhere | `ActionCommand.cs` of actions/runner |
 //! | Azure | `##vso[…]`, `##[…]` anywhere | `Command.cs` of microsoft/azure-pipelines-agent |
 //! | `TeamCity` | `##teamcity[…]` anywhere | its manual, “Service Messages” |
 //! | GitLab | `section_start:…`, `section_end:…` | its manual, “Custom collapsible sections” |
@@ -11,7 +11,7 @@
 //!
 //! Jenkins, Drone, Woodpecker and `CircleCI` recognise only control characters.
 
-/// The words at the start of a line that a following `:` turns into a command.
+/// The words that, at the start of a line, become a command if `:` follows.
 const HEADS: [&str; 5] = [
     ":",
     "section_start",
@@ -20,25 +20,26 @@ const HEADS: [&str; 5] = [
     "travis_time",
 ];
 
-/// The words at the start of a line that a following space turns into a group heading.
+/// The words that, at the start of a line, become a group heading if white space follows.
 const GROUPS: [&str; 4] = ["---", "+++", "~~~", "^^^"];
 
-/// The position in a line with regard to commands. A command is broken up with a `\` before the
-/// character that would complete it.
+/// Recognises commands in a line, character by character. A command is broken up by inserting a `\`
+/// before the character that would complete it.
 #[derive(Debug, Default)]
 pub(super) struct Commands {
-    /// The start of the line without leading white space, as long as it may be one of [`HEADS`] or
-    /// [`GROUPS`].
+    /// The start of the line without leading white space, as far as it is needed to recognise one
+    /// of [`HEADS`] or [`GROUPS`].
     head: String,
-    /// The number of `#` directly before this position, or before the word that precedes it.
+    /// The number of consecutive `#` before this position, or before the word that ends at this
+    /// position.
     hashes: usize,
-    /// `true` if a word follows the `#`.
+    /// `true` if a word follows these `#`.
     in_word: bool,
 }
 
 impl Commands {
-    /// Takes the next visible character; returns `true` if it would complete a command and must be
-    /// separated from the text before it.
+    /// Reads the next visible character. Returns `true` if the character would complete a command
+    /// and must be separated from the text before it.
     pub(super) fn is_before(&mut self, c: char) -> bool {
         let head = self.head.as_str();
         let starts = match c {

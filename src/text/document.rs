@@ -5,23 +5,24 @@ use std::fmt::Write as _;
 
 use super::Text;
 
-/// The context that a text is written into.
+/// The context within a document that text is written into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Within {
     /// The content of an XML element, or an attribute in double quotes.
     Xml,
-    /// HTML, also between lines of Markdown: Markdown characters are escaped as well.
+    /// HTML, which may be between lines of Markdown, so Markdown characters are also escaped.
     Html,
-    /// The message of a GitHub workflow command, after its `::`.
+    /// The message of a GitHub workflow command, which follows its second `::`.
     CommandMessage,
-    /// The value of a property of a GitHub workflow command.
+    /// The value of a property in a GitHub workflow command.
     CommandProperty,
-    /// A message of SARIF, in which `[text](place)` is a link.
+    /// A message in SARIF, where `[text](place)` is a link.
     Sarif,
 }
 
 impl Within {
-    /// Returns the replacement for a character in this context; `None` if it stays.
+    /// Returns the replacement for a character in this context; `None` if the character need not be
+    /// escaped.
     fn escaped(self, c: char) -> Option<&'static str> {
         match (self, c) {
             (Within::Xml | Within::Html, '&') => Some("&amp;"),
@@ -41,7 +42,7 @@ impl Within {
     }
 }
 
-/// Returns the HTML escape for a Markdown character.
+/// Returns the HTML escape for a Markdown character; `None` for other characters.
 fn markdown_sign(c: char) -> Option<&'static str> {
     const SIGNS: [(char, &str); 18] = [
         ('\'', "&#39;"),
@@ -69,8 +70,8 @@ fn markdown_sign(c: char) -> Option<&'static str> {
         .map(|(_, entity)| *entity)
 }
 
-/// Returns a fence for a Markdown block that nothing in the block can close: longer than any run of
-/// backticks.
+/// Returns a fence for a Markdown code block that is longer than any run of backticks in the block,
+/// so that nothing in the block can close it.
 pub(crate) fn fence(block: &str) -> String {
     let longest = block
         .split(|c| c != '`')
@@ -81,7 +82,7 @@ pub(crate) fn fence(block: &str) -> String {
 }
 
 impl Text {
-    /// Escapes the text so that a document shows it literally.
+    /// Escapes the text so that a document of this kind shows it literally.
     #[must_use]
     pub(crate) fn within(&self, place: Within) -> Text {
         let mut out = String::with_capacity(self.0.len());
@@ -94,15 +95,14 @@ impl Text {
         Text(out)
     }
 
-    /// Returns the text as a Markdown code block, in which nothing is mark-up: no viewer turns its
-    /// content into links, mentions or HTML. The fence is longer than any run of backticks in the
-    /// text.
+    /// Returns the text as a Markdown code block. No viewer turns anything in the block into links,
+    /// mentions or HTML. The fence is longer than any run of backticks in the text.
     #[must_use]
     #[cfg(feature = "cli")]
     pub(crate) fn fenced(&self) -> Text {
         let fence = fence(&self.0);
         let mut out = String::new();
-        // Writing into a string cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(
             out,
             "{fence}text\n{}\n{fence}\n",

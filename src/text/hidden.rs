@@ -11,7 +11,7 @@ use icu_properties::props::{
 };
 use icu_properties::{CodePointMapData, CodePointSetData};
 
-/// Returns `true` if a character is invisible in any context. Line ends and tabs count.
+/// Returns `true` if a character is invisible on its own. Line ends and tabs count as invisible.
 pub(super) fn is_hidden(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control();
@@ -31,8 +31,8 @@ pub(super) fn is_hidden(c: char) -> bool {
         || CodePointSetData::new::<NoncharacterCodePoint>().contains(c)
 }
 
-/// Symbols and letters that fonts render blank, although Unicode does not class them as ignorable:
-/// a braille pattern without dots, a null notehead, a script's filler.
+/// Symbols and letters that fonts render as blank, although Unicode does not class them as
+/// ignorable: a braille pattern without dots, a null notehead, and the filler of a script.
 const BLANK: [char; 3] = ['\u{2800}', '\u{1d159}', '\u{16fe4}'];
 
 /// Returns `true` if a hidden character is legitimate between the characters before and after it.
@@ -54,8 +54,8 @@ fn is_emoji(c: char) -> bool {
     !c.is_ascii() && CodePointSetData::new::<Emoji>().contains(c)
 }
 
-/// Returns `true` if a joiner may follow a letter or mark: letters of cursive scripts, and signs
-/// that join consonants (RFC 5892, appendices A.1 and A.2).
+/// Returns `true` if a joiner may follow a letter or mark: it is a letter of a cursive script, or a
+/// sign that joins consonants (RFC 5892, appendices A.1 and A.2).
 fn needs_joiners(c: char) -> bool {
     let joins = CodePointMapData::<JoiningType>::new().get(c);
     let is_transparent = joins == JoiningType::Transparent && is_mark_of_such(c);
@@ -78,8 +78,9 @@ pub(super) fn depends_on_what_follows(before: Option<char>, c: char) -> bool {
         && (is_emoji(before) || before == '\u{fe0f}' || needs_joiners(before))
 }
 
-/// Returns `true` if the next character is a letter or digit that a joiner after `before` cannot
-/// affect. White space and punctuation may follow: some words end with a visible joiner.
+/// Returns `true` if the next character is a letter or digit on which a joiner after `before` has
+/// no effect. If white space or punctuation follows, returns `false`, because some words end with a
+/// visible joiner.
 fn is_of_another_script(before: char, after: Option<char>) -> bool {
     let Some(after) = after.filter(|after| after.is_alphanumeric()) else {
         return false;
@@ -91,7 +92,7 @@ fn is_of_another_script(before: char, after: Option<char>) -> bool {
     after.is_ascii() || !is_shared && scripts[0] != scripts[1]
 }
 
-/// Returns `true` for a mark of the Arabic, Hebrew or Indic blocks, which may come between a letter
+/// Returns `true` for a mark in the Arabic, Hebrew or Indic blocks, which may come between a letter
 /// and its joiner.
 fn is_mark_of_such(c: char) -> bool {
     ('\u{0591}'..='\u{0dff}').contains(&c) && !is_hidden(c)
@@ -104,8 +105,8 @@ pub(crate) struct Hidden {
     pub(crate) char: char,
 }
 
-/// Finds the invisible characters of a text that are not legitimate where they are. Line ends and
-/// tabs count as legitimate.
+/// Returns the invisible characters in a text that are not legitimate at their position. Line ends
+/// and tabs count as legitimate.
 pub(crate) fn hidden(text: &str) -> impl Iterator<Item = Hidden> + '_ {
     let mut next = 0;
     std::iter::from_fn(move || {
@@ -126,8 +127,8 @@ pub(crate) fn hidden(text: &str) -> impl Iterator<Item = Hidden> + '_ {
     })
 }
 
-/// Returns the number of bytes of visible ASCII, line ends and tabs at the start of a text. Whole
-/// blocks are tested at once, which takes few instructions.
+/// Returns the length of the visible ASCII, line ends and tabs at the start of a text, in bytes.
+/// Whole blocks are tested at once, because that is faster.
 fn plain_length(bytes: &[u8]) -> usize {
     const BLOCK: usize = 64;
     let blocks = BLOCK
@@ -150,8 +151,8 @@ fn is_plain(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\t' | b' '..=b'~')
 }
 
-/// Returns the Unicode name of a hidden character: `U+202E RIGHT-TO-LEFT OVERRIDE`; only the number
-/// if it has no name.
+/// Returns the Unicode name of a hidden character, such as `U+202E RIGHT-TO-LEFT OVERRIDE`. If the
+/// character has no name, returns only the number.
 pub(crate) fn name_of(c: char) -> String {
     let number = u32::from(c);
     let name = NAMES
@@ -170,8 +171,8 @@ pub(crate) fn name_of(c: char) -> String {
     )
 }
 
-/// The names of common hidden characters, from `UnicodeData.txt`; for controls, the first alias in
-/// `NameAliases.txt`.
+/// The Unicode names of common hidden characters, from `UnicodeData.txt`. For a control, this is
+/// its first alias in `NameAliases.txt`.
 const NAMES: [(char, &str); 73] = [
     ('\u{0}', "NULL"),
     ('\u{1}', "START OF HEADING"),

@@ -1,13 +1,14 @@
-//! Images, documents and audio in a body, and their tokens.
+//! Images, documents and audio in a body, and their numbers of tokens.
 //!
-//! Rules for images: Anthropic's as measured
+//! Sources of the rules for images: Anthropic's as measured
 //! (<https://huggingface.co/datasets/JOHNISKING/image-token-cost>: one token for each patch of 28 ×
-//! 28 pixels, the image scaled down to 1568 tokens, or to 2000 pixels for Claude 5.5) and
+//! 28 pixels, after the image is scaled down to 1568 tokens, or to 2000 pixels for Claude 5.5) and
 //! documented (<https://platform.claude.com/docs/en/build-with-claude/vision>); OpenAI's by tiles
-//! and patches (<https://platform.openai.com/docs/guides/images-vision>), for GPT-5.4 and later as
-//! measured there; Gemini's by tiles of 258 (<https://ai.google.dev/gemini-api/docs/tokens>), for
-//! Gemini 3 as measured there. No published rule gives the tokens of documents and audio by their
-//! bytes, so these are guessed from the size.
+//! and patches (<https://platform.openai.com/docs/guides/images-vision>), and for GPT-5.4 and later
+//! as measured in the same data set; Gemini's by tiles of 258 tokens
+//! (<https://ai.google.dev/gemini-api/docs/tokens>), and for Gemini 3 as measured in the same data
+//! set. No provider publishes how many tokens documents and audio have for their bytes, so these
+//! are guessed from the size.
 
 use base64::Engine as _;
 use serde_json::{Map, Value};
@@ -15,19 +16,19 @@ use serde_json::{Map, Value};
 use crate::provider::WireFormat;
 use crate::repo::ModelName;
 
-/// Content of a body that is not text.
+/// Content of a body other than text.
 pub(super) enum Media<'b> {
-    /// An image in base64.
+    /// An image in Base64.
     Image(&'b str),
-    /// An image that the provider downloads, whose size is unknown here.
+    /// An image that the provider downloads. Its size is unknown here.
     RemoteImage,
-    /// A document in base64, or one that the provider downloads.
+    /// A document in Base64; `None` if the provider downloads the document.
     Document(Option<&'b str>),
-    /// Audio in base64, with its MIME type or format.
+    /// Audio in Base64, with its MIME type or format.
     Audio { data: &'b str, format: &'b str },
 }
 
-/// Returns the medium that an object represents, if any.
+/// Returns the medium that an object represents; `None` if it represents none.
 pub(super) fn of(members: &Map<String, Value>) -> Option<Media<'_>> {
     let mime = ["media_type", "mimeType", "mime_type", "format"]
         .iter()
@@ -43,8 +44,8 @@ fn text<'v>(members: &'v Map<String, Value>, name: &str) -> Option<&'v str> {
     members.get(name).and_then(Value::as_str)
 }
 
-/// Returns the medium of base64 data with a MIME type. A document whose data is text is not a
-/// medium.
+/// Returns the medium of Base64 data with a MIME type. A document that consists of plain text is
+/// not a medium.
 fn of_mime<'b>(data: &'b str, mime: &'b str) -> Option<Media<'b>> {
     match mime.split_once('/').map_or(mime, |(family, _)| family) {
         "image" => Some(Media::Image(data)),
@@ -54,8 +55,8 @@ fn of_mime<'b>(data: &'b str, mime: &'b str) -> Option<Media<'b>> {
     }
 }
 
-/// Returns the medium that a text represents: a data URL, the URL of an image, or base64 of an
-/// image, the form that Ollama takes.
+/// Returns the medium that a string represents: a data URL, the URL of an image, or, as Ollama
+/// accepts it, an image in Base64.
 pub(super) fn of_text(text: &str) -> Option<Media<'_>> {
     if let Some((mime, data)) = text
         .strip_prefix("data:")
@@ -70,23 +71,23 @@ pub(super) fn of_text(text: &str) -> Option<Media<'_>> {
     is_bare.then_some(Media::Image(text))
 }
 
-/// The rule for counting a model's images.
+/// The rule for the number of tokens in an image, which depends on the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PictureRule {
-    /// Square patches, with a factor in thousandths; the image is scaled down to a longest side and
-    /// a maximum number of patches.
+    /// One token for each square patch, multiplied by a factor in thousandths. First, the image is
+    /// scaled down to a maximum length of its sides and a maximum number of patches.
     Patches {
         side: u32,
         thousandths: u64,
         longest: u32,
         most: u64,
     },
-    /// A base plus tiles of 512 pixels; the image is scaled to 2048 pixels, then to 768 on its
-    /// shorter side.
+    /// A base plus a number for each tile of 512 pixels. First, the image is scaled down to 2048
+    /// pixels, and then until its shorter side has 768 pixels.
     Tiles { base: u64, tile: u64 },
-    /// Tiles of 768 pixels with 258 tokens each.
+    /// 258 tokens for each tile of 768 pixels.
     GeminiTiles,
-    /// The same number for every image.
+    /// The same number of tokens for every image.
     Fixed(u64),
 }
 
@@ -108,7 +109,7 @@ const LATE_GPT: PictureRule = PictureRule::Patches {
     longest: 6_000,
     most: 10_000,
 };
-/// The rule of most locally served vision models.
+/// The rule for most vision models that run locally.
 const OPEN: PictureRule = PictureRule::Patches {
     side: 28,
     thousandths: 1_000,
@@ -116,7 +117,7 @@ const OPEN: PictureRule = PictureRule::Patches {
     most: 4_096,
 };
 
-/// The beginnings of model names, in normal form, and their rules; the first match applies.
+/// The beginnings of model names in normal form, and their rules. The first match applies.
 const RULES: [(&str, PictureRule); 21] = [
     ("claude-opus-5-5", LATE_CLAUDE),
     ("claude-sonnet-5-5", LATE_CLAUDE),
@@ -223,10 +224,10 @@ const RULES: [(&str, PictureRule); 21] = [
     ("gemini-1", PictureRule::GeminiTiles),
 ];
 
-/// The bytes per page of a document, and the tokens per page.
+/// The assumed bytes per page and tokens per page of a document.
 const PAGE: (u64, u64) = (50_000, 2_000);
 
-/// The maximum length of base64 that is decoded to find an image's size, which comes after a
+/// The maximum length of Base64 that is decoded to find an image's size. The size comes after a
 /// thumbnail at the latest.
 const HEAD: usize = 256 * 1024;
 
@@ -239,7 +240,8 @@ impl PictureRule {
         known.map_or_else(|| usual(wire), |(_, rule)| *rule)
     }
 
-    /// Returns the tokens of a medium; `count` counts a document that is plain text.
+    /// Returns the number of tokens in a medium. `count` counts the tokens of a document that
+    /// consists of plain text.
     pub(super) fn tokens(self, media: &Media<'_>, count: &dyn Fn(&str) -> u64) -> u64 {
         match media {
             Media::Image(data) => self.picture(size(data)),
@@ -254,7 +256,8 @@ impl PictureRule {
         }
     }
 
-    /// Returns the tokens of an image; an image of unknown size counts as 1024 × 1024 pixels.
+    /// Returns the number of tokens in an image. If the size is unknown, 1024 × 1024 pixels are
+    /// assumed.
     fn picture(self, size: Option<Size>) -> u64 {
         let size = size.unwrap_or(Size {
             width: 1_024,
@@ -280,7 +283,7 @@ impl PictureRule {
     }
 }
 
-/// Returns the rule of most models that use a wire format.
+/// Returns the rule that applies to most models with a wire format.
 fn usual(wire: WireFormat) -> PictureRule {
     match wire {
         WireFormat::AnthropicMessages => CLAUDE,
@@ -325,7 +328,7 @@ impl Size {
         }
     }
 
-    /// Returns the number of squares with this side that cover the image.
+    /// Returns the number of squares with sides of this length that cover the image.
     fn patches(self, side: u32) -> u64 {
         u64::from(self.width.div_ceil(side)) * u64::from(self.height.div_ceil(side))
     }
@@ -335,17 +338,19 @@ fn side(pixels: u32, wanted: u32, is: u32) -> u32 {
     u32::try_from(u64::from(pixels) * u64::from(wanted) / u64::from(is)).unwrap_or(wanted)
 }
 
-/// Returns the longer side in pixels of a base64 image, if its header contains it.
+/// Returns the length of the longer side of a Base64 image in pixels; `None` if the image's header
+/// does not contain it.
 pub(super) fn longest_side(data: &str) -> Option<u32> {
     size(data).map(|size| size.width.max(size.height))
 }
 
-/// Returns the shorter side in pixels of a base64 image, if its header contains it.
+/// Returns the length of the shorter side of a Base64 image in pixels; `None` if the image's header
+/// does not contain it.
 pub(super) fn shortest_side(data: &str) -> Option<u32> {
     size(data).map(|size| size.width.min(size.height))
 }
 
-/// Returns the size of a base64 image, if its header contains it.
+/// Returns the size of a Base64 image; `None` if the image's header does not contain it.
 fn size(data: &str) -> Option<Size> {
     let data = data.as_bytes();
     // Base64 is decoded in groups of four characters.
@@ -360,8 +365,8 @@ fn size(data: &str) -> Option<Size> {
     })
 }
 
-/// Returns the length of audio in seconds, guessed from its bytes: 32 KB per second uncompressed,
-/// 16 KB compressed.
+/// Returns the length of audio in seconds. It is guessed from the number of bytes: 32 KB per second
+/// if the format is uncompressed, otherwise 16 KB.
 fn seconds(bytes: u64, format: &str) -> u64 {
     let each = if format.contains("wav") {
         32_000

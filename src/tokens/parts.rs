@@ -1,8 +1,9 @@
 //! The parts of a body, and the content in them that a model reads.
 //!
-//! The names of the parts come from the wire format's facts. Within a part, texts count; settings
-//! such as roles, ids, signatures and cache markers do not. Tokens that a server adds (the frame of
-//! each message, the prompt for tools) are counted where their number is published.
+//! The names of the parts are facts of the wire format. Within a part, text is counted. Settings
+//! are not counted, for example roles, ids, signatures and cache markers. Tokens that a server adds
+//! (around each message, and in the prompt that explains tools) are counted if their number is
+//! published.
 
 use serde_json::{Map, Value};
 
@@ -10,13 +11,13 @@ use super::TokenPart;
 use super::media::{self, PictureRule};
 use crate::provider::WireFormat;
 
-/// A kind of part of a request.
+/// The kinds of parts in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PartKind {
     /// The system prompt.
     System,
-    /// The definitions of tools, and the server's explanation of them.
+    /// The definitions of tools, and the prompt with which the server explains them.
     Tools,
     /// The schema of a structured answer.
     Schema,
@@ -29,7 +30,7 @@ pub enum PartKind {
 }
 
 impl PartKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [PartKind; 6] = [
         PartKind::System,
         PartKind::Tools,
@@ -39,7 +40,7 @@ impl PartKind {
         PartKind::Frame,
     ];
 
-    /// Returns the stable lower-case name.
+    /// Returns the stable lower-case name of the kind.
     pub fn name(self) -> &'static str {
         match self {
             PartKind::System => "system",
@@ -52,7 +53,7 @@ impl PartKind {
     }
 }
 
-/// Returns the members of a body whose content a model reads.
+/// Returns the names of the members whose content a model reads.
 pub(super) fn members(wire: WireFormat) -> impl Iterator<Item = &'static str> {
     let facts = wire.facts();
     let of_answer = facts
@@ -67,26 +68,26 @@ pub(super) fn members(wire: WireFormat) -> impl Iterator<Item = &'static str> {
     others.copied().chain(of_answer).chain(["tools"])
 }
 
-/// Returns the pointers to members of a body.
+/// Converts the names of members to pointers.
 fn pointers(members: &[&str]) -> Vec<String> {
     members.iter().map(|name| format!("/{name}")).collect()
 }
 
-/// The tokens that a server adds to a body.
+/// The numbers of tokens that a server adds to a body.
 struct Frame {
     request: u64,
     message: u64,
-    /// Added once if there are tools.
+    /// The tokens that are added once if there are tools.
     tools: u64,
-    /// Added for each tool.
+    /// The tokens that are added for each tool.
     tool: u64,
 }
 
-/// Returns the server's additions, as far as they are published. OpenAI: 3 tokens for each message
-/// and 3 before the answer (its cookbook, “How to count tokens with tiktoken”), and about a dozen
-/// for each function. Anthropic: 346 tokens explain tools to Claude 4
-/// (<https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview>). The chat templates
-/// of open models add 4 per message.
+/// Returns the numbers of tokens that servers add, as far as they are published. OpenAI: 3 tokens
+/// for each message and 3 before the answer (its cookbook, “How to count tokens with tiktoken”),
+/// and about a dozen for each function. Anthropic: 346 tokens to explain tools to Claude 4
+/// (<https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview>). Chat templates of
+/// open models: 4 tokens for each message.
 fn frame(wire: WireFormat) -> Frame {
     match wire {
         WireFormat::AnthropicMessages => Frame {
@@ -128,7 +129,7 @@ fn frame(wire: WireFormat) -> Frame {
     }
 }
 
-/// Members that no model reads: names, ids, order, markers and encrypted content.
+/// Members that no model reads, such as names, ids, markers and encrypted content.
 const UNREAD: [&str; 22] = [
     "type",
     "role",
@@ -154,12 +155,12 @@ const UNREAD: [&str; 22] = [
     "container",
 ];
 
-/// Members whose value a model reads as JSON, including the member names.
+/// Members whose value a model reads as JSON, including the names in it.
 const AS_JSON: [&str; 5] = ["input", "args", "arguments", "response", "parameters"];
 
 /// Counts the tokens of a body.
 pub(super) struct Counter<'c> {
-    /// Counts a text.
+    /// The function that counts the tokens of a string.
     pub(super) count: &'c dyn Fn(&str) -> u64,
     pub(super) wire: WireFormat,
     pub(super) pictures: PictureRule,
@@ -192,7 +193,7 @@ impl Counter<'_> {
         parts
     }
 
-    /// Adds each of the given members as one part.
+    /// Adds each member in a list as one part.
     fn add_whole(
         &self,
         body: &Value,
@@ -233,7 +234,7 @@ impl Counter<'_> {
         });
     }
 
-    /// Adds the messages of an array, or a text in place of one.
+    /// Adds the messages in an array as parts. A string in place of the array is one message.
     fn add_messages(&self, body: &Value, place: &str, around: u64, parts: &mut Vec<TokenPart>) {
         match body.pointer(place) {
             Some(Value::Array(messages)) => {
@@ -258,7 +259,7 @@ impl Counter<'_> {
         }
     }
 
-    /// Returns the tokens of the content in a value that a model reads.
+    /// Returns the number of tokens in the content of a value that a model reads.
     fn value(&self, value: &Value) -> u64 {
         match value {
             Value::String(text) => self.text(text),
@@ -284,7 +285,7 @@ impl Counter<'_> {
         tokens.sum()
     }
 
-    /// Returns the tokens of a text, or of the medium that it represents.
+    /// Returns the number of tokens in a string, or in the medium that the string represents.
     fn text(&self, text: &str) -> u64 {
         match media::of_text(text) {
             Some(media) => self.pictures.tokens(&media, self.count),
@@ -292,13 +293,13 @@ impl Counter<'_> {
         }
     }
 
-    /// Returns the tokens of a value that a model reads as JSON.
+    /// Returns the number of tokens in a value that a model reads as JSON.
     fn json(&self, value: &Value) -> u64 {
         (self.count)(&value.to_string())
     }
 }
 
-/// Returns the kind of part for a message.
+/// Returns the kind of part for a message: instructions are a system prompt.
 fn kind(message: &Value) -> PartKind {
     match message.get("role").and_then(Value::as_str) {
         Some("system" | "developer") => PartKind::System,

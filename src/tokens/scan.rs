@@ -1,16 +1,16 @@
 //! Counts the pieces of each kind in a text.
 //!
-//! Tokenizers first split a text into words, groups of digits, and runs of punctuation and spaces,
-//! then each piece into tokens of their vocabulary. The second step needs the vocabulary; the
-//! number of pieces of each kind does not, and it predicts most of the result.
+//! Tokenizers first split text into words, groups of digits, and runs of punctuation and spaces.
+//! Then they split each piece into tokens of their vocabulary. The second step requires the
+//! vocabulary, but the number of pieces of each kind does not, and it predicts most of the result.
 
-/// The number of kinds.
+/// The number of kinds of pieces.
 pub(super) const KINDS: usize = 26;
 
-/// The number of pieces, or of their characters, for each kind.
+/// For each kind, the number of pieces or of characters in them.
 pub(super) type Pieces = [u64; KINDS];
 
-/// A kind of piece, or a measure of its characters.
+/// A kind of piece, or a kind of character that is counted separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 enum Kind {
@@ -20,17 +20,17 @@ enum Kind {
     Spaced8,
     /// Longer words after a space.
     Spaced12,
-    /// The letters of these words beyond the twelfth.
+    /// The letters beyond the twelfth, in words after a space.
     SpacedMore,
-    /// Words of up to 2 letters after anything else, as inside identifiers.
+    /// Words of up to 2 letters that do not follow a space, such as parts of identifiers.
     Joined2,
-    /// Words of up to 5 letters after anything else.
+    /// Words of up to 5 letters that do not follow a space.
     Joined5,
-    /// Longer words after anything else.
+    /// Longer words that do not follow a space.
     Joined9,
-    /// The letters of these words beyond the ninth.
+    /// The letters beyond the ninth, in words that do not follow a space.
     JoinedMore,
-    /// Letters of all-caps words.
+    /// Letters in words of capital letters.
     Capitals,
     /// Groups of up to three digits.
     DigitGroups,
@@ -44,19 +44,19 @@ enum Kind {
     SpaceRuns,
     /// Runs of line ends.
     LineEnds,
-    /// Characters of text that is not words: base64, hashes, keys.
+    /// Characters of text that does not consist of words: Base64, hashes, keys.
     Noise,
     /// Words with Latin letters beyond ASCII.
     LatinWords,
-    /// The letters of these words.
+    /// The letters in words with Latin letters beyond ASCII.
     Latin,
     Cyrillic,
     Han,
     Kana,
     Hangul,
-    /// Words in other alphabets, Cyrillic included.
+    /// Words in other alphabets, including Cyrillic.
     OtherWords,
-    /// The letters of these words, except Cyrillic ones.
+    /// The letters in words in other alphabets, except Cyrillic letters.
     OtherLetters,
     /// Emoji, arrows and all other characters.
     Symbols,
@@ -96,7 +96,7 @@ fn class(c: char) -> Class {
     }
 }
 
-/// Counts the pieces of a text. Examines each byte only a few times.
+/// Counts the pieces of a string. Reads each byte at most a few times.
 pub(super) fn pieces(text: &str) -> Pieces {
     let mut scan = Scan {
         pieces: [0; KINDS],
@@ -104,7 +104,7 @@ pub(super) fn pieces(text: &str) -> Pieces {
     };
     let (mut rest, mut words) = (text, 0);
     while let Some(first) = rest.chars().next() {
-        // A run that is not noise as a whole is not examined again from its middle.
+        // If a run is not noise as a whole, its remaining parts are not examined again.
         let run = if words == 0 {
             Run::at(rest.as_bytes())
         } else {
@@ -131,15 +131,15 @@ impl Scan {
         self.pieces[kind as usize] += count as u64;
     }
 
-    /// Counts noise, and returns its length.
+    /// Counts noise of a length in bytes, and returns this length.
     fn noise(&mut self, length: usize) -> usize {
         self.add(Kind::Noise, length);
         self.is_spaced = false;
         length
     }
 
-    /// Counts the next piece, whose first character is of this class, and returns its length in
-    /// bytes.
+    /// Counts the next piece, whose first character has this class. Returns the length of the piece
+    /// in bytes.
     fn take(&mut self, rest: &str, class: Class) -> usize {
         let length = match class {
             Class::Letter => word(rest),
@@ -202,7 +202,7 @@ impl Scan {
         self.add(Kind::Spaces, spaces.len() - 1);
     }
 
-    /// Counts any other run of characters of one class.
+    /// Counts a run of characters of one class, other than letters and spaces.
     fn run(&mut self, run: &str, class: Class) {
         let characters = run.chars().count();
         match class {
@@ -227,21 +227,22 @@ impl Scan {
             Class::Kana => self.add(Kind::Kana, characters),
             Class::Hangul => self.add(Kind::Hangul, characters),
             Class::Symbol => self.add(Kind::Symbols, characters),
-            // These classes have functions of their own.
+            // Letters and spaces are counted by other functions.
             Class::Letter | Class::Space => {}
         }
     }
 }
 
-/// Returns the length of the run of one class that a text begins with.
+/// Returns the length of the run of one class at the start of a string, in bytes.
 fn run(text: &str, of: Class) -> usize {
     text.char_indices()
         .find(|(_, c)| class(*c) != of)
         .map_or(text.len(), |(at, _)| at)
 }
 
-/// Returns the length of the word that a text begins with: capitals, then lower-case letters. The
-/// last of several capitals begins the next word, as in `HTTPServer`.
+/// Returns the length of the word at the start of a string, in bytes. A word consists of capital
+/// letters, followed by lower-case letters. If there are several capitals, the last one begins the
+/// next word, as in `HTTPServer`.
 fn word(text: &str) -> usize {
     let (mut has_small, mut capitals, mut last) = (false, 0, 0);
     for (at, c) in text.char_indices() {
@@ -259,22 +260,22 @@ fn word(text: &str) -> usize {
     text.len()
 }
 
-/// The shortest run that may be noise.
+/// The minimum length of noise, in bytes.
 const LEAST_NOISE: usize = 16;
 
-/// The longest run that is classified as a whole.
+/// The maximum length of a run that is classified as a whole, in bytes.
 const MOST_NOISE: usize = 4096;
 
 /// A run of letters, digits and the characters that connect them in base64, hashes and identifiers.
 #[derive(Debug, Clone, Copy, Default)]
 struct Run {
     length: usize,
-    /// `true` if letters and digits alternate too often for words.
+    /// `true` if letters and digits alternate too often for a run that consists of words.
     is_noise: bool,
 }
 
 impl Run {
-    /// Returns the run that a text begins with; its length is 0 if there is none.
+    /// Returns the run at the start of a string. Its length is 0 if there is none.
     fn at(text: &[u8]) -> Run {
         if !text.first().is_some_and(u8::is_ascii_alphanumeric) {
             return Run::default();
@@ -300,8 +301,8 @@ fn is_part(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'_' | b'-')
 }
 
-/// Returns `true` if two neighbours are of different kinds (digits, capitals, lower-case letters),
-/// unless a capital begins a word.
+/// Returns `true` if two neighbouring characters are of different kinds (digit, capital, lower-case
+/// letter). A capital that begins a word is not a change.
 fn is_change(first: u8, second: u8) -> bool {
     let are_both = first.is_ascii_alphanumeric() && second.is_ascii_alphanumeric();
     let is_digit = first.is_ascii_digit() != second.is_ascii_digit();

@@ -1,9 +1,10 @@
-//! The vocabulary that counts a model's text, and the tokens of each kind of piece in it.
+//! The vocabulary by which a model's text is counted, and the number of tokens for each kind of
+//! piece.
 //!
-//! OpenAI's two and Mistral's are published. Google publishes that of Gemma, which its Gemini
-//! documentation refers to; Anthropic published one for Claude 2 and none since. The figures were
-//! fitted to these by `scripts/token-error`; a [`Calibration`](super::Calibration) corrects for the
-//! differences in a provider's own count.
+//! OpenAI's two vocabularies and Mistral's are published. Google publishes the vocabulary of Gemma,
+//! which its Gemini documentation refers to. Anthropic published the vocabulary of Claude 2, but no
+//! later one. The figures below were fitted to these vocabularies by `scripts/token-error`. A
+//! [`Calibration`](super::Calibration) corrects the differences from a provider's own count.
 
 use super::scan::{self, KINDS};
 use crate::provider::WireFormat;
@@ -13,20 +14,20 @@ use crate::repo::ModelName;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Vocabulary {
-    /// OpenAI's `o200k_base`: GPT-4o and later, gpt-oss.
+    /// OpenAI's `o200k_base`, used by GPT-4o and later, and by gpt-oss.
     O200k,
-    /// OpenAI's `cl100k_base`: GPT-4 and GPT-3.5. The vocabularies of Llama 3 and Qwen are derived
-    /// from it and close to it.
+    /// OpenAI's `cl100k_base`, used by GPT-4 and GPT-3.5. The vocabularies of Llama 3 and Qwen are
+    /// derived from it and are similar.
     Cl100k,
-    /// Anthropic's for Claude 2, the last one published.
+    /// Anthropic's vocabulary for Claude 2, the last one that was published.
     Claude,
-    /// Google's for Gemma and Gemini.
+    /// Google's vocabulary for Gemma and Gemini.
     Gemini,
     /// Mistral's `tekken`.
     Mistral,
 }
 
-/// The beginnings of model names, in normal form, and their vocabularies; the first match applies.
+/// The beginnings of model names in normal form, and their vocabularies. The first match applies.
 const BY_NAME: [(&str, Vocabulary); 24] = [
     ("gpt-4o", Vocabulary::O200k),
     ("gpt-4-1", Vocabulary::O200k),
@@ -55,7 +56,7 @@ const BY_NAME: [(&str, Vocabulary); 24] = [
 ];
 
 impl Vocabulary {
-    /// Every vocabulary.
+    /// All vocabularies.
     pub const ALL: [Vocabulary; 5] = [
         Vocabulary::O200k,
         Vocabulary::Cl100k,
@@ -64,7 +65,7 @@ impl Vocabulary {
         Vocabulary::Mistral,
     ];
 
-    /// Returns the stable lower-case name.
+    /// Returns the stable lower-case name of the vocabulary.
     pub fn name(self) -> &'static str {
         match self {
             Vocabulary::O200k => "o200k",
@@ -75,7 +76,8 @@ impl Vocabulary {
         }
     }
 
-    /// Returns the vocabulary of a model, or for an unknown name the usual one of the wire format.
+    /// Returns the vocabulary of a model. For an unknown model name, returns the usual vocabulary
+    /// for the wire format.
     pub fn of(model: &str, wire: WireFormat) -> Vocabulary {
         let name = ModelName::new(model);
         let known = BY_NAME
@@ -84,13 +86,13 @@ impl Vocabulary {
         known.map_or_else(|| usual(wire), |(_, vocabulary)| *vocabulary)
     }
 
-    /// Returns the number of tokens in a text: counted if this build has the tokenizer, otherwise
-    /// estimated.
+    /// Returns the number of tokens in a string. It is exact if this build has the tokenizer, and
+    /// otherwise an estimate.
     pub fn count(self, text: &str) -> u64 {
         self.tokenized(text).unwrap_or_else(|| self.estimated(text))
     }
 
-    /// Estimates the number of tokens in a text from the kinds of its pieces.
+    /// Estimates the number of tokens in a string from the kinds of its pieces.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_sign_loss,
@@ -106,7 +108,7 @@ impl Vocabulary {
         if text.is_empty() { 0 } else { tokens.max(1) }
     }
 
-    /// Returns the average tokens per piece of each kind.
+    /// Returns the average number of tokens for a piece of each kind.
     fn weights(self) -> &'static Weights {
         match self {
             Vocabulary::O200k => &O200K,
@@ -122,14 +124,16 @@ impl Vocabulary {
         self.tokenized("").is_some()
     }
 
-    /// Counts the tokens of a text with the vocabulary's own tokenizer, if this build has it.
+    /// Counts the tokens of a string with the vocabulary's own tokenizer; `None` if this build
+    /// lacks it.
     #[cfg(not(feature = "tokenizers"))]
     #[expect(clippy::unused_self, reason = "builds with the feature ask it")]
     fn tokenized(self, _: &str) -> Option<u64> {
         None
     }
 
-    /// Counts the tokens of a text with the vocabulary's own tokenizer, if this build has it.
+    /// Counts the tokens of a string with the vocabulary's own tokenizer; `None` if this build
+    /// lacks it.
     #[cfg(feature = "tokenizers")]
     fn tokenized(self, text: &str) -> Option<u64> {
         use std::sync::LazyLock;
@@ -147,7 +151,7 @@ impl Vocabulary {
     }
 }
 
-/// Returns the vocabulary of most models that use a wire format.
+/// Returns the vocabulary that most models with a wire format use.
 fn usual(wire: WireFormat) -> Vocabulary {
     match wire {
         WireFormat::AnthropicMessages => Vocabulary::Claude,
@@ -160,36 +164,36 @@ fn usual(wire: WireFormat) -> Vocabulary {
     }
 }
 
-/// The tokens per piece in a vocabulary, in the order of the kinds. They were fitted by least
-/// squares to 2,433 texts of 115 kinds: code, prose, JSON, requests, keys, and translations into
-/// 100 languages.
+/// For each kind, the average number of tokens per piece in a vocabulary. The numbers were fitted
+/// by least squares to 2,433 texts of 115 kinds: code, prose, JSON, requests, keys, and
+/// translations into 100 languages.
 type Weights = [f64; KINDS];
 
-/// Fitted to `o200k_base`.
+/// The weights for `o200k_base`.
 const O200K: Weights = [
     0.733, 1.263, 2.106, 0.935, 0.673, 0.847, 0.741, 0.517, 0.175, 1.308, 0.029, 0.712, 0.252,
     0.758, 0.960, 0.659, 0.000, 0.548, 0.415, 0.959, 0.594, 0.781, 0.057, 0.441, 0.840, 0.000,
 ];
 
-/// Fitted to `cl100k_base`.
+/// The weights for `cl100k_base`.
 const CL100K: Weights = [
     0.774, 1.255, 1.946, 1.341, 0.666, 0.742, 0.758, 0.471, 0.159, 1.324, 0.000, 0.783, 0.208,
     0.683, 0.874, 0.695, 0.190, 0.690, 0.575, 1.396, 0.898, 1.221, 0.649, 1.136, 1.224, 0.000,
 ];
 
-/// Fitted to `tekken_240911`.
+/// The weights for `tekken_240911`.
 const MISTRAL: Weights = [
     0.767, 1.277, 2.119, 1.122, 0.696, 0.852, 0.781, 0.511, 0.311, 0.275, 1.019, 0.728, 0.311,
     0.698, 1.029, 0.761, 0.000, 0.590, 0.405, 1.125, 0.566, 0.784, 0.165, 0.509, 0.812, 0.000,
 ];
 
-/// Fitted to the vocabulary of Claude 2.
+/// The weights for the vocabulary of Claude 2.
 const CLAUDE: Weights = [
     0.773, 1.295, 1.874, 1.786, 1.213, 1.199, 0.836, 0.000, 0.180, 0.856, 0.135, 1.014, 0.118,
     0.000, 1.033, 0.692, 1.786, 0.553, 0.596, 1.261, 0.913, 1.383, 0.643, 1.265, 1.222, 0.000,
 ];
 
-/// Fitted to Gemma's vocabulary.
+/// The weights for Gemma's vocabulary.
 const GEMINI: Weights = [
     0.825, 1.120, 1.716, 0.992, 0.942, 1.055, 0.855, 0.206, 0.181, 0.000, 1.018, 0.969, 0.138,
     0.861, 1.251, 0.686, 0.000, 0.484, 0.358, 0.640, 0.304, 0.792, 0.222, 0.543, 0.875, 0.014,

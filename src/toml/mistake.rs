@@ -1,8 +1,8 @@
-//! Explains why a text is not TOML, in terms of the text itself.
+//! Explains why text is not TOML, in terms of the text itself.
 //!
-//! The parser reports what it expected, but authors need to know what they wrote: a comment in
-//! another language's syntax, typographic quotes, a merge conflict. These are recognised from the
-//! text at the mistake; anything else is described by the parser's message.
+//! The parser reports what it expected, but authors need to know what is wrong with their text: a
+//! comment in another language's syntax, typographic quotes, or a merge conflict. These mistakes
+//! are recognised by the text around them. Any other mistake is described by the parser's message.
 
 use std::ops::Range;
 
@@ -16,16 +16,16 @@ struct Mistake<'t> {
     /// The parser's message, on one line.
     detail: String,
     span: Range<usize>,
-    /// The offset of the line with the mistake.
+    /// The offset at which the line with the mistake starts.
     line_start: usize,
-    /// The line, without its line ending.
+    /// The line with the mistake, without its line ending.
     line: &'t str,
 }
 
 /// A function that recognises one kind of mistake.
 type Recognise<'t> = fn(&Mistake<'t>) -> Option<SyntaxError>;
 
-/// Converts the parser's error.
+/// Converts the parser's error to an explanation.
 pub(super) fn explain(text: &str, error: &toml_edit::TomlError) -> SyntaxError {
     let span = error.span().unwrap_or(text.len()..text.len());
     let start = text.floor_char_boundary(span.start);
@@ -67,12 +67,12 @@ fn error(span: Range<usize>, message: impl Into<String>, help: impl Into<String>
 }
 
 impl Mistake<'_> {
-    /// Converts a range of the line to a range of the text.
+    /// Converts a range within the line to a range within the text.
     fn in_line(&self, range: Range<usize>) -> Range<usize> {
         self.line_start + range.start..self.line_start + range.end
     }
 
-    /// Returns the rest of the line from the mistake on.
+    /// Returns the rest of the line, from the mistake on.
     fn rest(&self) -> &str {
         self.line
             .get(self.span.start - self.line_start..)
@@ -97,7 +97,7 @@ impl Mistake<'_> {
             .then(|| error(start..start + 1, "this is JSON, not TOML", help))
     }
 
-    /// Recognises a string without its closing quote, at the mistake or on the line above.
+    /// Recognises a string without a closing quote, at the mistake or on the line above it.
     fn unclosed_string(&self) -> Option<SyntaxError> {
         let tokens = toml_parser::Source::new(self.text).lex().into_vec();
         let from = self.text[..self.line_start.saturating_sub(1)]
@@ -138,7 +138,7 @@ impl Mistake<'_> {
 
     fn typographic_quotes(&self) -> Option<SyntaxError> {
         let at = self.line.find(TYPOGRAPHIC)?;
-        // Such characters are allowed in strings and comments.
+        // Typographic quotes are allowed inside strings and comments.
         let is_in_code = toml_parser::Source::new(self.text).lex().any(|token| {
             let range = token.span().start()..token.span().end();
             token.kind() == TokenKind::Atom && range.contains(&(self.line_start + at))
@@ -157,7 +157,7 @@ impl Mistake<'_> {
 
     fn comment(&self) -> Option<SyntaxError> {
         let rest = self.rest();
-        // The parser takes a comment after an unquoted value for part of the value.
+        // The parser treats a comment after an unquoted value as part of the value.
         let behind = rest
             .match_indices(' ')
             .map(|(space, _)| &rest[space + 1..])
@@ -247,7 +247,7 @@ impl Mistake<'_> {
         ))
     }
 
-    /// Recognises a word in place of a value.
+    /// Recognises a word where a value is expected.
     fn bare_value(&self) -> Option<SyntaxError> {
         let is_about = [
             "string values must be quoted",
@@ -256,7 +256,7 @@ impl Mistake<'_> {
         ]
         .iter()
         .any(|it| self.detail.starts_with(it));
-        // Malformed numbers are reported in the parser's words.
+        // For malformed numbers, the parser's message is better.
         let is_word = !self
             .rest()
             .starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'));
@@ -287,7 +287,7 @@ impl Mistake<'_> {
             _ if bare.len() > LONGEST_SHOWN => "write it in quotes".to_owned(),
             _ => format!("write it in quotes: `\"{bare}\"`"),
         };
-        // A long word may be a secret: the excerpt masks it, and no message repeats it.
+        // A long word may be a secret. The excerpt masks it, and no message repeats it.
         let message = match word.len() > LONGEST_SHOWN {
             true => "this is not a TOML value".to_owned(),
             false => format!("`{word}` is not a TOML value"),
@@ -295,7 +295,7 @@ impl Mistake<'_> {
         Some(error(self.span.clone(), message, help))
     }
 
-    /// Recognises text after a value on the same line.
+    /// Recognises more text after a value on the same line.
     fn second_value(&self) -> Option<SyntaxError> {
         if !self.detail.starts_with("unexpected key or value") {
             return None;
@@ -315,7 +315,7 @@ impl Mistake<'_> {
             _ => "remove it, or begin a comment with `#`",
         };
         let at = self.line.len() - rest.len();
-        // After an unquoted value, the parser's error covers the next key, up to its `=`.
+        // After an unquoted value, the parser's error covers the next key up to its `=`.
         let key = self.line[..at].trim_end();
         let (start, end) = match rest.starts_with('=') {
             true => (key.rfind(' ').map_or(0, |space| space + 1), key.len()),
@@ -328,7 +328,7 @@ impl Mistake<'_> {
         ))
     }
 
-    /// Returns the error for a mistake that no function above recognised.
+    /// Returns the error for a mistake that none of the functions above recognises.
     fn by_message(&self) -> SyntaxError {
         let known = BY_MESSAGE
             .iter()
@@ -343,7 +343,8 @@ impl Mistake<'_> {
         }
     }
 
-    /// Returns the edit that adds or removes a comma. After a comment, no comma can be added.
+    /// Returns the edit that adds or removes a comma; `None` if the mistake is about something
+    /// else. A comma cannot be added after a comment.
     fn comma(&self, message: &str) -> Option<(Range<usize>, &'static str)> {
         match message {
             ONE_COMMA_TOO_MANY => Some((self.span.clone(), "")),
@@ -360,11 +361,11 @@ impl Mistake<'_> {
 const COMMA_MISSING: &str = "a comma is missing before this";
 const ONE_COMMA_TOO_MANY: &str = "there is one comma too many";
 
-/// The help for any other mistake.
+/// The help for mistakes without more specific help.
 const GENERAL: &str =
     "a line is `key = value`, `[table]`, or a comment that begins with `#`; strings are in quotes";
 
-/// For each parser message, its beginning, our message, and the help.
+/// The beginnings of the parser's messages, each with our message and help.
 const BY_MESSAGE: [(&str, &str, &str); 16] = [
     (
         "missing escaped value",
@@ -443,13 +444,13 @@ const BY_MESSAGE: [(&str, &str, &str); 16] = [
 const BACKSLASH: &str =
     "write `\\\\` for a backslash, or put the text between `'` and `'`, where nothing is escaped";
 
-/// The longest word that a message repeats, in bytes; API keys are longer.
+/// The maximum length of a word that a message repeats, in bytes. API keys are longer.
 const LONGEST_SHOWN: usize = 15;
 
-/// The starts of comments in other languages.
+/// The beginnings of comments in other languages.
 const FOREIGN_COMMENTS: [&str; 5] = ["//", "/*", "--", "<!--", "{#"];
 
-/// The maximum number of words of a line that are searched for a comment.
+/// The maximum number of words in a line that are searched for a comment.
 const MOST_WORDS: usize = 100;
 
 /// Typographic quotes that word processors insert.
@@ -465,7 +466,7 @@ fn conflict_mark(line: &str) -> Option<&'static str> {
         })
 }
 
-/// Returns the opening quotes of a string.
+/// Returns the quotes with which a string begins.
 fn quotes(literal: &str) -> &'static str {
     ["\"\"\"", "'''", "\"", "'"]
         .into_iter()
@@ -503,7 +504,7 @@ fn path_of(key: &str) -> Option<Vec<String>> {
     None
 }
 
-/// Returns the place of the last of several nested keys.
+/// Returns the place of the last key on a path of nested keys.
 fn locate(table: &Table, path: &[String]) -> Option<Range<usize>> {
     let (first, rest) = path.split_first()?;
     let (key, node) = table.entry(first)?;
@@ -527,7 +528,7 @@ fn locate(table: &Table, path: &[String]) -> Option<Range<usize>> {
 mod tests {
     use super::*;
 
-    /// Returns the message, the marked text, and the help.
+    /// Returns the message, the marked text, and the help for a text.
     fn told(text: &str) -> (String, &str, String) {
         let error = parse(text).expect_err(text);
         (

@@ -2,11 +2,11 @@
 
 use crate::source::OffsetMap;
 
-/// Returns the map from a string's decoded text to offsets in its file.
+/// Returns the map from the decoded text of a string to offsets in its file.
 ///
-/// `literal` is the string as written, quotes included, and `at` its offset in the file. The
-/// literal has been parsed before, so it is well formed; a malformed one gives a map that is merely
-/// imprecise. Grammar: TOML 1.1, section “String”.
+/// `literal` is the string as written, including its quotes, and `at` is its offset in the file.
+/// The literal has already been parsed, so it is well formed; for a malformed one, the map would
+/// merely be imprecise. Grammar: TOML 1.1, section “String”.
 pub fn decode_map(literal: &str, at: usize) -> OffsetMap {
     let (quote, multiline) = match literal.as_bytes() {
         [b'"', b'"', b'"', ..] => (b'"', true),
@@ -21,7 +21,7 @@ pub fn decode_map(literal: &str, at: usize) -> OffsetMap {
         .max(fence.min(literal.len()));
     let mut start = fence.min(literal.len());
     if multiline {
-        // A newline right after the opening fence is trimmed.
+        // A newline directly after the opening quotes is not part of the string.
         start += newline_len(&literal.as_bytes()[start..end]);
     }
     let mut map = OffsetMap::default();
@@ -52,8 +52,8 @@ fn push_basic(map: &mut OffsetMap, literal: &str, range: std::ops::Range<usize>,
     map.push_verbatim(at + from, range.end.saturating_sub(from));
 }
 
-/// Returns the source and decoded lengths of the escape or line continuation at the start of
-/// `text`.
+/// Returns the lengths of the escape or line continuation at the start of `text`: its source length
+/// and its decoded length, both in bytes.
 fn escape(text: &str) -> (usize, usize) {
     let digits = match text.as_bytes().get(1) {
         Some(b'x') => 2,
@@ -90,7 +90,8 @@ mod tests {
     use crate::toml::{Kind, parse};
     use proptest::prelude::*;
 
-    /// Parses `k = <literal>` and checks that each decoded byte maps to where it was written.
+    /// Parses `k = <literal>`, and checks that each decoded byte maps to the place where it was
+    /// written.
     fn round_trips(literal: &str) {
         let text = format!("k = {literal}\n");
         let root = parse(&text).unwrap_or_else(|error| panic!("{literal}: {error:?}"));

@@ -1,9 +1,10 @@
-//! Lowers a schema to the most similar one that a provider takes and that is not stricter.
+//! Lowers a schema: finds the most similar schema that a provider accepts and that is not stricter.
 //!
 //! Input: a schema of arguments, and the abilities of a provider's schema dialect ([`Speech`]).
 //! Output: a schema that accepts every value that the original accepts, and the lost checks. A
-//! single keyword is omitted only where its omission accepts more values. Where it would accept
-//! fewer, for example below `not` or `if`, the whole `not` or `if` is omitted.
+//! keyword is omitted by itself only if the schema then accepts more values. If the schema would
+//! accept fewer values, for example because the keyword is below `not` or `if`, the whole `not` or
+//! `if` is omitted.
 
 mod refs;
 mod speech;
@@ -22,11 +23,11 @@ pub use speech::Speech;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Loss {
-    /// The place of the original schema that contained it.
+    /// The place in the original schema that contains the keyword.
     pub pointer: String,
     /// The keyword.
     pub keyword: String,
-    /// The effect, as a phrase.
+    /// The effect on the keyword, as a phrase.
     pub became: String,
 }
 
@@ -36,33 +37,33 @@ pub struct Loss {
 pub struct Lowered {
     /// The schema.
     pub schema: Value,
-    /// The checks that it no longer makes.
+    /// The checks that the schema no longer makes.
     pub losses: Vec<Loss>,
 }
 
-/// The reason why a schema dialect has no equivalent that is not stricter.
+/// The reason why a schema dialect has no equivalent schema that is not stricter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsayable {
-    /// The place in the original.
+    /// The place in the original schema.
     pub pointer: String,
     /// The reason, as a phrase.
     pub why: String,
 }
 
-/// The maximum number of schemas written in place of references, each of which may be used in many
-/// places.
+/// The maximum number of schemas that may be written in place of references. Each of them may be
+/// used in many places.
 const MOST_NODES: usize = 5_000;
 
-/// The maximum depth of schemas.
+/// The maximum nesting depth of schemas.
 const DEEPEST: usize = 100;
 
 /// Lowers a schema of arguments, which must be an object.
 ///
 /// # Errors
 ///
-/// The dialect has no schema that accepts as much.
+/// Returns the reason if every schema of the dialect would be stricter.
 pub fn lower(schema: &Value, speech: &Speech) -> Result<Lowered, Unsayable> {
-    // The root becomes an object, which may be wrong for references to it.
+    // The root becomes an object. References to the root may then have a wrong target.
     let narrows_root = speech.is_plain_root && schema.get("type") != Some(&"object".into());
     let keeps_refs = speech.takes_refs && !(narrows_root && refs::holds_root(schema));
     let first = attempt(schema, speech, keeps_refs);
@@ -134,7 +135,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Replaces the root's reference by its target, and keeps the root's definitions.
+    /// Replaces a reference at the root with its target, but keeps the root's definitions.
     fn led_by_root(&mut self, root: Map<String, Value>) -> Map<String, Value> {
         if !root.contains_key("$ref") {
             return root;
@@ -165,7 +166,7 @@ impl Lowering<'_> {
         found
     }
 
-    /// Lowers a schema at any place.
+    /// Lowers a schema that is not the root.
     fn schema(&mut self, schema: &Value, at: &Pointer, depth: usize) -> Value {
         match schema {
             Value::Object(members) => Value::Object(self.node(members, at, depth)),
@@ -214,8 +215,8 @@ impl Lowering<'_> {
         out
     }
 
-    /// Returns the target of a reference, in place of the reference. Keywords beside a reference
-    /// apply only in newer drafts, so omitting them weakens the schema in all drafts.
+    /// Replaces a reference with its lowered target. Keywords next to a reference only apply in
+    /// newer drafts, so omitting them does not make the schema stricter in any draft.
     fn written_out(
         &mut self,
         beside: &Map<String, Value>,
@@ -252,7 +253,7 @@ impl Lowering<'_> {
                 self.open.pop();
                 match found {
                     Value::Object(found) => found,
-                    // The target is `false`.
+                    // The target is `false`, which is not an object.
                     _ => Map::from_iter([("not".to_owned(), json!({}))]),
                 }
             }
@@ -266,7 +267,7 @@ impl Lowering<'_> {
         found
     }
 
-    /// Removes keywords beside a reference, except definitions.
+    /// Removes the keywords next to a reference, except definitions.
     fn alone(&mut self, out: &mut Map<String, Value>, at: &Pointer) {
         let beside = out
             .keys()
@@ -339,8 +340,8 @@ impl Lowering<'_> {
         self.exact(out, at, depth);
     }
 
-    /// Lowers schemas that must not become weaker: those below `not` and `if`, each of `oneOf`, and
-    /// `contains` with an upper limit.
+    /// Lowers schemas that must not become weaker: those in `not` and `if`, the alternatives of
+    /// `oneOf`, and `contains` with an upper limit.
     fn exact(&mut self, out: &mut Map<String, Value>, at: &Pointer, depth: usize) {
         for name in ["not", "if", "contains"] {
             let Some(inner) = out.get(name).cloned().filter(|_| self.speech.keeps(name)) else {
@@ -395,9 +396,8 @@ impl Lowering<'_> {
         out.insert("anyOf".to_owned(), Value::Array(lowered));
     }
 
-    /// Returns a lowered schema if nothing in it is lost, or else `None`. The target of a reference
-    /// could lose something elsewhere, so references count as a loss unless the dialect is
-    /// complete.
+    /// Returns a lowered schema if it loses nothing; otherwise `None`. References count as a loss
+    /// unless the dialect is complete, because their targets may lose something elsewhere.
     fn unchanged(&mut self, schema: &Value, at: &Pointer, depth: usize) -> Option<Value> {
         let before = self.losses.len();
         let holds_refs = self.keeps_refs && !self.speech.is_whole() && refs::holds_any(schema);
@@ -407,7 +407,7 @@ impl Lowering<'_> {
         is_same.then_some(lowered)
     }
 
-    /// Removes a keyword, together with those that have no meaning or a different one without it.
+    /// Removes a keyword, together with the keywords whose meaning depends on it.
     fn drop_group(&mut self, out: &mut Map<String, Value>, at: &Pointer, name: &str) {
         let with: &[&str] = match name {
             "if" => &["then", "else"],
@@ -429,8 +429,8 @@ impl Lowering<'_> {
         self.forget_unevaluated(out, at);
     }
 
-    /// Removes the `unevaluated…` keywords: they depend on neighbouring keywords, without which
-    /// they would refuse more.
+    /// Removes the `unevaluated…` keywords. They depend on neighbouring keywords, and would reject
+    /// more values without them.
     fn forget_unevaluated(&mut self, out: &mut Map<String, Value>, at: &Pointer) {
         for name in ["unevaluatedProperties", "unevaluatedItems"] {
             if out.remove(name).is_some() {
@@ -439,7 +439,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Replaces keywords with equivalents, or near equivalents, that the dialect has.
+    /// Replaces keywords with equivalent or similar keywords that the dialect has.
     fn respelled(&mut self, out: &mut Map<String, Value>, at: &Pointer, depth: usize) {
         if !self.speech.keeps("const")
             && let Some(value) = out.remove("const")
@@ -546,7 +546,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Removes keywords from the root that are only allowed below it.
+    /// Removes keywords that are not allowed at the root.
     fn root(&mut self, out: &mut Map<String, Value>) {
         let at = Pointer::root();
         for name in ["enum", "not", "const"] {
@@ -574,14 +574,14 @@ impl Lowering<'_> {
                 conjunction::alternatives(out, &any);
             }
         }
-        // Arguments are always an object, so this loses nothing.
+        // Arguments are always an object, so no check is lost.
         out.insert("type".to_owned(), "object".into());
         out.entry("properties").or_insert_with(|| json!({}));
         self.named_properties(out);
     }
 
-    /// Keeps only the properties whose names the provider takes. The others are still accepted, but
-    /// not checked.
+    /// Keeps only the properties whose names the provider accepts. Other properties are still
+    /// allowed, but not checked.
     fn named_properties(&mut self, out: &mut Map<String, Value>) {
         let Some(is_taken) = self.speech.takes_property else {
             return;
@@ -626,7 +626,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Returns a lowered part of a schema; a reference is replaced by its lowered target.
+    /// Returns a part of a schema, which is already lowered. A reference is replaced with its
+    /// lowered target.
     fn led_to(&mut self, part: &Value, at: &Pointer, depth: usize) -> Value {
         match part.get("$ref") {
             Some(_) => {
@@ -637,7 +638,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Merges the parts of an `allOf` into the schema around it. Conflicting keywords are lost.
+    /// Merges the parts of an `allOf` into the surrounding schema. Conflicting keywords are lost.
     fn joined(&mut self, out: &mut Map<String, Value>, all: &[Value], name: &str, at: &Pointer) {
         for (index, part) in all.iter().enumerate() {
             let Some(part) = part.as_object() else {
@@ -655,7 +656,7 @@ impl Lowering<'_> {
         self.forget_unevaluated(out, at);
     }
 
-    /// Applies the final step of the dialect, with the members that each of its schemas needs.
+    /// Applies the final step for the dialect.
     fn said(&mut self, lowered: Map<String, Value>) -> Result<Value, Unsayable> {
         match self.speech.finish {
             speech::Finish::AsItIs => Ok(Value::Object(lowered)),

@@ -1,19 +1,18 @@
-//! Tool lists in common formats: MCP's, those of the wire formats, and those that SDKs write as
-//! JSON.
+//! Tool lists in common formats: MCP's format, the wire formats, and the JSON that SDKs write.
 
 use serde_json::Value;
 
 use super::ListedTool;
 
-/// The tools of a document, and the number of its other entries.
+/// The tools of a document, and the numbers of its other entries.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolList {
     /// The tools that a client runs, in order.
     pub tools: Vec<ListedTool>,
-    /// The number of tools that a server runs and that have no schema; they are ignored.
+    /// The number of tools that a server runs. They have no schema and are ignored.
     pub hosted: usize,
-    /// The number of entries that are not tools, because they have no name or no schema.
+    /// The number of entries without a name or a schema, which are not tools.
     pub unread: usize,
 }
 
@@ -41,9 +40,9 @@ const LISTS: [&str; 5] = [
 const DEEPEST: usize = 8;
 
 impl ToolList {
-    /// Reads a document: a list of tools, an object that contains one (a request body, or an answer
-    /// to `tools/list`), tools by name, a single tool, or a schema whose title is the tool's name.
-    /// Returns `None` if there are no tools in it.
+    /// Reads a document: a list of tools, an object that contains one (a request body, or the
+    /// answer to `tools/list`), an object with tools by name, a single tool, or a schema whose
+    /// title is the tool's name. Returns `None` if the document contains no tools.
     pub fn of(document: &Value) -> Option<ToolList> {
         let mut list = ToolList::default();
         list.add(document, DEEPEST);
@@ -92,7 +91,7 @@ impl ToolList {
         }
     }
 
-    /// Returns the number of list entries so far.
+    /// Returns the number of entries read so far.
     fn entries(&self) -> usize {
         self.tools.len() + self.hosted + self.unread
     }
@@ -104,7 +103,8 @@ fn has_list(value: &Value) -> bool {
         .any(|name| value.get(*name).is_some_and(Value::is_array))
 }
 
-/// Reads a tool. `key` is its name in the surrounding object, used if it has no name of its own.
+/// Reads a tool. `key` is the tool's name in the surrounding object. It is used if the tool itself
+/// contains no name.
 fn tool_of(value: &Value, key: Option<&str>) -> Option<ListedTool> {
     let object = value
         .get("function")
@@ -120,7 +120,7 @@ fn tool_of(value: &Value, key: Option<&str>) -> Option<ListedTool> {
         .iter()
         .find_map(|name| Some((*name, object.get(*name)?)));
     if let (Some(name), Some((member, schema))) = (name, held) {
-        // An SDK's wrapper around the JSON form.
+        // Some SDKs wrap the JSON form of a schema in an object.
         let schema = schema.get("jsonSchema").unwrap_or(schema).clone();
         let schema = if member == "parameters" {
             in_small_letters(schema)
@@ -159,7 +159,7 @@ fn tool_of(value: &Value, key: Option<&str>) -> Option<ListedTool> {
     })
 }
 
-/// Converts the types of Gemini's own schema dialect, which are upper-case, to lower case.
+/// Converts the types of Gemini's own schema dialect to lower case.
 fn in_small_letters(mut schema: Value) -> Value {
     lower_types(&mut schema);
     schema

@@ -5,38 +5,38 @@ use serde_json::{Value, json};
 use super::ListedTool;
 use crate::provider::{Server, TurnForm, WireFormat, shaped};
 
-/// A way in which a provider takes tools.
+/// A provider and the form in which it accepts tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolTarget {
-    /// The name on the command line.
+    /// The name of the target on the command line.
     pub name: &'static str,
-    /// A phrase that describes it.
+    /// A phrase that describes the target.
     pub what: &'static str,
-    /// The wire format of its requests.
+    /// The wire format of the requests.
     pub wire: WireFormat,
-    /// The server.
+    /// The server that receives the requests.
     pub server: Server,
     /// The model in the requests.
     pub model: &'static str,
-    /// The form of the schemas.
+    /// The form of the tools' schemas.
     pub form: Form,
-    /// `true` if it is checked by default.
+    /// `true` if the target is checked by default.
     pub is_usual: bool,
 }
 
 /// The forms of schemas in requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// The format's usual form: the model reads the schema, but may violate it.
+    /// The format's usual form. The model reads the schema, but may violate it.
     Plain,
-    /// With `strict`: the server forces the model to follow the schema.
+    /// The strict form. The server forces the model to follow the schema.
     Strict,
     /// Gemini's own schema dialect, a subset of `OpenAPI`.
     OpenApi,
 }
 
-/// Makes a target for an OpenAI-compatible server.
+/// Creates a target for an OpenAI-compatible server.
 const fn compatible(
     name: &'static str,
     what: &'static str,
@@ -162,7 +162,8 @@ impl ToolTarget {
             .find(|target| target.name == name)
     }
 
-    /// Returns the form of the same provider that takes more schemas, if this form is limited.
+    /// Returns the plain form of the same provider, which accepts more schemas; `None` if this is
+    /// already the plain form.
     pub(super) fn wider(&self) -> Option<ToolTarget> {
         ToolTarget::ALL
             .into_iter()
@@ -197,12 +198,12 @@ impl ToolTarget {
         declared
     }
 
-    /// Returns the member `tools` with these declarations.
+    /// Returns the value of the member `tools` with these declarations.
     pub(super) fn member(&self, declared: Vec<Value>) -> Value {
         self.wire.facts().tools.list(declared)
     }
 
-    /// Returns the JSON pointer of the declaration with this index in the body.
+    /// Returns the JSON pointer, within the body, of the declaration with this index.
     pub(super) fn place(&self, index: usize) -> String {
         self.wire.facts().tools.place(index)
     }

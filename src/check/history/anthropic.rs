@@ -1,4 +1,4 @@
-//! Reads `messages` of Anthropic, whose content is text or a list of blocks.
+//! Reads Anthropic's `messages`, whose content is text or a list of blocks.
 
 use serde_json::Value;
 

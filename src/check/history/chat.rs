@@ -1,5 +1,5 @@
-//! Reads `messages` of Chat Completions, Mistral and Ollama, which have one form: calls are beside
-//! the content, and each result is a message.
+//! Reads the `messages` of Chat Completions, Mistral and Ollama, which have the same form: calls
+//! are in a member next to the content, and each result is a message of its own.
 
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ fn result(value: &Value) -> Part<'_> {
     }
 }
 
-/// Returns the content, thinking, images (Ollama) and calls of a message.
+/// Returns the content, thinking, images (for Ollama) and calls of a message.
 fn said(message: &Value) -> Vec<Part<'_>> {
     let mut parts: Vec<Part<'_>> = match message.get("content") {
         Some(value @ Value::String(text)) => vec![Part {
@@ -53,7 +53,7 @@ fn said(message: &Value) -> Vec<Part<'_>> {
         value,
     }));
     parts.extend(elements(message.get("tool_calls")).iter().map(call));
-    // The older form: one call, without an id.
+    // The older form: a single call without an id.
     parts.extend(
         message
             .get("function_call")

@@ -1,5 +1,5 @@
-//! Reads `contents` of Gemini: each part has one member, whose name is its kind. The server accepts
-//! both spellings of every name (proto3 JSON).
+//! Reads Gemini's `contents`. Each part has one member, whose name is the part's kind. The server
+//! accepts both spellings of every name (proto3 JSON).
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ pub(super) fn read(contents: Option<&Value>) -> Vec<Entry<'_>> {
 }
 
 fn content(value: &Value) -> Entry<'_> {
-    // Content without a role is the user's; `function` is an older name of the user with results.
+    // Content without a role comes from the user; `function` is an older role for results.
     let role = match text_of(value, "role") {
         None | Some("function") => Role::User,
         named => Role::named(named),
@@ -22,7 +22,7 @@ fn content(value: &Value) -> Entry<'_> {
     }
 }
 
-/// Returns a member under either of its two names.
+/// Returns a member by either of its two names.
 fn either<'b>(value: &'b Value, camel: &str, snake: &str) -> Option<&'b Value> {
     value.get(camel).or_else(|| value.get(snake))
 }

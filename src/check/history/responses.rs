@@ -1,4 +1,4 @@
-//! Reads `input` of the Responses API: text, or a list of items, some of which are messages.
+//! Reads the `input` of the Responses API: text, or a list of items, some of which are messages.
 
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ fn item(value: &Value) -> Entry<'_> {
             Role::Assistant,
             Kind::Call(call(value, value.get("arguments"))),
         ),
-        // Calls of the computer and of the shell, and patches, have neither a name nor arguments.
+        // Computer calls, shell calls and patches have neither a name nor arguments.
         Some("custom_tool_call" | "computer_call" | "apply_patch_call" | "shell_call") => {
             one(Role::Assistant, Kind::Call(call(value, None)))
         }

@@ -1,5 +1,5 @@
-//! Checks whether a request's breakpoints find the cache entry of the request before it:
-//! Anthropic's cache looks back only a few blocks.
+//! Checks whether a request's breakpoints find the cache entry of the previous request: Anthropic's
+//! cache looks back only a few blocks.
 
 use serde_json::Value;
 
@@ -10,14 +10,14 @@ use crate::unit::Body;
 
 /// A breakpoint in the messages.
 struct Mark {
-    /// The number of blocks before its own.
+    /// The number of blocks before the breakpoint's own block.
     at: usize,
     pointer: Pointer,
 }
 
 impl Checks {
-    /// Reports a breakpoint that is too far after the last one of the previous request. The later
-    /// request begins with the earlier one.
+    /// Reports a breakpoint that is too far behind the last breakpoint of the previous request. The
+    /// later request must begin with the earlier one.
     pub(super) fn lookback(&self, earlier: &Body, later: &Body) -> Option<Broken> {
         if !self.wire.has_cache_breakpoints() {
             return None;
@@ -59,7 +59,7 @@ fn messages(body: &Body) -> &[Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// Returns the blocks of a message; nothing for text.
+/// Returns the blocks of a message; an empty slice for text.
 fn blocks(message: &Value) -> &[Value] {
     message
         .get("content")
@@ -67,7 +67,7 @@ fn blocks(message: &Value) -> &[Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// Returns the number of blocks from a message on.
+/// Returns the number of blocks in the messages from an index on.
 fn blocks_from(messages: &[Value], from: usize) -> usize {
     messages
         .iter()
@@ -96,7 +96,7 @@ fn marks(messages: &[Value]) -> Vec<Mark> {
     marks
 }
 
-/// Returns the breakpoint of a block, or of a block inside it.
+/// Returns the pointer to the breakpoint of a block, or of a block inside it.
 fn mark_of(block: &Value, at: &Pointer) -> Option<Pointer> {
     if block
         .get("cache_control")

@@ -15,9 +15,9 @@ pub(crate) struct Difference<'v> {
     pub(crate) newer: Option<&'v Value>,
     /// The first byte that differs, if the value is text.
     pub(crate) from: Option<usize>,
-    /// `true` if the earlier request only had extra content after its last message.
+    /// `true` if the requests differ only in content at the end of the earlier one.
     pub(crate) is_tail: bool,
-    /// The member that differs; the next fields lead into it.
+    /// The member that differs; the fields below narrow down the place inside it.
     member: &'static str,
     index: Option<usize>,
     path: Vec<Step<'v>>,
@@ -67,13 +67,13 @@ pub(crate) fn difference<'v>(older: &[Part<'v>], newer: &[Part<'v>]) -> Option<D
         .map(|part| Difference::whole(*part, false))
 }
 
-/// Returns the kind of a message: its role and its type.
+/// Returns the role and the type of a message.
 fn sort(message: &Value) -> [Option<&Value>; 2] {
     ["role", "type"].map(|name| message.get(name))
 }
 
 impl<'v> Difference<'v> {
-    /// Returns the difference of a part that one request lacks.
+    /// Returns the difference for a part that only one request has.
     fn whole(part: Part<'v>, is_older: bool) -> Difference<'v> {
         let (older, newer) = if is_older {
             (Some(part.value), None)
@@ -91,8 +91,8 @@ impl<'v> Difference<'v> {
         )
     }
 
-    /// Returns the difference of two different members: one request has an additional member
-    /// earlier in the order.
+    /// Returns the difference between two parts of different members: one request has an additional
+    /// member earlier in the order.
     fn apart(older: Part<'v>, newer: Part<'v>) -> Difference<'v> {
         if older.member == newer.member {
             let part = Part {
@@ -145,13 +145,13 @@ impl<'v> Difference<'v> {
         matches!(self.member, "messages" | "input" | "contents")
     }
 
-    /// Returns `true` if the place is in the message that holds the system prompt, where that is
-    /// the first message.
+    /// Returns `true` if the place is in the system prompt, for formats in which that is the first
+    /// message.
     pub(crate) fn is_instruction(&self) -> bool {
         self.is_instruction
     }
 
-    /// Returns the member of the body.
+    /// Returns the member of the body that differs.
     pub(crate) fn member(&self) -> &'static str {
         self.member
     }
@@ -164,8 +164,8 @@ impl<'v> Difference<'v> {
             .any(|part| has_mark(part.value))
     }
 
-    /// Returns `true` if the later request carries Anthropic thinking after the place, in one of
-    /// its first `end` messages.
+    /// Returns `true` if one of the first `end` messages of the later request contains Anthropic
+    /// thinking after the place.
     pub(crate) fn has_thinking_behind(&self, newer: &[Part<'_>], end: usize) -> bool {
         let message = self.index.filter(|_| self.is_in_history()).unwrap_or(0);
         let block = match self.path.as_slice() {
@@ -204,7 +204,8 @@ fn rank(name: &str) -> Option<usize> {
 }
 
 impl Spot<'_> {
-    /// Returns `true` if a message only gained blocks: adjacent messages of one role count as one.
+    /// Returns `true` if a message only gained blocks, since adjacent messages of one role count as
+    /// one.
     fn is_growth(&self) -> bool {
         self.is_block() && self.older.is_none()
     }
@@ -214,7 +215,7 @@ impl Spot<'_> {
         self.is_block() && self.newer.is_none()
     }
 
-    /// Returns `true` if both requests end alike: with something that is appended to any
+    /// Returns `true` if both requests end with the same content, which is appended to every
     /// conversation.
     fn ends_alike(&self, older: &Value, newer: &[Part<'_>]) -> bool {
         let Some(end) = newer.last().map(|part| part.value) else {
@@ -243,7 +244,7 @@ fn blocks<'v>(message: &'v Value, name: &str) -> Option<&'v Vec<Value>> {
     message.get(name).and_then(Value::as_array)
 }
 
-/// Returns the length of the common prefix of two texts, in bytes of whole characters.
+/// Returns the length of the common prefix of two strings, in bytes of whole characters.
 fn common(older: &str, newer: &str) -> usize {
     older
         .chars()
@@ -269,7 +270,8 @@ fn first<'v>(older: &'v Value, newer: &'v Value) -> Option<Spot<'v>> {
     }
 }
 
-/// Returns the text of a value. Text with a breakpoint is written as a list of one block.
+/// Returns the text of a value. Text with a breakpoint is written as a list that contains one
+/// block.
 fn text_of(value: &Value) -> Option<&str> {
     match value {
         Value::String(text) => Some(text),

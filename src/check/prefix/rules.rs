@@ -80,10 +80,10 @@ rules! {
         };
 }
 
-/// The maximum number of characters of a value in a message.
+/// The maximum length of a value in a message, in characters.
 const SHOWN: usize = 60;
 
-/// The number of characters shown before the first one that differs.
+/// The number of characters that are shown before the first different one.
 const BEFORE: usize = 20;
 
 pub(super) fn message(found: &Difference<'_>, is_bound: bool) -> String {
@@ -126,12 +126,12 @@ pub(super) fn lookback_message(distance: usize) -> String {
 
 pub(super) const SETTING_HELP: &str = "keep the same value throughout a conversation: the server caches the messages for this value only";
 
-/// Returns a value for a message, from a little before its first byte that differs.
+/// Returns a value for a message, starting a little before the first different byte.
 fn shown(value: &Value, from: Option<usize>) -> String {
     let (Some(text), Some(from)) = (value.as_str(), from) else {
         return format!("`{}`", cut(&value.to_string(), SHOWN));
     };
-    // Masked first: a fragment of a key would not be recognised as one.
+    // Keys are masked before the text is cut, because a fragment of a key would not be recognised.
     let text = masked(text);
     let start = text[..from]
         .char_indices()

@@ -1,4 +1,4 @@
-//! A digest of a request, which is enough to check later whether another request begins with it.
+//! A digest of a request. It is enough to check later whether another request begins with this one.
 
 use std::fmt::Write;
 
@@ -19,14 +19,15 @@ pub(crate) fn sent(body: &Body) -> Sent {
     }
 }
 
-/// Returns `true` if a request begins with everything in an earlier one.
+/// Returns `true` if a request begins with the whole content of an earlier one.
 pub(crate) fn begins_with(body: &Body, sent: &Sent) -> bool {
     texts(body)
         .get(..sent.parts)
         .is_some_and(|parts| digest(parts) == *sent.digest)
 }
 
-/// Returns a digest of 128 bits, which is enough: nobody gains from a collision.
+/// Returns a digest of 128 bits. It need not be cryptographic, because nobody gains from a
+/// collision.
 fn digest(parts: &[String]) -> String {
     let mut hasher = Sha256::new();
     // The parts are JSON, so none contains a line break.
@@ -36,9 +37,9 @@ fn digest(parts: &[String]) -> String {
     hex(&hasher.finalize()[..16])
 }
 
-/// Returns the content of a request in pieces, in the order in which servers read it. Adjacent
-/// messages of one role may merge, and text may become a list of one block, without changing the
-/// pieces.
+/// Returns the content of a request in pieces, in the order in which servers read it. The pieces
+/// stay the same if adjacent messages of one role are merged, or if text becomes a list of one
+/// block.
 fn texts(body: &Body) -> Vec<String> {
     own(body)
         .into_iter()
@@ -86,7 +87,7 @@ fn blocks(content: &Value) -> Vec<Value> {
     }
 }
 
-/// Writes a value as canonical JSON: members are sorted, and cache breakpoints are left out.
+/// Writes a value as canonical JSON: sorted members, without cache breakpoints.
 fn write(value: &Value, text: &mut String) {
     match value {
         Value::Object(members) => {

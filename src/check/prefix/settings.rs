@@ -1,5 +1,5 @@
-//! Settings outside the conversation on which a server's cache depends: a new value makes the cache
-//! miss.
+//! Settings outside the conversation on which a server's cache depends: if such a setting changes,
+//! the cache is not used.
 
 use super::place::{Difference, difference, has_mark};
 use super::{Broken, Checks, Part, problem, rules};
@@ -7,14 +7,14 @@ use crate::diag::Rule;
 use crate::provider::{Server, WireFormat};
 use crate::unit::Body;
 
-/// Anthropic caches messages separately for each value of these.
+/// Anthropic caches messages separately for each value of these members.
 const ANTHROPIC: &[&str] = &["speed", "output_config", "thinking", "tool_choice"];
 
-/// OpenAI puts the schema of an answer before the first message, and has a cache for each key.
+/// OpenAI puts the answer's schema before the first message, and has a separate cache for each key.
 const CHAT: &[&str] = &["response_format", "prompt_cache_key"];
 const RESPONSES: &[&str] = &["text", "prompt_cache_key"];
 
-/// Returns `true` if a member is such a setting in any format.
+/// Returns `true` if a member is such a setting in any wire format.
 pub(super) fn is_setting(name: &str) -> bool {
     [ANTHROPIC, CHAT, RESPONSES]
         .iter()
@@ -43,8 +43,8 @@ pub(crate) fn cache_settings(wire: WireFormat, server: Server) -> &'static [&'st
 }
 
 impl Checks {
-    /// Reports a setting that changes during a conversation, if the server had a cache for its
-    /// earlier value.
+    /// Reports a setting that changes during a conversation, if the server had cached content for
+    /// the earlier value.
     pub(super) fn setting_problem(&self, earlier: &Body, later: &Body) -> Option<Broken> {
         let settings = cache_settings(self.wire, self.server);
         let rule: &'static Rule = if self.wire.has_cache_breakpoints() {
@@ -52,7 +52,7 @@ impl Checks {
         } else {
             &rules::UNSTABLE_PREFIX
         };
-        // Anthropic caches only up to breakpoints.
+        // Anthropic caches only content before a breakpoint.
         if self.wire.has_cache_breakpoints() && !keeps_messages(later) {
             return None;
         }
@@ -83,7 +83,7 @@ fn broken(rule: &'static Rule, found: Difference<'_>) -> Broken {
     }
 }
 
-/// Returns a setting, if the body has it.
+/// Returns a setting as a part; an empty list if the body does not have it.
 fn setting<'v>(body: &'v Body, name: &'static str) -> Vec<Part<'v>> {
     let value = body
         .members()

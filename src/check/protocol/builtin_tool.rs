@@ -1,4 +1,4 @@
-//! `protocol/builtin-tool`: tools that the server provides, and the members that they need.
+//! `protocol/builtin-tool`: tools that the server provides, and the members that these tools need.
 
 use std::collections::HashSet;
 
@@ -96,8 +96,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The required names of Anthropic's tools, by the beginning of their type. The schema reports
-/// names that no tool has, and those of search and fetch tools.
+/// The required names of Anthropic's tools, by the beginning of their type. The schema already
+/// reports names that belong to no tool, and wrong names of search and fetch tools.
 const FIXED_NAMES: [(&str, &str); 9] = [
     ("bash_", "bash"),
     ("text_editor_202504", "str_replace_based_edit_tool"),
@@ -134,8 +134,8 @@ fn anthropic<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found: &mut 
     lost_references(subject, tools, found);
 }
 
-/// Reports references of the history to tools that the request does not declare. Servers of MCP
-/// declare tools that the body does not show.
+/// Reports references in the history to tools that the request does not declare. Requests with MCP
+/// toolsets are exempt, because the body does not list those tools.
 fn lost_references<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found: &mut Found<'b>) {
     if tools.iter().any(|tool| tool.kind == "mcp_toolset") {
         return;
@@ -165,7 +165,7 @@ fn lost_references<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found:
     }
 }
 
-/// Tools that Anthropic's own server runs, and Bedrock's does not, by the beginning of their type.
+/// The beginnings of the types of tools that Anthropic's own server runs and Bedrock does not.
 const NOT_AT_BEDROCK: [&str; 2] = ["web_search_", "web_fetch_"];
 
 fn not_at_bedrock<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
@@ -260,7 +260,7 @@ fn mcp_servers<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found: &mu
             .filter(|set| text(set.object, "mcp_server_name") == name)
             .count()
     };
-    // In the older form, each server has its tools without a toolset.
+    // In the older form, each server provides its tools without a toolset.
     let needs_toolset = toolsets().next().is_some()
         || subject.headers.has_beta("mcp-client-2025-11-20") == Some(true);
     for set in toolsets() {
@@ -359,7 +359,7 @@ fn lmstudio<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The kinds of tools of `OpenAI`'s clients that vLLM was seen to refuse.
+/// The kinds of tools used by `OpenAI` clients that vLLM was observed to reject.
 const NOT_AT_VLLM: [&str; 2] = ["namespace", "custom"];
 
 fn compatible<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
@@ -385,8 +385,8 @@ fn llamacpp<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The tools that Gemini's server runs, in both spellings. Tools that the client runs can be
-/// combined with functions.
+/// The tools that Gemini's server runs, in both spellings. Tools that the client runs are not
+/// listed, because they can be combined with functions.
 const RUN_BY_GOOGLE: [&str; 12] = [
     "googleSearch",
     "google_search",
@@ -408,7 +408,7 @@ fn google_beside_functions<'b>(
     tools: &[DeclaredTool<'b>],
     found: &mut Found<'b>,
 ) {
-    // Models before Gemini 3 refuse every such request, which the facts about them report.
+    // Models before Gemini 3 reject every such request; the facts about these models report it.
     let is_older = subject
         .model
         .is_some_and(|model| model.contains("gemini-2") || model.contains("gemini-1"));

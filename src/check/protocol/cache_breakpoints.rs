@@ -1,4 +1,4 @@
-//! `protocol/cache-breakpoints`: breakpoints of Anthropic's prompt cache that the API refuses.
+//! `protocol/cache-breakpoints`: breakpoints of Anthropic's prompt cache that the API rejects.
 
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ const MOST: usize = 4;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_passed_on = is_passed_on(subject);
-    // Servers of other models ignore breakpoints, or read them in ways of their own.
+    // Servers of other models ignore breakpoints or interpret them differently.
     let is_of_claude = subject.wire.has_cache_breakpoints() && subject.server.is_claude();
     if !is_of_claude && !is_passed_on {
         return;
@@ -81,11 +81,12 @@ fn is_passed_on(subject: &Subject<'_>) -> bool {
     }
 }
 
-/// The breakpoints before a place.
+/// The breakpoints seen so far.
 struct Seen {
     count: usize,
     short: bool,
-    /// Through OpenRouter, only their number is known to matter.
+    /// `true` if the request goes through OpenRouter, where only the number of breakpoints is known
+    /// to matter.
     is_passed_on: bool,
 }
 
@@ -124,7 +125,7 @@ impl Seen {
         }
     }
 
-    /// Reports a breakpoint within the content of a result.
+    /// Reports a breakpoint inside the content of a tool result.
     fn within_result<'b>(&self, block: &Value, inner: &'b Value, found: &mut Found<'b>) {
         let mark = inner.get("cache_control").filter(|mark| !mark.is_null());
         if let Some(mark) = mark.filter(|_| !self.is_passed_on && is_type(block, "tool_result")) {
@@ -138,7 +139,7 @@ impl Seen {
         }
     }
 
-    /// Reports a breakpoint with a lifetime of an hour after one with five minutes.
+    /// Reports a breakpoint with a lifetime of one hour after one with five minutes.
     fn in_order<'b>(&mut self, mark: &'b Value, found: &mut Found<'b>) {
         let ttl = mark.get("ttl").and_then(Value::as_str).unwrap_or("5m");
         if ttl == "1h" && self.short {
@@ -148,7 +149,7 @@ impl Seen {
                 "give the earlier one \"1h\" too, or this one \"5m\": tools come first, then system, then messages",
             );
         }
-        // The schema reports any other value.
+        // The schema reports all other values.
         self.short |= ttl == "5m";
     }
 }

@@ -24,7 +24,7 @@ body_rule! {
     }
 }
 
-/// The maximum number of tokens that the API adds to a block, and to all tools together.
+/// The maximum number of tokens that the API adds to each block, and once to all tools.
 const BLOCK: usize = 64;
 const TOOLS: usize = 1_024;
 
@@ -39,7 +39,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         return;
     };
     let has_more = subject.member("cache_control").is_some() || is_marked_in_messages(subject);
-    // The first request of a conversation has no other message that could hold a breakpoint.
+    // In the first request of a conversation, no other message can have a breakpoint.
     let is_grown = elements(subject.member("messages")).len() > 1;
     if usize::try_from(minimum).is_ok_and(|minimum| tokens < minimum) && is_grown && !has_more {
         let message = format!(
@@ -51,7 +51,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns the last breakpoint in tools and system, and the maximum number of tokens before it.
+/// Returns the last breakpoint in tools and system, and an upper bound of the tokens before it.
 fn last_mark<'b>(subject: &Subject<'b>) -> Option<(&'b Value, usize)> {
     let (mut last, mut tokens) = (None, 0);
     for (name, more) in [("tools", TOOLS), ("system", 0)] {

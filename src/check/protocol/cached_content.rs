@@ -1,4 +1,4 @@
-//! `protocol/cached-content`: members that a Gemini cache already contains.
+//! `protocol/cached-content`: members that are already part of a Gemini cache.
 
 use super::{Found, Subject, body_rule};
 
@@ -20,7 +20,7 @@ body_rule! {
     }
 }
 
-/// The members that a request with a cache must not contain, in both spellings.
+/// The members that a request must not contain if it uses a cache, in both spellings.
 const HELD: [(&str, &str); 3] = [
     ("systemInstruction", "system_instruction"),
     ("tools", "tools"),

@@ -58,7 +58,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns the mistake in the text of arguments, and the servers that refuse it.
+/// Returns the mistake in the text of the arguments, and the servers that reject it.
 fn fault(text: &str) -> Option<(&'static str, &'static [Server])> {
     let text = text.trim();
     if text.is_empty() {

@@ -71,7 +71,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             is_told && subject.server != Server::Vertex
         }
         WireFormat::AnthropicMessages if subject.server.is_claude() && is_none => false,
-        // vLLM refuses `auto` too.
+        // vLLM rejects `auto`, too.
         WireFormat::OpenAiChat
             if subject.server == Server::Unknown && !is_none && !choice.is_forced() =>
         {
@@ -106,7 +106,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     note.help("leave it out if there are no tools");
 }
 
-/// Reports a choice in the form of 2023, `function_call`, without `functions`.
+/// Reports a choice in the form of 2023, `function_call`, if `functions` is missing.
 fn chosen_function<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let has_functions = subject
         .member("functions")
@@ -138,7 +138,7 @@ fn parallel<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
     }
 }
 
-/// Returns `true` if the request has tools to choose from.
+/// Returns `true` if the request has tools.
 fn has_tools(subject: &Subject<'_>) -> bool {
     match subject.wire.facts().tools {
         ToolForm::Declarations => {
@@ -154,7 +154,7 @@ fn has_tools(subject: &Subject<'_>) -> bool {
     }
 }
 
-/// Returns `true` if a body of Anthropic's format goes to another model than Claude, whose server
+/// Returns `true` if a body in Anthropic's format goes to a model other than Claude, whose server
 /// does not have Anthropic's built-in tools.
 fn is_elsewhere(subject: &Subject<'_>) -> bool {
     subject.server == Server::Unknown && subject.model.is_some_and(|model| !is_claude_model(model))

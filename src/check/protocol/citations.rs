@@ -1,5 +1,5 @@
-//! `protocol/citations`: citations that are enabled for some documents only, or that a user message
-//! contains.
+//! `protocol/citations`: citations that are enabled for only some documents, or that are in a user
+//! message.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Tables of members and values that a body must not combine: rules in the form of data.
+//! Tables of members and values that must not be combined in a body: rules in the form of data.
 
 use serde_json::Value;
 
@@ -8,17 +8,17 @@ use crate::diag::Severity;
 use crate::json::Pointer;
 use crate::provider::{Server, WireFormat};
 
-/// A combination of members that an API refuses or ignores.
+/// A combination of members that an API rejects or ignores.
 pub(super) struct Combination {
-    /// The wire formats that it applies to.
+    /// The wire formats that the combination applies to.
     pub(super) wires: &'static [WireFormat],
-    /// The servers that it applies to; empty for all.
+    /// The servers that the combination applies to; empty for all.
     pub(super) servers: &'static [Server],
     /// The member that is wrong.
     pub(super) at: Condition,
-    /// The conditions that make it wrong, if all hold.
+    /// The conditions under which it is wrong. All of them must hold.
     pub(super) with: &'static [Condition],
-    /// `true` for a warning: the member is ignored, or sources disagree about it.
+    /// `true` for a warning: the member is ignored, or sources disagree about the combination.
     pub(super) warns: bool,
     /// The message.
     pub(super) says: &'static str,
@@ -26,9 +26,9 @@ pub(super) struct Combination {
     pub(super) help: &'static str,
 }
 
-/// Makes a `TABLE` of combinations:
+/// Declares a `TABLE` of combinations:
 /// `refused FORMATS at [Server]: ("a.b", Is) with ("c", IsNot), …; "what is wrong"; "what to do";`.
-/// `warned` in place of `refused` makes a warning, and `among SERVERS` names a list of servers.
+/// `warned` instead of `refused` declares a warning. `among SERVERS` names a list of servers.
 macro_rules! combinations {
     (@warns refused) => { false };
     (@warns warned) => { true };
@@ -54,41 +54,41 @@ macro_rules! combinations {
 }
 pub(super) use combinations;
 
-/// A member, given by the names on its path joined with dots, and a test of its value.
+/// A condition on a member: the names on its path, joined with dots, and a test of its value.
 pub(super) struct Condition(pub(super) &'static str, pub(super) Test);
 
-/// A test of a member.
+/// A test of a member's value.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Test {
-    /// It is present and not `null`.
+    /// The member is present and not `null`.
     Is,
-    /// It is missing or `null`.
+    /// The member is missing or `null`.
     IsNot,
-    /// It is `true`.
+    /// The value is `true`.
     IsTrue,
-    /// It is present and `false`.
+    /// The member is present, and its value is `false`.
     IsFalse,
-    /// It is not `true`.
+    /// The value is not `true`, or the member is missing.
     IsNotTrue,
-    /// It is one of these texts.
+    /// The value is one of these strings.
     Says(&'static [&'static str]),
-    /// It is text, but none of these.
+    /// The value is a string, but none of these.
     SaysNoneOf(&'static [&'static str]),
-    /// It is a list or an object that is not empty, or text that is not empty.
+    /// The value is a list, an object or a string, and is not empty.
     Holds,
-    /// It is an empty list or an empty text, or missing.
+    /// The value is an empty list or string, or the member is missing.
     IsEmpty,
-    /// It is a list that contains this text.
+    /// The value is a list that contains this string.
     Lists(&'static str),
-    /// It is an object.
+    /// The value is an object.
     IsObject,
-    /// It is zero.
+    /// The value is zero.
     IsZero,
-    /// It is a number other than zero.
+    /// The value is a number other than zero.
     IsNotZero,
-    /// It is a number above this.
+    /// The value is a number greater than this.
     IsAbove(i32),
-    /// It is a number above that of another member.
+    /// The value is a number greater than the value of another member, given by its path.
     Exceeds(&'static str),
 }
 
@@ -114,7 +114,7 @@ impl Condition {
         self.1.is_met(self.value(subject), subject)
     }
 
-    /// Returns the pointer of the value, even if the value is missing.
+    /// Returns the pointer to the member, even if it is missing.
     fn pointer(&self) -> Pointer {
         self.0
             .split('.')
@@ -126,7 +126,7 @@ impl Condition {
     }
 }
 
-/// Returns the value at a path of names with dots between them; `None` for `null` too.
+/// Returns the value at a path of names joined with dots; `None` if it is missing or `null`.
 fn value_at<'b>(path: &str, subject: &Subject<'b>) -> Option<&'b Value> {
     let mut names = path.split('.');
     let first = names.next()?;
@@ -144,7 +144,7 @@ fn value_at<'b>(path: &str, subject: &Subject<'b>) -> Option<&'b Value> {
     (!value.is_null()).then_some(value)
 }
 
-/// Returns a name in Gemini's other spelling, with underscores.
+/// Converts a `camelCase` name to Gemini's other spelling, `snake_case`.
 fn in_snake_case(camel: &str) -> String {
     let mut name = String::with_capacity(camel.len() + 4);
     for c in camel.chars() {
@@ -206,13 +206,13 @@ impl Test {
     }
 }
 
-/// Returns `true` if a word is one of several. Gemini accepts enum values in any case; for other
-/// servers, the schemas report other spellings.
+/// Returns `true` if `word` is one of several words. Gemini accepts enum values in any case; for
+/// other servers, the schemas report a different case.
 fn is_among(words: &[&str], word: &str) -> bool {
     words.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
-/// Reports the combinations of a table that a body has.
+/// Reports the combinations in a table that occur in a body.
 pub(super) fn check<'b>(
     table: &'static [Combination],
     subject: &Subject<'b>,

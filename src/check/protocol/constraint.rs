@@ -1,4 +1,4 @@
-//! `protocol/constraint`: a grammar or a pattern for the answer that the server cannot parse.
+//! `protocol/constraint`: a grammar or pattern for the answer that the server cannot parse.
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -67,7 +67,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns the schemas that llama.cpp compiles to grammars.
+/// Returns the schemas from which llama.cpp generates grammars.
 fn schemas<'b>(subject: &Subject<'b>) -> Vec<&'b Value> {
     let of_tools = match subject.member("tools") {
         Some(_) => tools(subject),
@@ -84,7 +84,7 @@ fn schemas<'b>(subject: &Subject<'b>) -> Vec<&'b Value> {
     of_tools.chain(of_answer.into_iter().flatten()).collect()
 }
 
-/// Reports length limits of strings and arrays that llama.cpp does not unroll.
+/// Reports length limits of strings and arrays that are too large for llama.cpp to unroll.
 fn check_bounds<'b>(inner: &'b Value, found: &mut Found<'b>) {
     for (name, is_least) in [
         ("minLength", true),
@@ -137,7 +137,7 @@ fn check_grammar<'b>(grammar: &'b Value, found: &mut Found<'b>) {
     note.help("see llama.cpp's `grammars/README.md`");
 }
 
-/// Reports a structural tag that is not the text of JSON.
+/// Reports a structural tag that is not valid JSON text.
 fn check_tag<'b>(tag: &'b Value, found: &mut Found<'b>) {
     let is_json = tag
         .as_str()
@@ -154,7 +154,7 @@ const LOOKS: [&str; 4] = ["(?=", "(?!", "(?<=", "(?<!"];
 
 fn check_pattern<'b>(pattern: &'b Value, found: &mut Found<'b>) {
     let Some(text) = pattern.as_str() else { return };
-    // Without escapes, so that an escaped bracket does not begin a group.
+    // Escapes are removed, so that an escaped bracket does not begin a group.
     let mut refers_back = false;
     let mut plain = String::with_capacity(text.len());
     let mut characters = text.chars();
@@ -191,12 +191,13 @@ fn check_pattern<'b>(pattern: &'b Value, found: &mut Found<'b>) {
         .help("rewrite the pattern without it, or check the answer afterwards");
 }
 
-/// Returns `true` if each bracket of a pattern is closed. Escaped characters are left out of it.
+/// Returns `true` if all brackets of a pattern are closed. `plain` is the pattern without escaped
+/// characters.
 fn is_closed(plain: &str) -> bool {
     let (mut depth, mut class): (i32, Option<usize>) = (0, None);
     for c in plain.chars() {
         class = match (class, c) {
-            // A bracket right after the beginning of a class is a character.
+            // A bracket directly after the start of a class is an ordinary character.
             (Some(length), ']') if length > 0 => None,
             (Some(0), '^') | (None, '[') => Some(0),
             (Some(length), _) => Some(length + 1),

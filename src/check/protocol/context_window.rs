@@ -54,7 +54,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         || tokens::members(subject.wire).filter_map(|name| Some((name, subject.member(name)?)));
     let bytes: u64 = members().map(|(_, value)| size(value)).sum();
     let asked = answer.map_or(0, |(_, tokens)| tokens);
-    // A token has at least one byte.
+    // A token has at least one byte, so a body with fewer bytes cannot be too long.
     if bytes.saturating_add(asked) <= window || is_shortened(subject) {
         return;
     }
@@ -103,12 +103,12 @@ struct Limit {
     tokens: u64,
     /// The severity of a longer request.
     level: Severity,
-    /// The name of the limit, before that of the model.
+    /// The name of the limit, which precedes the model's name in the message.
     what: &'static str,
 }
 
-/// Returns the limit of a request: the context window, or the part of it that is not kept for the
-/// answer.
+/// Returns the maximum length of a request: the context window, or less if a part of the window is
+/// reserved for the answer.
 fn limit(subject: &Subject<'_>) -> Option<Limit> {
     let longest = subject.facts.value(|family| family.longest_request);
     let window = subject.facts.value(|family| family.context_window);
@@ -128,7 +128,7 @@ fn limit(subject: &Subject<'_>) -> Option<Limit> {
     })
 }
 
-/// Returns the member that limits the length of the answer, and its value.
+/// Returns the member that limits the length of the answer, and the limit.
 fn longest_answer<'b>(subject: &Subject<'b>) -> Option<(&'b Value, u64)> {
     let names = subject.wire.facts().longest_answer;
     names
@@ -137,20 +137,21 @@ fn longest_answer<'b>(subject: &Subject<'b>) -> Option<(&'b Value, u64)> {
         .and_then(|value| Some((value, value.as_u64()?)))
 }
 
-/// Returns `true` if the server shortens requests that are too long.
+/// Returns `true` if the server shortens a request that is too long.
 fn is_shortened(subject: &Subject<'_>) -> bool {
     subject.member("context_management").is_some()
         || subject.member("truncation").and_then(Value::as_str) == Some("auto")
 }
 
-/// Returns the longest of the members that fill the context window.
+/// Returns the largest of the members that fill the context window.
 fn longest<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
     tokens::members(subject.wire)
         .filter_map(|name| subject.member(name))
         .max_by_key(|value| size(value))
 }
 
-/// Returns the number of bytes in all texts of a value.
+/// Returns the total length of all strings and member names in a value, in bytes. Any other scalar
+/// counts as 8 bytes.
 fn size(value: &Value) -> u64 {
     match value {
         Value::String(text) => text.len() as u64,
@@ -163,8 +164,8 @@ fn size(value: &Value) -> u64 {
     }
 }
 
-/// Returns the part of a value that every server reads: most servers drop reasoning of earlier
-/// turns, and deferred tools are not loaded yet.
+/// Returns only the content of a value that every server reads. Most servers drop reasoning of
+/// earlier turns, and deferred tools are not loaded yet.
 fn read(value: &Value) -> Value {
     match value {
         Value::Array(elements) => elements
@@ -184,7 +185,7 @@ fn read(value: &Value) -> Value {
     }
 }
 
-/// The members of messages, and types of blocks and items, that hold reasoning.
+/// The names of members of messages, and the types of blocks and items, that contain reasoning.
 const REASONING: [&str; 5] = [
     "reasoning_content",
     "reasoning",

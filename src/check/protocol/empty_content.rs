@@ -1,4 +1,4 @@
-//! `protocol/empty-content`: empty texts and messages that the schema allows.
+//! `protocol/empty-content`: empty text and empty messages that the schema allows.
 
 use serde_json::Value;
 
@@ -127,7 +127,7 @@ fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports a part with an empty text; `is_sure` if reports agree that the server rejects it.
+/// Reports a part with empty text. `is_sure` is `true` if reports agree that the server rejects it.
 fn empty_part<'b>(part: &'b Value, is_sure: bool, found: &mut Found<'b>) {
     if part.get("text").is_some_and(|text| text == "") && !is_signed(part) {
         let note = found.at_member(
@@ -180,7 +180,7 @@ fn null_content<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports instructions that are an empty list.
+/// Reports instructions given as an empty list.
 fn empty_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for entry in subject
         .history()
@@ -261,7 +261,7 @@ fn empty_parts<'b>(subject: &Subject<'b>, level: Severity, found: &mut Found<'b>
     }
 }
 
-/// Returns `true` if the model goes on with a message of its own.
+/// Returns `true` if the model continues this message.
 fn is_continued(message: &Value) -> bool {
     message.get("partial") == Some(&Value::Bool(true))
 }
@@ -270,7 +270,7 @@ fn is_asked(role: Role) -> bool {
     matches!(role, Role::System | Role::User)
 }
 
-/// Reports instructions without text at Mistral.
+/// Reports a system message without text, at Mistral.
 fn mistral_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for entry in subject
         .history()

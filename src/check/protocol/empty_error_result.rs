@@ -1,4 +1,4 @@
-//! `protocol/empty-error-result`: a failed result without content.
+//! `protocol/empty-error-result`: an error result without content.
 
 use super::{Found, Subject, body_rule};
 

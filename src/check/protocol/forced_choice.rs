@@ -1,4 +1,4 @@
-//! `protocol/forced-choice`: a forced call while thinking is on.
+//! `protocol/forced-choice`: a tool choice that forces a call while thinking is on.
 
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ body_rule! {
     }
 }
 
-/// The advice where thinking cannot be turned off.
+/// The advice if thinking cannot be turned off.
 const LET_CHOOSE: &str = "write `auto`, and name the tool to call in the prompt";
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
@@ -70,10 +70,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     note.level(level).help(help);
 }
 
-/// A server's refusal of a forced call.
+/// A server's rejection of a forced call.
 struct Refusal {
     level: Severity,
-    /// `true` if the model refuses it even without thinking.
+    /// `true` if the model rejects a forced call even without thinking.
     is_always: bool,
 }
 
@@ -86,7 +86,7 @@ impl Refusal {
     }
 }
 
-/// Returns the refusal of a forced call, if the server or the model refuses it.
+/// Returns the rejection of a forced call; `None` if the server and the model accept it.
 fn refused(subject: &Subject<'_>) -> Option<Refusal> {
     let thinking = subject
         .member("thinking")

@@ -1,4 +1,4 @@
-//! `protocol/item-id`: ids of items that the Responses API refuses.
+//! `protocol/item-id`: item ids that the Responses API rejects.
 
 use std::collections::HashSet;
 
@@ -73,7 +73,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns the prefix that ids of the model's items have.
+/// Returns the prefix that the id of a model's item must have; `None` for items of other kinds.
 fn prefix(item: &Value) -> Option<&'static str> {
     match item.get("type").and_then(Value::as_str) {
         Some("function_call") => Some("fc"),

@@ -59,7 +59,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Checks an item in the order in which llama.cpp distinguishes the kinds.
+/// Checks an item. The order of the tests is the order in which llama.cpp distinguishes the kinds.
 fn llamacpp<'b>(item: &'b Value, found: &mut Found<'b>) {
     let kind = text_of(item, "type");
     match (text_of(item, "role"), kind) {

@@ -1,4 +1,4 @@
-//! `protocol/json-mode`: JSON mode in a request that the API refuses.
+//! `protocol/json-mode`: JSON mode in a request for which the API rejects it.
 
 use serde_json::Value;
 
@@ -74,8 +74,8 @@ fn wants_word(server: Server) -> bool {
     )
 }
 
-/// Returns `true` if a message contains the word; content that reqc cannot see counts as containing
-/// it.
+/// Returns `true` if a message contains the word “JSON”. Content that reqc cannot read counts as
+/// containing it.
 fn says_json(subject: &Subject<'_>) -> bool {
     let history: &History<'_> = subject.history();
     let said = history.entries.iter().any(|entry| {

@@ -22,7 +22,8 @@ body_rule! {
     }
 }
 
-/// The length from which instructions are worth a breakpoint, if nothing is known about the model.
+/// The length in bytes from which a separate breakpoint for the instructions is worthwhile, if
+/// nothing is known about the model.
 const LONG: usize = 16 * 1024;
 
 /// The approximate number of bytes in a token.

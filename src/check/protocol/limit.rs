@@ -30,13 +30,14 @@ body_rule! {
     }
 }
 
-/// A bound on a member of the body.
+/// A limit on the length of a member of the body.
 struct Bound {
     wires: &'static [WireFormat],
     servers: &'static [Server],
     member: &'static str,
     most: usize,
-    /// The value from which all sources agree; a smaller excess is a warning.
+    /// The length above which all sources agree on a rejection. A length between `most` and this
+    /// one is only a warning.
     surely: usize,
     what: &'static str,
 }
@@ -109,7 +110,7 @@ static BOUNDS: &[Bound] = &[
         servers: &[Server::Unknown],
         member: "cache_salt",
         most: 128,
-        // Versions of vLLM before 0.33.
+        // The limit of vLLM before version 0.33.
         surely: 1024,
         what: "characters",
     },
@@ -126,7 +127,7 @@ static BOUNDS: &[Bound] = &[
         servers: &[Server::Unknown],
         member: "bad_words",
         most: 128,
-        // `VLLM_MAX_NUM_BAD_WORDS` raises it.
+        // The environment variable `VLLM_MAX_NUM_BAD_WORDS` raises the limit.
         surely: usize::MAX,
         what: "words",
     },
@@ -186,7 +187,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The most function declarations in one tool at Gemini.
+/// The maximum number of function declarations in one tool at Gemini.
 const MOST_DECLARATIONS: usize = 512;
 
 fn declarations<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

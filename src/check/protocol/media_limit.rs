@@ -50,7 +50,7 @@ const MANY_IMAGES: usize = 20;
 const LONG_WINDOW: i64 = 1_000_000;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    // Other servers have their own, undocumented limits.
+    // Other servers have their own undocumented limits.
     match subject.server {
         Server::Qwen => qwen(subject, found),
         Server::Groq => groq(subject, found),
@@ -59,7 +59,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The most images in a request to Groq.
+/// The maximum number of images in a request to Groq.
 const GROQ_IMAGES: usize = 5;
 
 fn groq<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
@@ -75,11 +75,11 @@ fn groq<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The most that the sides of an image at Qwen may differ by, as a factor.
+/// The maximum ratio between the sides of an image at Qwen.
 const QWEN_RATIO: u32 = 200;
-/// The shortest side of an image at Qwen, in pixels.
+/// The minimum length of an image's shorter side at Qwen, in pixels.
 const QWEN_SIDE: u32 = 10;
-/// The most bytes of an image at Qwen, in Base64.
+/// The maximum size of an image at Qwen, in bytes of Base64.
 const QWEN_BYTES: usize = 10 * MEGABYTE;
 
 fn qwen<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
@@ -100,7 +100,7 @@ fn qwen<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         let (Some(short), Some(long)) = sides else {
             continue;
         };
-        // A single pixel stands for any image, in tests and contexts.
+        // An image of a single pixel is a placeholder in tests and contexts.
         if short < QWEN_SIDE && long > 1 {
             let message = format!(
                 "a side of this image has {short} pixels: Qwen accepts {QWEN_SIDE} or more"
@@ -118,7 +118,7 @@ fn qwen<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns the addresses of the images in messages of Chat Completions.
+/// Returns the URLs of the images in Chat Completions messages.
 fn pictures<'b>(subject: &Subject<'b>) -> Vec<&'b Value> {
     let parts = subject.history().parts();
     let images = parts.filter_map(|(_, part)| part.value.get("image_url"));
@@ -145,7 +145,7 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     whole(subject, &media, found);
 }
 
-/// Returns the images and documents of the history, including those in results.
+/// Returns the images and documents in the history, including those in tool results.
 fn media<'b>(subject: &Subject<'b>) -> Vec<&'b Value> {
     let mut media = Vec::new();
     for (_, part) in subject.history().parts() {
@@ -228,8 +228,8 @@ fn too_many_images<'b>(subject: &Subject<'b>, images: &[&'b Value], found: &mut 
     }
 }
 
-/// The assumed minimum size of a page, in bytes: documents too small for too many pages are not
-/// parsed.
+/// The assumed minimum size of a page, in bytes. A document that is too small to exceed the page
+/// limit is not parsed.
 const LEAST_PAGE: usize = 64;
 
 fn pages<'b>(subject: &Subject<'b>, media: &[&'b Value], found: &mut Found<'b>) {
@@ -262,7 +262,7 @@ fn pages<'b>(subject: &Subject<'b>, media: &[&'b Value], found: &mut Found<'b>) 
 }
 
 /// Returns the number of pages that a PDF declares: the highest count of a node in its page tree.
-/// Returns 0 if the tree is compressed.
+/// Returns 0 if the page tree is compressed.
 fn pages_of(base64: &str) -> usize {
     let Ok(bytes) = STANDARD.decode(base64) else {
         return 0;

@@ -118,7 +118,7 @@ fn media<'b>(subject: &Subject<'b>, found: &mut Found<'b>, entry: &Entry<'b>, pa
     }
 }
 
-/// Reports a picture that is sent as a document.
+/// Reports an image that is sent as a document.
 fn mistral<'b>(found: &mut Found<'b>, part: &'b Value) {
     let said = text_of(part, "document_url")
         .and_then(of_data_url)
@@ -134,7 +134,7 @@ fn mistral<'b>(found: &mut Found<'b>, part: &'b Value) {
     }
 }
 
-/// Returns `true` if the server may run in the network of the client.
+/// Returns `true` if the server may run in the client's local network.
 fn is_of_local_network(server: Server) -> bool {
     matches!(
         server,
@@ -142,7 +142,7 @@ fn is_of_local_network(server: Server) -> bool {
     )
 }
 
-/// The members of parts and blocks that hold an address, or an object with an address.
+/// The members of parts and blocks that contain a URL, or an object with a URL.
 const ADDRESSES: [&str; 6] = [
     "image_url",
     "video_url",
@@ -152,7 +152,7 @@ const ADDRESSES: [&str; 6] = [
     "source",
 ];
 
-/// Returns the addresses of media in a part.
+/// Returns the URLs of media in a part.
 fn addresses(part: &Value) -> impl Iterator<Item = &Value> {
     ADDRESSES
         .iter()
@@ -160,7 +160,7 @@ fn addresses(part: &Value) -> impl Iterator<Item = &Value> {
         .map(|holder| holder.get("url").unwrap_or(holder))
 }
 
-/// Reports an address that only the client's own network knows, and a text that is no address.
+/// Reports a URL that only works in the client's own network, and a string that is not a URL.
 fn unreachable<'b>(url: &'b Value, found: &mut Found<'b>) {
     let Some(text) = url.as_str() else {
         return;
@@ -180,11 +180,11 @@ fn unreachable<'b>(url: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// The ends of names that only private networks resolve.
+/// The endings of host names that only private networks resolve.
 const PRIVATE: [&str; 5] = [".localhost", ".local", ".internal", ".lan", ".home.arpa"];
 
-/// Returns `true` if a host is of a private network: by its address, or by a name that the public
-/// domain name system does not have.
+/// Returns `true` if a host is in a private network, judged by its IP address or by a name that
+/// public DNS does not resolve.
 fn is_private(host: &str) -> bool {
     let host = host.to_ascii_lowercase();
     match host.parse() {
@@ -206,7 +206,7 @@ fn is_private(host: &str) -> bool {
     }
 }
 
-/// Checks the images in a result message.
+/// Checks the images in a message with a tool result.
 fn result<'b>(subject: &Subject<'b>, found: &mut Found<'b>, message: &'b Value) {
     match subject.wire {
         WireFormat::OpenAiChat => {
@@ -301,11 +301,11 @@ fn named_parts(parts: &[Value]) -> Vec<&str> {
         .collect()
 }
 
-/// The depth to which results are searched.
+/// The maximum depth at which results are searched.
 const DEPTH: usize = 64;
 
-/// Reports each `$ref` in a function's result that names none of its media: Gemini reads it as a
-/// reference to one.
+/// Reports each `$ref` in a function's result that does not name one of the result's media, because
+/// Gemini reads `$ref` as the name of one.
 fn loose_references<'b>(value: &'b Value, names: &[&str], depth: usize, found: &mut Found<'b>) {
     if depth > DEPTH {
         return;
@@ -331,8 +331,8 @@ fn loose_references<'b>(value: &'b Value, names: &[&str], depth: usize, found: &
     }
 }
 
-/// Returns the name of the member that holds an external web address, if there is one: uploaded
-/// files have addresses, too.
+/// Returns the name of the member that contains an external web address, if there is one. Addresses
+/// of files uploaded to Google are not external.
 fn web_address(file: &Value) -> Option<&'static str> {
     ["fileUri", "file_uri"].into_iter().find(|name| {
         file.get(*name)
@@ -391,7 +391,7 @@ fn chat<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
     }
 }
 
-/// Reports the address of an image at a server that reports say fetches none.
+/// Reports an image URL at a server that, according to reports, does not download images.
 fn unfetched<'b>(server: &str, found: &mut Found<'b>, part: &'b Value) {
     let url = addresses(part).find(|url| url.as_str().is_some_and(is_web));
     if let Some(url) = url {
@@ -405,7 +405,8 @@ fn unfetched<'b>(server: &str, found: &mut Found<'b>, part: &'b Value) {
     }
 }
 
-/// Reports an archive as a file: models read documents, not what is packed in them.
+/// Reports an archive that is sent as a file: models read documents, but not the files in an
+/// archive.
 fn archive<'b>(found: &mut Found<'b>, file: &'b Value) {
     let said = text_of(file, "file_data")
         .and_then(of_data_url)
@@ -428,7 +429,7 @@ fn is_sound(media_type: &str) -> bool {
         .any(|kind| media_type.starts_with(kind))
 }
 
-/// Reports a file of another kind than PDF, the only one that Chat Completions was seen to read.
+/// Reports a file that is not a PDF. Chat Completions was observed to read only PDFs.
 fn chat_file<'b>(found: &mut Found<'b>, file: &'b Value) {
     let said = text_of(file, "file_data")
         .and_then(of_data_url)
@@ -445,7 +446,7 @@ fn chat_file<'b>(found: &mut Found<'b>, file: &'b Value) {
     }
 }
 
-/// Reports a recording whose bytes are none: a text, a picture or a document.
+/// Reports audio whose bytes are not audio, but text, an image or a document.
 fn openai_audio<'b>(found: &mut Found<'b>, audio: &'b Value) {
     if text_of(audio, "data").is_some_and(|data| !media_type::is_base64(data)) {
         found
@@ -466,7 +467,7 @@ fn openai_audio<'b>(found: &mut Found<'b>, audio: &'b Value) {
     }
 }
 
-/// The image types that OpenAI accepts, whatever type the `data:` URL declares.
+/// The image types that OpenAI accepts. The type in the `data:` URL does not matter.
 const OPENAI_IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// Checks the bytes of an image in a `data:` URL.
@@ -514,10 +515,10 @@ fn no_picture(said: &str) -> String {
     format!("the bytes are no picture of the type `{said}`")
 }
 
-/// The beginnings of media types that OpenAI refuses as files. For images, a single report is the
-/// only source.
+/// The beginnings of media types that OpenAI rejects as files. The only source for images is a
+/// single report.
 const FILES_REFUSED: [&str; 4] = ["audio/", "video/", "image/", ARCHIVE];
-/// Archives, of which a single report says so, too.
+/// The media type of archives. The only source is a single report.
 const ARCHIVE: &str = "application/zip";
 
 /// The file extensions of audio and video.
@@ -563,7 +564,7 @@ fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
     {
         let message =
             "the file is not a data URL: OpenAI requires the media type before the Base64";
-        // Based on a single report, whose data was not Base64 either.
+        // The source is a single report, in which the data was not Base64 either.
         found
             .at_member(file, "file_data", message)
             .warning()
@@ -585,7 +586,7 @@ fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
     }
 }
 
-/// Reports an image address: local servers do not download images.
+/// Reports the URL of an image, because local servers do not download images.
 fn local_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
     let Some(holder) = part.get("image_url") else {
         return;
@@ -641,20 +642,20 @@ const GEMINI_TYPES: [&str; 13] = [
     "application/rtf",
 ];
 
-/// Returns `true` if an address leads to the client's own disk, or is the data itself.
+/// Returns `true` if a URL refers to the client's own disk, or contains the data itself.
 fn is_local(uri: &str) -> bool {
     ["file:", "data:", "blob:"]
         .iter()
         .any(|scheme| uri.starts_with(scheme))
 }
 
-/// Returns `true` for the types of text processors and archives.
+/// Returns `true` if a media type is that of an office document or an archive.
 fn is_office(media_type: &str) -> bool {
     media_type.starts_with("application/vnd.")
         || ["application/msword", "application/zip"].contains(&media_type)
 }
 
-/// Reports an uploaded file of a type that Gemini does not read, such as a text processor's.
+/// Reports an uploaded file of a type that Gemini does not read, such as an office document.
 fn google_file<'b>(found: &mut Found<'b>, part: &'b Value) {
     let Some(file) = part.get("fileData").or_else(|| part.get("file_data")) else {
         return;
@@ -812,7 +813,7 @@ fn anthropic_bytes<'b>(subject: &Subject<'b>, found: &mut Found<'b>, source: &'b
 
 const PDF: &str = "application/pdf";
 
-/// Returns `true` if the trailer of a PDF names the key `Encrypt`. Trailers within a compressed
+/// Returns `true` if the trailer of a PDF contains the key `Encrypt`. Trailers in a compressed
 /// stream are not read.
 fn is_encrypted(data: &str) -> bool {
     STANDARD
@@ -820,7 +821,8 @@ fn is_encrypted(data: &str) -> bool {
         .is_ok_and(|bytes| memchr::memmem::find(&bytes, b"/Encrypt ").is_some())
 }
 
-/// Returns `true` if the bytes are of another type than the image declares. HEIF has several names.
+/// Returns `true` if the type of the bytes differs from the declared image type. The two names of
+/// HEIF count as equal.
 fn is_other(said: &str, real: &str) -> bool {
     said.starts_with("image/") && said != real && !(is_heif(said) && is_heif(real))
 }

@@ -55,11 +55,11 @@ pub(super) fn media_type(base64: &str) -> Option<&'static str> {
         .or_else(|| is_text(&bytes).then_some("text/plain"))
 }
 
-/// The pictures whose files all begin with a known signature.
+/// The image types whose files always begin with a known signature.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// Returns `true` if Base64 data declares one of the usual pictures, and its first bytes are not
-/// those of that picture.
+/// Returns `true` if the declared type is one of these image types, but the data does not begin
+/// with the signature of that type.
 pub(super) fn is_no(media_type: &str, base64: &str) -> bool {
     let start = base64.get(..LOOKED_AT.min(base64.len() / 4 * 4));
     let Some(bytes) = start.and_then(|start| LENIENT.decode(start).ok()) else {
@@ -72,8 +72,8 @@ pub(super) fn is_no(media_type: &str, base64: &str) -> bool {
             .any(|(at, known, name)| *name == media_type && begins(&bytes, *at, known))
 }
 
-/// Returns `true` if text can be Base64: standard or URL-safe, with or without padding. Line breaks
-/// are accepted.
+/// Returns `true` if a string can be Base64: standard or URL-safe, with or without padding. Line
+/// breaks are allowed.
 pub(super) fn is_base64(text: &str) -> bool {
     let is_part = |byte: u8| {
         byte.is_ascii_alphanumeric()
@@ -88,15 +88,15 @@ pub(super) fn is_base64(text: &str) -> bool {
 /// The name of the last chunk of a PNG.
 const LAST_CHUNK: &[u8] = b"IEND";
 
-/// The Base64 characters of a PNG's signature and header.
+/// The number of Base64 characters that contain a PNG's signature and header.
 const PNG_HEADER: usize = 44;
 
-/// Returns `true` if Base64 data begins as a PNG with a header, and does not end as one.
+/// Returns `true` if Base64 data begins with a PNG header, but does not end like a PNG.
 pub(super) fn is_cut_png(base64: &str) -> bool {
     if base64.len() < PNG_HEADER || media_type(base64) != Some("image/png") {
         return false;
     }
-    // A group of four characters can be decoded alone.
+    // Each group of four characters can be decoded separately.
     let groups = base64.trim_end_matches('=').len().div_ceil(4);
     let tail = groups.saturating_sub(LOOKED_AT / 4) * 4;
     base64
@@ -115,10 +115,10 @@ fn begins(bytes: &[u8], at: usize, known: &[u8]) -> bool {
     bytes.get(at..).is_some_and(|rest| rest.starts_with(known))
 }
 
-/// The minimum number of bytes for recognising text.
+/// The minimum number of bytes for which text is recognised.
 const LEAST_TEXT: usize = 12;
 
-/// Returns `true` if bytes are printable ASCII. No image format begins like that.
+/// Returns `true` if all bytes are printable ASCII, which no image format begins with.
 fn is_text(bytes: &[u8]) -> bool {
     bytes.len() >= LEAST_TEXT
         && bytes

@@ -46,7 +46,8 @@ body_rule! {
 const CHAT: &[WireFormat] = &[WireFormat::OpenAiChat];
 const RESPONSES: &[WireFormat] = &[WireFormat::OpenAiResponses];
 const GEMINI: &[WireFormat] = &[WireFormat::GoogleGenerateContent];
-/// The servers that refuse it; vLLM is among the unknown ones.
+/// The servers that accept `stream_options` only together with `stream`. vLLM is one of the unknown
+/// servers.
 const STRICT: &[Server] = &[
     Server::OpenAi,
     Server::DeepSeek,
@@ -156,7 +157,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The servers whose schemas do not require a model, because that of unknown ones may not need it.
+/// The servers for which this rule reports a missing model. Their schemas do not require one,
+/// because an unknown server may not need it.
 const NEED_MODELS: [Server; 5] = [
     Server::Unknown,
     Server::MiniMax,
@@ -165,11 +167,11 @@ const NEED_MODELS: [Server; 5] = [
     Server::DeepInfra,
 ];
 
-/// The members of Responses that refer to something stored, which names the model: a prompt, or an
-/// agent of Azure AI Foundry.
+/// The members of a Responses request that refer to a stored object which determines the model: a
+/// prompt, or an agent of Azure AI Foundry.
 const NAME_MODELS: [&str; 3] = ["prompt", "agent_reference", "agent"];
 
-/// Reports a request of OpenAI's formats that names no model: most servers need one.
+/// Reports a request in one of OpenAI's formats that names no model, because most servers need one.
 fn without_model<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_of_openai = CHAT.contains(&subject.wire) || RESPONSES.contains(&subject.wire);
     let is_said_elsewhere = RESPONSES.contains(&subject.wire)
@@ -188,7 +190,7 @@ fn without_model<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports a request that is not streamed to a model that thinks unless it is told not to.
+/// Reports a request without streaming to a model that thinks by default.
 fn unstreamed_thinking<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_streamed = subject.member("stream") == Some(&Value::Bool(true));
     let is_said = subject

@@ -1,4 +1,4 @@
-//! `protocol/model-media`: an image that the model does not accept, or not in this form.
+//! `protocol/model-media`: an image that the model does not accept at all, or not in this form.
 
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ body_rule! {
     }
 }
 
-/// A medium that the model is known to refuse.
+/// The media that the model is known to reject, each with the severity of sending it.
 struct Refused {
     images: Option<Severity>,
     audio: Option<Severity>,
@@ -143,7 +143,7 @@ fn media_type(part: &Value) -> Option<&str> {
     either(holder, "mimeType", "mime_type")?.as_str()
 }
 
-/// Returns the member that holds a web address.
+/// Returns the member that contains a web address.
 fn address(wire: WireFormat, part: &Value) -> Option<&Value> {
     let address = match wire.facts().turns {
         TurnForm::Blocks => part.get("source")?.get("url")?,
@@ -164,7 +164,7 @@ fn address(wire: WireFormat, part: &Value) -> Option<&Value> {
         .then_some(address)
 }
 
-/// Returns `true` if an address belongs to Google: an uploaded file, or a video on `YouTube`.
+/// Returns `true` if a URL belongs to Google: an uploaded file, or a video on `YouTube`.
 pub(super) fn is_known_to_google(uri: &Value) -> bool {
     let own = [
         "generativelanguage.googleapis.com",

@@ -1,4 +1,4 @@
-//! `protocol/model-parameter`: a member that the model refuses or ignores, or a value that it does
+//! `protocol/model-parameter`: a member that the model rejects or ignores, or a value that it does
 //! not accept.
 
 use serde_json::Value;
@@ -84,7 +84,7 @@ fn message(breach: &Breach<'_, '_>, taken: &Taken, model: Option<&str>) -> Strin
     }
 }
 
-/// Returns the API version or the beta feature that the fact depends on.
+/// Returns a phrase with the API version or the beta feature that the fact depends on.
 fn condition(breach: &Breach<'_, '_>) -> String {
     let version = breach
         .family

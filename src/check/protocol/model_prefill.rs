@@ -1,4 +1,4 @@
-//! `protocol/model-prefill`: the last message is the assistant's, and the model does not continue
+//! `protocol/model-prefill`: a last message by the assistant, at a model that does not continue
 //! answers.
 
 use serde_json::Value;
@@ -43,7 +43,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_assistant = last
         .get("role")
         .is_some_and(|role| role == "assistant" || role == "model");
-    // A paused turn continues after its own tools, and compaction can follow any message.
+    // A paused turn continues after its server tools, and compaction can follow any message.
     let goes_on = is_paused(last) || last.get("prefix") == Some(&Value::Bool(true));
     if !is_assistant || goes_on || subject.member("compaction").is_some() {
         return;
@@ -58,7 +58,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         .help("end with a user turn; ask for the form of the answer there");
 }
 
-/// Returns `true` if a message contains calls of tools that the server runs.
+/// Returns `true` if a message contains calls or results of tools that the server runs.
 fn is_paused(message: &Value) -> bool {
     elements(message.get("content"))
         .iter()

@@ -61,8 +61,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Checks results of tools that the server runs: each comes after its call, which is in the same
-/// message or, if the turn was paused, in an earlier one.
+/// Checks results of tools that the server runs. Each result must come after its call, which is in
+/// the same message or, if the turn was paused, in an earlier one.
 fn server_results<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let mut calls: Vec<&str> = Vec::new();
     for (_, part) in subject.history().parts() {
@@ -91,7 +91,7 @@ fn server_results<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns `true` if an item of another kind has the id: the Responses API also accepts a
+/// Returns `true` if the id belongs to an item of another kind: the Responses API also accepts a
 /// `function_call_output` for a `tool_search_call`.
 fn answers_other_item(subject: &Subject<'_>, id: Option<&str>) -> bool {
     subject.wire.facts().turns == TurnForm::Items

@@ -1,4 +1,5 @@
-//! Finds the result of each call, by wire format and server, for the rules about calls and results.
+//! Finds the result of each call, depending on wire format and server, for the rules about calls
+//! and results.
 
 use std::collections::HashMap;
 
@@ -8,8 +9,8 @@ use super::super::history::{Call, Entry, History, Outcome, Role};
 use super::super::subject::Subject;
 use crate::provider::{Server, WireFormat};
 
-/// The maximum number of calls with one id or name that a result is compared with, newest first:
-/// more than any real conversation has.
+/// The maximum number of calls with the same id or name that a result is compared with, newest
+/// first. Real conversations have fewer.
 const MOST_CANDIDATES: usize = 32;
 
 /// The place where a server looks for the results of an entry's calls.
@@ -17,21 +18,22 @@ const MOST_CANDIDATES: usize = 32;
 pub(super) enum Answers {
     /// In the next entry.
     Next,
-    /// In the tool messages right after it.
+    /// In the tool messages directly after the entry.
     Following,
-    /// In the tool items right after it and the calls that follow it directly.
+    /// In the tool items directly after the entry and the calls that directly follow it.
     BehindCalls,
     /// In any later item.
     Later,
-    /// Anywhere: the format has no rule.
+    /// Anywhere, because the format has no rule.
     Anywhere,
 }
 
 impl Answers {
-    /// Returns the place for a server. Anthropic: the next message. Chat Completions and Mistral:
-    /// tool messages before anything else. Responses: by `call_id`; but `DeepSeek` converts the
-    /// items to messages, and a call starts a new message after anything but a call. Gemini: the
-    /// next content. Ollama renders the entries as they come.
+    /// Returns the place where a server looks. Anthropic: the next message. Chat Completions and
+    /// Mistral: the tool messages before any other message. Responses: any later item, matched by
+    /// `call_id`; but `DeepSeek` converts items to messages, in which a call starts a new message
+    /// unless it follows another call. Gemini: the next content. Ollama: anywhere, because it
+    /// renders entries in the order given.
     pub(super) fn of(subject: &Subject<'_>) -> Answers {
         match (subject.wire, subject.server) {
             (WireFormat::AnthropicMessages | WireFormat::GoogleGenerateContent, _) => Answers::Next,
@@ -48,8 +50,8 @@ impl Answers {
         }
     }
 
-    /// Returns the index of the first entry after an entry's calls: Anthropic and Gemini merge
-    /// consecutive entries of one role.
+    /// Returns the index of the first entry after the turn of an entry with calls: Anthropic and
+    /// Gemini merge consecutive entries of one role.
     pub(super) fn start(self, entries: &[Entry<'_>], at: usize) -> usize {
         let later = entries.get(at + 1..).unwrap_or_default();
         let same_turn = match self {
@@ -100,15 +102,16 @@ pub(super) struct Pairs<'b> {
     pub(super) strays: Vec<Stray<'b>>,
 }
 
-/// A call, and its result.
+/// A call and its result.
 pub(super) struct MatchedCall<'b> {
-    /// The index of its entry.
+    /// The index of the entry with the call.
     pub(super) entry: usize,
     /// The call as it is in the body.
     pub(super) value: &'b Value,
     /// The call.
     pub(super) call: Call<'b>,
-    /// The index of the entry that answers it, and `true` if the server looks there.
+    /// The index of the entry with the result, and `true` if the server looks there. `None` if the
+    /// call has no result.
     pub(super) answer: Option<(usize, bool)>,
 }
 
@@ -130,7 +133,7 @@ impl MatchedCall<'_> {
 }
 
 impl<'b> Pairs<'b> {
-    /// Matches calls and results: by id or, in formats without ids, by name and order.
+    /// Matches calls and results by id or, in formats without ids, by name and order.
     pub(super) fn of(history: &History<'b>, answers: Answers) -> Pairs<'b> {
         let mut pairs = Pairs {
             calls: Vec::new(),
@@ -196,10 +199,10 @@ impl<'b> Pairs<'b> {
     }
 }
 
-/// The entries whose calls are answered together.
+/// Consecutive entries whose calls are answered together.
 #[derive(Default)]
 struct Turn {
-    /// The index of the first of them.
+    /// The index of the first of these entries.
     first: usize,
     /// The index of the first entry after them.
     start: usize,
@@ -218,7 +221,7 @@ impl Turn {
     }
 }
 
-/// Returns `true` if an item is a call, or reasoning before one.
+/// Returns `true` if an entry contains only calls, or only calls and reasoning.
 fn is_call_or_thinking(entry: &Entry<'_>) -> bool {
     entry.role == Role::Assistant
         && entry
@@ -227,7 +230,7 @@ fn is_call_or_thinking(entry: &Entry<'_>) -> bool {
             .all(|part| part.call().is_some() || part.is_thinking())
 }
 
-/// Calls by the keys that results refer to.
+/// Indexes of calls, by the keys that results refer to.
 #[derive(Default)]
 struct Index<'b> {
     by_id: HashMap<&'b str, Vec<usize>>,
@@ -269,7 +272,7 @@ fn newest(indices: Option<&Vec<usize>>) -> Vec<usize> {
         .collect()
 }
 
-/// Returns `true` if the server refuses unmatched calls and results.
+/// Returns `true` if the server rejects unmatched calls and results.
 pub(super) fn is_refused(subject: &Subject<'_>) -> bool {
     match subject.wire {
         WireFormat::OpenAiChat => subject.server.refuses_unpaired_calls(),

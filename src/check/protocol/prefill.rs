@@ -142,7 +142,7 @@ fn mistral<'b>(before: &'b [Value], last: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Reports a system message in the last place.
+/// Reports a system message that comes last, at GitHub Copilot.
 fn copilot<'b>(last: &'b Value, found: &mut Found<'b>) {
     if last.get("role").is_some_and(|role| role == "system") {
         found
@@ -170,7 +170,7 @@ fn snowflake<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) 
 
 fn deepseek<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) {
     let has_calls = !elements(last.get("tool_calls")).is_empty();
-    // `protocol/model-prefill` reports models that refuse it.
+    // `protocol/model-prefill` already reports models that reject a prefill.
     let is_told = subject.facts.refuses(Property::Prefill).is_some();
     if !is_assistant(last) || is_true(last.get("prefix")) || has_calls || is_told {
         return;

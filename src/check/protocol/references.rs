@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::schemas::visit;
 use crate::json::Pointer;
 
-/// Returns the reference of a schema, if it is one.
+/// Returns the target of a schema that is a reference; `None` for other schemas.
 pub(super) fn of(schema: &Value) -> Option<&str> {
     schema.get("$ref")?.as_str()
 }
@@ -18,10 +18,11 @@ pub(super) fn is_lost(root: &Value, inner: &Value) -> bool {
     target.is_some_and(|target| root.pointer(target.as_str()).is_none())
 }
 
-/// Returns the targets from which references lead into a circle.
+/// Returns the reference targets that belong to a cycle or lead to one.
 ///
-/// Targets that refer to nothing are removed, then those that refer only to removed ones, and so
-/// on: what remains leads into a circle. The work is linear in the targets' sizes.
+/// Targets without references are removed, then targets that refer only to removed ones, and so on.
+/// The remaining targets belong to a cycle or lead to one. The work is linear in the size of the
+/// targets.
 pub(super) fn in_circles(root: &Value) -> HashSet<Pointer> {
     let targets = targets(root);
     let mut referring: HashMap<&Pointer, Vec<&Pointer>> = HashMap::new();
@@ -51,7 +52,7 @@ pub(super) fn in_circles(root: &Value) -> HashSet<Pointer> {
     open.into_keys().cloned().collect()
 }
 
-/// Returns each target in a schema with the targets to which it refers.
+/// Returns all targets in a schema, each with the targets to which it refers.
 fn targets(root: &Value) -> HashMap<Pointer, Vec<Pointer>> {
     let mut targets = HashMap::new();
     let mut open = within(root);
@@ -69,7 +70,7 @@ fn targets(root: &Value) -> HashMap<Pointer, Vec<Pointer>> {
     targets
 }
 
-/// Returns the targets to which a schema and the schemas in it refer.
+/// Returns the targets to which a schema and its subschemas refer.
 fn within(schema: &Value) -> Vec<Pointer> {
     let mut found = Vec::new();
     visit(schema, &mut |inner| {

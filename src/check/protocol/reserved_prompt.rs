@@ -19,7 +19,7 @@ body_rule! {
     }
 }
 
-/// The beginning that Bedrock rejects.
+/// The beginning of a system prompt that Bedrock rejects.
 const RESERVED: &str = "x-anthropic-billing-header";
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

@@ -1,4 +1,4 @@
-//! `protocol/result-role`: results in a message of the model.
+//! `protocol/result-role`: results in an assistant message.
 
 use super::{Found, Subject, body_rule};
 use crate::check::history::Role;

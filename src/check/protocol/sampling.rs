@@ -1,4 +1,4 @@
-//! `protocol/sampling`: sampling settings that a format refuses for all its models.
+//! `protocol/sampling`: sampling settings that a wire format rejects for all models.
 
 use serde_json::Value;
 

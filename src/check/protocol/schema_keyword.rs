@@ -1,4 +1,4 @@
-//! `protocol/schema-keyword`: keywords that Gemini refuses in its own schema dialect.
+//! `protocol/schema-keyword`: keywords that Gemini rejects in its own schema dialect.
 
 use serde_json::Value;
 
@@ -100,7 +100,7 @@ fn functions_of<'b>(tools: &[DeclaredTool<'b>]) -> impl Iterator<Item = &'b Valu
         .map(|tool| tool.object)
 }
 
-/// The members of a function and of the configuration that hold JSON Schema.
+/// The members of a function and of the configuration that contain JSON Schema.
 const JSON_SCHEMAS: [&str; 4] = [
     "parametersJsonSchema",
     "parameters_json_schema",
@@ -108,7 +108,8 @@ const JSON_SCHEMAS: [&str; 4] = [
     "response_json_schema",
 ];
 
-/// The keywords that Gemini accepts beside `$ref`. Definitions stand beside it at the root.
+/// The keywords that Gemini accepts next to `$ref`. Next to a `$ref` at the root, definitions are
+/// also accepted.
 const BESIDE_REFERENCE: [&str; 7] = [
     "$ref",
     "description",
@@ -146,7 +147,7 @@ fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
     });
 }
 
-/// Checks one schema; `is_whole` means that it describes all parameters of a function.
+/// Checks one schema. `is_whole` is `true` if it describes all parameters of a function.
 fn check_node<'b>(inner: &'b Value, is_whole: bool, found: &mut Found<'b>) {
     let (is_object, is_array) = (is_of_type(inner, "object"), is_of_type(inner, "array"));
     let is_empty = inner
@@ -244,7 +245,8 @@ const COUNTS: [&str; 6] = [
     "maxProperties",
 ];
 
-/// Returns `true` if proto3 JSON cannot read a value as an integer: it accepts digits in a text.
+/// Returns `true` if proto3 JSON cannot read a value as an integer. It also accepts a string of
+/// digits.
 fn is_no_integer(value: &Value) -> bool {
     match value {
         Value::Number(number) => number.as_f64().is_none_or(|number| number.fract() != 0.0),

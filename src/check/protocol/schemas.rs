@@ -1,4 +1,4 @@
-//! Schemas of arguments and answers in a body, for the rules about them.
+//! The schemas of arguments and answers in a body, for the rules about schemas.
 
 use serde_json::Value;
 
@@ -68,7 +68,7 @@ pub(super) fn no_schemas(schema: &Value) -> Vec<&Value> {
     found
 }
 
-/// Returns `true` if a schema's `type` allows a type.
+/// Returns `true` if a schema's `type` includes a type.
 pub(super) fn is_of_type(schema: &Value, name: &str) -> bool {
     match schema.get("type") {
         Some(Value::String(one)) => one.eq_ignore_ascii_case(name),
@@ -77,7 +77,7 @@ pub(super) fn is_of_type(schema: &Value, name: &str) -> bool {
     }
 }
 
-/// Returns the schema of the answer that a body requests in strict mode.
+/// Returns the answer's schema if the body requests strict mode for the answer.
 pub(super) fn strict_format<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
     let format = answer_format(subject)?;
     let is_always_strict = match subject.wire {
@@ -96,7 +96,7 @@ pub(super) fn strict_format<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
         .get("schema")
 }
 
-/// Returns the object that holds the schema of the answer, whether or not it is strict.
+/// Returns the object that contains the answer's schema, strict or not.
 pub(super) fn answer_format<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
     match subject.wire {
         WireFormat::OpenAiChat => subject.member("response_format")?.get("json_schema"),
@@ -115,7 +115,7 @@ fn is_strict(format: &Value) -> bool {
     format.get("strict") == Some(&Value::Bool(true))
 }
 
-/// Returns the schemas of arguments and answers that a body requests in strict mode.
+/// Returns the schemas of arguments and answers for which a body requests strict mode.
 pub(super) fn strict<'b>(subject: &Subject<'b>) -> Vec<&'b Value> {
     let tools = tools(subject);
     let of_tools = tools
@@ -125,7 +125,7 @@ pub(super) fn strict<'b>(subject: &Subject<'b>) -> Vec<&'b Value> {
     of_tools.chain(strict_format(subject)).collect()
 }
 
-/// Reports a pattern that looks ahead or behind, which OpenAI does not read.
+/// Reports a pattern with lookahead or lookbehind, which OpenAI does not support.
 pub(super) fn check_lookaround<'b>(inner: &'b Value, found: &mut Found<'b>) {
     let pattern = inner.get("pattern").and_then(Value::as_str);
     if pattern.is_some_and(has_lookaround) {
@@ -135,14 +135,14 @@ pub(super) fn check_lookaround<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Returns `true` if a regular expression looks ahead or behind.
+/// Returns `true` if a regular expression contains lookahead or lookbehind.
 pub(crate) fn has_lookaround(pattern: &str) -> bool {
     let mut rest = pattern;
     let mut is_in_class = false;
     while let Some(c) = rest.chars().next() {
         rest = &rest[c.len_utf8()..];
         match c {
-            // The character after a backslash has no meaning of its own.
+            // An escaped character has no special meaning.
             '\\' => {
                 let escaped = rest.chars().next().map_or(0, char::len_utf8);
                 rest = &rest[escaped..];
@@ -156,5 +156,5 @@ pub(crate) fn has_lookaround(pattern: &str) -> bool {
     false
 }
 
-/// The beginnings of groups that look ahead or behind, after the parenthesis.
+/// The beginnings of lookahead and lookbehind groups, after the parenthesis.
 const LOOKAROUND: [&str; 4] = ["?=", "?!", "?<=", "?<!"];

@@ -1,4 +1,4 @@
-//! `protocol/strict-schema`: a schema that strict mode refuses.
+//! `protocol/strict-schema`: a schema that strict mode rejects.
 
 use std::collections::HashSet;
 
@@ -66,7 +66,7 @@ body_rule! {
     }
 }
 
-/// Keywords that OpenAI refuses in strict schemas.
+/// Keywords that OpenAI rejects in strict schemas.
 const OPENAI_REFUSES: [&str; 14] = [
     "allOf",
     "oneOf",
@@ -83,7 +83,7 @@ const OPENAI_REFUSES: [&str; 14] = [
     "contains",
     "prefixItems",
 ];
-/// The formats of texts that strict schemas take at OpenAI and Anthropic.
+/// The string formats that OpenAI and Anthropic accept in strict schemas.
 const FORMATS: [&str; 9] = [
     "date-time",
     "time",
@@ -95,10 +95,10 @@ const FORMATS: [&str; 9] = [
     "ipv6",
     "uuid",
 ];
-/// The format that Anthropic alone takes.
+/// The string format that only Anthropic accepts.
 const ANTHROPIC_FORMAT: &str = "uri";
 
-/// Keywords that Anthropic refuses in strict schemas.
+/// Keywords that Anthropic rejects in strict schemas.
 const ANTHROPIC_REFUSES: [&str; 12] = [
     "minimum",
     "maximum",
@@ -114,7 +114,7 @@ const ANTHROPIC_REFUSES: [&str; 12] = [
     "patternProperties",
 ];
 
-/// Keywords that Cerebras does not enforce, and was seen to refuse.
+/// Keywords that Cerebras does not enforce, and that it was observed to reject.
 const CEREBRAS_REFUSES: [&str; 6] = [
     "pattern",
     "format",
@@ -192,7 +192,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Finds keywords in strict schemas at Cerebras, and tools of which only some are strict.
+/// Finds keywords that Cerebras does not support in strict schemas, and tools of which only some
+/// are strict.
 fn cerebras<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let tools = tools(subject);
     let lax = tools.iter().find(|tool| !tool.is_strict());
@@ -224,9 +225,9 @@ fn cerebras<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The most levels of objects in a strict schema at OpenAI.
+/// The maximum nesting depth of objects in a strict schema at OpenAI.
 const MOST_LEVELS: usize = 10;
-/// The most properties in a strict schema at OpenAI.
+/// The maximum number of properties in a strict schema at OpenAI.
 const MOST_PROPERTIES: usize = 5_000;
 
 /// Finds a schema whose objects are nested too deeply.
@@ -241,8 +242,8 @@ fn depth<'b>(schema: &'b Value, found: &mut Found<'b>) {
         .help("flatten the schema, or remove `strict`");
 }
 
-/// Returns an object that is more than some levels below a schema. Levels of a body are limited,
-/// so this ends.
+/// Returns an object that is nested more than `levels` objects deep in a schema. The recursion ends
+/// because bodies have a maximum depth.
 fn below(schema: &Value, levels: usize) -> Option<&Value> {
     let properties = schema.get("properties").and_then(Value::as_object);
     if properties.is_some() && levels == 0 {
@@ -278,7 +279,7 @@ fn count<'b>(schema: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Finds a name in `required` that is no property.
+/// Finds a name in `required` that is not a property.
 fn check_names<'b>(inner: &'b Value, found: &mut Found<'b>) {
     let Some(properties) = inner.get("properties").and_then(Value::as_object) else {
         return;
@@ -297,10 +298,10 @@ fn check_names<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// The keywords of which a strict schema needs one.
+/// The keywords one of which a strict schema must have.
 const SAYS_TYPE: [&str; 5] = ["type", "anyOf", "$ref", "enum", "const"];
 
-/// Finds a schema that does not say its type.
+/// Finds a schema that does not declare its type.
 fn check_type<'b>(inner: &'b Value, found: &mut Found<'b>) {
     let has_refused = OPENAI_REFUSES.iter().any(|name| inner.get(*name).is_some());
     if !has_refused && !SAYS_TYPE.iter().any(|name| inner.get(*name).is_some()) {
@@ -314,7 +315,7 @@ fn check_type<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Finds what is no JSON Schema in the schema of an answer; another rule finds it in those of tools.
+/// Finds an invalid JSON Schema in the answer's schema. Another rule checks the schemas of tools.
 fn check_form<'b>(inner: &'b Value, is_strict: bool, found: &mut Found<'b>) {
     let required = inner.get("required");
     if let Some(required) = required.filter(|required| !required.is_array()) {
@@ -345,14 +346,14 @@ fn is_type_name(name: &Value) -> bool {
     name.as_str().is_some_and(|name| types.contains(&name))
 }
 
-/// The most tools with `strict` in a request to Anthropic.
+/// The maximum number of strict tools in a request to Anthropic.
 const MOST_TOOLS: usize = 20;
-/// The most properties outside of `required`, in all strict schemas of a request together.
+/// The maximum number of optional properties in all strict schemas of a request together.
 const MOST_OPTIONAL: usize = 24;
-/// The most properties with `anyOf` or with several types, in all strict schemas together.
+/// The maximum number of properties with `anyOf` or several types, in all strict schemas together.
 const MOST_UNIONS: usize = 16;
 
-/// Finds what is too much for Anthropic in all strict schemas of a request together.
+/// Finds strict schemas that, counted over the whole request, exceed Anthropic's limits.
 fn limits<'b>(subject: &Subject<'b>, schemas: &[&'b Value], found: &mut Found<'b>) {
     let tools = tools(subject);
     if let Some(further) = tools.iter().filter(|tool| tool.is_strict()).nth(MOST_TOOLS) {
@@ -396,7 +397,7 @@ fn is_union(property: &Value) -> bool {
     property.get("anyOf").is_some() || property.get("type").is_some_and(Value::is_array)
 }
 
-/// A count of schemas that must not pass a limit.
+/// A count of schemas, and the maximum for it.
 struct Limit<'b> {
     most: usize,
     seen: usize,
@@ -420,7 +421,8 @@ impl<'b> Limit<'b> {
     }
 }
 
-/// Finds references that Anthropic does not follow: to other documents, and in circles.
+/// Finds references that Anthropic does not follow: references to other documents, and circular
+/// references.
 fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
     let circular = references::in_circles(root);
     let mut is_told = false;

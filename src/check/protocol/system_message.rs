@@ -1,4 +1,4 @@
-//! `protocol/system-message`: a system message in a place where the API does not accept one.
+//! `protocol/system-message`: a system message at a position where the API does not accept one.
 
 use super::{Found, Subject, body_rule};
 use crate::check::history::{Entry, Part, Role};
@@ -93,14 +93,15 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns `true` if a message gives instructions. Messages that change settings or tools can be
-/// anywhere.
+/// Returns `true` if a message contains instructions. Messages that change settings or tools are
+/// allowed anywhere.
 fn is_instruction(entry: &Entry<'_>) -> bool {
     let is_text = !entry.parts.is_empty() && entry.parts.iter().all(Part::is_text);
     entry.role == Role::System && is_text && entry.value.get("output_config").is_none()
 }
 
-/// Returns the mistake in the neighbours of a system message, and the advice.
+/// Returns the mistake in the position of a system message between two other messages, and the
+/// advice.
 fn fault(
     before: Option<&Entry<'_>>,
     after: Option<&Entry<'_>>,
@@ -116,7 +117,7 @@ fn fault(
             "a system message follows another one, which requires a beta header",
             "put the text of both into one message",
         )),
-        // Between a call and its result, the rule about the call reports it.
+        // If the message is between a call and its result, the rule about calls reports it.
         (Role::Assistant, _) if before.parts.iter().any(|part| part.call().is_some()) => None,
         (Role::Assistant, _) if !ends_with_server_tool(before) => Some((
             "a system message follows an assistant message",

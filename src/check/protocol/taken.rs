@@ -1,5 +1,8 @@
-//! Works out the values that a member may have for a model, which messages list and advice
-//! proposes.
+//! Finds the values of a member that a model accepts. Messages list these values, and advice
+//! proposes them.
+//! Several families may each allow some values of one member. A value is listed only if all of
+//! these families allow it and it causes no other finding in the same body. For example, the value
+//! `between_tools` of `thinking.type` is only possible with some efforts.
 //!
 //! Several families may each allow some values of one member. Only values that all of them allow,
 //! and that lead to no other finding in the same body, are listed: `between_tools` for
@@ -20,8 +23,7 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// Returns the values that can replace a refused one while the rest of the body stays the
-    /// same.
+    /// Returns the values that can replace a rejected one if the rest of the body stays the same.
     pub(crate) fn instead_of(breach: &Breach<'_, '_>, subject: &Subject<'_>) -> Taken {
         let mut demands = subject.facts.demands(subject, breach.place);
         let first = demands
@@ -45,7 +47,7 @@ impl Taken {
         self.is_nothing
     }
 
-    /// Returns the values in words.
+    /// Returns the values as a phrase.
     pub(crate) fn told(&self) -> String {
         match self.is_nothing {
             true => "none in this request".to_owned(),
@@ -54,7 +56,7 @@ impl Taken {
     }
 }
 
-/// Returns a demand that every value meets and that lists none.
+/// Returns a demand that every value meets and that lists no values.
 fn anything() -> Demand {
     Demand::Value {
         one_of: Vec::new(),
@@ -123,7 +125,7 @@ fn narrowed(known: Demand, other: &Demand) -> Demand {
     }
 }
 
-/// Returns `true` if replacing a refused value with another leads to no other finding.
+/// Returns `true` if replacing a rejected value with another one causes no other finding.
 fn is_harmless(value: &Value, refused: &Value, subject: &Subject<'_>) -> bool {
     let Some((name, member)) = subject.members().find(|(_, member)| holds(member, refused)) else {
         return true;
@@ -133,12 +135,12 @@ fn is_harmless(value: &Value, refused: &Value, subject: &Subject<'_>) -> bool {
         .members()
         .map(|(other, member)| (other, if other == name { &mended } else { member }));
     let changed = subject.with_members(members);
-    // The refused value is at least one finding, which must disappear.
+    // The rejected value caused at least one finding, which must disappear.
     subject.facts.count(&changed) < subject.facts.count(subject)
         && super::count_beside_models(&changed) <= super::count_beside_models(subject)
 }
 
-/// Returns `true` if a value is inside another one, by its address.
+/// Returns `true` if `wanted` is part of a value. Compares addresses in memory, not contents.
 fn holds(value: &Value, wanted: &Value) -> bool {
     std::ptr::eq(value, wanted)
         || match value {
@@ -182,7 +184,7 @@ mod tests {
     use crate::system::Embedded;
     use crate::world::MemoryWorld;
 
-    /// The bundled files.
+    /// The bundled files and their schemas.
     struct Bundled {
         repo: Repo,
         schemas: Schemas,
@@ -211,7 +213,7 @@ mod tests {
             }
         }
 
-        /// Returns every fact, for the first model of each of its wire formats and patterns.
+        /// Returns a case for each fact, wire format and model pattern of each family.
         fn cases(&self) -> Vec<Case<'_>> {
             let mut cases = Vec::new();
             for family in &self.repo.families {
@@ -238,7 +240,7 @@ mod tests {
         }
     }
 
-    /// Returns a model for each pattern of a family.
+    /// Returns a model name for each pattern of a family.
     fn models(family: &Family) -> Vec<String> {
         let plain = family
             .models
@@ -249,7 +251,7 @@ mod tests {
             .collect()
     }
 
-    /// Returns the server that a family was seen at.
+    /// Returns the server at which the facts of a family were observed.
     fn server(family: &Family) -> Server {
         let named = family.servers.first().map(|name| name.value.to_string());
         named
@@ -257,7 +259,7 @@ mod tests {
             .unwrap_or(Server::Unknown)
     }
 
-    /// Puts a value at a place, and creates its missing parents.
+    /// Inserts a value at a place, and creates missing parents.
     fn put(body: &mut Value, place: &Pointer, value: Value) {
         let mut at = body;
         for token in place.tokens() {
@@ -276,7 +278,7 @@ mod tests {
         *at = value;
     }
 
-    /// Returns a body in which a fact applies, with a value at one of its places.
+    /// Returns a body to which a fact applies, with a value at one of the fact's places.
     fn body(fact: &Fact, place: &Pointer, model: &str, value: Value) -> Value {
         let mut body = json!({"model": model});
         for Condition { at, is } in &fact.when {
@@ -308,13 +310,13 @@ mod tests {
         Checks::of_recipient(&bundled.schemas, &bundled.repo.families, to).problems_of(body)
     }
 
-    /// Returns the words between backticks.
+    /// Returns the text between each pair of backticks.
     fn quoted(text: &str) -> impl Iterator<Item = &str> {
         text.split('`').skip(1).step_by(2)
     }
 
-    /// Returns every text that some fact accepts at a place: advice there proposes such texts as
-    /// values.
+    /// Returns all strings that some fact lists at a place. Advice about the place proposes such
+    /// strings as values.
     fn values(repo: &Repo, place: &Pointer) -> BTreeSet<String> {
         let facts = repo.families.iter().flat_map(|family| &family.facts);
         let about = facts.filter(|fact| fact.at.iter().any(|at| at.pointer == *place));
@@ -397,8 +399,8 @@ mod tests {
         asked
     }
 
-    /// Returns the errors of a fixed body that the broken one lacks, except about members that the
-    /// new value requires, as its finding says.
+    /// Returns the errors that a fixed body has and the broken one does not. Missing members are
+    /// not included, because the new value may require them, as its finding says.
     fn more_errors<'p>(broken: &[Problem], mended: &'p [Problem]) -> Vec<&'p String> {
         let known: BTreeSet<(&str, &str)> = broken
             .iter()
@@ -422,7 +424,7 @@ mod tests {
         })
     }
 
-    /// The model accepts every member that is proposed instead of another.
+    /// The model accepts each member that is proposed as a replacement for another one.
     #[test]
     fn no_member_is_proposed_that_is_refused() {
         let bundled = Bundled::load();

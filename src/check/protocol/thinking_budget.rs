@@ -22,7 +22,7 @@ body_rule! {
     }
 }
 
-/// The beta feature for thinking between calls, which also allows a larger budget.
+/// The beta feature for thinking between tool calls. It also allows a larger budget.
 const INTERLEAVED: &str = "interleaved-thinking-2025-05-14";
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

@@ -1,4 +1,4 @@
-//! `protocol/thinking-sampling`: sampling settings that Anthropic refuses while thinking is on.
+//! `protocol/thinking-sampling`: sampling settings that Anthropic rejects while thinking is on.
 
 use serde_json::Value;
 
@@ -23,8 +23,8 @@ body_rule! {
     }
 }
 
-/// The values that are accepted while thinking is on: the minimum, the maximum, and both in words.
-/// No value of `top_k` is.
+/// The values that are accepted while thinking is on: minimum, maximum, and the range in words.
+/// `top_k` is missing because none of its values is accepted.
 const TAKEN: [(&str, f64, f64, &str); 3] = [
     ("temperature", 1.0, 1.0, "1"),
     ("top_p", 0.95, 1.0, "0.95 to 1"),

@@ -38,7 +38,7 @@ body_rule! {
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     match subject.wire {
-        // Other servers with this format have signatures of their own, or none.
+        // Other servers with this format use their own signatures, or none.
         WireFormat::AnthropicMessages if subject.server.is_claude() => {
             anthropic(subject, found);
         }
@@ -62,7 +62,7 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         .iter()
         .flat_map(|message| elements(message.get("content")));
     for block in blocks.filter(|block| is_type(block, "thinking")) {
-        // The schema reports a missing or empty one.
+        // The schema reports a missing or empty signature.
         if block
             .get("signature")
             .and_then(Value::as_str)
@@ -80,8 +80,9 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns `true` if a signature cannot be Anthropic's, which are plain Base64 with its padding. The
-/// placeholder that Gemini accepts, ids of items and OpenAI's encrypted content are not.
+/// Returns `true` if a signature cannot come from Anthropic, whose signatures are standard Base64
+/// with padding. Gemini's placeholder, item ids and OpenAI's encrypted content are recognised as
+/// foreign.
 fn is_foreign(signature: &str) -> bool {
     let digits = signature.trim_end_matches('=');
     let is_plain = digits
@@ -91,7 +92,7 @@ fn is_foreign(signature: &str) -> bool {
     !is_plain || is_cut || signature.starts_with("gAAAAA")
 }
 
-/// The placeholder that Gemini accepts as the signature of calls that it did not make.
+/// The placeholder that Gemini accepts as the signature of a call made by another model.
 const SKIP: &str = "skip_thought_signature_validator";
 
 fn google<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
@@ -121,7 +122,8 @@ fn google<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports calls of the current turn whose message lacks the reasoning that came with them.
+/// Reports calls of the current turn whose message lacks the reasoning that the model sent with
+/// them.
 fn openrouter<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let Some((true, severity)) = subject.facts.property(Property::SignedCalls) else {
         return;
@@ -154,7 +156,7 @@ fn openrouter<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports model content in the current turn whose first call has no signature.
+/// Reports model content in the current turn if its first call has no signature.
 fn unsigned_steps<'b>(
     subject: &Subject<'b>,
     contents: &'b [Value],
@@ -204,8 +206,8 @@ fn response(part: &Value) -> Option<&Value> {
     either(part, "functionResponse", "function_response")
 }
 
-/// Returns `true` if a text is Base64 in either alphabet, as proto3 JSON reads bytes; trailing `=`
-/// may be missing.
+/// Returns `true` if a string is Base64 in either alphabet, as proto3 JSON accepts it for bytes.
+/// Trailing `=` may be missing.
 fn is_base64(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
     digits.len() % 4 != 1

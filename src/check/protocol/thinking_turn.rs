@@ -95,8 +95,8 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     final_thinking(subject, messages, found);
 }
 
-/// Reports thinking in a final assistant message while thinking is off. Another check reports a
-/// message that ends with thinking.
+/// Reports thinking in a final assistant message while thinking is off. If the message ends with
+/// thinking, another check reports it.
 fn final_thinking<'b>(subject: &Subject<'b>, messages: &'b [Value], found: &mut Found<'b>) {
     let is_off = subject
         .member("thinking")
@@ -121,11 +121,11 @@ fn final_thinking<'b>(subject: &Subject<'b>, messages: &'b [Value], found: &mut 
     }
 }
 
-/// Reports messages whose thinking does not come first. Another check covers the turn whose calls
-/// are being answered.
+/// Reports messages in which thinking is not first. Another check covers the turn whose calls are
+/// answered by the last message.
 ///
-/// A message that follows another assistant message, or begins with a server result, may be the
-/// rest of a paused turn.
+/// Exempts a message that follows another assistant message or begins with a server tool's result,
+/// because it may be the rest of a paused turn.
 fn late_thinking<'b>(messages: &'b [Value], found: &mut Found<'b>) {
     let last = messages.iter().rposition(is_assistant);
     for (at, message) in messages.iter().enumerate() {
@@ -146,7 +146,8 @@ fn late_thinking<'b>(messages: &'b [Value], found: &mut Found<'b>) {
     }
 }
 
-/// Reports a turn that does not begin with its thinking, if the last message answers its calls.
+/// Reports a turn that does not begin with thinking, if the last message contains the results of
+/// its calls.
 fn answered_turn<'b>(messages: &'b [Value], found: &mut Found<'b>) {
     let [.., turn, answer] = messages else { return };
     if !is_assistant(turn) || !has(turn, "tool_use") || !has(answer, "tool_result") {
@@ -177,7 +178,7 @@ fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         if is_type(item, "reasoning") {
             reasoning_item(item, items.get(at + 1), is_stored, found);
         } else if is_type(item, "function_call") && !is_stored {
-            // All calls of one turn share the reasoning before them.
+            // All calls of a turn share the reasoning that precedes them.
             let before = items[..at]
                 .iter()
                 .rev()
@@ -198,8 +199,8 @@ fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports a message that stands between the calls of its turn and their results: the model wrote it
-/// before the calls, directly after its reasoning.
+/// Reports a message that comes after the calls of its turn. The model wrote it before the calls,
+/// directly after its reasoning.
 fn moved_message<'b>(items: &'b [Value], at: usize, found: &mut Found<'b>) {
     let message = &items[at];
     let before = &items[..at];
@@ -221,12 +222,12 @@ fn moved_message<'b>(items: &'b [Value], at: usize, found: &mut Found<'b>) {
     }
 }
 
-/// Returns `true` for a call after which the model waits for the result.
+/// Returns `true` if the item is a call for whose result the model waits.
 fn ends_turn(item: &Value) -> bool {
     is_type(item, "function_call") || is_type(item, "custom_tool_call")
 }
 
-/// The kinds of calls that a model of OpenAI makes after it has reasoned.
+/// The kinds of calls that OpenAI's models make after reasoning.
 const CALLS: [&str; 4] = [
     "function_call",
     "custom_tool_call",
@@ -234,7 +235,7 @@ const CALLS: [&str; 4] = [
     "file_search_call",
 ];
 
-/// Reports a stored call that comes first in its turn, without the reasoning that led to it.
+/// Reports a stored call that comes first in its turn, but without the reasoning that led to it.
 fn stored_call<'b>(items: &'b [Value], at: usize, found: &mut Found<'b>) {
     let Some(item) = items.get(at).filter(|item| is_call(item) && has_id(item)) else {
         return;
@@ -286,7 +287,8 @@ fn reasoning_item<'b>(
     }
 }
 
-/// Reports an item without an id after reasoning with one: the server matches the two by their ids.
+/// Reports an item without an id after reasoning with an id, because the server matches the two by
+/// their ids.
 fn lost_id<'b>(item: &'b Value, next: &'b Value, found: &mut Found<'b>) {
     if !has_id(item) || has_id(next) {
         return;
@@ -305,16 +307,16 @@ fn has_id(item: &Value) -> bool {
     item.get("id").is_some_and(|id| !id.is_null())
 }
 
-/// Returns `true` if the model made an item.
+/// Returns `true` if an item was created by the model.
 fn is_of_assistant(item: &Value) -> bool {
     match item.get("type").and_then(Value::as_str) {
         None | Some("message") => is_assistant(item),
-        // A reference may refer to anything.
+        // An item reference can refer to any item.
         Some(kind) => !kind.ends_with("_output") && kind != "mcp_approval_response",
     }
 }
 
-/// Reports calls without the reasoning that led to them, if the model requires it.
+/// Reports calls without the reasoning that led to them, if the model requires this reasoning.
 fn reasoned_calls<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let Some((level, likely)) = subject.facts.value(|family| family.reasoned_calls) else {
         return;
@@ -341,7 +343,7 @@ fn reasoned_calls<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports reasoning after other parts of a message, which Mistral does not accept.
+/// Reports reasoning that comes after other parts of a message, which Mistral does not accept.
 fn leading<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for message in elements(subject.member("messages")) {
         let parts = elements(message.get("content"));

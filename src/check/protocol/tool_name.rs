@@ -1,4 +1,4 @@
-//! `protocol/tool-name`: tool names that some servers refuse.
+//! `protocol/tool-name`: tool names that some servers reject.
 
 use super::tools::{DeclaredTool, text, tools};
 use super::{Found, Subject, body_rule};
@@ -29,11 +29,11 @@ body_rule! {
     }
 }
 
-/// The maximum length of a function name, in characters, that every report about Gemini allows.
+/// The maximum length of a function name that all reports about Gemini agree on, in characters.
 const GEMINI_NAME: usize = 64;
 /// The maximum length of a function name at OpenAI, in characters.
 const OPENAI_NAME: usize = 64;
-/// The maximum length of a description, in characters, that OpenAI accepted in every report.
+/// The maximum length of a description that OpenAI accepted in all reports, in characters.
 const OPENAI_DESCRIPTION: usize = 1_024;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
@@ -64,7 +64,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 fn long_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     let length = tool.name.map_or(0, |name| name.chars().count());
-    // The schema reports names over 128 characters.
+    // The schema reports names with more than 128 characters.
     if (GEMINI_NAME + 1..=128).contains(&length) {
         let message = format!(
             "the name has {length} characters; according to reports, more than {GEMINI_NAME} are rejected"
@@ -75,7 +75,7 @@ fn long_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Finds a name that OpenAI refuses.
+/// Finds a name that OpenAI rejects, for servers that may be a gateway to OpenAI.
 fn uncommon_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     let name = tool.name.unwrap_or_default();
     let is_common = name

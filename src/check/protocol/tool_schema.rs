@@ -141,7 +141,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             let mut is_root = true;
             visit(schema, &mut |inner| {
                 check_moonshot(schema, inner, found);
-                // The root has a `type` whatever else it has.
+                // The root may have a `type` next to `anyOf`.
                 if !std::mem::take(&mut is_root) {
                     moonshot_alternatives(inner, found);
                 }
@@ -166,7 +166,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Finds a root of another type than an object, at servers that nothing more is known about.
+/// Finds a root whose type is not `object`, at servers without more specific rules.
 fn other_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
     let root = schema.get("type").filter(|root| root.is_string());
     if root.is_some() && !super::schemas::is_of_type(schema, "object") {
@@ -181,8 +181,8 @@ fn other_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Reports a reference to a definition that the schema does not contain: Anthropic and Fireworks
-/// reject it, and nothing is known of the value elsewhere.
+/// Reports a reference to a definition that the schema does not contain. It is an error at
+/// Anthropic and Fireworks, which reject it. For other servers, nothing is known.
 fn check_reference<'b>(
     root: &'b Value,
     inner: &'b Value,
@@ -196,7 +196,7 @@ fn check_reference<'b>(
     }
 }
 
-/// Finds a list of types at Volcengine.
+/// Finds a list of types, which Volcengine may reject.
 fn several_types<'b>(inner: &'b Value, found: &mut Found<'b>) {
     if inner.get("type").is_some_and(Value::is_array) {
         found
@@ -210,7 +210,7 @@ fn several_types<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Finds an object of arguments without `properties` at LM Studio.
+/// Finds an arguments schema without `properties`, which LM Studio rejects.
 fn lmstudio_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
     if schema.is_object() && schema.get("properties").is_none() && schema.get("$ref").is_none() {
         found
@@ -223,7 +223,7 @@ fn lmstudio_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Finds `required` without `properties` at Groq.
+/// Finds `required` without `properties`, which Groq may reject.
 fn required_alone<'b>(inner: &'b Value, found: &mut Found<'b>) {
     let has_names = inner
         .get("required")
@@ -241,7 +241,7 @@ fn required_alone<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Reports functions without a schema at servers that require one.
+/// Reports functions without a schema, at servers that require one.
 fn without_parameters<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let (server, is_sure) = match subject.level_of(Server::MiniMax) {
         Some(level) => (Server::MiniMax, level == Severity::Error),
@@ -263,7 +263,7 @@ fn without_parameters<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports a pattern that `DeepSeek`'s engine cannot read.
+/// Reports a pattern that `DeepSeek`'s regex engine cannot parse.
 fn check_pattern<'b>(inner: &'b Value, found: &mut Found<'b>) {
     let pattern = inner.get("pattern").and_then(Value::as_str);
     if let Some(what) = pattern.and_then(unread_in_pattern) {
@@ -277,14 +277,14 @@ fn check_pattern<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Returns what engines without JavaScript's leniency do not read in a pattern: a null character, and
-/// a class that does not end because a bracket within it begins another.
+/// Returns the part of a pattern that only JavaScript accepts, as a phrase: a null character, or a
+/// class in which a bracket is not escaped.
 fn unread_in_pattern(pattern: &str) -> Option<&'static str> {
     let mut characters = pattern.chars();
     let mut depth = 0_usize;
     while let Some(c) = characters.next() {
         match c {
-            // The character after a backslash is read here, whatever it is.
+            // This test also consumes the escaped character.
             '\\' if characters.next() == Some('0') => return Some("it contains `\\0`"),
             '[' => depth += 1,
             ']' => depth = depth.saturating_sub(1),
@@ -312,7 +312,7 @@ fn check_root<'b>(schema: &'b Value, is_openai: bool, found: &mut Found<'b>) {
     }
 }
 
-/// Reports names of properties that Anthropic does not accept; it only checks those at the root.
+/// Reports property names that Anthropic does not accept. Anthropic only checks those at the root.
 fn check_names<'b>(schema: &'b Value, found: &mut Found<'b>) {
     let properties = schema.get("properties").and_then(Value::as_object);
     for (name, value) in properties.into_iter().flatten() {
@@ -330,14 +330,14 @@ fn check_names<'b>(schema: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// A test of whether a keyword's value has the type that JSON Schema requires.
+/// A function that tests whether a keyword's value has the type that JSON Schema requires.
 type IsRight<'f> = &'f dyn Fn(&Value) -> bool;
 
-/// Keywords that restrict a value, and that Ollama drops.
+/// Keywords that restrict a value, but that Ollama drops.
 const OLLAMA_DROPS: [&str; 5] = ["pattern", "const", "oneOf", "allOf", "$ref"];
 
-/// Reports keywords that Moonshot's own dialect does not accept: references to anything but
-/// `$defs`, and keywords beside a reference that the referenced schema repeats.
+/// Reports keywords that Moonshot's schema dialect does not accept, such as references to anything
+/// but `$defs`, and keywords next to a reference that the referenced schema repeats.
 fn check_moonshot<'b>(root: &'b Value, inner: &'b Value, found: &mut Found<'b>) {
     moonshot_shape(inner, found);
     moonshot_types(inner, found);
@@ -346,7 +346,7 @@ fn check_moonshot<'b>(root: &'b Value, inner: &'b Value, found: &mut Found<'b>) 
     }
 }
 
-/// Finds a `type` beside `anyOf`.
+/// Finds a `type` next to `anyOf`.
 fn moonshot_alternatives<'b>(inner: &'b Value, found: &mut Found<'b>) {
     if inner.get("anyOf").is_some() && inner.get("type").is_some() {
         found
@@ -360,7 +360,7 @@ fn moonshot_alternatives<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Finds a root that does not say that the arguments are an object.
+/// Finds a root that does not declare the arguments as an object.
 fn moonshot_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
     if schema.is_object() && !super::schemas::is_of_type(schema, "object") {
         found
@@ -373,7 +373,7 @@ fn moonshot_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Finds `items` that is a list, and names in `required` that are no property.
+/// Finds a list as `items`, and names in `required` that are not properties.
 fn moonshot_shape<'b>(inner: &'b Value, found: &mut Found<'b>) {
     if let Some(items) = inner.get("items").filter(|items| items.is_array()) {
         found
@@ -401,7 +401,7 @@ fn moonshot_shape<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// The keywords of which Moonshot requires one in the schema of a property.
+/// The keywords one of which Moonshot requires in the schema of a property.
 const MOONSHOT_KINDS: [&str; 5] = ["type", "anyOf", "oneOf", "allOf", "$ref"];
 
 /// Finds properties without a type.
@@ -541,7 +541,7 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut 
     }
 }
 
-/// The keywords whose value is a number since draft 6.
+/// The keywords whose value must be a number since draft 6.
 const NUMBERS: [&str; 5] = [
     "exclusiveMinimum",
     "exclusiveMaximum",
@@ -549,7 +549,7 @@ const NUMBERS: [&str; 5] = [
     "maximum",
     "multipleOf",
 ];
-/// The keywords whose value is a non-negative integer.
+/// The keywords whose value must be a non-negative integer.
 const COUNTS: [&str; 6] = [
     "minLength",
     "maxLength",
@@ -591,7 +591,7 @@ fn check_keyword<'b>(
     }
 }
 
-/// Reports an array as `items`, which draft 2020-12 calls `prefixItems`.
+/// Reports an array as `items`, which is called `prefixItems` in draft 2020-12.
 fn check_tuples<'b>(inner: &'b Value, found: &mut Found<'b>) {
     if let Some(items) = inner.get("items").filter(|items| items.is_array()) {
         found

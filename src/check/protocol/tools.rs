@@ -1,4 +1,4 @@
-//! The tools of a body and its tool choice, in one form for all wire formats, for the rules about
+//! The tools and the tool choice of a body, in one form for all wire formats, for the rules about
 //! tools.
 
 use serde_json::Value;
@@ -10,15 +10,15 @@ use crate::provider::ToolForm;
 /// A tool that a body declares.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DeclaredTool<'b> {
-    /// `function` or `custom` for tools that the client runs; for server tools, their type.
+    /// `function` or `custom` for a tool that the client runs; the tool's type for a server tool.
     pub(super) kind: &'b str,
-    /// The object that holds name, description and schema.
+    /// The object that contains the name, description and schema.
     pub(super) object: &'b Value,
-    /// Its name, if it has one.
+    /// The name of the tool; `None` if it has none.
     pub(super) name: Option<&'b str>,
-    /// The name of the member that holds the schema of its arguments.
+    /// The name of the member that contains the schema of the tool's arguments.
     pub(super) schema_key: &'static str,
-    /// `true` if it is in a namespace, which has names of its own.
+    /// `true` if the tool is in a namespace. Names need to be unique only within a namespace.
     pub(super) is_nested: bool,
 }
 
@@ -33,25 +33,25 @@ impl<'b> DeclaredTool<'b> {
         }
     }
 
-    /// Returns `true` if the client runs it and a schema describes its arguments.
+    /// Returns `true` if the client runs the tool and a schema describes its arguments.
     pub(super) fn is_function(&self) -> bool {
         self.kind == "function"
     }
 
-    /// Returns the schema of its arguments.
+    /// Returns the schema of the tool's arguments.
     pub(super) fn schema(&self) -> Option<&'b Value> {
         self.object
             .get(self.schema_key)
             .filter(|schema| self.is_function() && !schema.is_null())
     }
 
-    /// Returns `true` if strict mode enforces the schema of its arguments.
+    /// Returns `true` if strict mode enforces the schema of the tool's arguments.
     pub(super) fn is_strict(&self) -> bool {
         self.object.get("strict") == Some(&Value::Bool(true))
     }
 }
 
-/// Returns a member of an object, if it is text.
+/// Returns a member of an object if its value is a string.
 pub(super) fn text<'b>(object: &'b Value, name: &str) -> Option<&'b str> {
     object.get(name)?.as_str()
 }
@@ -128,44 +128,44 @@ pub(super) fn lets_tools_mix(subject: &Subject<'_>) -> bool {
 pub(super) struct Choice<'b> {
     /// The value in the body.
     pub(super) value: &'b Value,
-    /// The tools that it selects.
+    /// The tools that the choice allows.
     pub(super) which: Which<'b>,
 }
 
-/// The tools that a choice selects.
+/// The tools that a tool choice allows.
 #[derive(Debug)]
 pub(super) enum Which<'b> {
-    /// Any or none: the model decides.
+    /// Any tool or none: the model decides.
     Free,
-    /// None.
+    /// No tool.
     None,
-    /// At least one of any tools.
+    /// Any tools, but at least one.
     Some,
-    /// These tools; `true` if one of them must be called.
+    /// Only these tools; `true` if one of them must be called.
     These(Vec<Chosen<'b>>, bool),
-    /// Something else.
+    /// An unknown form of the tool choice.
     Other,
 }
 
-/// A tool that a choice names.
+/// A tool that the tool choice names.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chosen<'b> {
-    /// The value that holds the name.
+    /// The value that contains the name.
     pub(super) value: &'b Value,
-    /// Its kind, as in the choice.
+    /// The kind of tool, as given in the tool choice.
     pub(super) kind: &'b str,
-    /// Its name; kinds of server tools have none.
+    /// The name of the tool; `None` for kinds of server tools without names.
     pub(super) name: Option<&'b str>,
 }
 
 impl Choice<'_> {
-    /// Returns `true` if the model must call a tool.
+    /// Returns `true` if the tool choice forces the model to call a tool.
     pub(super) fn is_forced(&self) -> bool {
         matches!(self.which, Which::Some | Which::These(_, true))
     }
 }
 
-/// Returns the choice of a body, if it has one.
+/// Returns the tool choice of a body, if it has one.
 pub(super) fn choice<'b>(subject: &Subject<'b>) -> Option<Choice<'b>> {
     match subject.wire.facts().tools {
         ToolForm::Declarations => google_choice(subject),
@@ -205,7 +205,8 @@ fn allowed(value: &Value) -> Which<'_> {
     )
 }
 
-/// Reads a chosen tool: its type and name are side by side, or the name is in an inner object.
+/// Reads a chosen tool. Type and name are members of the same object, or the name is in an inner
+/// object.
 fn chosen(value: &Value) -> Chosen<'_> {
     let kind = text(value, "type").unwrap_or("function");
     let object = value

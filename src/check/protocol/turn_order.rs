@@ -1,4 +1,4 @@
-//! `protocol/turn-order`: messages in an order that the API refuses.
+//! `protocol/turn-order`: messages in an order that the API rejects.
 
 use super::{Found, Subject, body_rule};
 use crate::check::history::{Entry, Kind, Role};
@@ -134,7 +134,7 @@ fn of_template<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Fou
     }
 }
 
-/// Finds an order that a server of OpenAI's format rejects.
+/// Finds an order that a server with OpenAI's format rejects.
 fn of_server<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'b>) {
     match subject.server {
         _ if subject.facts.is(Property::AlternatingTurns) => {
@@ -191,8 +191,8 @@ fn is_compaction(entry: &Entry<'_>) -> bool {
     )
 }
 
-/// Finds a conversation in which the user says nothing; `is_sure` if reports agree that it is
-/// refused.
+/// Finds a conversation without a user message. `is_sure` is `true` if reports agree that the
+/// server rejects it.
 fn without_user<'b>(
     subject: &Subject<'b>,
     entries: &[Entry<'b>],
@@ -214,8 +214,8 @@ fn without_user<'b>(
     }
 }
 
-/// Finds messages of the user, or of the assistant, that follow one another, at servers that were
-/// seen to refuse it.
+/// Finds consecutive messages of the user or of the assistant, at servers that were observed to
+/// reject them.
 fn alternating<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'b>) {
     let doubled = entries.windows(2).find(|pair| {
         pair[0].role == pair[1].role && matches!(pair[1].role, Role::User | Role::Assistant)
@@ -243,7 +243,7 @@ fn alternating<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Fou
     }
 }
 
-/// Finds a last message that is the assistant's.
+/// Finds a last message that is from the assistant.
 fn last_of_model<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
     if let Some(last) = entries.last().filter(|last| last.role == Role::Assistant) {
         let note = found.at(
@@ -331,7 +331,7 @@ fn mistral<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'
     }
 }
 
-/// Returns `true` for models that Databricks passes on to their makers.
+/// Returns `true` if Databricks passes requests for the model on to the model's maker.
 fn is_served_elsewhere(subject: &Subject<'_>) -> bool {
     let makers = ["claude", "gpt", "gemini"];
     subject
@@ -339,7 +339,7 @@ fn is_served_elsewhere(subject: &Subject<'_>) -> bool {
         .is_some_and(|model| makers.iter().any(|maker| model.contains(maker)))
 }
 
-/// Reports two messages of one side in a row, and a last message of the assistant.
+/// Reports consecutive messages of one role, and a last message from the assistant.
 fn alternating_to_the_user<'b>(
     subject: &Subject<'b>,
     entries: &[Entry<'b>],
@@ -373,7 +373,7 @@ fn alternating_to_the_user<'b>(
     }
 }
 
-/// Reports a second system message at `MiniMax`.
+/// Reports a second system message, at `MiniMax`.
 fn several_prompts<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
     let mut prompts = entries.iter().filter(|entry| entry.role == Role::System);
     if let Some(second) = prompts.nth(1) {

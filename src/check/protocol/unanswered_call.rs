@@ -84,8 +84,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports calls of tools that the server runs which have no result, unless the turn goes on: a
-/// pause leaves them open in the last message of the assistant.
+/// Reports calls without results of tools that the server runs. In the last assistant message, such
+/// calls may be open because the turn was paused.
 fn server_calls<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let history = subject.history();
     let paused = history
@@ -119,8 +119,8 @@ fn server_calls<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns `true` if the last message of the assistant may be the beginning of a turn: nothing
-/// follows it, or only the results of its own calls.
+/// Returns `true` if the turn of the last assistant message may continue: no message follows it, or
+/// it has calls whose results follow.
 fn may_go_on(entries: &[Entry<'_>], last: usize) -> bool {
     let has_calls = entries[last].parts.iter().any(|part| part.call().is_some());
     has_calls || last + 1 == entries.len()
@@ -130,8 +130,8 @@ fn is_server_result(part: &Part<'_>) -> bool {
     matches!(part.kind, Kind::Other(kind) if kind.ends_with("_tool_result"))
 }
 
-/// Returns the index of the entry at fault, if it is not the call: the only entry between the call
-/// and its result, or content with too few responses.
+/// Returns the index of the entry to blame, if it is not the entry with the call: the only entry
+/// between the call and its result, or content with too few responses.
 fn place(
     subject: &Subject<'_>,
     history: &History<'_>,

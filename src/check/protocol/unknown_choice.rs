@@ -35,7 +35,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         return;
     };
     let tools = tools(subject);
-    // Without tools, any choice is wrong, which another rule reports.
+    // Without tools, any tool choice is wrong; another rule reports it.
     if tools.is_empty() {
         return;
     }

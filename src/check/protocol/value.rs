@@ -1,8 +1,8 @@
-//! Access to values, for several rules.
+//! Functions for reading values, which several rules use.
 
 use serde_json::Value;
 
-/// Returns the elements of a list; nothing for any other value.
+/// Returns the elements of a list; an empty slice for any other value.
 pub(super) fn elements(value: Option<&Value>) -> &[Value] {
     value
         .and_then(Value::as_array)
@@ -10,7 +10,7 @@ pub(super) fn elements(value: Option<&Value>) -> &[Value] {
         .unwrap_or_default()
 }
 
-/// Returns a member under either of the two names that Gemini accepts.
+/// Returns a member by either of the two names that Gemini accepts.
 pub(super) fn either<'b>(value: &'b Value, camel: &str, snake: &str) -> Option<&'b Value> {
     value.get(camel).or_else(|| value.get(snake))
 }

@@ -1,4 +1,5 @@
-//! Exceptions in `reqc.toml`: `[[extension]]` entries for the servers of provider instances.
+//! Exceptions in `reqc.toml`: `[[extension]]` entries, which apply to the servers of provider
+//! instances.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,10 +17,10 @@ use crate::source::Span;
 pub(super) struct Allowed {
     entry: Extension,
     fields: Vec<PointerPattern>,
-    /// Places, and the values that are accepted there, as text.
+    /// Places, and the values that are allowed there, as text.
     values: Vec<(PointerPattern, String)>,
     optional: Vec<PointerPattern>,
-    /// `true` once it has allowed something.
+    /// `true` as soon as the entry has allowed something.
     used: AtomicBool,
 }
 
@@ -46,18 +47,18 @@ impl Allowed {
         }
     }
 
-    /// Returns `true` if it is for an instance or one of its ancestors.
+    /// Returns `true` if the entry is for an instance or for one of its ancestors.
     pub(super) fn is_for(&self, instance: &Instance) -> bool {
         instance.is_a(&self.entry.instance)
     }
 
-    /// Returns the place of an entry that never allowed anything.
+    /// Returns the place of the entry if it never allowed anything.
     pub(super) fn unused(&self) -> Option<Span> {
         (!self.used.load(Ordering::Relaxed)).then_some(self.entry.span)
     }
 
-    /// Returns `true` if a mistake is allowed. Removes allowed names from a mistake about missing
-    /// fields.
+    /// Returns `true` if the entry allows a mistake. Removes allowed names from a mistake about
+    /// missing fields.
     pub(super) fn lets_pass(&self, mistake: &mut Mistake, body: &Value) -> bool {
         let at: Vec<String> = mistake.pointer.tokens().collect();
         let (used, passes) = match &mut mistake.what {
@@ -66,7 +67,7 @@ impl Allowed {
                 names.retain(|name| !self.optional.iter().any(|place| place.is_member(&at, name)));
                 (names.len() < before, names.is_empty())
             }
-            // An allowed field may be the one that the object needs.
+            // An allowed field may be the one that the object requires.
             What::NoneOf { .. } => {
                 let passes = self.takes_member(&at, &mistake.pointer, body);
                 (passes, passes)
@@ -108,7 +109,7 @@ impl Allowed {
     }
 }
 
-/// A pattern for places in bodies: a JSON pointer in which `*` matches any one token.
+/// A pattern for places in bodies: a JSON pointer in which `*` matches any single token.
 #[derive(Debug, PartialEq, Eq)]
 struct PointerPattern {
     tokens: Vec<String>,
@@ -130,7 +131,7 @@ impl PointerPattern {
                 .all(|(pattern, token)| fits(pattern, token))
     }
 
-    /// Returns `true` if it matches a member of the value at `tokens`.
+    /// Returns `true` if the pattern matches the member `name` of the value at `tokens`.
     fn is_member(&self, tokens: &[String], name: &str) -> bool {
         let Some((last, object)) = self.tokens.split_last() else {
             return false;

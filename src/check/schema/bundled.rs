@@ -1,4 +1,5 @@
-//! Validators of the bundled schemas, generated when the program is built (`build/validators.rs`).
+//! Validators of the bundled schemas. They are generated when the program is built
+//! (`build/validators.rs`).
 //!
 //! A repository's own schemas, and extensions that no bundled file lists, have no generated
 //! validators: [`Document`](super::document::Document) compiles them on first use.
@@ -7,18 +8,18 @@ use serde_json::Value;
 
 use crate::unit::{Check, CheckId, MemberRef};
 
-/// A bundled schema, split into one check for each member of a body.
+/// A bundled schema, split into a separate check for each member of a body.
 pub(super) struct Bundled {
     /// The text of the schema file.
     schema: &'static str,
     extension: Option<Extension<'static>>,
     required: &'static [&'static str],
-    /// Sorted by the lengths of their names, then by name.
+    /// The checks by member name, sorted by the length of the name and then by name.
     members: &'static [(&'static str, Check)],
     together: Option<Together>,
 }
 
-/// An extension file, and the name in it whose fields are accepted.
+/// A name in an extension file. The schema accepts the fields that the file lists under this name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extension<'t> {
     pub(super) file: &'t str,
@@ -27,21 +28,21 @@ pub(super) struct Extension<'t> {
 
 /// A constraint of a schema on several members at once.
 struct Together {
-    /// The members that it mentions.
+    /// The members that the constraint mentions.
     names: &'static [&'static str],
-    /// The members whose values matter; for the others, only their presence counts.
+    /// The members whose values the constraint checks. For the others, it only checks presence.
     looked_at: &'static [&'static str],
     check: Check,
 }
 
 impl Bundled {
-    /// Returns the validators of a schema file with an extension, if it is a bundled one.
+    /// Returns the validators of a schema file with an extension; `None` if they are not bundled.
     pub(super) fn find(schema: &str, extension: Option<Extension<'_>>) -> Option<&'static Bundled> {
         ALL.iter()
             .find(|known| known.extension == extension && known.schema == schema)
     }
 
-    /// Returns the names that an extension file lists, if it is a bundled one.
+    /// Returns the names that an extension file lists; `None` if the file is not bundled.
     pub(super) fn names_in(file: &str) -> Option<Vec<&'static str>> {
         let listed = ALL
             .iter()
@@ -64,7 +65,7 @@ impl Bundled {
                 .is_none_or(|together| together.accepts(members))
     }
 
-    /// Returns the first member that the schema does not accept.
+    /// Returns the name of the first member that the schema does not accept.
     pub(super) fn refused<'b>(&self, members: &[MemberRef<'b>]) -> Option<&'b str> {
         self.all_refused(members).next().map(|member| member.name)
     }

@@ -1,9 +1,9 @@
-//! Measures the work of validating a value against a schema, before it is done.
+//! Measures in advance how much work it is to validate a value against a schema.
 //!
-//! The measure is an upper bound, in units of one schema applied to one value, including text and
-//! comparisons; a validator that stops at the first mistake does less. Schemas that are reached in
-//! several ways are measured once, so measuring is cheap even where validating would be
-//! exponential.
+//! The measure is an upper bound. Its unit is one schema applied to one value, and it includes text
+//! and comparisons. A validator that stops at the first mistake does less work. A schema that is
+//! reached in several ways is measured only once, so measuring is cheap even if validation takes
+//! exponential time.
 
 use std::ops::Range;
 
@@ -12,19 +12,20 @@ use serde_json::Value;
 
 use super::graph::{Graph, Schema, SchemaId};
 
-/// The maximum number of measurements: one for each pair of schema and value.
+/// The maximum number of measurements. Each pair of schema and value is one measurement.
 const MAX_PAIRS: u64 = 2_000_000;
-/// The number of bytes that take as long as one schema.
+/// The number of bytes whose processing takes as long as applying one schema.
 const BYTES: u64 = 64;
-/// The number of values whose copies take as long as one schema.
+/// The number of values that are copied in the time of applying one schema.
 const COPIED: u64 = 8;
 
-/// Returns the work of a whole document for a value; `None` if there is too much to measure.
+/// Returns the work of validating a value against a whole document; `None` if there is too much to
+/// measure.
 pub(super) fn cost(graph: &Graph, value: &Value) -> Option<u64> {
     cost_of(graph, 0, value)
 }
 
-/// Returns the work of one schema of the document.
+/// Returns the work of validating a value against one schema of the document.
 pub(super) fn cost_of(graph: &Graph, schema: SchemaId, value: &Value) -> Option<u64> {
     let mut meter = Meter {
         graph,
@@ -35,16 +36,16 @@ pub(super) fn cost_of(graph: &Graph, schema: SchemaId, value: &Value) -> Option<
     meter.cost(schema, 0)
 }
 
-/// A value, and the values in it.
+/// A value, the total number of values in it, and the range of its children.
 struct Node<'v> {
     value: &'v Value,
-    /// The number of values in it, including itself.
+    /// The number of values in this value, including itself.
     size: u64,
-    /// The indexes of its direct children.
+    /// The indexes of the direct children.
     parts: Range<usize>,
 }
 
-/// Lists a value and all values in it, with the children of each in one range.
+/// Lists a value and all values in it. The children of each value form one range of the list.
 fn nodes(value: &Value) -> Vec<Node<'_>> {
     let mut nodes = vec![node(value)];
     let mut next = 0;
@@ -78,8 +79,8 @@ fn node(value: &Value) -> Node<'_> {
 struct Meter<'g, 'v> {
     graph: &'g Graph,
     nodes: Vec<Node<'v>>,
-    /// The measured costs of schemas that are reached in several ways, by schema and index of the
-    /// value.
+    /// The measured costs of schemas that are reached in several ways, by schema and by index of
+    /// the value.
     known: HashMap<(SchemaId, usize), u64>,
     left: u64,
 }
@@ -159,7 +160,8 @@ impl<'g> Meter<'g, '_> {
     }
 }
 
-/// Returns the work of a schema's own keywords, and of copying a value that no alternative accepts.
+/// Returns the work of a schema's own keywords, including copies of the value for alternatives that
+/// do not accept it.
 fn own(schema: &Schema, node: &Node<'_>) -> u64 {
     let text = node.value.as_str().map_or(0, str::len) as u64;
     let of_text = (text / BYTES).saturating_add(schema.pattern.saturating_mul(text) / BYTES);
@@ -182,8 +184,8 @@ mod tests {
         cost(&Graph::of(&schema).expect("usable"), &value)
     }
 
-    /// Each level is reached in two ways: the work doubles with each level of the value, the time
-    /// to measure it does not.
+    /// Each level is reached in two ways: with each level of the value, the work doubles, but the
+    /// time for measuring it does not.
     #[test]
     fn exponential_work_is_measured_in_linear_time() {
         let twice = json!({"allOf": [{"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": {"$ref": "#"}}}]});

@@ -1,4 +1,4 @@
-//! A usable schema.
+//! A schema that can be used for validation.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -19,30 +19,31 @@ use crate::provider::WireFormat;
 use crate::source::{FileId, SourceText, Span};
 use crate::unit::{Body, MemberRef};
 
-/// The maximum work of validating a body against a schema that was not compiled with the program.
+/// The maximum work of validating a body against a schema that is not built into the program.
 const MAX_COST: u64 = 20_000_000;
-/// The maximum work of explaining mistakes, which keeps every mistake with a copy of its value.
+/// The maximum work of explaining mistakes, for which each mistake is kept with a copy of its
+/// value.
 pub(super) const MAX_COST_EXPLAINED: u64 = 1_000_000;
 
-/// A schema file with extensions. The validators of a bundled one are part of the program; it is
-/// compiled as a whole only when a body violates it, to explain the mistakes. Any other is compiled
-/// at once, so every document is usable.
+/// A schema file with extensions. The validators of bundled schemas are part of the program. A
+/// bundled schema is compiled as a whole only when a body violates it, to explain the mistakes. Any
+/// other schema is compiled immediately, so every document is usable.
 pub(super) struct Document {
     id: Identity,
     wire: WireFormat,
     text: Arc<SourceText>,
-    /// The files that list one of the names.
+    /// The extension files that list one of the names.
     extensions: Vec<Arc<Extensions>>,
     names: Vec<String>,
     bundled: Option<&'static Bundled>,
     is_of_format: bool,
     compiled: OnceLock<Compiled>,
-    /// The memory that may hold the document.
+    /// The memory. The reference is weak because the memory may hold this document.
     memory: Weak<Memory>,
 }
 
-/// Asks for the mistakes in a member that several bodies share; `None` if they depend on other
-/// members.
+/// A [`Question`]: the mistakes in a member that several bodies share. The answer is `None` if they
+/// depend on other members.
 #[derive(PartialEq, Eq, Hash)]
 struct MistakesOf {
     schema: Identity,
@@ -58,7 +59,7 @@ impl Question for MistakesOf {
     }
 }
 
-/// A schema, and everything derived from it.
+/// A schema and everything derived from it.
 pub(super) struct Compiled {
     value: Value,
     graph: Graph,
@@ -66,7 +67,7 @@ pub(super) struct Compiled {
     known: explain::Known,
 }
 
-/// Asks whether a member of a schema is a list of alternatives.
+/// A [`Question`]: the alternatives for the elements of a member, if the member is such a list.
 #[derive(PartialEq, Eq, Hash)]
 struct ElementsOf(Identity, Box<str>);
 
@@ -82,26 +83,26 @@ impl Question for ElementsOf {
 pub(super) struct Extensions {
     file: FileId,
     text: Arc<SourceText>,
-    /// The names, if the file is a bundled one; otherwise its value is read.
+    /// The names in a bundled file; `None` for other files, whose value is parsed instead.
     names: Option<Vec<&'static str>>,
     value: OnceLock<Value>,
 }
 
-/// The reason why a schema with its extensions cannot be used, and the place to fix it.
+/// The reason why a schema with its extensions cannot be used, with the place to fix.
 #[derive(Debug, Clone)]
 pub(super) struct Unusable {
     pub(super) refusal: Refusal,
     pub(super) place: Span,
 }
 
-/// The input of a validation.
+/// A body to validate.
 #[derive(Clone, Copy)]
 pub(super) enum Input<'b> {
-    /// A body.
+    /// A body that was made with a plan.
     Body(&'b Body),
     /// A value that was made without a plan.
     Value(&'b Value),
-    /// A body in the spelling of its schema, and the original.
+    /// A body in the spelling of its schema, with the original.
     Respelt {
         value: &'b Value,
         original: &'b Value,
@@ -109,7 +110,7 @@ pub(super) enum Input<'b> {
 }
 
 impl Extensions {
-    /// Takes an extension file whose [form](check_extensions) is valid.
+    /// Creates an extension file from text whose [form](check_extensions) is valid.
     pub(super) fn new(file: FileId, text: &Arc<SourceText>) -> Extensions {
         let names = Bundled::names_in(text.as_str());
         Extensions {
@@ -137,7 +138,7 @@ impl Extensions {
             .filter(|name| !name.starts_with('$'))
     }
 
-    /// Returns the place of a name.
+    /// Returns the place where the file lists a name.
     fn place(&self, name: &str) -> Span {
         let tree = json::parse_tree(self.text.as_str()).ok();
         let key = tree.and_then(|tree| tree.key_span(name));
@@ -152,11 +153,12 @@ impl Extensions {
 /// The maximum number of names in an extension file.
 const MAX_NAMES: usize = 64;
 
-/// Checks that a value has the form of an extension file: names, places, fields and their schemas.
+/// Checks that a value has the form of an extension file: names that contain places, which contain
+/// fields with schemas.
 ///
 /// # Errors
 ///
-/// Returns the first place that does not.
+/// Returns an error for the first place with another form.
 pub(super) fn check_extensions(value: &Value) -> Result<(), Refusal> {
     const FORM: &str = "write `{\"<provider instance>\": {\"<place>\": {\"<field>\": {…}}}}`";
     fn members<'v>(
@@ -198,8 +200,7 @@ pub(super) fn check_extensions(value: &Value) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Checks that a member of a place is a field with its schema, or one of the lists beside the
-/// fields.
+/// Checks that a member of a place is a field with its schema, or one of the special lists.
 fn check_field(name: &str, value: &Value) -> Result<(), String> {
     let is_list = |is_element: &dyn Fn(&Value) -> bool| {
         value
@@ -227,7 +228,7 @@ impl Document {
     ///
     /// # Errors
     ///
-    /// Returns an error if the result is not usable; a bundled one always is.
+    /// Returns an error if the result is not usable, which never happens with bundled files.
     pub(super) fn new(
         wire: WireFormat,
         file: FileId,
@@ -277,8 +278,8 @@ impl Document {
         Ok(document)
     }
 
-    /// Returns its approximate size in bytes. A bundled one takes little memory until a body
-    /// violates it.
+    /// Returns the approximate size of the document in bytes. A bundled schema takes little memory
+    /// until a body violates it.
     pub(super) fn weight(&self) -> usize {
         let compiled = if self.bundled.is_some() {
             0
@@ -288,7 +289,7 @@ impl Document {
         1024 + compiled
     }
 
-    /// Returns `true` if it describes the wire format itself, without a repository's changes.
+    /// Returns `true` if the schema file is the bundled one, without a repository's changes.
     pub(super) fn is_of_format(&self) -> bool {
         self.is_of_format
     }
@@ -303,8 +304,8 @@ impl Document {
         &self.compiled().value
     }
 
-    /// Returns the mistakes of a body, in the order of the schema; none exactly if the schema
-    /// accepts it.
+    /// Returns the mistakes of a body, in the order of the schema. The list is empty only if the
+    /// schema accepts the body.
     pub(super) fn mistakes(&self, subject: Input<'_>) -> Vec<Mistake> {
         if let (Some(bundled), Some(members)) = (self.bundled, subject.members())
             && bundled.accepts(&members)
@@ -317,7 +318,7 @@ impl Document {
         let (compiled, value) = (self.compiled(), subject.value());
         let cost = cost(&compiled.graph, value).filter(|cost| *cost <= MAX_COST);
         let mistakes = match cost {
-            // A bundled schema has already found that the body is invalid.
+            // The generated validators have already found that the body is invalid.
             None if self.bundled.is_none() => return vec![unchecked()],
             Some(_) if self.bundled.is_none() && compiled.validator().is_valid(value) => {
                 return Vec::new();
@@ -335,8 +336,8 @@ impl Document {
         }
     }
 
-    /// Returns the mistakes in the members of a body, if there are no others. Valid members are
-    /// skipped, and an invalid one that other bodies share is checked once.
+    /// Returns the mistakes of a body if all of them are inside its members. Skips valid members,
+    /// and checks an invalid member only once if other bodies share it.
     fn mistakes_of_members(&self, subject: Input<'_>) -> Option<Vec<Mistake>> {
         let (bundled, members) = (self.bundled?, subject.members()?);
         if matches!(subject, Input::Respelt { .. }) {
@@ -388,7 +389,8 @@ impl Document {
         cost(&compiled.graph, &value).filter(|cost| *cost <= MAX_COST_EXPLAINED)?;
         let (schema, validator) = (compiled.known_schema(), compiled.validator());
         let mut mistakes = explain::mistakes(schema, validator, &value, &value);
-        // No required member is missing.
+        // `value` lacks the valid members, so mistakes about missing members are dropped: no
+        // required member is missing in the body itself.
         let places: Vec<Pointer> = refused
             .iter()
             .map(|member| Pointer::root().member(member.name))
@@ -397,8 +399,8 @@ impl Document {
         (!mistakes.is_empty()).then_some(mistakes)
     }
 
-    /// Returns one mistake for a body whose mistakes take too much work to find, at its first
-    /// invalid member if that is known.
+    /// Returns a single mistake for a body whose mistakes take too much work to find. The place is
+    /// its first invalid member, if that is known.
     fn unexplained(&self, subject: Input<'_>) -> Mistake {
         let members = subject.members().unwrap_or_default();
         let refused = self.bundled.and_then(|bundled| bundled.refused(&members));
@@ -420,7 +422,7 @@ impl Document {
     fn compile(&self) -> Result<Compiled, Refusal> {
         let mut value = parse(&self.text);
         for file in &self.extensions {
-            // Places are followed through references, so the references must be valid.
+            // Places are resolved through references, so the references must be valid.
             Graph::of(&value)?;
             extend::extend(&mut value, file.value(), &self.names).map_err(|()| {
                 Refusal::new(
@@ -438,8 +440,8 @@ impl Document {
         Ok(compiled)
     }
 
-    /// Returns the refusal with its place, which is the extension if there is one: the file alone
-    /// was valid.
+    /// Adds a place to a refusal. The place is that of the extension if there is one, because the
+    /// schema file alone is valid.
     fn unusable(&self, file: FileId, refusal: Refusal) -> Unusable {
         let extension = self.extensions.last();
         let named = extension.and_then(|file| {
@@ -456,14 +458,14 @@ impl Document {
 }
 
 impl Compiled {
-    /// Prepares a schema.
+    /// Prepares a schema for validation.
     ///
     /// # Errors
     ///
-    /// Returns an error if it is not a JSON Schema or if its work is unbounded.
+    /// Returns an error if the schema is not a JSON Schema or if its work is unbounded.
     pub(super) fn new(mut value: Value, memory: &Weak<Memory>) -> Result<Compiled, Refusal> {
         if let Some(members) = value.as_object_mut() {
-            // The document's own identifier and draft would change the targets of references.
+            // The document's own identifier and draft would change the meaning of references.
             members.shift_remove("$id");
             members.shift_remove("$schema");
             members.shift_remove("$vocabulary");
@@ -481,7 +483,7 @@ impl Compiled {
         })
     }
 
-    /// Makes the validator.
+    /// Compiles the validator.
     ///
     /// # Errors
     ///
@@ -505,7 +507,8 @@ impl Compiled {
         })
     }
 
-    /// Returns a member that is a list whose elements are distinguished by one of their members.
+    /// Returns the alternatives for a member, if it is a list whose elements are distinguished by
+    /// one of their members.
     fn elements(&self, name: &str) -> Option<Arc<Elements>> {
         self.known
             .ask(ElementsOf(self.known.schema, name.into()), || {
@@ -519,7 +522,7 @@ impl Compiled {
     }
 }
 
-/// Returns the mistake of a body that takes too much work to validate against a repository's
+/// Returns the mistake for a body that takes too much work to validate against a repository's
 /// schema.
 fn unchecked() -> Mistake {
     let message =
@@ -545,7 +548,7 @@ impl<'b> Input<'b> {
         }
     }
 
-    /// Returns the members; `None` if the value is not an object.
+    /// Returns the members of the body; `None` if it is not an object.
     fn members(self) -> Option<Vec<MemberRef<'b>>> {
         match self {
             Input::Body(body) => Some(body.members().collect()),
@@ -560,7 +563,7 @@ impl<'b> Input<'b> {
         }
     }
 
-    /// Returns the original value: mistakes use its names.
+    /// Returns the original body, whose names are used in mistakes.
     fn original(self) -> &'b Value {
         match self {
             Input::Respelt { original, .. } => original,
@@ -569,7 +572,7 @@ impl<'b> Input<'b> {
     }
 }
 
-/// Parses a file. Text that is not JSON was already refused when the file was loaded.
+/// Parses a file. Text that is not JSON was already reported when the file was loaded.
 fn parse(text: &SourceText) -> Value {
     json::parse(text.as_str()).unwrap_or(Value::Bool(false))
 }

@@ -1,5 +1,5 @@
-//! Lists whose elements are distinguished by a member, such as the role of a message: each element
-//! is validated only against the alternative that its member selects.
+//! Lists whose elements are distinguished by one of their members, such as the role of a message.
+//! Each element is validated only against the alternative that this member selects.
 
 use std::ops::RangeInclusive;
 use std::sync::OnceLock;
@@ -16,7 +16,7 @@ use super::mistake::Mistake;
 use super::node::follow;
 use crate::json::Pointer;
 
-/// A member of a body that is such a list.
+/// The alternatives for the elements of such a list, which is a member of a body.
 pub(super) struct Elements {
     /// The place of the alternatives in the schema.
     place: String,
@@ -26,14 +26,14 @@ pub(super) struct Elements {
 }
 
 struct Alternative {
-    /// The reference to its schema.
+    /// The reference to the schema of the alternative.
     reference: String,
     id: SchemaId,
     validator: OnceLock<Validator>,
 }
 
 impl Elements {
-    /// Returns the list that a schema requires as a member; `None` if more than one alternative may
+    /// Returns the alternatives for the elements of a member; `None` if several alternatives may
     /// apply to an element, or if the list has other constraints.
     pub(super) fn of(schema: &Value, graph: &Graph, name: &str) -> Option<Elements> {
         let list = schema.get("properties")?.get(name)?;
@@ -130,7 +130,7 @@ fn asks_only(node: &Value, keywords: &[&str]) -> bool {
 }
 
 impl Alternative {
-    /// Returns the alternative, if it is a reference to a definition.
+    /// Returns the alternative if `branch` is a reference to a definition.
     fn of(graph: &Graph, branch: &Value) -> Option<Alternative> {
         let keywords = branch.as_object().filter(|keywords| keywords.len() == 1)?;
         let reference = keywords
@@ -161,7 +161,8 @@ mod tests {
     use crate::check::schema::explain::Known;
     use serde_json::json;
 
-    /// Returns the mistakes found element by element, and those that the whole schema finds.
+    /// Returns the mistakes that are found element by element, and those that the whole schema
+    /// finds.
     fn both(file: &str, name: &str, list: &Value) -> (Option<Vec<Mistake>>, Vec<Mistake>) {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("schemas/wire")

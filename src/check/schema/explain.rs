@@ -20,19 +20,19 @@ use crate::json::{Pointer, kind_of};
 use crate::memory::{Identity, Memory, Question};
 use crate::provider::WireFormat;
 
-/// The keyword that names the member that selects a branch of a schema.
+/// The keyword that names the member by which a branch of a schema is selected.
 const DISCRIMINATOR: &str = "x-reqc-discriminator";
-/// The keyword with the value that applies if the member is absent.
+/// The keyword for the value that is assumed if this member is absent.
 const DEFAULT: &str = "x-reqc-discriminator-default";
-/// The keyword with the message for a part of a schema that fails as a whole.
+/// The keyword for the message that is shown if a part of a schema fails as a whole.
 const MESSAGE: &str = "x-reqc-message";
 
-/// The maximum number of problems that are reported for one body. One more is searched for, to know
-/// whether there are more.
+/// The maximum number of problems that are reported for one body. The search stops one problem
+/// later, to find out whether there are more.
 pub(super) const MAX_PROBLEMS: usize = 1_000;
 
-/// Returns the mistakes of a body, in the order of the schema, and stops after one more than
-/// [`MAX_PROBLEMS`]. `original` is the body in its original spelling, if that differs.
+/// Returns the mistakes of a body, in the order of the schema. Stops one mistake after
+/// [`MAX_PROBLEMS`]. `original` is the body in its original spelling, which may be `body` itself.
 pub(super) fn mistakes(
     schema: KnownSchema<'_>,
     validator: &Validator,
@@ -53,8 +53,8 @@ pub(super) fn mistakes(
     explaining.mistakes
 }
 
-/// The identity of a schema, and the memory that keeps findings about it: bodies of one agent
-/// repeat the same mistakes.
+/// The identity of a schema, and the memory for findings about it. The memory is useful because
+/// bodies of one agent repeat the same mistakes.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) schema: Identity,
@@ -64,7 +64,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Returns the remembered answer, or the one that `work_out` returns.
+    /// Returns the remembered answer; without one, returns the answer that `work_out` computes.
     pub(super) fn ask<Q: Question>(
         &self,
         question: Q,
@@ -77,14 +77,14 @@ impl Known {
     }
 }
 
-/// A schema, with earlier results about it.
+/// A schema and the remembered findings about it.
 #[derive(Clone, Copy)]
 pub(super) struct KnownSchema<'s> {
     pub(super) value: &'s Value,
     pub(super) known: &'s Known,
 }
 
-/// A value in a body, with its place.
+/// A value in a body and its place.
 #[derive(Clone)]
 pub(super) struct Found<'v> {
     pub(super) at: Pointer,
@@ -103,12 +103,12 @@ impl<'v> Found<'v> {
 /// The alternatives at a place in a schema.
 #[derive(Clone, Copy)]
 pub(super) struct Alternatives<'c> {
-    /// The place of their keyword.
+    /// The place of the keyword that contains the alternatives.
     pub(super) path: &'c str,
     pub(super) choice: &'c Choice,
 }
 
-/// Asks for the choice between the branches of a keyword, by its place.
+/// A [`Question`]: how to choose between the branches of a keyword, which is given by its place.
 #[derive(PartialEq, Eq, Hash)]
 struct ChoiceAt(Identity, Box<str>);
 
@@ -116,7 +116,7 @@ impl Question for ChoiceAt {
     type Answer = Arc<Choice>;
 }
 
-/// Asks which value was meant by one that a keyword refuses.
+/// A [`Question`]: which values were probably meant by a value that a keyword rejects.
 #[derive(PartialEq, Eq, Hash)]
 struct ValueAt(Identity, Box<str>, Box<str>);
 
@@ -124,7 +124,7 @@ impl Question for ValueAt {
     type Answer = Hint;
 }
 
-/// Asks which field was meant by one that a keyword refuses.
+/// A [`Question`]: which field was probably meant by a field that a keyword rejects.
 #[derive(PartialEq, Eq, Hash)]
 struct FieldAt(Identity, Box<str>, Level, Box<str>);
 
@@ -132,17 +132,17 @@ impl Question for FieldAt {
     type Answer = FieldHint;
 }
 
-/// The mistakes of a body, or of a part of one, while they are collected.
+/// Collects the mistakes of a body, or of a part of a body.
 pub(super) struct Explaining<'s> {
     schema: KnownSchema<'s>,
     part: Found<'s>,
-    /// `true` if errors name fields in another spelling.
+    /// `true` if errors name fields in another spelling than the original body.
     is_respelt: bool,
     pub(super) mistakes: Vec<Mistake>,
 }
 
 impl<'s> Explaining<'s> {
-    /// Continues with a part of a body, after mistakes that were found before.
+    /// Starts with a part of a body. `mistakes` are those found so far.
     pub(super) fn part(
         schema: KnownSchema<'s>,
         part: Found<'s>,
@@ -156,7 +156,7 @@ impl<'s> Explaining<'s> {
         }
     }
 
-    /// Adds the mistakes of a validation error.
+    /// Adds the mistakes that explain a validation error.
     pub(super) fn error(&mut self, error: &ValidationError<'_>) {
         let inner = error.instance_path().as_str();
         let inner = if self.is_respelt {
@@ -191,7 +191,7 @@ impl<'s> Explaining<'s> {
         }
     }
 
-    /// Returns the mistake of a field whose name the schema refuses.
+    /// Returns the mistake for a field whose name the schema rejects.
     fn field_name(&self, error: &ValidationError<'_>, object: &Pointer) -> Mistake {
         let name = plain(error.instance());
         let violation = match error.kind() {
@@ -207,7 +207,7 @@ impl<'s> Explaining<'s> {
         Mistake::value(object.member(&name), message, asked.into())
     }
 
-    /// Explains a value that none of several schemas accepts.
+    /// Explains a value that matches none of several alternatives.
     fn alternatives(
         &mut self,
         error: &ValidationError<'_>,
@@ -231,8 +231,8 @@ impl<'s> Explaining<'s> {
         }
     }
 
-    /// Explains a value in the words of the alternative that was meant; returns `false` if nothing
-    /// identifies one.
+    /// Explains a value in terms of the alternative that was meant. Returns `false` if nothing
+    /// shows which one was meant.
     pub(super) fn picked(
         &mut self,
         alternatives: Alternatives<'_>,
@@ -325,7 +325,7 @@ impl<'s> Explaining<'s> {
         }
     }
 
-    /// Returns the mistake of a field that the keyword at a path of the schema refuses.
+    /// Returns the mistake for a field that is rejected by the keyword at a path of the schema.
     fn unknown_field(&self, path: &str, at: &Pointer, name: &str) -> Mistake {
         let level = Level::of(at);
         let KnownSchema {
@@ -347,7 +347,7 @@ impl<'s> Explaining<'s> {
         unknown_field(at, name, hint)
     }
 
-    /// Returns the similar values, or all known values.
+    /// Returns a hint with the similar values or, if there are none, with all known values.
     fn value_hint(&self, path: &str, value: &str, known: impl FnOnce() -> Vec<String>) -> Hint {
         let make = || meant_or_known(self.schema.known.wire, value, &known());
         let known = self.schema.known;
@@ -358,8 +358,8 @@ impl<'s> Explaining<'s> {
     }
 }
 
-/// Returns the fields of which an object needs one, if each of its alternatives only requires one
-/// field.
+/// Returns the fields of which an object needs one. `None` unless each of its alternatives fails
+/// only because one field is missing.
 fn asked_for(context: &[Vec<ValidationError<'static>>]) -> Option<Vec<String>> {
     context
         .iter()
@@ -373,11 +373,11 @@ fn asked_for(context: &[Vec<ValidationError<'static>>]) -> Option<Vec<String>> {
         .collect()
 }
 
-/// The maximum length of a value or name whose hint is remembered, in bytes.
+/// The maximum length in bytes of a value or name whose hint is remembered.
 const LONGEST_KEPT: usize = 64;
 
 impl Explaining<'_> {
-    /// Returns the mistake that a keyword reports by itself.
+    /// Returns the mistake for an error that the failing keyword alone explains.
     fn simple(&self, path: &str, kind: &Kind, at: Pointer, found: &Value) -> Mistake {
         let schema = self.schema.value;
         let node = keyword_owner(schema, path);
@@ -401,7 +401,7 @@ impl Explaining<'_> {
                 (&rules::INVALID_VALUE, message, Hint::None)
             }
             Kind::Type { kind } => {
-                // A fraction is a number, too: showing it makes clear that an integer is required.
+                // A fraction is a number, too. Showing it makes clear that an integer is required.
                 let is_fraction =
                     found.is_number() && type_names(kind).iter().any(|name| name == "integer");
                 let what = if is_fraction {
@@ -441,7 +441,7 @@ impl Explaining<'_> {
                 );
                 (&rules::INVALID_VALUE, message, Hint::None)
             }
-            // Nobody reads a regular expression: the description explains the form.
+            // Regular expressions are hard to read, so the description explains the form.
             kind @ Kind::Pattern { .. } => (
                 &rules::INVALID_VALUE,
                 format!("`{at}` {}", limit(kind, found)),
@@ -477,27 +477,27 @@ impl Explaining<'_> {
     }
 }
 
-/// Returns the schema's own message for a failing part: at the keyword's owner or a few levels
-/// above.
+/// Returns the schema's own message for a part that fails. It belongs to the keyword's owner, or to
+/// a schema a few levels above.
 fn said(schema: &Value, path: &str) -> Option<String> {
     let owners = std::iter::successors(Some(path), |path| path.rfind('/').map(|at| &path[..at]));
     let mut nodes = owners.take(5).filter_map(|path| schema.pointer(path));
     nodes.find_map(|node| node.get(MESSAGE)?.as_str().map(str::to_owned))
 }
 
-/// The alternatives of a schema, and the member that distinguishes them.
+/// The alternatives of a schema, and the member by which they are distinguished.
 pub(super) struct Choice {
     member: Option<String>,
     default: Option<String>,
-    /// The values of the member that select each branch.
+    /// For each branch, the values of the member that select it.
     branches: Vec<Vec<String>>,
 }
 
 enum Pick<'c> {
     Branch(usize),
-    /// No member distinguishes the branches: the one with the fewest mistakes applies.
+    /// No member distinguishes the branches, so the one with the fewest mistakes is used.
     Nearest,
-    /// No branch has this value of the member.
+    /// No branch is selected by this value of the member.
     Unknown {
         member: &'c str,
         value: String,
@@ -508,10 +508,10 @@ enum Pick<'c> {
     },
 }
 
-/// One branch of alternatives.
+/// One of several alternatives.
 struct Branch<'s, 'c> {
     schema: &'s Value,
-    /// The values of the member that select it.
+    /// The values of the member that select this branch.
     values: &'c [String],
 }
 
@@ -588,8 +588,8 @@ impl Choice {
         self.branches.iter().flatten().cloned().collect()
     }
 
-    /// Returns `true` if no object is accepted by another branch than the one that its member
-    /// selects. `required` returns the names of the members that a branch requires.
+    /// Returns `true` if an object can match only the branch that its member selects. `required`
+    /// returns the names of the members that a branch requires.
     pub(super) fn is_exclusive<'s>(
         &self,
         required: impl Fn(usize) -> Option<&'s Vec<Value>>,
@@ -615,7 +615,7 @@ impl Choice {
 }
 
 impl Alternatives<'_> {
-    /// Returns the branches of a schema, each with the values of the member that select it.
+    /// Returns the branches, each with the values of the member that select it.
     fn branches<'s>(&self, schema: &'s Value) -> impl Iterator<Item = Branch<'s, '_>> {
         let keyword = self.path.rsplit('/').next().unwrap_or_default();
         let branches = branches(keyword_owner(schema, self.path), keyword);
@@ -623,7 +623,8 @@ impl Alternatives<'_> {
         with_values.map(|(schema, values)| Branch { schema, values })
     }
 
-    /// Returns the member's value for the only alternative that has all other members of an object.
+    /// Returns the value that the member should have: that of the only alternative which has all
+    /// other members of an object.
     fn of_shape(&self, schema: &Value, member: &str, found: &Value) -> Option<String> {
         let others: Vec<&String> = found
             .as_object()?
@@ -641,7 +642,8 @@ impl Alternatives<'_> {
             .then(|| value.clone())
     }
 
-    /// Adds to an unknown field the alternatives that have it, unless a similar name was found.
+    /// Adds a hint to an unknown field: the alternatives that have this field. Does nothing if a
+    /// similar name was found.
     fn point_elsewhere(&self, schema: &Value, at: &Pointer, mistake: &mut Mistake) {
         if !matches!(
             (&mistake.what, &mistake.hint),
@@ -671,8 +673,8 @@ impl Alternatives<'_> {
     }
 }
 
-/// Returns the branch whose errors are deepest, which was most likely meant. Type errors at the top
-/// exclude a branch.
+/// Returns the branch that was most likely meant: the one whose errors are deepest. If several are
+/// equally deep, branches without type errors and with fewer errors are preferred.
 fn nearest_branch(context: &[Vec<ValidationError<'_>>]) -> Option<usize> {
     let depth = |errors: &Vec<ValidationError<'_>>| {
         let deepest = errors
@@ -695,7 +697,7 @@ mod tests {
 
     use serde_json::json;
 
-    /// Returns the messages and helps for a body, one per line.
+    /// Returns the messages and hints for a body, one per line.
     fn told(schema: &Value, body: &Value) -> Vec<String> {
         let validator = jsonschema::draft202012::options()
             .offline()
@@ -719,8 +721,8 @@ mod tests {
         json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
     }
 
-    /// Returns a schema of list items: messages (also without `type`), whose content is a list of
-    /// parts, and calls.
+    /// Returns a schema for a list of messages and calls. The `type` of a message may be missing,
+    /// and its content is a list of parts.
     fn items() -> Value {
         let text = object(
             &json!({"type": {"const": "text"}, "text": {"type": "string"}}),

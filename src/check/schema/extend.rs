@@ -1,7 +1,8 @@
-//! Extensions: fields and values that compatible servers accept beyond the schema of a wire format.
+//! Extensions: fields and values that compatible servers accept in addition to the schema of a wire
+//! format.
 //!
-//! They are added to the schema before it is compiled, so a misspelled extension field is reported
-//! like any other field. `schemas/README.md` describes the form of the file.
+//! Extensions are added to a schema before it is compiled, so a misspelled extension field is
+//! reported like any other field. `schemas/README.md` describes the form of extension files.
 
 use std::collections::HashSet;
 
@@ -14,22 +15,22 @@ const MAX_ADDED: usize = 50_000;
 /// The maximum number of schemas that are visited to resolve places.
 const MAX_STEPS: usize = 500_000;
 
-/// A key beside the fields of a place: required fields that may be left out there.
+/// A key next to the fields of a place: required fields that may be omitted at this place.
 pub(crate) const OPTIONAL: &str = "x-reqc-optional";
-/// A key beside the fields of a place: schemas that are added to its `oneOf`.
+/// A key next to the fields of a place: schemas that are added to the place's `oneOf`.
 pub(crate) const ALTERNATIVES: &str = "x-reqc-alternatives";
-/// A key beside the fields of a place: fields that become required.
+/// A key next to the fields of a place: fields that become required.
 pub(crate) const REQUIRED: &str = "x-reqc-required";
-/// A key beside the fields of a place: fields of the schema that become unknown there.
+/// A key next to the fields of a place: fields of the schema that become unknown at this place.
 pub(crate) const UNKNOWN: &str = "x-reqc-unknown";
-/// All keys beside the fields of a place.
+/// All special keys next to the fields of a place.
 const BESIDE: [&str; 4] = [OPTIONAL, ALTERNATIVES, REQUIRED, UNKNOWN];
 
-/// Adds the entries of an extension file under `names`.
+/// Adds the entries that an extension file lists under `names` to a schema.
 ///
 /// # Errors
 ///
-/// Returns an error if that adds more than any wire format needs.
+/// Returns an error if the entries add more than any wire format needs.
 pub(crate) fn extend(schema: &mut Value, extensions: &Value, names: &[String]) -> Result<(), ()> {
     let listed: Vec<&Map<String, Value>> = names
         .iter()
@@ -60,10 +61,10 @@ pub(crate) fn extend(schema: &mut Value, extensions: &Value, names: &[String]) -
     Ok(())
 }
 
-/// The member of a schema, and of an extension file, that holds the targets of references.
+/// The member that contains the targets of references, in schemas and extension files.
 pub(crate) const DEFINITIONS: &str = "$defs";
 
-/// Adds definitions that the schema does not have.
+/// Adds the definitions that the schema does not have yet.
 fn define(schema: &mut Value, definitions: &Value) {
     let (Value::Object(schema), Value::Object(definitions)) = (schema, definitions) else {
         return;
@@ -126,7 +127,7 @@ fn add(schema: &mut Value, target: &str, fields: &Value) {
     }
 }
 
-/// Removes the names of fields that may be left out, or that are unknown, from required ones.
+/// Removes the names of optional and unknown fields from the required ones.
 fn retain(required: &mut Vec<Value>, fields: &Value) {
     let may_lack = |name: &Value| {
         let mut left_out = names(fields.get(OPTIONAL)).chain(names(fields.get(UNKNOWN)));
@@ -150,7 +151,7 @@ fn add_alternatives(schema: &mut Value, union: &str, fields: &Value) {
     }
 }
 
-/// Returns JSON pointers to the schemas with alternatives that a place names, each once.
+/// Returns JSON pointers to the schemas with alternatives that match a place, without duplicates.
 fn unions(schema: &Value, place: &str, steps: &mut usize) -> Result<Vec<String>, ()> {
     let Some((parent, last)) = place.rsplit_once('/') else {
         return Ok(Vec::new());
@@ -173,7 +174,7 @@ fn unions(schema: &Value, place: &str, steps: &mut usize) -> Result<Vec<String>,
     Ok(found)
 }
 
-/// Returns JSON pointers, within the schema, to the object schemas that a place names, each once.
+/// Returns JSON pointers to the object schemas that match a place, without duplicates.
 fn targets(schema: &Value, place: &str, steps: &mut usize) -> Result<Vec<String>, ()> {
     let mut found = vec![String::new()];
     for segment in place.split('/').filter(|segment| !segment.is_empty()) {
@@ -195,15 +196,16 @@ fn targets(schema: &Value, place: &str, steps: &mut usize) -> Result<Vec<String>
     Ok(found)
 }
 
-/// The state of one step along a place.
+/// The state of a search for one segment of a place.
 struct Search<'s> {
     seen: &'s mut HashSet<String>,
     found: &'s mut Vec<String>,
     steps: &'s mut usize,
 }
 
-/// Finds the schemas of a member: a property, `*` for every element, `key=value` for the elements
-/// that the value selects; without `items`, the schema itself if the value selects it.
+/// Finds the schemas for a segment of a place: a property, `*` for all elements, or `key=value` for
+/// the elements that this value selects. If a schema has no `items`, `key=value` finds the schema
+/// itself, provided that the value selects it.
 fn step(schema: &Value, at: &str, segment: &str, search: &mut Search<'_>) -> Result<(), ()> {
     let at = resolve(schema, at);
     let Some(node) = schema.pointer(&at) else {
@@ -238,7 +240,8 @@ fn step(schema: &Value, at: &str, segment: &str, search: &mut Search<'_>) -> Res
     })
 }
 
-/// Finds the alternatives of a schema, or the schema itself if it has none.
+/// Finds the alternatives of a schema that `is_meant` accepts. A schema without alternatives counts
+/// as the only one.
 fn options(
     schema: &Value,
     at: String,
@@ -386,8 +389,8 @@ mod tests {
         assert!(branches[1]["properties"].get("schema").is_none());
     }
 
-    /// Compatible servers accept everything that OpenAI accepts, and more: a bundled extension adds
-    /// fields, or makes a field accept at least what it accepted before.
+    /// Compatible servers accept everything that OpenAI accepts, and more. A bundled extension adds
+    /// fields, or makes a field accept at least the same values as before.
     #[test]
     fn the_bundled_extensions_only_widen() {
         let parse = |text| -> Value { serde_json::from_str(text).expect("JSON") };

@@ -1,10 +1,10 @@
-//! Keywords and fields of a schema document.
+//! Functions for finding keywords and fields in a schema document.
 
 use serde_json::Value;
 
 use super::node::follow;
 
-/// Returns the schema object that holds the keyword at a path.
+/// Returns the schema object that contains the keyword at a path.
 pub(super) fn keyword_owner<'s>(schema: &'s Value, path: &str) -> Option<&'s Value> {
     let owner = path.rfind('/').map_or("", |at| &path[..at]);
     schema.pointer(owner)

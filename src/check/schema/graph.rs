@@ -1,9 +1,10 @@
-//! A schema document as a graph: its edges lead to schemas for the same value, and to schemas for
-//! parts of it.
+//! A schema document as a graph. Its edges lead from a schema to schemas for the same value, and to
+//! schemas for parts of the value.
 //!
-//! It is built before a repository's schema is compiled, and refuses anything whose work is
-//! unbounded: cycles of schemas that apply to the same value, exponential repetition, and keywords
-//! whose work cannot be predicted. The rest can be [measured](super::cost) for each body.
+//! The graph is built before a repository's schema is compiled. Schemas with unbounded work are
+//! rejected: cycles of schemas that apply to the same value, exponential repetition, and keywords
+//! whose work cannot be predicted. For any other schema, the work can be [measured](super::cost)
+//! for each body.
 
 use std::collections::HashMap;
 
@@ -13,21 +14,21 @@ use super::refusal::Refusal;
 use super::{extend, pattern};
 use crate::text::cut;
 
-/// The maximum number of values in a document, extensions included.
+/// The maximum number of values in a document, including extensions.
 pub(super) const MAX_VALUES: usize = 50_000;
 /// The maximum depth of nested schemas that apply to one value.
 const MAX_HEIGHT: u32 = 32;
-/// The maximum number of schemas, and of values to compare with, that one schema may apply to one
-/// value.
+/// The maximum number of schemas, including values to compare with, that one schema may apply to
+/// one value.
 const MAX_EXPANSION: u64 = 100_000;
 
-/// The keywords whose schema applies to the same value.
+/// The keywords that contain a schema for the same value.
 const SAME_VALUE: [&str; 4] = ["not", "if", "then", "else"];
-/// The keywords whose list of schemas applies to the same value.
+/// The keywords that contain a list of schemas for the same value.
 const SAME_VALUE_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
-/// The keywords whose schemas, given by name, apply to the same value.
+/// The keywords that contain schemas for the same value, by name.
 const SAME_VALUE_MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
-/// The keywords that compare a value with others.
+/// The keywords that compare a value with other values.
 const COMPARED: [&str; 6] = [
     "enum",
     "const",
@@ -36,8 +37,8 @@ const COMPARED: [&str; 6] = [
     "dependencies",
     "type",
 ];
-/// Keywords that resolve in unexpected ways or whose work cannot be predicted, and their
-/// replacements.
+/// Keywords that are resolved in unexpected ways or whose work cannot be predicted, each with the
+/// advice for it.
 const REFUSED: [(&str, &str); 7] = [
     ("$dynamicRef", "write `$ref`"),
     (
@@ -68,37 +69,39 @@ const ROOT_ONLY: [&str; 3] = ["$id", "$schema", "$vocabulary"];
 /// The index of a schema in a [`Graph`].
 pub(super) type SchemaId = usize;
 
-/// All schemas that the root reaches.
+/// All schemas that can be reached from the root.
 pub(super) struct Graph {
     pub(super) schemas: Vec<Schema>,
     /// The place of each schema, as a JSON pointer.
     places: Vec<String>,
 }
 
-/// One schema, and the schemas that it leads to.
+/// A schema, with references to the schemas that it leads to.
 #[derive(Default)]
 pub(super) struct Schema {
-    /// The work of its own keywords.
+    /// The work of the schema's own keywords.
     pub(super) weight: u64,
-    /// The work of its `pattern`, for each byte of a string.
+    /// The work of the schema's `pattern` for each byte of a string.
     pub(super) pattern: u64,
-    /// `true` if elements are compared with each other (`uniqueItems`).
+    /// `true` if elements are compared with each other, because of `uniqueItems`.
     pub(super) is_unique: bool,
     /// The schemas that apply to the same value.
     pub(super) same: Vec<SchemaId>,
-    /// The number of alternatives among these: each copies a value that it refuses.
+    /// The number of alternatives among these schemas. Each alternative copies a value that it
+    /// rejects.
     pub(super) alternatives: u64,
     pub(super) properties: HashMap<String, SchemaId>,
-    /// The schemas of `patternProperties`, and the work of the pattern for each byte of a name.
+    /// The schemas of `patternProperties`, each with the work of its pattern for each byte of a
+    /// name.
     pub(super) by_pattern: Vec<(u64, SchemaId)>,
     pub(super) other_properties: Option<SchemaId>,
     pub(super) names: Option<SchemaId>,
     pub(super) first_elements: Vec<SchemaId>,
     pub(super) elements: Option<SchemaId>,
     pub(super) contains: Option<SchemaId>,
-    /// The number of schemas that lead to it.
+    /// The number of schemas that lead to this schema.
     pub(super) uses: u32,
-    /// The work of all schemas that apply to the same value, for a short string.
+    /// The work of all schemas that apply to the same value, measured for a short string.
     pub(super) expansion: u64,
 }
 
@@ -107,7 +110,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// Returns the first reason why its work is unbounded.
+    /// Returns the first reason why the work of the document is unbounded.
     pub(super) fn of(document: &Value) -> Result<Graph, Refusal> {
         if extend::count(document) > MAX_VALUES {
             let message = format!("the schema has more than {MAX_VALUES} values");
@@ -150,15 +153,15 @@ impl Graph {
 
 struct Builder<'s> {
     document: &'s Value,
-    /// Schemas by their places.
+    /// The ids of schemas, by their places.
     known: HashMap<String, SchemaId>,
     schemas: Vec<Schema>,
-    /// The value and the place of each schema.
+    /// The value and place of each schema, by id.
     places: Vec<(&'s Value, String)>,
 }
 
 impl<'s> Builder<'s> {
-    /// Returns the id of a schema; a new one is read later.
+    /// Returns the id of a schema. A new schema gets an id, and is read later.
     fn schema(&mut self, value: &'s Value, at: String) -> SchemaId {
         let id = match self.known.get(&at) {
             Some(known) => *known,
@@ -348,7 +351,7 @@ fn refused(keywords: &Map<String, Value>, at: &str) -> Result<(), Refusal> {
     }
 }
 
-/// Returns the work of keywords that compare a value with others.
+/// Returns the work of the keywords that compare a value with other values.
 fn weight(keywords: &Map<String, Value>) -> u64 {
     1 + COMPARED
         .iter()
@@ -357,7 +360,7 @@ fn weight(keywords: &Map<String, Value>) -> u64 {
         .sum::<u64>()
 }
 
-/// Returns the work of comparing with a value.
+/// Returns the work of a comparison with a value.
 fn size(value: &Value) -> u64 {
     match value {
         Value::String(text) => 1 + text.len() as u64 / 64,
@@ -375,7 +378,7 @@ fn size(value: &Value) -> u64 {
 /// The maximum number of characters of a schema that a message quotes.
 pub(super) const QUOTED: usize = 80;
 
-/// A search for the depth of nested schemas that apply to one value, and for their total number.
+/// A search for the nesting depth of schemas that apply to one value, and for their total number.
 struct Heights {
     graph: Graph,
     known: Vec<Option<Found>>,
@@ -383,7 +386,7 @@ struct Heights {
 
 #[derive(Clone, Copy)]
 enum Found {
-    /// It is being visited: reaching it again closes a cycle.
+    /// The schema is being visited. Reaching it again closes a cycle.
     Open,
     Height(u32),
 }
@@ -484,7 +487,7 @@ mod tests {
                 .1
                 .contains("in turn")
         );
-        // Also if the chain is visited from its end.
+        // The same must be true if the chain is visited from its end.
         let levels: Map<String, Value> = (0..1000)
             .rev()
             .map(|at| {

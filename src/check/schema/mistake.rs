@@ -1,5 +1,5 @@
-//! The mistakes of a body before they are put into words, so that they can be compared, merged and
-//! dropped by kind.
+//! The mistakes of a body, before they become messages. In this form, they can be compared, merged
+//! and dropped by kind.
 
 use std::collections::HashSet;
 
@@ -13,31 +13,30 @@ use crate::source::Span;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Mistake {
     pub(super) rule: &'static Rule,
-    /// The place in the body; for missing fields, the object that lacks them.
+    /// The place in the body. For missing fields, this is the object that lacks them.
     pub(super) pointer: Pointer,
     pub(super) what: What,
     pub(super) hint: Hint,
-    /// The server, if it ignores the mistake.
+    /// The name of the server, if the server ignores the mistake.
     pub(super) passed_over_by: Option<&'static str>,
-    /// The requirement for the value, whatever it is: formats may have different ones for one
-    /// place.
+    /// The requirement, in a form that does not depend on the value. Formats may have different
+    /// requirements for one place.
     pub(super) asks: Option<String>,
-    /// The place to fix, if it is not where the value was written.
+    /// The place to fix, if it differs from the place where the value was written.
     pub(super) place: Option<Span>,
 }
 
 /// The kinds of mistakes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum What {
-    /// A field that the schema does not have.
+    /// A field that is not in the schema.
     Unknown,
-    /// Fields that are missing.
+    /// Missing fields.
     Missing(Vec<String>),
-    /// All of several fields are missing, and the object needs one of them; with the schema's own
-    /// message.
+    /// Several missing fields, of which the object needs one, with the schema's own message.
     NoneOf { names: Vec<String>, message: String },
-    /// A value that the schema does not accept: the message, and the kind of value, for which
-    /// alternatives of the schema may have different requirements.
+    /// A value that the schema does not accept, with its message and the kind of value.
+    /// Alternatives of the schema may have different requirements for one kind.
     Unfit {
         message: String,
         found: &'static str,
@@ -48,9 +47,9 @@ pub(super) enum What {
 
 /// A change that advice proposes.
 pub(crate) enum Proposal<'p> {
-    /// A field at a place.
+    /// Adding a field at a place.
     Field { at: &'p Pointer },
-    /// A text as the value at a place.
+    /// Writing a string as the value at a place.
     Value { at: &'p Pointer, text: &'p str },
 }
 
@@ -58,19 +57,20 @@ pub(crate) enum Proposal<'p> {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Hint {
     None,
-    /// Similar names.
+    /// Names that are similar to the wrong one.
     Meant(Vec<String>),
-    /// All known fields.
+    /// All known fields of the object.
     Fields(Vec<String>),
-    /// All known values, of the value itself or of a missing member, introduced by some words.
+    /// All known values of the wrong value itself or of a missing member. `words` precede the
+    /// values.
     Known {
         words: &'static str,
         member: Option<String>,
         names: Vec<String>,
     },
-    /// The field belongs in this member of the object.
+    /// The field belongs in a member of the object, given by its pointer.
     Within(Pointer),
-    /// The field holds fields that belong one level higher.
+    /// The names of fields inside this field that belong one level higher.
     Unwrap(Vec<String>),
     /// Any other advice.
     Other(String),
@@ -82,7 +82,7 @@ impl From<Option<String>> for Hint {
     }
 }
 
-/// Returns names as a list in words.
+/// Formats names as an enumeration.
 fn listed(names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     match names.as_slice() {
@@ -92,8 +92,8 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// Merges mistakes with one cause: fields that belong in a missing member are reported with it, and
-/// missing fields that are one level too deep are not reported.
+/// Merges mistakes with the same cause. Fields that belong in a missing member are reported
+/// together with it. Missing fields are not reported if they are present one level too deep.
 pub(super) fn fold(mistakes: &mut Vec<Mistake>) {
     let holders: Vec<Pointer> = mistakes
         .iter()
@@ -128,7 +128,7 @@ pub(super) fn fold(mistakes: &mut Vec<Mistake>) {
 }
 
 impl Mistake {
-    /// Drops from the advice the proposals that `is_taken` rejects: models of one API accept
+    /// Drops proposals that `is_taken` rejects from the advice, because models of one API accept
     /// different values and fields.
     #[must_use]
     pub(super) fn proposing(self, is_taken: impl Fn(&Proposal<'_>) -> bool) -> Mistake {
@@ -194,7 +194,8 @@ impl Mistake {
         matches!(&self.what, What::Missing(names) if names.iter().any(|known| known == name))
     }
 
-    /// Returns the missing member that others belong in, if this mistake is the first of those.
+    /// Returns the missing member that several fields belong in, if this is the first mistake about
+    /// such a field.
     fn missing_holder(&self, all: &[Mistake]) -> Option<Pointer> {
         let Hint::Within(holder) = &self.hint else {
             return None;
@@ -210,7 +211,8 @@ impl Mistake {
         (is_missing && is_first).then(|| holder.clone())
     }
 
-    /// Returns the object that a mistake is in, and the fields that are one level too deep.
+    /// Returns the object that contains the field of a mistake, and the fields that are one level
+    /// too deep.
     fn unwrapped(&self) -> Option<(Option<Pointer>, Vec<String>)> {
         match &self.hint {
             Hint::Unwrap(names) => Some((self.pointer.parent(), names.clone())),
@@ -218,7 +220,7 @@ impl Mistake {
         }
     }
 
-    /// Returns the mistake of a value that the schema does not accept.
+    /// Returns the mistake for a value that the schema does not accept.
     pub(super) fn value(pointer: Pointer, message: String, hint: Hint) -> Mistake {
         Mistake {
             rule: &rules::INVALID_VALUE,
@@ -231,7 +233,7 @@ impl Mistake {
         }
     }
 
-    /// Returns the mistake of a missing field.
+    /// Returns the mistake for a missing field.
     pub(super) fn missing(object: Pointer, name: &str, hint: Hint) -> Mistake {
         let what = What::Missing(vec![name.to_owned()]);
         Mistake {
@@ -245,8 +247,8 @@ impl Mistake {
         }
     }
 
-    /// Uses the description in a repository's own schema as advice: its authors write for their
-    /// users.
+    /// Uses the description in a repository's own schema as advice, because the authors of the
+    /// schema write for their users.
     #[must_use]
     pub(super) fn in_own_words(self) -> Mistake {
         let hint = match self.hint {
@@ -256,8 +258,8 @@ impl Mistake {
         Mistake { hint, ..self }
     }
 
-    /// Converts the mistake to a problem. One value is reported once for each variant of a format,
-    /// whichever alternatives of the schema refuse it.
+    /// Converts the mistake to a problem. A value is reported only once for each variant of a
+    /// format, even if several alternatives of the schema reject it.
     pub(super) fn told(self, variant: &str) -> Problem {
         let severity = self.passed_over_by.map(|_| Severity::Warning);
         let mut lacks = Vec::new();
@@ -328,7 +330,7 @@ impl Mistake {
 /// The maximum number of names in advice.
 pub(super) const FEW: usize = 8;
 
-/// Lists the first names, and the number of others.
+/// Lists the first names and the number of further names.
 pub(super) fn few(names: &[String]) -> String {
     let shown = names[..names.len().min(FEW)].join(", ");
     match names.len().saturating_sub(FEW) {
@@ -337,8 +339,8 @@ pub(super) fn few(names: &[String]) -> String {
     }
 }
 
-/// Drops missing fields that are present but misspelled, as the report of the misspelled key
-/// already says.
+/// Drops missing fields that are present with a misspelled name, because the misspelled name is
+/// already reported.
 pub(super) fn drop_misspelt(mistakes: &mut Vec<Mistake>) {
     let misspelt = |mistake: &Mistake| match (&mistake.what, &mistake.hint) {
         (What::Unknown, Hint::Meant(near)) => match near.as_slice() {
@@ -359,8 +361,8 @@ pub(super) fn drop_misspelt(mistakes: &mut Vec<Mistake>) {
     });
 }
 
-/// Merges a mistake into the previous one, if one finding can report both: fields that one object
-/// lacks, or a repetition.
+/// Merges a mistake into the previous one if one finding can report both: missing fields of one
+/// object, or a repetition. Returns `true` if they were merged.
 pub(super) fn absorb(kept: &mut Mistake, next: &Mistake) -> bool {
     let is_same = kept.rule == next.rule && kept.pointer == next.pointer;
     if let (true, What::Missing(known), What::Missing(more)) = (is_same, &mut kept.what, &next.what)

@@ -1,8 +1,8 @@
 //! Measures the work of the patterns in a schema.
 //!
-//! Their engine takes time linear in the text, multiplied by the size of the pattern. The size is
-//! therefore limited, and part of the measure. Patterns that the engine does not support, such as
-//! look-around, are refused when the schema is compiled.
+//! The regex engine takes time linear in the text, multiplied by the size of the pattern. The size
+//! is therefore limited, and it is part of the measured work. Patterns that the engine does not
+//! support, such as lookaround, are rejected when the schema is compiled.
 
 use serde_json::Value;
 
@@ -15,8 +15,8 @@ const MAX_STATES: u64 = 4_000;
 /// The maximum size of a compiled pattern, in bytes.
 pub(super) const COMPILED_BYTES: usize = 1024 * 1024;
 
-/// Returns the number of states of a pattern's automaton: its work for each byte of text. A value
-/// that is not text has none.
+/// Returns the number of states of a pattern's automaton, which is its work for each byte of text.
+/// Returns 0 for a value that is not a string.
 ///
 /// # Errors
 ///
@@ -40,10 +40,10 @@ pub(super) fn work(pattern: &Value, at: &str) -> Result<u64, Refusal> {
     }
 }
 
-/// Estimates the number of states of a pattern's automaton: never exact, but of the right order of
-/// magnitude.
+/// Estimates the number of states of a pattern's automaton. The estimate is only of the right order
+/// of magnitude.
 fn states(pattern: &str) -> u64 {
-    // The sums of the open groups, and the states of the last atom.
+    // The sums of the open groups, and the number of states of the last atom.
     let (mut open, mut sum, mut last) = (Vec::new(), 0_u64, 0_u64);
     let mut rest = pattern.chars().peekable();
     while let Some(c) = rest.next() {
@@ -78,7 +78,8 @@ fn states(pattern: &str) -> u64 {
         .fold(sum.saturating_add(last), u64::saturating_add)
 }
 
-/// Returns the states of a character, a class or an escape, and consumes the rest of it.
+/// Returns the number of states of a character, a class or an escape, and consumes its remaining
+/// characters.
 fn atom_states(first: char, rest: &mut std::iter::Peekable<std::str::Chars<'_>>) -> u64 {
     match first {
         '\\' => match rest.next() {

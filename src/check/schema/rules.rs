@@ -1,4 +1,4 @@
-//! The rules of wire-format schemas.
+//! The rules about schema violations.
 
 crate::diag::rules! {
     UNKNOWN_FIELD = Error[lowerable, about_key] "schema/unknown-field", "the API has no such field",

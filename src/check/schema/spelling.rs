@@ -1,21 +1,21 @@
-//! Bodies in other spellings than their schema's.
+//! Bodies whose spelling differs from that of their schema.
 //!
 //! A server that reads protocol buffers accepts field names in `camelCase` and in `snake_case`,
-//! enum values in any case, a single value for a list of one, numbers as strings, and `null` for
-//! absent fields. A schema with `"x-reqc-spelling": "protobuf"` has each name once, in `camelCase`.
-//! A body is respelled before validation, and mistakes are reported at its original places.
-//! Protocol rules also use the respelled body.
+//! enum values in any case, a single value instead of a list with one element, numbers as strings,
+//! and `null` for absent fields. A schema with `"x-reqc-spelling": "protobuf"` contains each name
+//! once, in `camelCase`. A body is respelled before validation, and mistakes are reported at their
+//! original places. Protocol rules also use the respelled body.
 //!
-//! Servers that ignore unknown fields accept `null` for absent fields: [`without_nulls`]. Source:
-//! the JSON mapping of protocol buffers, <https://protobuf.dev/programming-guides/json/>, seen in
-//! November 2026.
+//! Servers that ignore unknown fields accept `null` for absent fields: see [`without_nulls`].
+//! Source: the JSON mapping of protocol buffers, <https://protobuf.dev/programming-guides/json/>,
+//! seen in November 2026.
 
 use serde_json::{Map, Value};
 
 use super::node::follow;
 use crate::json::Pointer;
 
-/// Returns a body in the spelling of its schema; `None` if nothing changes, or if the schema has
+/// Returns a body in the spelling of its schema; `None` if nothing changes, or if the schema allows
 /// only one spelling.
 pub(super) fn respelt<'b>(schema: &Value, body: impl FnOnce() -> &'b Value) -> Option<Value> {
     if !has_two(schema) {
@@ -25,19 +25,19 @@ pub(super) fn respelt<'b>(schema: &Value, body: impl FnOnce() -> &'b Value) -> O
     respell(schema, schema, &mut respelt).then_some(respelt)
 }
 
-/// Returns `true` if the fields of a schema have two spellings.
+/// Returns `true` if a schema allows two spellings of its fields.
 pub(super) fn has_two(schema: &Value) -> bool {
     schema
         .get("x-reqc-spelling")
         .is_some_and(|spelling| spelling == "protobuf")
 }
 
-/// Returns the place in the original body for a place in the respelled one.
+/// Converts a place in the respelled body to the place in the original one.
 pub(crate) fn original(place: &str, body: &Value) -> Pointer {
     let mut found = Some(body);
     let mut pointer = Pointer::root();
     for token in Pointer::parse(place).tokens() {
-        // A single value may replace a list of one.
+        // A single value may stand for a list with one element.
         if token == "0" && found.is_some_and(|value| !value.is_array() && value.get("0").is_none())
         {
             continue;
@@ -56,7 +56,8 @@ pub(crate) fn original(place: &str, body: &Value) -> Pointer {
     pointer
 }
 
-/// Returns a body without the members that are `null` at some places; `None` if there are none.
+/// Returns a body without the members that are `null` at the given places; `None` if there are no
+/// such members.
 pub(super) fn without_nulls<'p>(
     body: &Value,
     places: impl Iterator<Item = &'p Pointer>,
@@ -77,7 +78,7 @@ pub(super) fn without_nulls<'p>(
     without
 }
 
-/// Converts a name from `snake_case` to `camelCase`.
+/// Converts a name from `snake_case` to `camelCase`; `None` if it is not in `snake_case`.
 pub(super) fn camel_case(name: &str) -> Option<String> {
     let mut words = name.split('_');
     let mut camel = words.next().filter(|word| !word.is_empty())?.to_owned();
@@ -89,7 +90,7 @@ pub(super) fn camel_case(name: &str) -> Option<String> {
     (camel != name).then_some(camel)
 }
 
-/// Converts a value to the names and forms of its schema. Returns `true` if that changed anything.
+/// Converts a value to the names and forms that its schema has. Returns `true` if anything changed.
 fn respell(document: &Value, schema: &Value, value: &mut Value) -> bool {
     let schema = follow(document, schema);
     let reshaped = reshape(schema, value);
@@ -97,7 +98,7 @@ fn respell(document: &Value, schema: &Value, value: &mut Value) -> bool {
         Value::Object(members) => respell_members(document, schema, members),
         Value::Array(elements) => match schema.get("items") {
             Some(items) => {
-                // Each element is respelled, even if an earlier one changed.
+                // Counts the changed elements, because `any` would stop at the first one.
                 elements
                     .iter_mut()
                     .map(|element| usize::from(respell(document, items, element)))
@@ -126,8 +127,8 @@ fn respell_members(document: &Value, schema: &Value, members: &mut Map<String, V
     })
 }
 
-/// Converts a value to the type in its schema, if an equivalent exists. Returns `true` if that
-/// changed it.
+/// Converts a value to the type that its schema requires, if there is an equivalent value. Returns
+/// `true` if the value changed.
 fn reshape(schema: &Value, value: &mut Value) -> bool {
     let reshaped = match &*value {
         Value::String(text) => match listed(schema, text) {
@@ -164,7 +165,8 @@ fn schema_of<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
         .filter(|schema| schema.is_object())
 }
 
-/// Renames members in `snake_case`, except where both spellings are present: then one is unknown.
+/// Renames members from `snake_case`. If both spellings are present, the member is not renamed, so
+/// it is reported as unknown.
 fn rename(schema: &Value, members: &mut Map<String, Value>) -> bool {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return false;
@@ -188,7 +190,7 @@ fn rename(schema: &Value, members: &mut Map<String, Value>) -> bool {
     !renamed.is_empty()
 }
 
-/// Returns the enum value that a text matches in another case.
+/// Returns the enum value that equals a string except for its case.
 fn listed<'s>(schema: &'s Value, text: &str) -> Option<&'s str> {
     let values = schema.get("enum")?.as_array()?;
     let mut values = values.iter().filter_map(Value::as_str);

@@ -1,4 +1,4 @@
-//! Advice for fields and values that a schema does not have: names of other APIs, names that belong
+//! Advice for fields and values that are not in a schema: names from other APIs, names that belong
 //! elsewhere, and typing mistakes.
 
 use serde_json::Value;
@@ -11,11 +11,11 @@ use crate::json::Pointer;
 use crate::provider::WireFormat;
 use crate::provider::names::{self, Synonyms};
 
-/// The level of an object in a body.
+/// The nesting level of an object in a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Level {
     Body,
-    /// A member of the body, which may group settings.
+    /// A member of the body, which may be a group of settings.
     Member,
     Deeper,
 }
@@ -30,19 +30,19 @@ impl Level {
     }
 }
 
-/// A field that an object does not have.
+/// A field that is not in the schema of its object.
 pub(super) struct UnknownField<'s> {
     pub(super) schema: &'s Value,
     pub(super) wire: Option<WireFormat>,
-    /// The schema of the object.
+    /// The schema of the object that contains the field.
     pub(super) owner: Option<&'s Value>,
     pub(super) level: Level,
     pub(super) name: &'s str,
 }
 
 impl UnknownField<'_> {
-    /// Returns what was meant: a field of another API has its place here, if this one has it at
-    /// all; any other is a typing mistake.
+    /// Returns a hint about what was meant: this API's name or place for a field of another API, or
+    /// a similar name.
     pub(super) fn hint(&self) -> FieldHint {
         let of_other_api = self.synonyms().find_map(|synonyms| self.synonym(synonyms));
         of_other_api
@@ -58,14 +58,14 @@ impl UnknownField<'_> {
             })
     }
 
-    /// Returns the entries of `api-names.toml` that contain the name.
+    /// Returns the entries of `api-names.toml` that contain the field's name.
     fn synonyms(&self) -> impl Iterator<Item = &'static Synonyms> {
         let fields = names::of_field(self.name).filter(|_| self.level != Level::Body);
         let settings = names::of_setting(self.name).filter(|_| self.level != Level::Deeper);
         fields.chain(settings)
     }
 
-    /// Returns the name that this API has for the field, or its place, or the advice for it.
+    /// Returns this API's name for the field, its place, or the advice for it.
     fn synonym(&self, synonyms: &Synonyms) -> Option<FieldHint> {
         let known = known_fields(self.schema, self.owner);
         of_other_api(self.wire, synonyms, &known)
@@ -73,7 +73,8 @@ impl UnknownField<'_> {
             .or_else(|| self.elsewhere(&synonyms.names))
     }
 
-    /// Returns the similar names of the object. A setting of another API is no typing mistake.
+    /// Returns the fields of the object with a similar name. A setting of another API is not
+    /// treated as a typing mistake.
     fn misspelt(&self) -> Option<FieldHint> {
         let is_setting = self.level == Level::Body && self.synonyms().next().is_some();
         let near = || meant(self.name, &known_fields(self.schema, self.owner));
@@ -84,7 +85,8 @@ impl UnknownField<'_> {
         }
     }
 
-    /// Returns the place of the first name that a member of the object or the body has.
+    /// Returns the place of the first of these names that exists in a member of the object or in
+    /// the body.
     fn elsewhere(&self, names: &[String]) -> Option<FieldHint> {
         let has =
             |node: &Value, name: &String| known_fields(self.schema, Some(node)).contains(name);
@@ -119,21 +121,21 @@ impl UnknownField<'_> {
     }
 }
 
-/// A hint for a field that an object does not have.
+/// A hint for a field that is not in the schema of its object.
 #[derive(Clone)]
 pub(super) enum FieldHint {
-    /// It belongs in this member of the object, under this name.
+    /// The field belongs in this member of the object, with this name.
     Below {
         member: String,
         name: String,
     },
-    /// It belongs at the top of the body, under this name.
+    /// The field belongs at the top level of the body, with this name.
     AtTop(String),
     Is(Hint),
 }
 
 impl FieldHint {
-    /// Returns the hint for a field of an object at a place.
+    /// Converts the hint to one that names the place of the field's object.
     fn told(self, at: &Pointer, name: &str) -> Hint {
         match self {
             FieldHint::Below {
@@ -164,7 +166,7 @@ pub(super) fn unknown_field(at: &Pointer, name: &str, hint: FieldHint) -> Mistak
     }
 }
 
-/// Returns the mistake of a field that is present in both spellings.
+/// Returns the mistake for a field that is present in both spellings; `None` if it is not.
 pub(super) fn twice(
     schema: &Value,
     node: Option<&Value>,
@@ -186,7 +188,7 @@ pub(super) fn twice(
     })
 }
 
-/// Changes the hint for an unknown field that holds fields which belong one level higher.
+/// Changes the hint for an unknown field if it contains fields that belong one level higher.
 pub(super) fn too_deep(
     schema: &Value,
     node: Option<&Value>,
@@ -198,7 +200,7 @@ pub(super) fn too_deep(
         .and_then(Value::as_object)
         .into_iter()
         .flat_map(|members| members.keys());
-    // `type` is a field of most objects, so it shows nothing.
+    // Most objects have a field `type`, so it proves nothing.
     let is_known = |name: &&String| known.contains(name) && **name != "type";
     let names: Vec<String> = held.filter(is_known).cloned().collect();
     match &mistake.hint {
@@ -210,11 +212,11 @@ pub(super) fn too_deep(
     }
 }
 
-/// The maximum length of a name that is compared with others, in bytes.
+/// The maximum length in bytes of a name that is compared with other names.
 const LONGEST_NAME: usize = 64;
 
-/// Sorts names if there are many: those that contain this one, or are part of it, come first, then
-/// the most similar.
+/// Sorts names by similarity if there are many. Names that contain `name`, or that are contained in
+/// it, come first.
 fn by_nearness(name: &str, mut known: Vec<String>) -> Vec<String> {
     if known.len() > FEW && name.len() <= LONGEST_NAME {
         let holds = |known: &str| known.contains(name) || known.len() > 2 && name.contains(known);
@@ -228,14 +230,14 @@ fn by_nearness(name: &str, mut known: Vec<String>) -> Vec<String> {
     known
 }
 
-/// Returns the names similar to one, if there are any.
+/// Returns a hint with the names that are similar to `name`, if there are any.
 fn meant(name: &str, known: &[String]) -> Option<Hint> {
     let near = nearest_names(name, known.iter().map(String::as_str));
     (!near.is_empty()).then(|| Hint::Meant(near.into_iter().map(str::to_owned).collect()))
 }
 
-/// Returns the advice of a wire format for a name of another API, or the known names of the same
-/// thing.
+/// Returns a wire format's advice for a name from another API, or else this API's names for the
+/// same thing.
 fn of_other_api(wire: Option<WireFormat>, synonyms: &Synonyms, known: &[String]) -> Option<Hint> {
     if let Some(advice) = wire.and_then(|wire| synonyms.instead(wire)) {
         return Some(Hint::Other(advice.to_owned()));
@@ -245,7 +247,7 @@ fn of_other_api(wire: Option<WireFormat>, synonyms: &Synonyms, known: &[String])
     (!here.is_empty()).then_some(Hint::Meant(here))
 }
 
-/// Returns the values that were meant by one, or all known values.
+/// Returns a hint with the values that were probably meant, or else with all known values.
 pub(super) fn meant_or_known(wire: Option<WireFormat>, value: &str, known: &[String]) -> Hint {
     let of_other_api =
         names::of_value(value).find_map(|synonyms| of_other_api(wire, synonyms, known));
@@ -257,7 +259,7 @@ pub(super) fn meant_or_known(wire: Option<WireFormat>, value: &str, known: &[Str
     })
 }
 
-/// Leaves out `null`, which is only another way to omit a field.
+/// Removes `null` from the values, because it is only another way to omit a field.
 fn written(known: &[String]) -> Vec<String> {
     known
         .iter()
@@ -279,7 +281,7 @@ mod tests {
             .expect("each wire format has a schema")
     }
 
-    /// Returns the help for a field of a body, or of one of its members.
+    /// Returns the help for an unknown field of a body, or of a member of a body.
     fn help(wire: WireFormat, member: Option<&str>, name: &str) -> Option<String> {
         let schema: Value = serde_json::from_str(&schema_of(wire)).expect("JSON");
         let (at, owner) = match member {

@@ -1,4 +1,4 @@
-//! Compiles a schema to its validator.
+//! Compiles schemas to validators.
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::text::cut;
 ///
 /// # Errors
 ///
-/// Returns an error if it is not a JSON Schema.
+/// Returns an error if the value is not a valid JSON Schema.
 pub(super) fn validator(schema: &Value) -> Result<Validator, Refusal> {
     let patterns = PatternOptions::regex()
         .size_limit(pattern::COMPILED_BYTES)
@@ -45,6 +45,6 @@ pub(super) fn validator(schema: &Value) -> Result<Validator, Refusal> {
     })
 }
 
-/// The maximum length of the library's message that is shown, in characters.
+/// The maximum number of characters that are shown of a message from the validation library.
 const LONGEST_HELP: usize = 300;
 const PATTERN_HELP: &str = "patterns must be regular expressions of moderate size without look-around and back references, so that they run in linear time";

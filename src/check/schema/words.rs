@@ -1,4 +1,4 @@
-//! Requirements and values in words.
+//! Phrases that describe requirements and values.
 
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::mistake::few;
 use super::node::follow;
 use crate::text::cut;
 
-/// Describes the limit that a value violates.
+/// Describes the limit that a value exceeds.
 pub(super) fn limit(kind: &Kind, found: &Value) -> String {
     let value = shown(found);
     match kind {
@@ -37,7 +37,7 @@ pub(super) fn limit(kind: &Kind, found: &Value) -> String {
     }
 }
 
-/// Describes a missing value: the possible values, or the required members of an object.
+/// Describes a missing value: its possible values, or the required members of the object.
 pub(super) fn form(schema: &Value, node: Option<&Value>) -> Option<String> {
     let node = follow(schema, node?);
     let constant = node
@@ -64,8 +64,8 @@ fn needs(node: &Value) -> Option<String> {
     (!required.is_empty()).then(|| format!("it is an object with `{}`", required.join("` and `")))
 }
 
-/// Describes the form that a value of the wrong type should have: an element belongs in a list, an
-/// object needs its members.
+/// Describes the required form of a value of the wrong type. A single element must be put in a
+/// list, and an object needs certain members.
 pub(super) fn form_of_type(
     schema: &Value,
     node: Option<&Value>,
@@ -99,8 +99,8 @@ fn wants(name: &str, wanted: &[String]) -> bool {
     wanted.iter().any(|wanted| wanted == name)
 }
 
-/// Describes how to convert an object to the required string: to the only text in it, to an element
-/// of a list, or to JSON, if the schema mentions JSON.
+/// Describes how to convert an object to a string: to the only string in it, to an element of a
+/// list, or to JSON text if the schema mentions JSON.
 fn as_string(node: &Value, found: &Value, takes_list: bool) -> Option<String> {
     let is_element = takes_list && found.get("type").is_some();
     let is_json = node
@@ -119,7 +119,8 @@ fn as_string(node: &Value, found: &Value, takes_list: bool) -> Option<String> {
     }
 }
 
-/// Returns `true` if a number, a boolean or `null` has one of the types.
+/// Returns `true` if a number or boolean has one of the wanted types. Returns `false` for any other
+/// value.
 fn fits(held: &Value, wanted: &[String]) -> bool {
     let wants = |name: &str| wanted.iter().any(|wanted| wanted == name);
     match held {
@@ -129,7 +130,7 @@ fn fits(held: &Value, wanted: &[String]) -> bool {
     }
 }
 
-/// Returns a schema's description of itself, or its title and its required members.
+/// Returns a schema's description, or else its title and its required members.
 pub(super) fn describe(node: Option<&Value>) -> Option<String> {
     let text = |key: &str| node?.get(key)?.as_str().map(str::to_owned);
     text("description").or_else(|| {
@@ -149,7 +150,7 @@ pub(super) fn describe(node: Option<&Value>) -> Option<String> {
 
 pub(super) fn wanted(kind: &TypeKind) -> String {
     let types = type_names(kind);
-    // `null` is another way to leave a field out: the author of another value did not mean it.
+    // `null` is only another way to omit a field, so it was not what the author meant.
     let meant = types
         .iter()
         .filter(|name| *name != "null" || types.len() == 1);
@@ -166,8 +167,8 @@ pub(super) fn type_names(kind: &TypeKind) -> Vec<String> {
     }
 }
 
-/// Returns advice for a string that contains the required value as JSON: it was encoded twice, or
-/// was meant as a template.
+/// Returns advice for a string that contains the required value as JSON text. The value was encoded
+/// twice, or was meant as a template.
 pub(super) fn json_in_string(kind: &TypeKind, found: &Value) -> Option<String> {
     let held: Value = serde_json::from_str(found.as_str()?).ok()?;
     let name = match held {
@@ -198,14 +199,14 @@ fn with_article(name: &str) -> &'static str {
     }
 }
 
-/// Returns a value as part of a sentence: strings have no quotes.
+/// Formats a value for use in a sentence. Strings have no quotes.
 pub(super) fn plain(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Returns a value as part of a sentence, on one line and cut to 40 characters.
+/// Formats a value for use in a sentence, on one line and cut to 40 characters.
 pub(super) fn shown(value: &Value) -> String {
     let text = plain(value).replace('\n', "\\n");
     cut(&text, 41).into_owned()

@@ -1,79 +1,84 @@
-//! The facts that differ between wire formats. Each format states its own in a file of the folder.
+//! The facts that differ between wire formats. Each format has its own file of facts in this
+//! folder.
 
 use crate::conversation::{NameRule, ProviderBlockKinds};
 use crate::provider::{Capability, Server};
 use crate::render::IdRule;
 
-/// The facts of a wire format. Names of members refer to the top level of a body.
+/// The facts of a wire format. Members are those at the top level of a body.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each says something else")]
 pub(crate) struct Facts {
-    /// The stable name, also used for its schema.
+    /// The stable name, which is also used for the schema.
     pub(crate) name: &'static str,
-    /// The endings of its endpoints' paths.
+    /// The endings of the paths of the format's endpoints.
     pub(crate) paths: &'static [&'static str],
-    /// The only server to which the paths apply, if another format has the same paths elsewhere.
+    /// The only server to which these paths apply, if another format uses the same paths at other
+    /// servers.
     pub(crate) only_at: Option<Server>,
-    /// Every body has at least one of these members.
+    /// Members of which every body has at least one.
     pub(crate) begins_with: &'static [&'static str],
     /// `true` if the body contains the model.
     pub(crate) has_model_in_body: bool,
-    /// `true` if members may also be written in snake case: `toolConfig` or `tool_config`.
+    /// `true` if members can also be written in snake case, for example `tool_config` instead of
+    /// `toolConfig`.
     pub(crate) has_two_spellings: bool,
     /// The features that profiles can ask for.
     pub(crate) capabilities: &'static [Capability],
-    /// The shape of its turns.
+    /// The shape of the turns in the history.
     pub(crate) turns: TurnForm,
-    /// The member that holds the history; `None` if there is no history.
+    /// The member that contains the history; `None` if the format has no history.
     pub(crate) history: Option<&'static str>,
-    /// Members that refer to conversation state kept by the server.
+    /// The members that refer to conversation state on the server.
     pub(crate) continued_by: &'static [&'static str],
-    /// The members that hold a system prompt outside the history.
+    /// The members that contain a system prompt outside the history.
     pub(crate) system: &'static [&'static str],
-    /// The members that hold a prompt where there is no history.
+    /// The members that contain the prompt, for formats without a history.
     pub(crate) prompt: &'static [&'static str],
-    /// The gap in its prompts; `None` if there is none.
+    /// The gap in the prompts of the format; `None` if they have no gap.
     pub(crate) gap: Option<Gap>,
-    /// Pointers to the required form of an answer.
+    /// Pointers to the values that specify the form of the answer.
     pub(crate) answer_form: &'static [&'static str],
-    /// The members that limit the length of the answer, as far as rules read them.
+    /// The members that limit the length of the answer, as far as rules use them.
     pub(crate) longest_answer: &'static [&'static str],
     /// `true` if a request must limit the length of the answer.
     pub(crate) needs_limit: bool,
     /// The shape of tool definitions.
     pub(crate) tools: ToolForm,
-    /// `true` if servers parse tool schemas into a type of their own and drop unknown keywords.
+    /// `true` if servers convert tool schemas to a type of their own and drop unknown keywords.
     pub(crate) drops_keywords: bool,
-    /// `true` if the arguments of calls are JSON text; otherwise, they are an object.
+    /// `true` if the arguments of a call are a string that contains JSON; otherwise, they are an
+    /// object.
     pub(crate) has_arguments_as_text: bool,
     /// The rule for ids of tool calls.
     pub(crate) ids: IdRule,
     /// `true` if calls and results must have ids.
     pub(crate) has_ids: bool,
-    /// The allowed tool names, as in the schemas.
+    /// The rule for tool names, as in the schemas.
     pub(crate) names: NameRule,
-    /// `true` if reasoning without a signature is refused, as is a turn that ends with reasoning.
+    /// `true` if the format's servers reject reasoning without a signature, and a turn that ends
+    /// with reasoning.
     pub(crate) checks_reasoning: bool,
-    /// The clouds that serve it with the model in the URL and the version in the body.
+    /// The clouds that serve the format with the model in the URL and the version in the body.
     pub(crate) clouds: &'static [Server],
-    /// `true` if models bind thinking to the messages before it.
+    /// `true` if models reject thinking after a change in the messages before it.
     pub(crate) binds_thinking: bool,
     /// `true` if bodies can contain prompt-cache breakpoints.
     pub(crate) has_cache_breakpoints: bool,
-    /// The format's own blocks that are sent back, and those that are sent back only in pairs.
+    /// The format's own blocks that are sent back, some of them only in pairs.
     pub(crate) own_blocks: ProviderBlockKinds,
-    /// The place of its own blocks in a history.
+    /// The place of the format's own blocks in a history.
     pub(crate) own_place: OwnPlace,
-    /// The batch service that takes its requests.
+    /// The batch service that accepts requests in this format.
     pub(crate) batches: Option<BatchService>,
     /// The form of answers.
     #[cfg(feature = "runtime")]
     pub(crate) answers: AnswerForm,
-    /// `true` if answers are streamed as one JSON value per line; otherwise, they are server-sent
-    /// events.
+    /// `true` if streamed answers consist of one JSON value per line; otherwise, they are
+    /// server-sent events.
     #[cfg(feature = "runtime")]
     pub(crate) streams_lines: bool,
-    /// The prefixes of its event names, if there are others than `message`.
+    /// The prefixes of the format's event names; empty if all events are called `message`.
     #[cfg(feature = "runtime")]
     pub(crate) events: &'static [&'static str],
 }
@@ -81,42 +86,43 @@ pub(crate) struct Facts {
 /// The shape of the turns of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnForm {
-    /// Messages of blocks, among them calls and results: Anthropic's.
+    /// Messages that consist of blocks, including calls and results (Anthropic).
     Blocks,
-    /// Messages with a list of calls beside the content, and a message for each result: Chat
-    /// Completions and its successors.
+    /// Messages with a list of calls next to the content, and a separate message for each result
+    /// (Chat Completions and its successors).
     Messages,
-    /// Items, with one for each message, call, and result: Responses.
+    /// Items, one for each message, call, and result (Responses).
     Items,
-    /// Contents of parts: Gemini's.
+    /// Contents that consist of parts (Gemini).
     Contents,
-    /// None: the request is one prompt.
+    /// No turns: the request is a single prompt.
     None,
 }
 
 /// The gap in a prompt that the model fills.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Gap {
-    /// The member that holds the text before the gap.
+    /// The member that contains the text before the gap.
     pub(crate) before: &'static str,
-    /// The member that holds the text after the gap.
+    /// The member that contains the text after the gap.
     pub(crate) after: &'static str,
-    /// `true` if a prompt without text after it has no gap, but is a question.
+    /// `true` if there must be text after the gap: a prompt without such text has no gap and is a
+    /// question.
     pub(crate) needs_after: bool,
 }
 
 /// The place of a provider's own blocks in a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OwnPlace {
-    /// Parts of any message.
+    /// Blocks are parts of any message.
     Parts,
-    /// Parts of assistant messages.
+    /// Blocks are parts of assistant messages.
     PartsOfAssistant,
-    /// Items beside the messages.
+    /// Blocks are items of their own, next to the messages.
     Items,
-    /// Members of an assistant message.
+    /// Blocks are members of an assistant message.
     Members,
-    /// Nowhere.
+    /// The format has no blocks of its own in a history.
     Nowhere,
 }
 
@@ -125,7 +131,7 @@ pub(crate) enum OwnPlace {
 pub(crate) enum BatchService {
     /// Anthropic's message batches.
     Anthropic,
-    /// OpenAI's, for this endpoint.
+    /// OpenAI's batches, for this endpoint.
     OpenAi(&'static str),
 }
 
@@ -156,6 +162,6 @@ pub(crate) enum AnswerForm {
     Gemini,
     /// Ollama's messages and responses.
     Ollama,
-    /// llama.cpp's content.
+    /// The `content` of llama.cpp's `/infill`.
     Infill,
 }

@@ -1,7 +1,7 @@
 //! Gemini `generateContent`.
 //!
-//! The path contains the model. Own blocks: `google-genai` 3.4, `types.py`, `Part` and `Candidate`.
-//! Tool names: `FunctionDeclaration.name`.
+//! The path contains the model. Provider-specific blocks: see `google-genai` 3.4, `types.py`,
+//! `Part` and `Candidate`. Tool names: see `FunctionDeclaration.name`.
 
 #[cfg(feature = "runtime")]
 use super::facts::AnswerForm;

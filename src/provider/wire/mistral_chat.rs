@@ -1,7 +1,7 @@
 //! Mistral chat completions.
 //!
-//! Own blocks: `mistralai` 3.7, `assistantmessage.py`. Ids have exactly nine letters and digits
-//! (mistral-common, `validator.py`).
+//! Provider-specific blocks: see `mistralai` 3.7, `assistantmessage.py`. Ids have exactly nine
+//! letters and digits (mistral-common, `validator.py`).
 
 #[cfg(feature = "runtime")]
 use super::facts::AnswerForm;

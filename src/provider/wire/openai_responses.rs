@@ -1,9 +1,9 @@
 //! OpenAI Responses.
 //!
-//! Own blocks: `openai` 3.54, `types/responses/response_input_item_param.py`; the error *No tool
-//! output found*. A reasoning item without its encrypted content has no reference, and a turn that
-//! ends with reasoning is refused (vercel/ai#7099). A `call_id` has 1 to 64 characters. Tool names:
-//! OpenAI's specification, `FunctionToolCall`.
+//! Provider-specific blocks: see `openai` 3.54, `types/responses/response_input_item_param.py`, and
+//! the error *No tool output found*. Without encrypted content, the server cannot find a reasoning
+//! item that it has not stored. A turn that ends with reasoning is rejected (vercel/ai#7099). A
+//! `call_id` has 1 to 64 characters. Tool names: see `FunctionToolCall` in OpenAI's specification.
 
 #[cfg(feature = "runtime")]
 use super::facts::AnswerForm;

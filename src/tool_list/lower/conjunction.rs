@@ -1,18 +1,18 @@
-//! Merges several schemas into one: parts of an `allOf`, or alternatives of an `anyOf`.
+//! Merges several schemas into one: the parts of an `allOf`, or the alternatives of an `anyOf`.
 
 use serde_json::{Map, Value, json};
 
 use super::speech::{is_annotation, types};
 
-/// Keywords that only have a meaning together, so that they must come from one schema.
+/// Keywords that only have a meaning together. They must all come from the same schema.
 const GROUPS: [&[&str]; 3] = [
     &["if", "then", "else"],
     &["contains", "minContains", "maxContains"],
     &["prefixItems", "items", "additionalItems"],
 ];
 
-/// Merges another schema into this one. If both have a keyword with different values, the value in
-/// `out` is kept, and the keyword is returned.
+/// Merges the schema `part` into `out`. If both have a keyword with different values, keeps the
+/// value in `out` and returns the keyword.
 pub(super) fn join(out: &mut Map<String, Value>, part: &Map<String, Value>) -> Vec<String> {
     let mut lost = Vec::new();
     for group in GROUPS {
@@ -81,7 +81,7 @@ fn join_one(out: &mut Map<String, Value>, name: &str, value: &Value, lost: &mut 
     }
 }
 
-/// Returns the types that both schemas allow; `None` if there are none.
+/// Returns the types that both schemas allow; `None` if they have none in common.
 fn both_types(first: &Value, second: &Value) -> Option<Value> {
     let (first, second) = (types(first), types(second));
     let mut both: Vec<&String> = first.iter().filter(|name| fits(name, &second)).collect();
@@ -103,8 +103,8 @@ fn fits(name: &str, among: &[String]) -> bool {
         .any(|it| it == name || name == "integer" && it == "number")
 }
 
-/// Merges the properties of alternatives. Each property is optional, unless all alternatives
-/// require it.
+/// Merges the properties of alternatives. A property is optional unless all alternatives require
+/// it.
 pub(super) fn alternatives(out: &mut Map<String, Value>, any: &[Value]) {
     let objects: Vec<&Map<String, Value>> = any
         .iter()
@@ -154,7 +154,7 @@ pub(super) fn alternatives(out: &mut Map<String, Value>, any: &[Value]) {
     }
 }
 
-/// Returns a schema for a property that accepts what any alternative accepts.
+/// Returns a schema for a property that accepts every value which some alternative accepts.
 fn alternative(name: &str, objects: &[&Map<String, Value>], is_open: bool) -> Value {
     let mut found: Vec<&Value> = Vec::new();
     let mut is_free = is_open;

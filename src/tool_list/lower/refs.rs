@@ -1,4 +1,4 @@
-//! References inside a schema.
+//! References within a schema.
 
 use std::collections::HashSet;
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::json::Pointer;
 
-/// The schema to which references belong.
+/// A schema document whose references can be resolved.
 pub(super) struct Refs<'s> {
     root: &'s Value,
-    /// `true` if an inner schema has its own `$id`, relative to which its references are resolved.
+    /// `true` if an inner schema has its own `$id`. References are then relative to this `$id`.
     is_rebased: bool,
 }
 
@@ -24,7 +24,7 @@ impl<'s> Refs<'s> {
         Refs { root, is_rebased }
     }
 
-    /// Returns the target of a reference; `None` if it is not in this document.
+    /// Returns the target of a reference; `None` if it is not in the document.
     pub(super) fn find(&self, target: &str) -> Option<&'s Value> {
         let pointer = Pointer::of_fragment(target).filter(|_| !self.is_rebased)?;
         self.root
@@ -32,7 +32,7 @@ impl<'s> Refs<'s> {
             .filter(|found| found.is_object() || found.is_boolean())
     }
 
-    /// Returns a schema, or the target if the schema is a reference.
+    /// Returns a schema or, if it is a reference, the reference's final target.
     pub(super) fn resolved(&self, schema: &Value) -> Value {
         let mut schema = schema;
         let mut seen = HashSet::new();

@@ -1,4 +1,4 @@
-//! The abilities of each provider's schema dialect.
+//! The abilities of the schema dialect of each provider.
 
 use std::collections::BTreeSet;
 
@@ -17,24 +17,25 @@ pub struct Speech {
     keywords: Keywords,
     pub(super) takes_refs: bool,
     pub(super) takes_booleans: bool,
-    /// `true` if `$ref` must be the only keyword.
+    /// `true` if a `$ref` must be the only keyword of its schema.
     pub(super) has_lone_refs: bool,
-    /// `true` if the root must be an object with properties and little else.
+    /// `true` if the root must be an object with properties, and few other keywords are allowed.
     pub(super) is_plain_root: bool,
     pub(super) refuses_at_root: &'static [&'static str],
     pub(super) needs_items: bool,
-    /// `true` if `required` may name only properties that the same schema describes.
+    /// `true` if `required` can only contain names of properties that the same schema describes.
     pub(super) defines_required: bool,
     pub(super) most_min_items: Option<u64>,
-    /// A check for the names of the root's properties; `None` allows all names.
+    /// A function that returns `true` for the allowed names of the root's properties; `None` if all
+    /// names are allowed.
     pub(super) takes_property: Option<fn(&str) -> bool>,
     formats: Option<&'static [&'static str]>,
-    /// A check for patterns; `None` allows all.
+    /// A function that returns `true` for allowed patterns; `None` if all patterns are allowed.
     takes_pattern: Option<fn(&str) -> bool>,
     pub(super) finish: Finish,
 }
 
-/// The keywords of a dialect.
+/// The keywords that a dialect has.
 #[derive(Debug, Clone, Copy)]
 enum Keywords {
     All,
@@ -73,8 +74,8 @@ const WHOLE: Speech = Speech {
     finish: Finish::AsItIs,
 };
 
-/// Keywords whose meaning depends on the surrounding schema, so that they are kept only if nothing
-/// is omitted.
+/// Keywords whose meaning depends on the surrounding schema. They are kept only if nothing is
+/// omitted.
 const UNEVALUATED: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
 
 const CLAUDE: Speech = Speech {
@@ -192,7 +193,7 @@ const OLLAMA: Speech = Speech {
     ..WHOLE
 };
 
-/// JSON Schema as Gemini reads it.
+/// The abilities of JSON Schema as Gemini reads it.
 const GEMINI: Speech = Speech {
     has_lone_refs: true,
     ..WHOLE
@@ -256,7 +257,7 @@ impl Speech {
         }
     }
 
-    /// Returns `true` if it is full JSON Schema.
+    /// Returns `true` if the dialect is full JSON Schema.
     pub(super) fn is_whole(&self) -> bool {
         matches!(self.keywords, Keywords::All)
     }
@@ -287,8 +288,7 @@ fn is_openai_pattern(pattern: &str) -> bool {
     !has_lookaround(pattern)
 }
 
-/// Returns `true` if Anthropic accepts the name for a property of the root:
-/// `^[a-zA-Z0-9_.-]{1,64}$`.
+/// Returns `true` if Anthropic accepts a name for a property of the root: `^[a-zA-Z0-9_.-]{1,64}$`.
 fn is_claude_property(name: &str) -> bool {
     (1..=64).contains(&name.len())
         && name
@@ -296,7 +296,7 @@ fn is_claude_property(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-'))
 }
 
-/// Returns `true` if a keyword describes values without checking them.
+/// Returns `true` if a keyword only describes values, without checking them.
 pub(super) fn is_annotation(keyword: &str) -> bool {
     const ANNOTATIONS: [&str; 14] = [
         "title",
@@ -317,7 +317,7 @@ pub(super) fn is_annotation(keyword: &str) -> bool {
     ANNOTATIONS.contains(&keyword) || keyword.starts_with("x-")
 }
 
-/// Returns `true` if a keyword has no effect by itself, like addresses and definitions.
+/// Returns `true` if a keyword has no effect by itself, such as identifiers and definitions.
 pub(super) fn says_nothing(keyword: &str) -> bool {
     matches!(
         keyword,
@@ -454,7 +454,7 @@ fn holds_texts(value: &Value) -> bool {
         .is_some_and(|list| list.iter().all(Value::is_string) && !list.is_empty())
 }
 
-/// Returns the types in a schema.
+/// Returns the types in a `type` keyword.
 pub(super) fn types(value: &Value) -> Vec<String> {
     match value {
         Value::Array(several) => several.iter().filter_map(text_of).collect(),
@@ -466,7 +466,7 @@ fn text_of(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
-/// Returns the schema for one of the types.
+/// Returns the part of a schema that applies to one of its types.
 fn of_type(
     node: &Map<String, Value>,
     kind: &str,
@@ -566,10 +566,10 @@ fn of_type(
     Ok(said)
 }
 
-/// The keywords of which one says what a property is.
+/// The keywords one of which must define the type of a property.
 const KINDS: [&str; 5] = ["type", "anyOf", "oneOf", "allOf", "$ref"];
 
-/// Adds the types of properties that have none.
+/// Adds a type to each property that has none.
 pub(super) fn typed(root: Map<String, Value>) -> Value {
     typed_below(Value::Object(root))
 }
@@ -601,7 +601,7 @@ fn typed_below(schema: Value) -> Value {
     members.collect()
 }
 
-/// Adds the type of a property: that of its values, or alternatives for all types.
+/// Adds a type to a property: the type of its values, or alternatives for all types.
 fn typed_property(schema: Value) -> Value {
     let mut members = match typed_below(schema) {
         Value::Object(members) => members,
@@ -739,7 +739,7 @@ fn closed_node(
     Ok(Value::Object(node))
 }
 
-/// Makes all properties required. Optional ones may be `null` instead.
+/// Makes all properties required. Properties that were optional may be `null` instead of absent.
 fn require_all(node: &mut Map<String, Value>, at: &Pointer, losses: &mut Vec<Loss>) {
     let required: Vec<Value> = node
         .get("required")
@@ -747,7 +747,7 @@ fn require_all(node: &mut Map<String, Value>, at: &Pointer, losses: &mut Vec<Los
         .cloned()
         .unwrap_or_default();
     let Some(Value::Object(properties)) = node.get_mut("properties") else {
-        // A closed object without properties that requires one accepts no value.
+        // A closed object that has no properties but requires one accepts no value.
         node.remove("required");
         return;
     };

@@ -1,4 +1,4 @@
-//! Checks that lowered schemas accept everything that the originals accept, with generated schemas
+//! Tests that lowered schemas accept everything that the originals accept, with generated schemas
 //! and values, and with examples.
 
 use fastrand::Rng;
@@ -313,7 +313,7 @@ fn validator(schema: &Value) -> Option<Validator> {
         .ok()
 }
 
-/// Converts a schema of Gemini's own dialect to JSON Schema.
+/// Converts a schema in Gemini's own dialect to JSON Schema.
 fn meant(schema: &Value) -> Value {
     match schema {
         Value::Object(members) => {
@@ -332,8 +332,8 @@ fn meant(schema: &Value) -> Value {
     }
 }
 
-/// Returns the equivalent values in strict mode, where omitted properties are `null` if the schema
-/// requires them.
+/// Returns the values that stand for a value in strict mode. Properties that the schema requires,
+/// but that are absent in the value, are `null` there.
 fn encodings(value: &Value, node: &Value, root: &Value, depth: usize) -> Vec<Value> {
     let Some(depth) = depth.checked_sub(1) else {
         return vec![value.clone()];
@@ -351,7 +351,7 @@ fn encodings(value: &Value, node: &Value, root: &Value, depth: usize) -> Vec<Val
             .flat_map(|inner| encodings(value, inner, root, depth))
             .collect();
         all.push(value.clone());
-        // Properties may be beside the alternatives.
+        // There may be properties next to the alternatives.
         let rest = Value::Object(
             node.as_object()
                 .into_iter()
@@ -426,7 +426,7 @@ fn encodings(value: &Value, node: &Value, root: &Value, depth: usize) -> Vec<Val
     }
 }
 
-/// Closes every object of a schema, and adapts the other keywords for strict modes.
+/// Closes every object of a schema, and adapts other keywords for strict modes.
 fn close(schema: &mut Value) {
     if let Value::Array(elements) = schema {
         elements.iter_mut().for_each(close);
@@ -445,10 +445,11 @@ fn close(schema: &mut Value) {
     }
 }
 
-/// The number of values that both an original and its lowered schema accepted, by target.
+/// For each target, the number of values that both an original and its lowered schema accepted.
 type Held = std::collections::BTreeMap<&'static str, usize>;
 
-/// Fails if the schema generated from a seed becomes stricter when it is lowered.
+/// Returns an error if the schema that is generated from a seed becomes stricter when it is
+/// lowered.
 fn stricter(seed: u64, held: &mut Held) -> Result<(), String> {
     let mut rng = Rng::with_seed(seed);
     let mut original = schema(&mut rng, 3);
@@ -484,7 +485,7 @@ fn stricter(seed: u64, held: &mut Held) -> Result<(), String> {
         let Ok(lowered) = lower(&original, &Speech::of(&target)) else {
             continue;
         };
-        // A tool without parameters makes no checks.
+        // A tool without parameters checks nothing.
         let meaning = if lowered.schema.is_null() {
             json!({})
         } else {

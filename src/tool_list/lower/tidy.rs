@@ -1,11 +1,11 @@
-//! Keywords whose values have the wrong type, so that the text is not a JSON Schema.
+//! Removes keywords whose values have the wrong type, which would make the schema invalid.
 
 use serde_json::{Map, Value};
 
 use super::Lowering;
 use crate::json::{Pointer, kind_of};
 
-/// The type of a keyword's value.
+/// The required type of a keyword's value.
 enum Kind {
     Type,
     Schema,
@@ -93,10 +93,10 @@ fn is_schema(value: &Value) -> bool {
 }
 
 impl Lowering<'_> {
-    /// Removes keywords with invalid values, together with those that would have another meaning
-    /// without them.
+    /// Removes keywords with invalid values, together with the keywords whose meaning depends on
+    /// them.
     pub(super) fn tidy(&mut self, schema: &mut Map<String, Value>, at: &Pointer) {
-        // Older drafts allow a list there.
+        // Older drafts allow a list here.
         let is_older = |name: &str, value: &Value| {
             name == "items" && value.is_array() && self.speech.is_whole()
         };

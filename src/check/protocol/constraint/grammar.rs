@@ -1,30 +1,31 @@
-//! Parses GBNF, the form of llama.cpp's grammars, to find mistakes that its parser rejects.
+//! Parses GBNF, llama.cpp's format for grammars, to find mistakes that llama.cpp rejects.
 
 use std::collections::BTreeSet;
 
-/// The highest number of repetitions that llama.cpp unrolls.
+/// The maximum number of repetitions that llama.cpp unrolls.
 pub(super) const MOST_REPETITIONS: u64 = 2_000;
 
-/// The maximum depth of groups; deeper grammars are not checked further.
+/// The maximum nesting depth of groups. The rest of a deeper grammar is not checked.
 const DEEPEST: usize = 100;
 
-/// The mistake in a grammar.
+/// A mistake in a grammar.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Mistake {
-    /// It cannot be parsed further.
+    /// The grammar cannot be parsed any further.
     Unread {
-        /// The number of the line, from 1.
+        /// The line number, counted from 1.
         line: usize,
         /// The expected text, as a phrase.
         expected: &'static str,
     },
-    /// A name is used, but has no rule.
+    /// A name that is used, but not defined by a rule.
     Undefined(String),
-    /// There is no rule `root`.
+    /// There is no rule named `root`.
     Rootless,
-    /// An item is repeated more often than the parser unrolls.
+    /// The number of repetitions of an item, which is too large for llama.cpp to unroll.
     Repeated(u64),
-    /// An item can be repeated more often than builds before August 2026 unroll.
+    /// The maximum number of repetitions of an item, which is too large for builds before August
+    /// 2026 to unroll.
     RepeatedForSome(u64),
     /// Groups are nested so deeply that the rest was not checked. This is not a mistake.
     TooDeep,
@@ -53,7 +54,7 @@ struct Reader<'t> {
     depth: usize,
     defined: BTreeSet<&'t [u8]>,
     used: BTreeSet<&'t [u8]>,
-    /// The highest upper bound of a repetition that is above the limit.
+    /// The largest upper bound of a repetition that exceeds the limit.
     most: Option<u64>,
 }
 
@@ -86,7 +87,7 @@ impl<'t> Reader<'t> {
         Mistake::Unread { line, expected }
     }
 
-    /// Skips blanks and comments, and line ends if `goes_on`.
+    /// Skips blanks and comments. If `goes_on` is `true`, also skips line ends.
     fn space(&mut self, goes_on: bool) {
         while let Some(byte) = self.peek() {
             match byte {
