@@ -41,7 +41,7 @@ impl Declared {
     }
 }
 
-/// Entries of `leaves_out` by their places, and whether each applies.
+/// Entries of `leaves_out` by their places, with whether each one has applied so far.
 #[derive(Debug, Default)]
 pub(super) struct Declarations(Mutex<BTreeMap<Span, Seen>>);
 

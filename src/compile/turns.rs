@@ -15,7 +15,7 @@ use crate::conversation::{
 use crate::provider::ClientApi;
 use crate::unit::{NormalisedConversation, normal_form};
 
-/// The conversation of a context as some agents get it, with everything that is derived from it
+/// The conversation of a context as some agents get it, with the data that is derived from it only
 /// once.
 pub(super) struct Version {
     pub(super) normalised: NormalisedConversation,
@@ -117,7 +117,7 @@ pub(super) fn told(states: &[State], texts: &[Arc<str>]) -> Told {
     }
 }
 
-/// The attached files and the surroundings in the turn before.
+/// The attached files and the surroundings in the previous turn.
 #[derive(Default)]
 pub(super) struct Seen<'s> {
     files: &'s [AttachedFile],

@@ -1,4 +1,4 @@
-//! Mistakes that a run would otherwise pass over silently.
+//! Reports mistakes that a run would otherwise pass over silently.
 
 use std::collections::BTreeSet;
 

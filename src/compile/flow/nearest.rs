@@ -27,7 +27,7 @@ struct Closeness {
     shared: usize,
     /// `true` if it is the content, its parent or its sibling, and not deep inside another value.
     is_beside: bool,
-    /// The relevance of the value to the content: a role or a type says little about it.
+    /// The relevance of the value to the content: low for a role or a type.
     weight: u8,
 }
 
@@ -98,7 +98,7 @@ fn looked(places: &Places<'_>, model: Option<&str>, member: &str) -> Option<Look
 }
 
 /// Returns the last text below a member of a body. An empty text takes precedence, because content
-/// may be missing there.
+/// may be missing from it.
 fn last_text(body: &Body, member: &str) -> Option<Pointer> {
     let value = body.value().get(member)?;
     let texts: Vec<Pointer> = leaves(value)

@@ -191,7 +191,7 @@ impl Spot<'_> {
     }
 }
 
-/// Adds the content of the values whose key, quotes or header are queried.
+/// Adds the ranges of the values whose key, quotes or header are queried.
 fn hold(text: &str, table: &Table, range: &Range<usize>, around: &mut Vec<Range<usize>>) {
     let asked = text[range.clone()].trim();
     let is_quotes = !asked.is_empty() && asked.chars().all(|c| matches!(c, '"' | '\''));

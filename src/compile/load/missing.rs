@@ -1,5 +1,4 @@
-//! Reports agents that lack a required setting, at the profile that should set it: once, at the
-//! base that many of them share.
+//! Reports agents that lack a required setting. A base that many of them share is reported once.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
