@@ -67,22 +67,22 @@ impl BrokenAgent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Before {
-    /// It compiled to these files.
+    /// The agent compiled to these files.
     Compiled(Vec<GoldenFile>),
-    /// It had errors, too.
+    /// The agent had errors on the older side, too.
     Broken,
-    /// It did not exist.
+    /// The agent did not exist.
     Absent,
 }
 
 /// The state of an agent on one side.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// It has errors.
+    /// The agent has errors.
     Broken,
-    /// It compiles to these files.
+    /// The agent compiles to these files.
     Compiled(Vec<GoldenFile>),
-    /// It has no errors, and its files were not requested.
+    /// The agent has no errors, and its files were not requested.
     Unasked,
 }
 
@@ -204,7 +204,8 @@ pub struct Comparing<'a> {
     pub selection: &'a Selection,
     /// The policy of the run.
     pub options: &'a PolicyOptions,
-    /// `true` for the bodies of all contexts; otherwise only of those that have golden files.
+    /// `true` to make the bodies of all contexts, `false` to make only those that have golden
+    /// files.
     pub all_contexts: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The environment of a conversation, as far as system prompts can see it.
+//! The part of a conversation's environment that system prompts can see.
 
 use std::sync::Arc;
 

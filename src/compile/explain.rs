@@ -48,7 +48,8 @@ pub struct Explanation {
     pub step: Option<(ProviderStep, Option<Span>)>,
     /// The setting that determines where the step writes the value.
     pub placed_by: Option<Span>,
-    /// The provider steps that added to a list or object from elsewhere, each with its setting.
+    /// The provider steps that added to a list or object which they did not create, each with its
+    /// setting.
     pub added: Vec<(ProviderStep, Option<Span>)>,
     /// The runs of a template's output, or the single value of the context that a step wrote.
     pub sources: Vec<ValueSource>,
@@ -303,7 +304,7 @@ fn members(value: &Value) -> Vec<Pointer> {
     found
 }
 
-/// Returns the length of the common prefix of two texts, in bytes.
+/// Returns the length of the common prefix of two strings, in bytes.
 fn common_prefix(a: &str, b: &str) -> usize {
     let alike = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
     b.floor_char_boundary(alike)

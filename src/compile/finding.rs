@@ -261,7 +261,7 @@ struct OtherFormat<'p> {
 
 impl OtherFormat<'_> {
     /// Returns a finding to replace one about an inherited value that is valid in the parent's
-    /// format: the mistake is the instance, not the value.
+    /// format, because the mistake is the choice of the instance, not the value.
     fn instead_of(&self, problem: &Problem, place: &Provenance) -> Option<Diagnostic> {
         let is_error = problem.severity.unwrap_or(problem.rule.severity) == Severity::Error;
         let mut places = place

@@ -1,8 +1,8 @@
 //! Checks that the requests of an agent only grow along with a conversation.
 //!
 //! A context also represents the requests before it: those of its earlier turns, and one after each
-//! user message and each result. Each is compiled as far as servers read it from the beginning, and
-//! compared with the body of the whole conversation.
+//! user message and each result. For each, the members that servers read from the beginning are
+//! compiled, and compared with the body of the whole conversation.
 
 use super::budget;
 use super::explain::places::Places;

@@ -137,7 +137,7 @@ const UNMADE: &str = "its bodies cannot be compiled";
 /// The result for one agent.
 enum Found {
     Reached(Reached),
-    /// Some of its bodies cannot be made, and the place does not reach the others.
+    /// Some bodies of the agent cannot be made, and the place does not reach the others.
     Unmade(ProfileId),
     Nothing,
 }

@@ -20,8 +20,8 @@ pub struct LintTarget<'t> {
     pub server: Option<Server>,
     /// The model, unless the body names one.
     pub model: Option<&'t str>,
-    /// The headers of the request; without them, the headers of the instance apply, if there is
-    /// one.
+    /// The headers of the request. If they are unknown, the headers of the instance apply, if there
+    /// is one.
     pub headers: Option<ApiHeaders>,
 }
 

@@ -14,11 +14,11 @@ use crate::world::{Entry, EntryKind, ReadError, Walk, World};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MendedFile {
-    /// Its path below the root.
+    /// The path below the root of the repository.
     pub path: String,
-    /// Its content before.
+    /// The content before fixing.
     pub old: Vec<u8>,
-    /// Its content afterwards.
+    /// The content after fixing.
     pub new: Vec<u8>,
 }
 

@@ -113,7 +113,7 @@ impl Summary {
 pub struct LintedBodies {
     /// The number of checked bodies of each wire format, in the order of [`WireFormat::ALL`].
     pub formats: Vec<(WireFormat, usize)>,
-    /// The number of skipped requests, to endpoints whose bodies have none of these formats.
+    /// The number of skipped requests, which were sent to endpoints for other kinds of bodies.
     pub passed_over: usize,
 }
 

@@ -33,7 +33,7 @@ use crate::unit::{Body, Plan, Record, Request, SystemPrompt};
 pub struct AgentBodies<'c> {
     /// The agent.
     pub plan: Plan<'c>,
-    /// Its bodies, sorted by context.
+    /// The agent's bodies, sorted by context.
     pub bodies: Vec<(&'c LoadedContext, Body)>,
     /// The findings in the bodies, and the reasons why some could not be made, before any policy.
     pub findings: Vec<Diagnostic>,

@@ -41,8 +41,8 @@ pub struct Reach {
     pub agents: BTreeSet<Arc<str>>,
     /// The names of contexts. The bodies of all agents in these contexts are reached.
     pub contexts: BTreeSet<Arc<str>>,
-    /// The files, named as in reports, whose findings are reported even if they reach no agent;
-    /// `None` for all files.
+    /// The paths of the files, as shown in reports, whose findings are reported even if they reach
+    /// no agent; `None` for all files.
     pub files: Option<BTreeSet<Arc<str>>>,
 }
 

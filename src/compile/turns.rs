@@ -57,7 +57,8 @@ impl Version {
             .sum::<usize>()
     }
 
-    /// Returns the earlier requests; `turns` holds the files that prompts saw in the earlier turns.
+    /// Returns the earlier requests; `turns` contains the files that prompts saw in the earlier
+    /// turns.
     pub(super) fn earlier(&self, turns: &[Arc<Scopes>]) -> &[Earlier] {
         self.earlier
             .get_or_init(|| earlier::requests(&self.states, turns))
@@ -94,7 +95,7 @@ pub(super) struct Told {
     pub(super) arrivals: Vec<Arrival>,
 }
 
-/// Adds the new messages of each turn; `texts` holds the text of the surroundings, by turn.
+/// Adds the new messages of each turn; `texts` contains the text of the surroundings, by turn.
 pub(super) fn told(states: &[State], texts: &[Arc<str>]) -> Told {
     let mut arrivals: Vec<Arrival> = Vec::new();
     let mut told = Vec::with_capacity(states.len());

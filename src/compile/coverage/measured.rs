@@ -14,7 +14,7 @@ use crate::render::coverage::{DecisionCoverage, DecisionId, DecisionKind, Runs, 
 use crate::resolve::ProfileId;
 use crate::source::{FileId, Sources, Span};
 
-/// The coverage by some contexts of the templates of some agents.
+/// The coverage of the templates of selected agents by selected contexts.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Coverage {
@@ -50,8 +50,8 @@ pub struct FileCoverage {
 pub struct Split {
     /// The place of the decision.
     pub span: Span,
-    /// The number of times that the condition held, the loop had elements or the value was present;
-    /// and the number of times otherwise.
+    /// The number of times that the condition was true, the loop had elements or the value was
+    /// present; and the number of opposite outcomes.
     pub outcomes: [u64; 2],
     /// `true` if a missing outcome is ignored, because it is excused or impossible.
     pub is_excused: bool,
@@ -79,7 +79,7 @@ pub struct Gap {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Missing {
     pub(super) decision: DecisionId,
-    /// The outcome: `true` if the condition never held.
+    /// The outcome: `true` if the condition was never true.
     pub(super) holds: bool,
 }
 
@@ -90,7 +90,7 @@ pub enum GapKind {
     Template,
     /// A macro that is never called.
     Macro,
-    /// A condition that never holds, or never fails.
+    /// A condition that is never true, or never false.
     Condition,
     /// A loop that never has an element, or always has one.
     Loop,
@@ -171,7 +171,7 @@ impl Split {
         parts.filter_map(|(part, count)| part.filter(|_| count == 0))
     }
 
-    /// Returns how many of its two outcomes occurred.
+    /// Returns the number of outcomes that occurred, from 0 to 2.
     fn reached(&self) -> usize {
         self.outcomes.iter().filter(|&&count| count > 0).count()
     }

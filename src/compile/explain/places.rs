@@ -1,5 +1,5 @@
 //! Finds the places in files where values of a body come from: contexts, files that prompts read,
-//! and the sources of texts that no context file contains as they are, such as an agent's
+//! and the sources of texts that no context file contains in the same form, such as an agent's
 //! surroundings, an attached file, or several joined blocks.
 
 use std::ops::Range;
@@ -62,7 +62,7 @@ impl PutBy {
     }
 }
 
-/// The origin of a text that no context file contains as it is.
+/// The origin of a text that no context file contains in this form.
 pub(super) enum Arrived {
     /// A template wrote it in a turn, in these runs. Turn 0 is the first turn of the context.
     Rendered(usize, Vec<Written>),
@@ -279,8 +279,8 @@ impl<'a> Places<'a> {
 }
 
 impl Places<'_> {
-    /// Returns the origin of some bytes in a text of the history that the file does not contain as
-    /// it is; `None` for any other value.
+    /// Returns the origin of a byte range in a text of the history that the file does not contain
+    /// in this form; `None` for any other value.
     pub(super) fn arrived(&self, path: &Pointer, bytes: Range<usize>) -> Option<Arrived> {
         let tokens: Vec<String> = path.tokens().collect();
         let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();

@@ -112,7 +112,7 @@ impl<'c> Linting<'c> {
         Ok(())
     }
 
-    /// Adds findings from elsewhere, in files of the repository.
+    /// Adds existing findings in files of the repository.
     pub fn extend(&mut self, findings: impl IntoIterator<Item = Diagnostic>) {
         self.findings.extend(findings);
     }

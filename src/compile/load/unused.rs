@@ -30,7 +30,7 @@ pub(super) fn check(compiler: &Compiler, has_all: bool) -> Vec<Diagnostic> {
         return Vec::new();
     }
     let mut unused = bases(hierarchy);
-    // An unused base is reported itself, so the partials that it includes are not reported.
+    // The partials of an unused base are not reported, because the base itself is.
     if unused.is_empty() {
         unused.extend(partials(repo));
     }

@@ -23,17 +23,17 @@ pub struct Lowered {
     pub to: Option<LoweredTo>,
     /// The value of a setting.
     pub value: Option<Arc<str>>,
-    /// The agents that it applies to, as a pattern; `None` for all.
+    /// The agents that the setting applies to, as a pattern; `None` for all agents.
     pub agent: Option<String>,
-    /// The files that it applies to, as a pattern; `None` for all.
+    /// The files that the setting applies to, as a pattern; `None` for all files.
     pub path: Option<String>,
     /// Fields of bodies, as JSON pointers.
     pub fields: Vec<Arc<str>>,
     /// The reason that the entry gives.
     pub reason: Option<Arc<str>>,
-    /// The last day on which it applies, as `YYYY-MM-DD`.
+    /// The last day on which the setting applies, as `YYYY-MM-DD`.
     pub expires: Option<String>,
-    /// Its place: a path and a line number from 1; `None` for the command line.
+    /// The place of the setting: a path and a line number from 1; `None` for the command line.
     pub place: Option<(Arc<str>, usize)>,
     /// The text of a schema file.
     pub(super) text: Option<Arc<SourceText>>,

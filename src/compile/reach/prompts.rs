@@ -146,7 +146,7 @@ impl Setting<'_> {
     }
 }
 
-/// One access of a prompt to a world.
+/// An access to a file or folder of a world by a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Question {
     path: Arc<str>,

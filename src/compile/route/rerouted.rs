@@ -38,8 +38,8 @@ const MOST_ASKED: usize = 1_000;
 const MOST_QUESTIONS: usize = 500_000;
 
 /// Returns the files that are routed differently than on an older side, by roster. `older_names`
-/// holds the older names of agents, by their current names. Rosters that only one side has are left
-/// out.
+/// contains the older names of agents, by their current names. Rosters that exist on one side only
+/// are left out.
 pub fn rerouted(
     now: &Compiler,
     older: &Compiler,

@@ -12,7 +12,7 @@ use crate::unit::NormalisedConversation;
 /// A request that preceded the request of a context.
 pub(in crate::compile) struct Earlier {
     pub(in crate::compile) normalised: NormalisedConversation,
-    /// The files that prompts saw, if they differed.
+    /// The files that prompts saw, if they differed from those of the last request.
     pub(in crate::compile) scopes: Option<Arc<Scopes>>,
     /// `true` if the system prompt is the same, because it does not depend on anything that
     /// changed.
@@ -28,7 +28,7 @@ struct Cut {
     length: usize,
 }
 
-/// Returns the requests before the last one; `turns` holds the files that prompts saw in the
+/// Returns the requests before the last one; `turns` contains the files that prompts saw in the
 /// earlier turns.
 pub(super) fn requests(states: &[State], turns: &[Arc<Scopes>]) -> Vec<Earlier> {
     cuts(states)
