@@ -166,8 +166,8 @@ pub(super) fn is_ended(whole: &str, candidate: &str) -> bool {
     })
 }
 
-/// A status after words that introduce one: `Error code: 400`, `HTTP/2 400`, `(status 400)`, `错误码:
-/// 400`.
+/// A status after words that introduce one: `Error code: 400`, `HTTP/2 400`, `(status 400)`,
+/// `错误码: 400`.
 static NAMED_STATUS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r#"(?ix)
