@@ -66,7 +66,7 @@ pub enum Status {
     Findings,
     /// The command could not run, or the request failed.
     Failed,
-    /// The user cancelled it.
+    /// The user cancelled the run.
     Cancelled,
 }
 

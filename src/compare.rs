@@ -1,10 +1,10 @@
-//! Compares two request bodies of one conversation, and finds the content and settings that one of
-//! them lacks.
+//! Compares two request bodies of one conversation, and finds the content and settings that are
+//! missing from one of them.
 //!
 //! Input: two bodies, each with its wire format; the formats may differ. Output: a [`Comparison`]:
 //! the number of pieces of content in both, and every [`Difference`]. Both bodies are read into the
-//! same kinds of pieces, which are aligned in order; settings and tools are compared by their
-//! meaning. Nothing here knows about files or the output of a comparison.
+//! same kinds of pieces, which are aligned in order. Settings and tools are compared by their
+//! meaning. Nothing here knows about files or how a comparison is displayed.
 
 mod bodies;
 mod files;
@@ -38,18 +38,19 @@ pub struct Side<'b> {
     pub wire: WireFormat,
 }
 
-/// The common content and the differences of two bodies.
+/// The content that two bodies share, and their differences.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Comparison {
-    /// The number of pieces of content in both: texts, calls, results, images, tools …
+    /// The number of pieces of content that are in both bodies: texts, calls, results, images,
+    /// tools …
     pub shared: usize,
     /// The differences: of content, of tools, of settings.
     pub differences: Vec<Difference>,
 }
 
 impl Comparison {
-    /// Returns the differences by which the second body loses something.
+    /// Returns the differences that are losses in the second body.
     pub fn losses(&self) -> impl Iterator<Item = &Difference> {
         self.differences
             .iter()
@@ -68,8 +69,8 @@ pub struct Difference {
     pub subject: &'static str,
     /// One sentence without a full stop.
     pub message: String,
-    /// The reason why the second body's wire format has no place for the value, as a sentence;
-    /// `None` if it has one, or if that is unknown.
+    /// The reason why the second body's wire format cannot express the value, as a sentence; `None`
+    /// if it can, or if that is unknown.
     pub no_place: Option<&'static str>,
     /// The place in the first body, if the value is there.
     pub first: Option<Pointer>,
@@ -95,7 +96,7 @@ pub enum DifferenceKind {
     Moved,
     /// Content with another role in the second body.
     Role,
-    /// A setting that the second body lacks, or that has another meaning there.
+    /// A setting that is missing from the second body, or has another meaning there.
     Setting,
     /// Content of the second body that the first lacks.
     Added,
@@ -139,7 +140,7 @@ impl DifferenceKind {
             .find(|kind| kind.name() == name)
     }
 
-    /// Returns `true` if the second body loses something that the first has.
+    /// Returns `true` if the second body lacks or alters something that the first contains.
     pub fn is_loss(self) -> bool {
         match self {
             DifferenceKind::Lost
@@ -152,7 +153,8 @@ impl DifferenceKind {
     }
 }
 
-/// Compares two bodies, and returns the content and settings that the second lacks, alters or adds.
+/// Compares two bodies, and returns the content and settings that the second body lacks, alters or
+/// adds.
 ///
 /// ```
 /// use reqc::compare::{Side, compare};

@@ -1,4 +1,4 @@
-//! The front door: compiles a repository to bodies and findings.
+//! The entry point: compiles a repository to bodies and findings.
 //!
 //! Input: the files of both layers. Output: a [`Compiler`], which has read and checked everything
 //! that does not depend on a conversation. [`Compiler::report`] makes all selected bodies in
@@ -11,18 +11,18 @@
 //! | module | for |
 //! | --- | --- |
 //! | [`selection`] | programs that let people name agents and contexts, or share a run among machines |
-//! | [`policy`] | gates, which report what a repository lowered or allowed |
-//! | [`baseline`] | gates for repositories that already have findings |
+//! | [`policy`] | CI gates, which report lowered checks and allowed findings |
+//! | [`baseline`] | CI gates for repositories that already have findings |
 //! | [`live`] | hosts that make bodies of their own conversations and send them themselves |
 //! | [`lint`] | programs that check files of bodies which other programs made |
 //! | [`compare`] | programs that compare bodies with golden files or an older side |
-//! | [`explain`] | editors and reviewers, which ask who wrote a value of a body |
-//! | [`flow`] | editors and reviewers, which ask where a piece of a conversation went |
-//! | [`impact`] | editors and reviewers, which ask what a place of a file reaches |
-//! | [`reach`] | CI, which runs only what a change reaches |
-//! | [`route`] | editors, which ask which agent is for a file |
+//! | [`explain`] | editors and reviewers, which show where a value of a body comes from |
+//! | [`flow`] | editors and reviewers, which show where a piece of a conversation went |
+//! | [`impact`] | editors and reviewers, which show the values that a place in a file affects |
+//! | [`reach`] | CI, which checks only the agents that a change affects |
+//! | [`route`] | editors, which choose the agent for a file |
 //! | [`mend`] | tools that apply fixes |
-//! | [`coverage`] | tools that show which parts of templates no context reaches |
+//! | [`coverage`] | tools that show the parts of templates that no context reaches |
 //!
 //! The modules below are in the order of their imports: each uses only those above it.
 
@@ -104,9 +104,9 @@ impl Compiler {
         load::load(own, bundled, options, None)
     }
 
-    /// Reads and checks a repository, and prepares only the agents whose names are wanted; others
-    /// cannot be compiled. If there are findings, or no agent is wanted, it prepares all agents, so
-    /// that findings name the agents that they reach.
+    /// Reads and checks a repository, and prepares only the agents whose names are wanted. Other
+    /// agents cannot be compiled. If there are findings, or no agent is wanted, it prepares all
+    /// agents, so that findings name the agents that they reach.
     #[cfg(feature = "cli")]
     pub(crate) fn load_some(
         own: Arc<dyn World>,
@@ -122,8 +122,8 @@ impl Compiler {
         self.report_each(selection, options, |_| ()).0
     }
 
-    /// Does what [`Compiler::report`] does, passes the bodies of each agent to `visit`, and also
-    /// returns its results, sorted by agent name. `visit` is called on worker threads.
+    /// Works like [`Compiler::report`], but also passes the bodies of each agent to `visit`, and
+    /// returns the results of `visit`, sorted by agent name. `visit` is called on worker threads.
     pub fn report_each<R: Send>(
         &self,
         selection: &Selection,
@@ -134,8 +134,8 @@ impl Compiler {
     }
 
     /// Makes all selected bodies. `visit` is called on worker threads, once for each agent. The
-    /// findings have no policy applied and exclude those of loading; [`Compiler::report`] adds
-    /// both.
+    /// findings have no policy applied, and exclude those of loading; [`Compiler::report`] applies
+    /// the policy and includes them.
     pub fn run<R: Send>(
         &self,
         selection: &Selection,
@@ -144,8 +144,8 @@ impl Compiler {
         Runner::new(Chosen::new(self, selection)).run(Findings::default(), visit)
     }
 
-    /// Makes one body of one agent; `None` if the agent is unusable or the context is not for it,
-    /// `Err` with findings.
+    /// Makes one body of one agent; `None` if the agent is unusable or the context does not fit it,
+    /// `Err` with the findings that prevent making the body.
     pub fn body(
         &self,
         id: ProfileId,
@@ -163,8 +163,8 @@ impl Compiler {
     /// Checks a request body from any source against the schema of its wire format and the rules of
     /// its server.
     ///
-    /// Without a wire format, recognises it by the shape of the body, among the formats of the
-    /// target's instance if there is one.
+    /// Without a wire format, the format is recognised by the shape of the body. If the target has
+    /// an instance, only its formats are considered.
     ///
     /// ```
     /// use std::sync::Arc;

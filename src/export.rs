@@ -29,7 +29,7 @@ pub enum Layout {
     Tree,
     /// One file with a line for each request.
     Jsonl,
-    /// A shell script for each request, which sends it with curl.
+    /// A shell script for each request, which sends the request with curl.
     Curl,
     /// One HTTP archive.
     Har,
@@ -50,7 +50,7 @@ impl Layout {
         Layout::BatchAnthropic,
     ];
 
-    /// Returns its name in options.
+    /// Returns the name used in options.
     pub fn name(self) -> &'static str {
         match self {
             Layout::Tree => "tree",
@@ -75,7 +75,7 @@ pub struct Request {
     pub instance: Arc<str>,
     /// The wire format.
     pub wire: WireFormat,
-    /// The server that answers.
+    /// The server that would answer.
     pub server: Server,
     /// The request line, without keys.
     pub line: RequestLine,
@@ -155,7 +155,7 @@ fn all(files: Vec<(String, String)>, requests: &[Request]) -> Exported {
     }
 }
 
-/// Returns a request as one object.
+/// Returns a request as one JSON object.
 fn object(request: &Request) -> Value {
     json!({
         "agent": &*request.agent,
@@ -168,12 +168,13 @@ fn object(request: &Request) -> Value {
     })
 }
 
-/// Returns a value on one line.
+/// Returns a value as JSON on one line.
 fn line(value: &Value) -> String {
     Text::json_line(value).to_string()
 }
 
-/// Converts a text to a file name: every other character becomes a dash.
+/// Converts a text to a file name. Every character except ASCII letters, digits, `.`, `-` and `_`
+/// becomes a dash.
 fn file_name(text: &str) -> String {
     text.trim_matches('/')
         .chars()

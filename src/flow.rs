@@ -1,9 +1,9 @@
 //! Finds content that is lost between a conversation and a request body.
 //!
 //! Input: a conversation as templates see it, and the body made from it. Output: [`Judged`]: the
-//! kinds of content in the body, and every [`Loss`]. The body is read into pieces as `compare`
-//! does, and the content is searched for in them. Nothing here knows about profiles, files or the
-//! reporting of losses.
+//! kinds of content in the body, and every [`Loss`]. The body is read into pieces, as in `compare`,
+//! which are then searched for the content. Nothing here knows about profiles, files or how losses
+//! are reported.
 
 mod alteration;
 mod carried;
@@ -14,7 +14,7 @@ pub(crate) use carried::{Expected, judge};
 use crate::conversation::{ContentKind, KindSet};
 use crate::json::Pointer;
 
-/// The content of a conversation that a body contains, and the losses.
+/// The kinds of content that a body contains, and the losses.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Judged {
     /// The kinds of content that the body contains correctly at least once.
@@ -28,9 +28,9 @@ pub(crate) struct Judged {
 pub(crate) struct Loss {
     /// The kind of content.
     pub(crate) kind: ContentKind,
-    /// Another kind of the content, which declarations may name instead.
+    /// Another kind that the content also belongs to. A declaration may name either kind.
     pub(crate) also: Option<ContentKind>,
-    /// The fate of the content.
+    /// What happened to the content.
     pub(crate) fate: Fate,
     /// The place in the template data.
     pub(crate) at: Pointer,
@@ -40,16 +40,16 @@ pub(crate) struct Loss {
     pub(crate) shown: Box<str>,
 }
 
-/// The fate of content.
+/// What happened to content that was lost.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Fate {
-    /// It is not in the body.
+    /// The content is not in the body.
     Dropped,
-    /// It is altered, as described in a sentence.
+    /// The content is altered, as described in a sentence.
     Altered(String),
-    /// It is in the body more often than in the conversation.
+    /// The content is in the body more often than in the conversation.
     Duplicated,
-    /// It comes before earlier content.
+    /// The content comes before earlier content.
     Reordered,
 }
 

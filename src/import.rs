@@ -1,10 +1,10 @@
-//! Converts a real request body to a context: the way back from a wire format to a conversation.
+//! Converts a real request body to a context.
 //!
 //! Input: a body and its wire format. Output: an [`Imported`]: the text of a context file, and each
-//! value of the body that no context can contain. `pick` finds the body in a file. Settings of
+//! value of the body that a context cannot contain. `pick` finds the body in a file. Settings of
 //! agents (model, sampling, limits) are not part of a conversation. The system prompt becomes
-//! layers, because nothing shows which part of it was an agent's. Nothing here knows about profiles
-//! or writes files.
+//! layers, because nothing shows which part of it belonged to an agent. Nothing here knows about
+//! profiles or writes files.
 
 mod lost;
 mod media;
@@ -43,7 +43,7 @@ pub struct Request<'b> {
     pub wire: WireFormat,
     /// The name of the context.
     pub name: &'b str,
-    /// `true` to replace texts with others of the same length and character classes.
+    /// `true` to replace text with text of the same length and character classes.
     pub redact: bool,
 }
 
@@ -59,14 +59,14 @@ pub struct Imported {
 /// A value of a body that a context does not contain unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
-    /// The place in the body.
+    /// The place of the value in the body.
     pub pointer: Pointer,
-    /// The fate of the content, in one lower-case phrase.
+    /// The reason, as one lower-case phrase.
     pub why: String,
 }
 
-/// The reason why a body cannot become a context: the finding that a repository would have about
-/// that context, in one lower-case phrase.
+/// The reason why a body cannot become a context, as one lower-case phrase. It is the message of
+/// the finding that a repository would have about that context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportError(String);
 
@@ -78,13 +78,13 @@ impl std::fmt::Display for ImportError {
 
 impl std::error::Error for ImportError {}
 
-/// Converts a body to a context. The result is read back, to make sure that no rule about contexts
+/// Converts a body to a context. The result is read back, to ensure that no rule about contexts
 /// reports it.
 ///
 /// # Errors
 ///
-/// Returns an error if there can be no such context: the name is invalid, or values are nested too
-/// deeply.
+/// Returns an error if the context would be invalid: its name is invalid, or its values are nested
+/// too deeply.
 pub fn import(request: &Request<'_>) -> Result<Imported, ImportError> {
     let mut lost = Lost::default();
     let mut conversation = read(request, &mut lost);
@@ -112,7 +112,7 @@ fn read<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
 /// The members that contain tools; `functions` is the older name in Chat Completions.
 pub(crate) const TOOLS: [&str; 2] = ["tools", "functions"];
 
-/// The members that refer to content stored on a server.
+/// The members that refer to content that is stored on a server.
 const KEPT: [&str; 5] = [
     "previous_response_id",
     "conversation",
@@ -216,7 +216,7 @@ fn completion<'b>(
     }
 }
 
-/// Reads a file beside the code, in the form of `llama-server`.
+/// Reads a file that is sent in addition to the code, as in requests to `llama-server`.
 fn attached<'b>(file: &'b Value, lost: &mut Lost<'b>) -> Option<AttachedFile> {
     let Some(content) = text_of(file, "text") else {
         lost.tell(file, "a file without text");
@@ -234,7 +234,7 @@ fn text_of<'v>(file: &'v Value, name: &str) -> Option<&'v str> {
     file.get(name).and_then(Value::as_str)
 }
 
-/// Reads a body of Ollama's `generate` without a suffix: one question.
+/// Reads a body of Ollama's `generate` without a suffix as one question.
 fn generation<'b>(body: &'b Value, lost: &mut Lost<'b>) -> Conversation {
     let message = history::question(body, lost)
         .filter(|question| question.blocks.iter().any(Block::says_something));

@@ -17,7 +17,7 @@
 //! 4. `resolve`: `extends` → the hierarchy and, one at a time, merged profiles: each value with its
 //!    origin.
 //! 5. `context`: JSON files → [`Conversation`](conversation::Conversation)s in normal form.
-//! 6. `render`: checks and compiles templates, then gives text.
+//! 6. `render`: checks and compiles templates, then renders text.
 //! 7. `unit`: the plan of an agent and a conversation → [`Body`], through `json` and the steps of
 //!    `provider`.
 //! 8. `check`: bodies against the schemas of their wire formats. [`tokens`]: token estimates for a
@@ -30,15 +30,15 @@
 //!
 //! # The main modules, and who needs the others
 //!
-//! A host that compiles, sends or judges needs three modules, and the types that their functions
-//! use:
+//! A host that compiles, sends or checks requests needs three modules, and the types that their
+//! functions use:
 //!
 //! - [`compile`], the entry point: [`Compiler::load`](compile::Compiler::load) reads and checks a
 //!   repository; [`Compiler::report`](compile::Compiler::report) makes the bodies in parallel and
 //!   reports the findings.
-//! - `runtime` sends.
+//! - `runtime` sends requests.
 //! - [`lint`] finds and recognises bodies that were not compiled by reqc;
-//!   [`Compiler::lint`](compile::Compiler::lint) judges them.
+//!   [`Compiler::lint`](compile::Compiler::lint) checks them.
 //!
 //! | module | for |
 //! | --- | --- |
@@ -51,8 +51,8 @@
 //! | [`export`] | programs that hand requests to others: scripts, HAR, batches |
 //! | [`golden`], [`diff`], [`review`] | CI and reviewers: golden files, changes, and the edits that caused them |
 //! | [`compare`] | programs that move conversations between formats: what one of two bodies lacks |
-//! | [`refusal`] | programs that explain why a provider refused a request |
-//! | [`tool_list`] | authors of tools: which provider takes them |
+//! | [`refusal`] | programs that explain why a provider rejected a request |
+//! | [`tool_list`] | authors of tools: which providers accept them |
 //! | [`traffic`] | programs that read logs of requests |
 //!
 //! Modules of the stages without a link are not for hosts: they are public only for tests and

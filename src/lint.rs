@@ -1,9 +1,10 @@
-//! Finds foreign request bodies in a text, with their wire formats and the places of their values.
+//! Finds request bodies from any program in a text, with their wire formats and the places of their
+//! values.
 //!
 //! Input: a JSON document, or one line of many: a body, a list of bodies, a batch, a log, a HAR
 //! file. Output: a [`Harvest`] of [`FoundBody`]s, each with the facts from its URL; [`recognise`]
-//! finds the wire format of a body by its shape; `Places` maps a pointer back to the text. Nothing
-//! here judges bodies: [`Compiler::lint`](crate::compile::Compiler::lint) does.
+//! finds the wire format of a body by its shape; `Places` maps a pointer back to the text. This
+//! module does not check bodies: [`Compiler::lint`](crate::compile::Compiler::lint) does.
 
 mod unsupported;
 mod address;

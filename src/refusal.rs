@@ -2,8 +2,8 @@
 //!
 //! Input: the text of an answer, in any wrapping: JSON, a log line, an SDK's message. Output:
 //! [`Explanation`]s, each with the matching [`Refusal`], the values of its holes, and the path that
-//! it names. The sentences are data: `refusals/` contains one file per provider. Knows nothing of
-//! rules beyond their codes, and judges no body.
+//! the sentence names. The sentences are data: `refusals/` contains one file per provider. This
+//! module knows only the codes of rules, and does not check bodies.
 
 mod pattern;
 mod data;
@@ -29,9 +29,9 @@ use crate::json::Pointer;
 pub struct Dictionary {
     providers: Vec<Provider>,
     /// Finds the longest words of every sentence in one pass. Only sentences whose longest words
-    /// occur are examined further.
+    /// occur in a text are examined further.
     words: AhoCorasick,
-    /// The pattern of each of these words.
+    /// The pattern for each of these words.
     places: Vec<Place>,
 }
 
@@ -56,11 +56,12 @@ pub struct Explanation {
     pub refusal: &'static Refusal,
     /// The sentence as it appears in the text, on one line.
     pub said: String,
-    /// The names and values in its holes.
+    /// The name and the content of each hole of the sentence.
     pub holes: Vec<(String, String)>,
-    /// The path into the body that it or the answer names, for example `messages.3.content.0`.
+    /// The path into the body that the sentence or the answer names, for example
+    /// `messages.3.content.0`.
     pub path: Option<String>,
-    /// The part of the text that was recognised.
+    /// The part of the text that the explanation is based on.
     pub basis: Basis,
     /// The HTTP status: the one in the text if there is exactly one, or else the one that comes
     /// with the sentence, if known.
@@ -76,14 +77,14 @@ pub struct Explanation {
     letters: usize,
 }
 
-/// The part of a text that an explanation rests on.
+/// The part of a text that an explanation is based on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
     /// The sentence itself.
     Sentence,
-    /// Words that say what the sentence is about: no sentence in the text is known.
+    /// Phrases that show what an unknown sentence is about.
     Words,
-    /// The status, type or code alone: no sentence in the text is known.
+    /// Only the status, type or code, because no sentence in the text is known.
     Code,
     /// A similar sentence: the text is cut short, or the provider changed some words.
     Near,
@@ -122,12 +123,12 @@ impl Dictionary {
         &BUNDLED
     }
 
-    /// Returns the providers, ordered by the names of their files.
+    /// Returns the providers, sorted by the names of their files.
     pub fn providers(&self) -> &[Provider] {
         &self.providers
     }
 
-    /// Returns the sentences of refusals that a rule predicts.
+    /// Returns the sentences of the refusals that a rule predicts, each with its provider.
     pub fn of_rule<'d>(
         &'d self,
         code: &'d str,
@@ -139,7 +140,8 @@ impl Dictionary {
         pairs.filter(move |(_, refusal)| refusal.reason == Reason::Rule(code.to_owned()))
     }
 
-    /// Finds the known sentences in a text: the longest first, and none inside another.
+    /// Finds the known sentences in a text. Longer sentences take precedence, and no sentence
+    /// inside another one is returned.
     ///
     /// ```
     /// use reqc::refusal::{Dictionary, Reason};
@@ -209,7 +211,8 @@ impl Dictionary {
         explained
     }
 
-    /// Finds the sentences in several texts: those of providers, or those of a general file.
+    /// Finds the sentences in several texts. `general` is the general file to search; `None` for
+    /// the files of providers.
     fn explain_all(
         &'static self,
         candidates: &[String],
@@ -236,7 +239,7 @@ impl Dictionary {
         explained
     }
 
-    /// Finds the sentence whose beginning a text contains, if all sentences with that beginning
+    /// Finds a sentence that is cut off in the text. All sentences with the same beginning must
     /// have the same reason.
     fn cut(&'static self, candidates: &[String], hints: &[Hint]) -> Option<Explanation> {
         let whole = candidates.last().map_or("", String::as_str);
@@ -274,9 +277,8 @@ impl Dictionary {
             .map(|(_, _, explanation)| explanation)
     }
 
-    /// Finds the best entry of a general file. A sentence that says what is wrong is more specific
-    /// than others, a code than words that occur around any answer, and the code that comes with the
-    /// status than that of a proxy.
+    /// Finds the best entry of a general file. Prefers entries that show what is wrong, then codes
+    /// over words that occur around any answer, then the entry that comes with the status.
     fn general(
         &'static self,
         file: &str,
@@ -297,8 +299,8 @@ impl Dictionary {
         })
     }
 
-    /// Finds the words that say what an unknown sentence is about. What stands around a message
-    /// counts only if there is no message in it.
+    /// Finds the phrase that shows what an unknown sentence is about. The words around a message
+    /// are searched only if they contain no message.
     fn phrase(&'static self, text: &str, status: Option<u16>) -> Option<Explanation> {
         let inside = self.phrase_inside(text, status);
         if inside.is_some() || text.len() > LONGEST_NEAR {
@@ -309,8 +311,8 @@ impl Dictionary {
         self.first_phrase(&messages, wrapping::without_status, status)
     }
 
-    /// Finds the words that say what an unknown sentence is about, in the messages without what
-    /// stands around them.
+    /// Finds the phrase that shows what an unknown sentence is about, without searching the words
+    /// around messages.
     fn phrase_inside(&'static self, text: &str, status: Option<u16>) -> Option<Explanation> {
         if text.len() > LONGEST_NEAR {
             return None;
@@ -320,7 +322,7 @@ impl Dictionary {
         self.first_phrase(&inner, wrapping::telling, status)
     }
 
-    /// Returns a message without what gateways and clients put around it.
+    /// Returns a message without the words that gateways and clients put around it.
     fn inner(&'static self, message: &str) -> String {
         let mut plain = Plain::of(wrapping::inner(message));
         let refusals = self.providers.iter().flat_map(|it| &it.refusals);
@@ -332,8 +334,8 @@ impl Dictionary {
         plain.text
     }
 
-    /// Finds the words of the first entry of which some occur, in the first message that has any.
-    /// `read` returns the part of a message that counts.
+    /// Finds the first entry of which a phrase occurs, in the first message that contains one.
+    /// `read` returns the part of a message that is searched.
     fn first_phrase(
         &'static self,
         messages: &[String],
@@ -356,7 +358,7 @@ impl Dictionary {
         })
     }
 
-    /// Returns the entry for an HTTP status, if there is one.
+    /// Returns the entry for an HTTP status; `None` if there is none.
     fn of_status(&'static self, status: u16) -> Option<Explanation> {
         self.of_sentence(&format!("HTTP {status}"))
     }
@@ -378,8 +380,8 @@ impl Dictionary {
         Some(Explanation::of(provider, refusal, said, Basis::Code))
     }
 
-    /// Returns the entry for the status of an unknown message, or the most similar sentence if the
-    /// status does not say what is wrong.
+    /// Returns the entry for the status of an unknown message. If the status does not show what is
+    /// wrong, returns the most similar sentence.
     fn status_or_nearest(
         &'static self,
         text: &str,
@@ -394,7 +396,7 @@ impl Dictionary {
         }
     }
 
-    /// Finds the sentence most similar to a text, if it is similar enough.
+    /// Finds the sentence that is most similar to a text; `None` if none is similar enough.
     fn nearest(&'static self, text: &str, hints: &[Hint]) -> Option<Explanation> {
         let mut best: Option<(usize, Explanation)> = None;
         for candidate in said::candidates(text) {
@@ -419,7 +421,7 @@ impl Dictionary {
         best.map(|(_, explanation)| explanation)
     }
 
-    /// Finds the sentences in one candidate. `hints` are those of the whole text, by provider.
+    /// Finds the sentences in one candidate. `hints` are the hints of the whole text, by provider.
     fn explain_one(
         &'static self,
         plain: &Plain,
@@ -438,8 +440,8 @@ impl Dictionary {
                 continue;
             }
             let pattern = pattern_at(&self.providers, place);
-            // A shortened sentence counts only if it ends there: other words must not take the
-            // place of the omitted ones. So does a short sentence that many servers use.
+            // A shortened sentence matches only if nothing follows it: other words must not replace
+            // the omitted ones. The same is true of a short sentence that many servers use.
             let may_go_on = place.shorter.is_none() && (general.is_none() || pattern.may_go_on());
             let found = pattern.find(plain);
             let found = found.filter(|found| may_go_on || pattern::is_over(plain, found.range.end));
@@ -455,7 +457,7 @@ impl Dictionary {
                 });
             }
         }
-        // What stands around a message reaches over it.
+        // Words around a message may match across the message. Sentences inside it take precedence.
         if !fitting.iter().all(|hit| hit.refusal.wraps) {
             fitting.retain(|hit| !hit.refusal.wraps);
         }
@@ -490,8 +492,8 @@ fn pattern_at(providers: &[Provider], place: Place) -> &Pattern {
         .map_or(&refusal.pattern, |at| &refusal.shorter[at])
 }
 
-/// Returns all patterns to search for: the sentences, and their shorter forms that have only one
-/// meaning.
+/// Returns all patterns to search for: the sentences, and those of their shorter forms that have
+/// only one meaning.
 fn places(providers: &[Provider]) -> Vec<Place> {
     let mut places = Vec::new();
     let with_sentences = providers
@@ -524,11 +526,11 @@ fn places(providers: &[Provider]) -> Vec<Place> {
     places
 }
 
-/// The mark of entries for a status with a web page as the answer.
+/// The sentence that marks entries for a status with a web page as the answer.
 const PAGE: &str = "<!DOCTYPE html>";
 
-/// The length in bytes up to which a text is searched for changed sentences and for phrases: each is
-/// compared with each line.
+/// The maximum length of a text, in bytes, that is searched for changed sentences and for phrases,
+/// because each of them is compared with each line.
 const LONGEST_NEAR: usize = 16_000;
 
 /// The maximum number of sentences reported for one text.
@@ -541,9 +543,9 @@ const NEAR: usize = 65;
 struct Hit {
     provider: &'static Provider,
     refusal: &'static Refusal,
-    /// The number of its letters.
+    /// The number of letters of the sentence that match.
     letters: usize,
-    /// `false` for a shorter form.
+    /// `false` if only a shorter form of the sentence matches.
     is_whole: bool,
     found: Found,
     hint: Hint,
@@ -610,7 +612,7 @@ impl Explanation {
         }
     }
 
-    /// Returns `true` if the sentence has a variable part: it may say where the mistake is.
+    /// Returns `true` if the sentence has a variable part, which may show where the mistake is.
     fn says_where(&self) -> bool {
         self.path.is_some() || !self.holes.is_empty()
     }
@@ -620,7 +622,7 @@ impl Explanation {
     }
 
     /// Returns the place in a body that the sentence names: by its path, or else by an id or name
-    /// that it quotes.
+    /// that the sentence quotes.
     pub fn place(&self, body: &Value) -> Option<Pointer> {
         let by_path = self
             .path
@@ -642,7 +644,7 @@ impl Explanation {
 mod tests {
     use super::*;
 
-    /// Returns what a reason puts the blame on.
+    /// Returns the cause that a reason implies: the body, the account, the server or the content.
     fn blamed(reason: &Reason) -> &'static str {
         match reason {
             Reason::Rule(_) | Reason::Unruled(Unruled::Gap | Unruled::Format | Unruled::Unsaid) => {
@@ -654,7 +656,7 @@ mod tests {
         }
     }
 
-    /// Phrases are tried on the sentences whose reason is known, as if they were not known.
+    /// Searches known sentences for phrases, as if the sentences were unknown.
     #[test]
     fn phrases_agree_with_the_sentences_that_are_known() {
         let dictionary = Dictionary::bundled();
@@ -673,7 +675,8 @@ mod tests {
         }
         let told = format!("{known} known: {same} alike, {other} otherwise");
         assert!((same + other) * 100 >= known * 75, "{told}");
-        // Half of the others are limits of servers that people run, which a body shows too.
+        // Half of the differing ones are limits of servers that people run themselves, which a body
+        // can also show.
         assert!(same * 100 >= (same + other) * 80, "{told}");
     }
 
@@ -732,7 +735,7 @@ mod tests {
         assert!(
             about("Error code: 400 - {'error': {'message': 'odd image', 'param': None}}").is_some()
         );
-        // A limit is no matter of the body, whatever the words.
+        // Limits never concern the body, whatever the words of the message are.
         assert!(
             Dictionary::bundled()
                 .phrase("odd image", Some(429))

@@ -66,7 +66,7 @@ pub trait Format {
     /// Writes a whole report: the findings, then the figures. `rules` are all existing rules.
     fn report(&self, report: &Report, rules: &[&'static Rule]) -> Text;
 
-    /// Writes only the findings, for a run that counted nothing because of them.
+    /// Writes only the findings, for a run that ended before anything could be counted.
     fn findings(&self, report: &Report, rules: &[&'static Rule]) -> Text;
 }
 
@@ -113,8 +113,8 @@ const LONGEST: usize = 1000;
 /// The maximum length in characters of a name or path in a list.
 const LONGEST_NAME: usize = 100;
 
-/// The maximum length of a comment, in characters as GitHub counts them. GitHub accepts 65,536;
-/// text around the report needs some.
+/// The maximum length of a comment, in characters as GitHub counts them. GitHub accepts 65,536, but
+/// some are needed for the text around the report.
 const MOST_OF_COMMENT: usize = 60_000;
 
 /// Counts characters as GitHub does, in UTF-16 units.

@@ -145,7 +145,7 @@ impl Class {
         Class::Broken,
     ];
 
-    /// Returns the word for it in options and reports.
+    /// Returns the class's name in options and reports.
     pub fn name(self) -> &'static str {
         match self {
             Class::Silent => "silent",
@@ -170,7 +170,7 @@ impl Class {
 }
 
 impl Cause {
-    /// Makes a cause of edits and the bodies that they change, and computes its other fields.
+    /// Makes a cause from edits and the bodies that they change, and computes the other fields.
     fn of(edits: Vec<Edit>, changes: Vec<ChangedFile>) -> Cause {
         let mut groups = crate::diff::alike(&changes);
         crate::diff::mark_moved(&mut groups);
@@ -206,7 +206,7 @@ impl Cause {
         self.mended.extend(mended);
     }
 
-    /// Returns the agents whose bodies or request lines it changes.
+    /// Returns the agents whose bodies or request lines the cause changes.
     pub fn agents(&self) -> BTreeSet<&Arc<str>> {
         self.changes
             .iter()
@@ -214,7 +214,7 @@ impl Cause {
             .collect()
     }
 
-    /// Returns the number of bodies that it changes, not counting request lines.
+    /// Returns the number of bodies that the cause changes, not counting request lines.
     pub fn bodies(&self) -> usize {
         self.changes
             .iter()
@@ -232,7 +232,7 @@ impl Review {
         has_same_agents && has_same_bodies && self.lowered.is_empty() && self.rerouted.is_empty()
     }
 
-    /// Returns the agents that do not compile although they compiled before, or that are new.
+    /// Returns the agents that do not compile, and that compiled before or are new.
     pub fn newly_broken(&self) -> impl Iterator<Item = &Arc<str>> {
         self.broken
             .iter()
@@ -318,7 +318,8 @@ impl Review {
         let edits = Edits::between(&older.files, &newer.files);
         let reach = reach::of_edits(&edits, &older.compiler, &newer.compiler);
         let names = OlderNames::of(&edits, &older.compiler, &newer.compiler);
-        // Edits of files that judge bodies reach no body, but may make all bodies pass or fail.
+        // Edits that change no body, for example of schemas, may still make all bodies pass or
+        // fail.
         let judges = edits
             .all
             .iter()
@@ -370,8 +371,8 @@ impl Review {
         }
     }
 
-    /// Compares bodies with golden files. Causes are known as far as there is an older side: the
-    /// one from which the golden files were last written.
+    /// Compares bodies with golden files. Causes are only known if there is an older side, from
+    /// which the golden files were last written.
     pub fn of_golden(
         golden: AgainstGolden,
         older: Option<&Side>,
@@ -440,7 +441,7 @@ impl Review {
         (self.broken, self.mended) = (between.broken, between.mended);
     }
 
-    /// Returns the cause with these edits; a new one if they change no body.
+    /// Returns the cause with these edits. If they change no body, adds a new cause.
     fn cause_of(&mut self, edits: Vec<Edit>) -> &mut Cause {
         let known = self.causes.iter().position(|cause| cause.edits == edits);
         let at = known.unwrap_or_else(|| {

@@ -12,8 +12,8 @@ use crate::diag::did_you_mean;
 use crate::export::Layout;
 use crate::review::Class;
 
-/// The format in which programs wait for the outcome of a `reqc send` whose arguments are wrong, as
-/// far as they can be read.
+/// Returns the format in which a program expects the outcome of a `reqc send` with invalid
+/// arguments; `None` if it is another command, or if the arguments name no such format.
 #[cfg(feature = "runtime")]
 pub(super) fn format_of_unread_send(error: &clap::Error) -> Option<Format> {
     let arguments = std::env::args_os()
@@ -37,8 +37,8 @@ pub(super) fn format_of_unread_send(error: &clap::Error) -> Option<Format> {
     })
 }
 
-/// An argument that says something: one that is empty is most often a variable that is not set, and
-/// would select everything or nothing.
+/// Rejects an empty argument. It usually comes from an unset variable, and would select everything
+/// or nothing.
 fn filled(argument: &str) -> Result<String, String> {
     match argument.trim().is_empty() {
         true => Err("it is empty".to_owned()),
@@ -46,7 +46,7 @@ fn filled(argument: &str) -> Result<String, String> {
     }
 }
 
-/// A layout of requests.
+/// Parses a layout of requests.
 fn layout(argument: &str) -> Result<Layout, String> {
     Layout::ALL
         .into_iter()
@@ -58,7 +58,7 @@ fn names() -> String {
     Layout::ALL.map(Layout::name).join(", ")
 }
 
-/// A share in percent.
+/// Parses a share in percent.
 fn percent(argument: &str) -> Result<f64, String> {
     let number: Option<f64> = argument.trim_end_matches('%').trim().parse().ok();
     number
@@ -66,7 +66,7 @@ fn percent(argument: &str) -> Result<f64, String> {
         .ok_or_else(|| "write a number from 0 to 100".to_owned())
 }
 
-/// A class of changes.
+/// Parses a class of changes.
 fn class(argument: &str) -> Result<Class, String> {
     Class::ALL
         .into_iter()
@@ -271,7 +271,7 @@ pub(super) enum Command {
     },
 }
 
-/// Forms of output that some commands have beside findings.
+/// The kinds of output that commands have. Each kind is available in certain formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writes {
     /// Reports of findings.
@@ -321,8 +321,8 @@ impl Command {
 }
 
 impl Args {
-    /// Hands `reqc compare` the options that mean something of its own there: agents are names,
-    /// what is allowed are differences.
+    /// Moves the options that have a special meaning for `reqc compare` to its own arguments:
+    /// `--agent` names the agents to compare, and `--allow` the differences to ignore.
     pub(super) fn settle(mut self) -> Args {
         if let Command::Compare(compare) = &mut self.command {
             compare.agents = std::mem::take(&mut self.common.agents);
@@ -331,8 +331,8 @@ impl Args {
         self
     }
 
-    /// Returns `true` if `--model` is given and names none. `reqc send` takes that for no model: it
-    /// may be a variable that is not set.
+    /// Returns `true` if `--model` is given but empty. `reqc send` treats an empty value as no
+    /// model, because it may come from an unset variable.
     pub(super) fn has_empty_model(&self) -> bool {
         let is_empty = self
             .common
@@ -344,8 +344,7 @@ impl Args {
         is_empty
     }
 
-    /// The format in which programs read what `reqc send` does, if this is that command and they
-    /// do.
+    /// Returns the format of `reqc send` if a program reads its output; `None` for other commands.
     #[cfg(feature = "runtime")]
     pub(super) fn sends_for_programs(&self) -> Option<Format> {
         if !matches!(self.command, Command::Send(_)) {
@@ -535,10 +534,10 @@ pub(super) struct Compare {
     /// The wire format of the second file
     #[arg(long, value_name = "WIRE", value_parser = filled)]
     pub(super) to: Option<String>,
-    /// The agents that are compared, of `--agent`.
+    /// The agents to compare, from `--agent`.
     #[arg(skip)]
     pub(super) agents: Vec<String>,
-    /// The differences that may be, of `--allow`.
+    /// The differences to ignore, from `--allow`.
     #[arg(skip)]
     pub(super) allow: Vec<String>,
 }
@@ -700,7 +699,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// Returns `true` if what a command writes has this form.
+    /// Returns `true` if the format is available for this kind of output.
     pub(super) fn is_form_of(self, writes: Writes) -> bool {
         match self {
             Format::Sarif | Format::Github | Format::Gitlab | Format::Junit => {
@@ -725,7 +724,7 @@ impl Format {
     }
 }
 
-/// A format, and the file that it is written to; without one, standard output.
+/// A format, and the file to write it to; `None` stands for standard output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FormatTo {
     pub(super) format: Format,
@@ -752,10 +751,10 @@ fn format_names() -> impl Iterator<Item = String> {
     Format::value_variants().iter().map(|format| format.name())
 }
 
-/// Reads a [`FormatTo`], and tells help and shells which formats there are.
+/// Parses a [`FormatTo`], and lists the formats for help and shell completion.
 #[derive(Clone)]
 pub(super) struct FormatParser {
-    /// The forms that the command can write.
+    /// The kinds of output that the command has.
     pub(super) writes: &'static [Writes],
 }
 

@@ -55,7 +55,7 @@ fn expires(arguments: &Arguments, today: Date) -> Result<Date, Failure> {
     }
 }
 
-/// Appends the entries to the file, whose content is unchanged.
+/// Appends the entries to the file, and keeps its existing content.
 fn write(opened: &Opened, baseline: &Baseline) -> Result<(), Failure> {
     if baseline.entries == 0 {
         return Ok(());

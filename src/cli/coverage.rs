@@ -92,7 +92,7 @@ fn is_at(coverage: &Coverage, gap: &Gap, place: &str) -> bool {
     places.contains(&place.trim_start_matches("./").to_owned())
 }
 
-/// Returns the text of a context file with a comment on the gap that it covers.
+/// Returns the text of a context file, which states the gap that it covers.
 fn context_text(coverage: &Coverage, gap: &Gap, found: &Reaching, name: &str) -> String {
     let needs = gap.needs.as_deref().unwrap_or_default();
     let why = format!("Covers {}: {needs}.", coverage.sources.describe(gap.span));

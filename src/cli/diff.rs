@@ -36,7 +36,7 @@ pub(super) fn run(
             .formats
             .write_review(&review, base.as_ref(), terminal)?,
     }
-    // This comes after the agents that break, which should be read first.
+    // This comes after the list of agents that break, which should be read first.
     if fails
         && !matches!(
             options.format,
@@ -62,7 +62,7 @@ struct Sides {
     older: MemoryWorld,
     /// The newer side; `None` for the files on disk.
     newer: Option<MemoryWorld>,
-    /// The revision of the older side, if it differs from the named one.
+    /// The revision of the older side, if it differs from the revision that the user named.
     base: Option<Text>,
 }
 
@@ -163,8 +163,8 @@ pub(super) fn against_golden(
         terminal.quiet,
     )?;
     let drifts: Vec<ChangedFile> = comparison.drifts().iter().map(ChangedFile::from).collect();
-    // Golden files do not record the sources from which they were made; usually, these are the last
-    // commit's.
+    // Golden files do not record the sources from which they were made. Usually, these are the
+    // sources of the last commit.
     let older = match drifts.is_empty() && !found.fails() {
         true => None,
         false => GitRevision::load(&opened.root, "HEAD").ok(),

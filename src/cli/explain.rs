@@ -9,7 +9,7 @@ use crate::compile::explain::Explainer;
 use crate::json::Pointer;
 use crate::report;
 
-/// The subject of the user's request.
+/// The value or the piece of the context to explain.
 pub(super) struct Wanted<'w> {
     /// A value of the body.
     pub(super) pointer: Option<&'w str>,

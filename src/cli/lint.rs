@@ -114,7 +114,7 @@ pub(super) fn open(
         return Ok(("<stdin>".to_owned(), Box::new(std::io::stdin().lock())));
     }
     let shown = file.to_string_lossy().into_owned();
-    // Files of a repository must not decide which other files are displayed.
+    // A repository's files must not decide which other files are displayed.
     let path = system::to_read(&options.path(file), root)?;
     let reader = system::open(&path).map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
     Ok((shown, Box::new(reader)))
@@ -156,7 +156,7 @@ fn speaks(instance: &Instance, wire: WireFormat) -> Result<(), Failure> {
     }
 }
 
-/// Returns the errors in the repository files that affect the judgement of bodies.
+/// Returns the errors in repository files that affect how bodies are checked.
 fn errors_of_settings(opened: &Opened, provider: Option<&str>) -> Vec<Diagnostic> {
     let repo = opened.compiler.repo();
     let files = provider

@@ -291,8 +291,8 @@ impl Options {
 pub(super) struct Opened {
     pub(super) root: PathBuf,
     pub(super) disk: Arc<Disk>,
-    /// It is never dropped: the process ends with the command, and dropping it takes longer than
-    /// many commands do.
+    /// The compiler is never dropped: the process ends with the command, and dropping a compiler
+    /// takes longer than many commands do.
     pub(super) compiler: ManuallyDrop<Arc<Compiler>>,
     selection: Result<Selection, Box<SelectError>>,
     /// The policy of this run for findings.

@@ -88,16 +88,17 @@ fn check_named(named: &Named, reach: &Reach) -> Result<(), Failure> {
     }
 }
 
-/// Returns what has changed since the branch forked from `revision`, and what the changes reach on
-/// both sides.
+/// Returns everything that the changes since the branch forked from `revision` reach, on either
+/// side.
 fn affected(
     options: &Options,
     opened: &Opened,
     revision: &str,
     golden: bool,
 ) -> Result<Reach, Failure> {
-    // Later changes of others are not the branch's own. If the merge base is not available, the
-    // revision itself is used, so that too much is compiled rather than too little.
+    // Commits that others added to `revision` later are not part of the branch. If the merge base
+    // is not available, `revision` itself is used, so that too much is compiled rather than too
+    // little.
     let base = GitRevision::merge_base(&opened.root, revision, "HEAD")
         .ok()
         .flatten();

@@ -40,7 +40,7 @@ impl Progress {
         Progress { done, painter }
     }
 
-    /// Counts one more.
+    /// Adds 1 to the count.
     pub(super) fn tick(&self) {
         self.add(1);
     }

@@ -64,13 +64,13 @@ fn uses(opened: &Opened) -> BTreeMap<&str, usize> {
 enum Found {
     Yes,
     No,
-    /// The API needs none, or none is configured.
+    /// The API needs no key, or none is configured.
     NotNeeded,
-    /// Looking for it has not been allowed.
+    /// Permission to look for the key has not been given.
     Unknown,
 }
 
-/// The sources of keys. Keys without permission are not read.
+/// The sources of keys. A key is only read with permission.
 struct Keys<'o> {
     secrets: SystemSecrets,
     trusted: TrustFolder,

@@ -106,7 +106,8 @@ pub(super) fn of_context(
     })
 }
 
-/// Makes the body of a conversation in the form of a context, from a file or standard input.
+/// Makes the body of a conversation that is read from a file or standard input, in the format of
+/// contexts.
 fn of_file(
     options: &Options,
     opened: &Opened,

@@ -14,7 +14,7 @@ pub(super) fn run(options: &Options, arguments: &Arguments, terminal: &mut Termi
     let opened = options.open()?;
     let roster = match roster(&opened, &arguments.roster) {
         Ok(roster) => roster,
-        // It may be in the part that could not be read.
+        // The roster may be in a file that could not be read.
         Err(failure) => match unread(&opened) {
             found if found.is_empty() => return Err(failure),
             found => return Ok(show_findings(options, &opened.report_of(found), terminal)),

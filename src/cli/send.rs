@@ -211,7 +211,7 @@ fn compile(agent: &Agent, input: &Input) -> Result<Compilation, Failure> {
     }
 }
 
-/// Prints the request. The returned status shows if it would be sent.
+/// Prints the request. The returned status shows whether the request would be sent.
 fn show(
     command: &Command<'_>,
     compiled: &Compiled,
@@ -270,14 +270,14 @@ fn request_document(
     Ok(document)
 }
 
-/// The command and its repository.
+/// The command, and the repository that it works on.
 struct Command<'c> {
     options: &'c Options,
     send: &'c Send,
     opened: &'c Opened,
 }
 
-/// The agent of the chat, and the agent that compresses it first, if any.
+/// The agent of the chat, and the agent that first compresses the chat, if requested.
 struct Agents {
     agent: Agent,
     compressor: Option<Agent>,

@@ -38,7 +38,7 @@ pub(super) struct Terminal {
     printer: Printer,
     /// `true` if the reader of standard output has gone away.
     closed: bool,
-    /// The reason why standard output cannot be written, if it is another.
+    /// The reason why standard output cannot be written, unless its reader has gone away.
     broken: Option<String>,
 }
 
@@ -120,8 +120,8 @@ impl Terminal {
         }
     }
 
-    /// Returns the reason why output was lost, if any, such as a full disk. A reader that has gone
-    /// away does not count.
+    /// Returns the reason why output was lost, such as a full disk; `None` if nothing was lost or
+    /// the reader has gone away.
     pub(super) fn lost(&self) -> Option<&str> {
         self.broken.as_deref()
     }
@@ -143,7 +143,7 @@ impl Terminal {
             .format(format, self.color, checkout)
             .report(report, &all_rules());
         match format {
-            // Its commands are written by reqc, with all foreign text escaped.
+            // This format's commands are written by reqc, with all foreign text escaped.
             Format::Github => self.write(&text),
             _ => self.text(&text),
         }
@@ -285,7 +285,7 @@ impl Terminal {
     /// Writes clap's message: help to standard output, and errors in the arguments to standard
     /// error. The message was made from arguments that can be displayed.
     pub(super) fn usage(error: &clap::Error) -> ExitCode {
-        // If nobody reads it, nothing can be done.
+        // If the message cannot be printed, nothing else can be done.
         let _ = error.print();
         ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
     }

@@ -56,7 +56,8 @@ pub(super) fn check(options: &Options, args: &ToolsCheck, terminal: &mut Termina
                 Format::Markdown => terminal.text(&tools_markdown(&source, &matrix)),
                 _ => terminal.text(&tools_text(&source, &matrix)),
             }
-            // If a narrow form is named, it is wanted.
+            // By default, only the plain form of a provider can fail the command. A form that the
+            // user names can fail it, too.
             let is_refused = match args.providers.is_empty() {
                 true => matrix.refuses(),
                 false => matrix.columns.iter().any(Column::is_refused),

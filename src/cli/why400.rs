@@ -102,7 +102,7 @@ struct Told {
     explained: Vec<Explanation>,
     /// The places in the body that the sentences name, in the order of `explained`.
     places: Vec<Option<Place>>,
-    /// The findings in the body: those that the sentences are about, or else all errors.
+    /// The findings in the body that the sentences are about, or else all errors.
     report: Option<Report>,
 }
 
@@ -162,7 +162,7 @@ impl Judge<'_> {
     }
 }
 
-/// Returns the answer: the argument itself, unless it is a path at which there is something.
+/// Returns the content of the file at this path or, if there is no such file, the argument itself.
 fn answer(options: &Options, opened: &Opened, argument: &str) -> Result<String, Failure> {
     let is_path = argument == "-" || options.path(Path::new(argument)).exists();
     match is_path {
@@ -334,7 +334,7 @@ fn page(group: &Group<'_>, width: usize) -> Text {
     page
 }
 
-/// Returns `true` for a path into a body, rather than a word or a number in its place.
+/// Returns `true` if a text is a path into a body, rather than a single word or a number.
 fn is_path(path: &str) -> bool {
     let is_of_path = |c: char| c.is_ascii_alphanumeric() || "_.[]$/".contains(c);
     path.starts_with(|c: char| c.is_ascii_alphabetic())

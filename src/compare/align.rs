@@ -71,7 +71,7 @@ pub(super) fn align(first: &[Piece<'_>], second: &[Piece<'_>]) -> Alignment {
 struct Aligner<'p, 'b> {
     first: &'p [Piece<'b>],
     second: &'p [Piece<'b>],
-    /// The pieces of each body that are matched already.
+    /// Marks the pieces of each body that are already matched.
     taken: [Vec<bool>; 2],
     result: Alignment,
 }
@@ -120,7 +120,7 @@ impl Aligner<'_, '_> {
         gaps
     }
 
-    /// Matches a text in one body with several texts in the other.
+    /// Matches one text in a body with several texts in the other body.
     fn take_regrouped(&mut self, gap: &Gap) {
         for second in gap.second.clone() {
             if let Some(run) = run_that_says(
@@ -159,7 +159,7 @@ impl Aligner<'_, '_> {
         self.result.regrouped.push(group);
     }
 
-    /// Matches equal pieces in other places.
+    /// Matches equal pieces in different places.
     fn take_moved(&mut self, [first, second]: &[Vec<String>; 2]) {
         let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
         for (number, key) in second
@@ -212,8 +212,8 @@ impl Aligner<'_, '_> {
         }
     }
 
-    /// Returns the index of the matched call in the second body, for each matched call of the
-    /// first.
+    /// Returns, for each matched call in the first body, the index of the matching call in the
+    /// second body.
     fn call_partners(&self) -> HashMap<usize, usize> {
         call_partners(self.first, self.second, &self.result)
     }
@@ -223,7 +223,7 @@ impl Aligner<'_, '_> {
         self.result.altered.push(pair);
     }
 
-    /// Matches similar pieces of one kind in the same gap.
+    /// Matches similar pieces of the same kind in the same gap.
     fn take_altered(&mut self, gap: &Gap) {
         for first in gap
             .first
@@ -247,8 +247,8 @@ impl Aligner<'_, '_> {
         }
     }
 
-    /// Returns the piece of the second body in the same gap as one of the first, if it is the only
-    /// one of its kind there.
+    /// Returns the piece of the second body in the same gap and of the same kind as a piece of the
+    /// first. `None` if there are several such pieces, or none.
     fn only_one_in_place(&self, gap: &Gap, first: usize) -> Option<usize> {
         let piece = &self.first[first];
         let is_of_kind = |other: &Piece<'_>| {
@@ -283,7 +283,8 @@ fn open(taken: &[bool]) -> Vec<usize> {
     (0..taken.len()).filter(|number| !taken[*number]).collect()
 }
 
-/// Returns the index of the matched call in the second body, for each matched call of the first.
+/// Returns, for each matched call in the first body, the index of the matching call in the second
+/// body.
 pub(super) fn call_partners(
     first: &[Piece<'_>],
     second: &[Piece<'_>],
@@ -344,7 +345,7 @@ fn letters(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
-/// Returns the similarity of two pieces of one kind, from 0 to 1.
+/// Returns the similarity of two pieces of the same kind, from 0 to 1.
 fn likeness(first: &Piece<'_>, second: &Piece<'_>) -> f32 {
     match (&first.content, &second.content) {
         (Content::Text(a), Content::Text(b)) | (Content::Thinking(a), Content::Thinking(b)) => {
@@ -367,8 +368,8 @@ fn likeness(first: &Piece<'_>, second: &Piece<'_>) -> f32 {
     }
 }
 
-/// Returns the similarity of two texts, from 0 to 1. A text that contains the other is nearly equal
-/// to it.
+/// Returns the similarity of two texts, from 0 to 1. If one text contains the other, they are
+/// nearly equal.
 fn text_likeness(a: &str, b: &str) -> f32 {
     const LONGEST: usize = 20_000;
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };

@@ -19,13 +19,14 @@ pub struct PlacedBody {
     pub value: Value,
     /// Its wire format.
     pub wire: WireFormat,
-    /// The document that contains it, or the line of JSON Lines.
+    /// The document, or the line of JSON Lines, that contains the body.
     text: Arc<str>,
-    /// The number of that text's first line.
+    /// The number of the first line of `text` in the file.
     line: usize,
-    /// The string in the text that contains it as JSON, if there is one.
+    /// The string in the text that contains the body as JSON; `None` if the body is not in a
+    /// string.
     string: Option<Pointer>,
-    /// The place of the body, in the text or in that string.
+    /// The place of the body in the text or in that string.
     at: Pointer,
 }
 
@@ -39,7 +40,7 @@ pub struct LineColumn {
 }
 
 impl PlacedBody {
-    /// Takes a body that is a whole document.
+    /// Creates a placed body from a whole document.
     pub fn whole(value: Value, wire: WireFormat, text: &str) -> PlacedBody {
         PlacedBody {
             value,
@@ -66,7 +67,7 @@ impl PlacedBody {
             .map_or(self.line, |place| place.line)
     }
 
-    /// Returns the places of values in the file, in the order of the pointers.
+    /// Returns the places of values in the file, in the order of `pointers`.
     pub fn places(&self, pointers: &[Pointer]) -> Vec<LineColumn> {
         let mut places = Places::new(&self.text);
         let starts = pointers.iter().map(|pointer| {
@@ -94,8 +95,8 @@ impl PlacedBody {
     }
 }
 
-/// Reads all bodies in a file: JSON, JSON Lines, a batch, a log or a HAR file. `wire` is their
-/// format, if it is known.
+/// Reads all bodies in a file: JSON, JSON Lines, a batch, a log or a HAR file. `wire` is the format
+/// of the bodies, if it is known.
 ///
 /// # Errors
 ///

@@ -59,7 +59,7 @@ struct Wires {
 }
 
 impl Wires {
-    /// Returns the reason why the second format has no place for a piece of the first body, as a
+    /// Returns the reason why the second format cannot express a piece of the first body, as a
     /// sentence.
     fn no_place(self, piece: &Piece<'_>) -> Option<&'static str> {
         if self.are_same() {
@@ -101,7 +101,7 @@ impl<'b> Notes<'b> {
     fn content(&mut self, a: &[Piece<'b>], b: &[Piece<'b>], alignment: &Alignment, wires: Wires) {
         for &number in &alignment.lost {
             let piece = &a[number];
-            // Only some formats have a place for blank text.
+            // Only some formats can express blank text.
             let is_no_loss = piece.is_blank() && !wires.are_same();
             self.told.push(Note {
                 kind: if is_no_loss {
@@ -211,7 +211,7 @@ impl<'b> Notes<'b> {
         }
     }
 
-    /// Adds results that are equal but answer another call, or none.
+    /// Adds results that are equal in both bodies but answer a different call, or none.
     fn answers(&mut self, a: &[Piece<'b>], b: &[Piece<'b>], alignment: &Alignment) {
         let partners = call_partners(a, b, alignment);
         for pair in alignment.equal.iter().chain(&alignment.moved) {
@@ -350,7 +350,7 @@ impl<'b> Notes<'b> {
         }
     }
 
-    /// Compares members that formats do not share.
+    /// Compares members without a common meaning, by name.
     fn other_members(&mut self, a: &Settings<'b>, b: &Settings<'b>) {
         let names: BTreeSet<&String> = a.other.keys().chain(b.other.keys()).collect();
         for name in names {

@@ -35,7 +35,7 @@ pub struct ComparedPair {
     pub second_line: usize,
     /// The wire format of the second body.
     pub second_wire: WireFormat,
-    /// The number of pieces of content in both.
+    /// The number of pieces of content that are in both bodies.
     pub shared: usize,
     /// The differences.
     pub differences: Vec<PlacedDifference>,
@@ -53,19 +53,19 @@ pub struct PlacedDifference {
     pub second: Option<LineColumn>,
     /// The wire format of the second body.
     pub second_wire: WireFormat,
-    /// `true` if the user allows it.
+    /// `true` if the user allows the difference.
     pub is_allowed: bool,
 }
 
 /// The allowed differences: kinds, kinds with a subject, and losses that the second wire format
-/// cannot avoid.
+/// makes unavoidable.
 #[derive(Debug, Clone, Default)]
 pub struct Allowed {
     kinds: Vec<(DifferenceKind, Option<String>)>,
     is_no_place_allowed: bool,
 }
 
-/// The name that allows losses of values for which the second wire format has no place.
+/// The name that allows the loss of values that the second wire format cannot express.
 const NO_PLACE: &str = "no-place";
 
 impl Allowed {
@@ -116,9 +116,9 @@ impl Allowed {
 /// Bodies, with the name of their file or agent.
 #[derive(Debug, Clone)]
 pub struct NamedBodies {
-    /// The name, as in comparisons.
+    /// The name that comparisons show.
     pub name: String,
-    /// The bodies, in order.
+    /// The bodies, in the order of the file.
     pub bodies: Vec<PlacedBody>,
 }
 
@@ -166,7 +166,7 @@ impl ComparedFiles {
         lost + self.unpaired_first.len()
     }
 
-    /// Returns `true` if the second file loses something of the first.
+    /// Returns `true` if there is a difference that fails the comparison.
     pub fn loses(&self) -> bool {
         self.losses() > 0
     }
@@ -202,7 +202,7 @@ fn compared(first: &PlacedBody, second: &PlacedBody, allowed: &Allowed) -> Compa
     }
 }
 
-/// Returns the places of the pointers that are given.
+/// Returns the place of each pointer that is not `None`.
 fn places(body: &PlacedBody, pointers: &[Option<Pointer>]) -> Vec<Option<LineColumn>> {
     let known: Vec<Pointer> = pointers.iter().flatten().cloned().collect();
     let mut places = body.places(&known).into_iter();
@@ -212,7 +212,8 @@ fn places(body: &PlacedBody, pointers: &[Option<Pointer>]) -> Vec<Option<LineCol
         .collect()
 }
 
-/// Returns the pairs of bodies: in order if the numbers are equal, otherwise by equal user text.
+/// Returns the pairs of bodies. Bodies are paired in order if both sides have the same number,
+/// otherwise by equal user text.
 fn pairing(first: &[PlacedBody], second: &[PlacedBody]) -> Vec<(usize, usize)> {
     if first.len() == second.len() {
         return (0..first.len()).map(|at| (at, at)).collect();

@@ -6,20 +6,20 @@ use crate::conversation::{ContentKind, KindSet};
 use crate::provider::{ClientApi, WireFormat};
 use crate::toml::{self, Kind, Table};
 
-/// Content that a wire format, or some client APIs that use it, has no place for.
+/// Content that a wire format cannot express, at all or for some client APIs that use it.
 #[derive(Debug)]
 pub(crate) struct Limit {
     /// The wire formats.
     pub(crate) wires: Vec<WireFormat>,
-    /// The client APIs to which it is known to apply; empty for all.
+    /// The client APIs to which the limit is known to apply; empty for all.
     pub(crate) apis: Vec<ClientApi>,
-    /// The kinds of content that they cannot carry.
+    /// The kinds of content that the wire formats cannot express.
     pub(crate) kinds: Vec<ContentKind>,
-    /// `true` if they cannot carry cache breakpoints, which are not content.
+    /// `true` if the wire formats cannot express cache breakpoints, which are not content.
     is_without_cache_marks: bool,
     /// The reason, as a sentence.
     pub(crate) reason: String,
-    /// The source of the fact.
+    /// The source of the fact, as an address.
     pub(crate) source: String,
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn all() -> &'static [Limit] {
     &LIMITS
 }
 
-/// Returns the kinds of content that requests to a client API have no place for.
+/// Returns the kinds of content that requests to a client API cannot contain.
 pub(crate) fn of(wire: WireFormat, api: ClientApi) -> KindSet {
     let mut kinds = KindSet::default();
     all()
@@ -46,8 +46,8 @@ pub(crate) fn of(wire: WireFormat, api: ClientApi) -> KindSet {
     kinds
 }
 
-/// Returns the reason why a wire format has no place for a kind of content with any client API;
-/// `None` if it has one.
+/// Returns the reason why a wire format cannot express a kind of content with any client API;
+/// `None` if it can.
 pub(crate) fn reason(wire: WireFormat, kind: ContentKind) -> Option<&'static str> {
     let mut limits = of_all_apis(wire);
     limits
@@ -55,7 +55,7 @@ pub(crate) fn reason(wire: WireFormat, kind: ContentKind) -> Option<&'static str
         .map(|limit| &*limit.reason)
 }
 
-/// Returns the reason why a wire format has no place for cache breakpoints; `None` if it has one.
+/// Returns the reason why a wire format cannot express cache breakpoints; `None` if it can.
 pub(crate) fn reason_against_cache_marks(wire: WireFormat) -> Option<&'static str> {
     let mut limits = of_all_apis(wire);
     limits
@@ -70,7 +70,7 @@ fn of_all_apis(wire: WireFormat) -> impl Iterator<Item = &'static Limit> {
 }
 
 impl Limit {
-    /// Returns `true` if it applies to requests of a client API.
+    /// Returns `true` if the limit applies to requests of a client API.
     pub(crate) fn holds(&self, wire: WireFormat, api: ClientApi) -> bool {
         self.wires.contains(&wire) && (self.apis.is_empty() || self.apis.contains(&api))
     }

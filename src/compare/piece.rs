@@ -7,14 +7,14 @@ use crate::check::history::Role;
 use crate::conversation::{Audio, ContentKind, Document, DocumentSource, Image};
 use crate::provider::WireFormat;
 
-/// A piece of content, and its value in the body.
+/// A piece of content, and the value in the body that contains it.
 #[derive(Debug)]
 pub(crate) struct Piece<'b> {
     /// The role of its author.
     pub(crate) role: Role,
     /// The content.
     pub(crate) content: Content,
-    /// The value that contains it.
+    /// The value in the body.
     pub(crate) value: &'b Value,
 }
 
@@ -29,7 +29,7 @@ pub(crate) enum Content {
     Signature(String),
     /// Reasoning that only the provider can read.
     Redacted(String),
-    /// A call of a tool.
+    /// A tool call.
     Call(Call),
     /// The result of a call.
     Result(Answer),
@@ -47,7 +47,7 @@ pub(crate) enum Content {
     Other(String, String),
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Debug)]
 pub(crate) struct Call {
     /// The name of the tool.
@@ -65,12 +65,12 @@ pub(crate) struct Answer {
     pub(crate) text: String,
     /// `true` if the tool failed.
     pub(crate) is_error: bool,
-    /// The index of the call that it answers; `None` if there is no such call.
+    /// The index of the call that the result answers; `None` if there is no such call.
     pub(crate) call: Option<usize>,
 }
 
 impl Piece<'_> {
-    /// Returns a key for the content: equal keys mean equal content.
+    /// Returns a key for the content. Two pieces have equal content if their keys are equal.
     pub(super) fn key(&self) -> String {
         let subject = self.content.subject();
         match &self.content {
@@ -93,8 +93,8 @@ impl Piece<'_> {
         }
     }
 
-    /// Returns the reason why a wire format has no place for the piece, as a sentence; `None` if it
-    /// has one.
+    /// Returns the reason why a wire format cannot express the piece, as a sentence; `None` if it
+    /// can.
     pub(super) fn no_place(&self, wire: WireFormat) -> Option<&'static str> {
         match self.content {
             Content::CacheMark => limits::reason_against_cache_marks(wire),
@@ -102,7 +102,8 @@ impl Piece<'_> {
         }
     }
 
-    /// Returns the kind of content in the terms of the limits; `None` if they do not mention it.
+    /// Returns the kind of content as `wire-limits.toml` names it; `None` if that file has no name
+    /// for it.
     fn kind(&self) -> Option<ContentKind> {
         Some(match &self.content {
             Content::Text(_) if self.role == Role::System => ContentKind::SystemPrompt,
@@ -129,7 +130,7 @@ impl Piece<'_> {
         })
     }
 
-    /// Returns the text, if the piece is text of a message.
+    /// Returns the text if the piece is text of a message; otherwise `None`.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.content {
             Content::Text(text) => Some(text),
@@ -137,7 +138,7 @@ impl Piece<'_> {
         }
     }
 
-    /// Returns `true` if it is blank text.
+    /// Returns `true` if the piece is blank text.
     pub(super) fn is_blank(&self) -> bool {
         self.text().is_some_and(|text| text.trim().is_empty())
     }
@@ -186,7 +187,7 @@ impl Piece<'_> {
 }
 
 impl Content {
-    /// Returns the kind of content as one lower-case word, or as two joined by `-`.
+    /// Returns the kind of content as one lower-case word, or as two words joined by `-`.
     pub(super) fn subject(&self) -> &'static str {
         match self {
             Content::Text(_) => "text",
@@ -205,7 +206,7 @@ impl Content {
     }
 }
 
-/// Returns a phrase for the author.
+/// Returns a phrase that names the author.
 pub(super) fn said_by(role: Role) -> &'static str {
     match role {
         Role::System => "of the system prompt",
@@ -226,7 +227,7 @@ pub(super) fn quoted(text: &str) -> String {
     }
 }
 
-/// Describes the size of Base64 data, or that the value is an address.
+/// Describes the size of Base64 data. For a URL, says so instead.
 fn size(data: &str, is_url: bool) -> String {
     if is_url {
         return "by URL".to_owned();

@@ -124,8 +124,8 @@ impl<'b> Reader<'b> {
         for part in &entry.parts {
             self.part(entry.role, part);
         }
-        // An item of Responses, or a result of Chat Completions, is both an entry and its only
-        // part.
+        // An item of the Responses API, or a result of Chat Completions, is both an entry and its
+        // only part.
         if entry
             .parts
             .iter()
@@ -213,7 +213,7 @@ impl<'b> Reader<'b> {
                 self.rest(role, value, &OF_CALLS);
             }
             Kind::Result(outcome) => self.result(role, value, &outcome),
-            // It was already read, beside the content.
+            // This reasoning was already read, beside the content.
             Kind::Thinking if value.is_string() => {}
             Kind::Thinking => match forms::thinking(value) {
                 Some(block) => self.thought(block, value),
@@ -263,7 +263,7 @@ impl<'b> Reader<'b> {
         self.rest(role, value, &OF_RESULTS);
     }
 
-    /// Reads an image, a document or a recording; any other medium is kept as its JSON.
+    /// Reads an image, a document or a recording. Any other medium is kept as JSON.
     fn media(&mut self, role: Role, value: &'b Value) {
         let content = match (forms::image(value), forms::document(value)) {
             (Some(image), _) => Content::Image(image),
@@ -289,7 +289,7 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// Adds the members of an object that were not read, each as its own piece.
+    /// Adds the members of an object that were not read, each as a piece of its own.
     fn rest(&mut self, role: Role, object: &'b Value, read: &[&str]) {
         self.mark(role, object);
         for (name, value) in object.as_object().into_iter().flatten() {
@@ -301,8 +301,8 @@ impl<'b> Reader<'b> {
     }
 }
 
-/// The members of calls that are read. Ids are not compared themselves, only the matches that they
-/// make.
+/// The members of calls that are read. Ids themselves are not compared; they only match results
+/// with calls.
 const OF_CALLS: [&str; 12] = [
     "type",
     "id",
@@ -358,7 +358,7 @@ fn members_of_message(wire: WireFormat, role: Role) -> &'static [&'static str] {
     }
 }
 
-/// Returns `true` if a member means the same as an absent one.
+/// Returns `true` if a member has the same meaning as an absent one.
 fn says_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -379,8 +379,8 @@ fn kind_of(value: &Value) -> &str {
     })
 }
 
-/// Returns arguments as canonical JSON, even if they are text; text that is not JSON stays
-/// unchanged.
+/// Returns arguments as canonical JSON, even if they are written as text. Text that is not JSON is
+/// returned unchanged.
 fn arguments(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => "{}".to_owned(),

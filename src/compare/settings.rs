@@ -1,8 +1,8 @@
-//! The settings of a request by their meaning: `max_tokens` in one format is `maxOutputTokens` in
-//! another.
+//! Reads the settings of a request by their meaning: `max_tokens` in one format is
+//! `maxOutputTokens` in another.
 //!
-//! `api-names.toml` has the names of those whose value means the same everywhere; the others are
-//! read here.
+//! `api-names.toml` lists the names of settings whose values mean the same in all formats. Other
+//! settings are converted here.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::provider::names;
 /// A setting of a body.
 #[derive(Debug)]
 pub(super) struct Setting<'b> {
-    /// Its meaning, in a form that all formats share.
+    /// The meaning of the value, in a form that all formats share.
     pub(super) meaning: String,
     /// The value in the body.
     pub(super) value: &'b Value,
@@ -26,7 +26,7 @@ pub(super) struct Setting<'b> {
 /// The settings of a body: everything except its content.
 #[derive(Debug, Default)]
 pub(super) struct Settings<'b> {
-    /// The settings that several formats have, by name.
+    /// The settings that exist in several formats, by common name.
     pub(super) known: BTreeMap<&'static str, Setting<'b>>,
     /// All other members, by name.
     pub(super) other: BTreeMap<String, &'b Value>,
@@ -247,7 +247,7 @@ pub(super) fn shown(meaning: &str) -> String {
     format!("`{}`", crate::text::cut(meaning, LONGEST))
 }
 
-/// Returns `true` if two meanings are equal; numbers are compared by value.
+/// Returns `true` if two meanings are equal. Numbers are compared by value.
 pub(super) fn is_same(one: &str, other: &str) -> bool {
     one == other || number(one).is_some_and(|one| number(other) == Some(one))
 }

@@ -61,10 +61,10 @@ fn escaped_for_html(text: &str) -> String {
         .replace('\'', "&#39;")
 }
 
-/// The maximum number of characters that are shown from the difference on.
+/// The maximum number of characters shown after the place where two texts begin to differ.
 const LONGEST: usize = 30;
 
-/// Describes the place where two texts begin to differ, and how each continues.
+/// Describes the place where two texts begin to differ, and how each text continues.
 fn first_difference(before: &str, after: &str) -> String {
     let same = before
         .chars()

@@ -11,7 +11,7 @@ use crate::import::forms;
 /// A tool in a body.
 #[derive(Debug)]
 pub(super) struct Offer<'b> {
-    /// Its name, or the kind of a server tool.
+    /// The tool's name, or the kind of a server tool.
     pub(super) name: String,
     /// The value that declares it.
     pub(super) value: &'b Value,
@@ -32,7 +32,8 @@ pub(super) fn offers(side: Side<'_>) -> Vec<Offer<'_>> {
     lists.flatten().flat_map(declared).collect()
 }
 
-/// Reads the tools of one element: Gemini's elements declare several tools, including server tools.
+/// Reads the tools of one list element. Gemini's elements can declare several tools, including
+/// server tools.
 fn declared(element: &Value) -> Vec<Offer<'_>> {
     const LISTS: [&str; 2] = ["functionDeclarations", "function_declarations"];
     let list = LISTS
@@ -85,7 +86,7 @@ fn offer(value: &Value) -> Offer<'_> {
     }
 }
 
-/// Returns phrases for the differences between two tools of one name.
+/// Returns phrases that describe the differences between two tools with the same name.
 pub(super) fn alterations(before: &Offer<'_>, after: &Offer<'_>) -> Vec<String> {
     let (Some(before), Some(after)) = (&before.function, &after.function) else {
         let is_same = canonical(before.value) == canonical(after.value);

@@ -6,7 +6,7 @@ use super::report::Report;
 use crate::repo::Date;
 use crate::text::Text;
 
-/// The entries that allow the findings of a report.
+/// The `[[allow]]` entries for the findings of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Baseline {
@@ -14,7 +14,7 @@ pub struct Baseline {
     pub text: String,
     /// The number of entries.
     pub entries: usize,
-    /// The number of findings that they allow.
+    /// The number of findings that the entries allow.
     pub silenced: usize,
     /// The number of findings whose rules cannot be allowed.
     pub left: usize,

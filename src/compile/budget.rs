@@ -1,46 +1,46 @@
-//! Limits the work of a run: adds up the costs of its agents in order, independent of how threads
-//! are scheduled.
+//! Limits the work of a run. The costs of agents are added up in their order, so the result does
+//! not depend on how threads are scheduled.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The units of work that one agent may take, over all of its contexts.
+/// The maximum work for one agent in all of its contexts, in units.
 pub(super) const AGENT_LIMIT: u64 = 1_000_000_000;
-/// The units for each value of a body that no template renders, but that is merged, copied, checked
-/// and compared.
+/// The cost of each value of a body that no template renders, in units: it is still merged, copied,
+/// checked and compared.
 const STATIC_VALUE: u64 = 250;
-/// The units for each problem of a body, which is explained and located.
+/// The cost of explaining and locating one problem of a body, in units.
 const PROBLEM: u64 = 50_000;
 
-/// Returns the units for a body, without those of its templates.
+/// Returns the cost of a body in units, without the cost of its templates.
 pub(super) fn of_body(static_values: usize, problems: usize) -> u64 {
     STATIC_VALUE
         .saturating_mul(static_values as u64)
         .saturating_add(PROBLEM.saturating_mul(problems as u64))
 }
-/// The maximum size of all bodies of one agent together, in bytes: they are in memory until all are
-/// made.
+/// The maximum total size of one agent's bodies, in bytes. They stay in memory until all of them
+/// are made.
 pub(super) const MAX_HELD: usize = 128 << 20;
-/// The maximum number of values that are merged for all agents together: each agent merges the
+/// The maximum number of values that are merged for all agents together. Each agent merges the
 /// values of its whole chain.
 pub(super) const MAX_MERGED: usize = 10_000_000;
 
-/// The units that every run may take.
+/// The work that is allowed in every run, in units.
 const RUN_BASE: u64 = 8_000_000_000;
-/// The additional units for each body: several times the usual cost.
+/// The additional work that is allowed for each body, in units: several times the usual cost.
 const RUN_PER_BODY: u64 = 250_000;
 
-/// Returns the units that a run with this number of bodies may take.
+/// Returns the maximum work of a run with this number of bodies, in units.
 pub(super) fn run_limit(bodies: usize) -> u64 {
     RUN_BASE.saturating_add(RUN_PER_BODY.saturating_mul(bodies as u64))
 }
 
-/// The account of a run, shared by its threads.
+/// The costs of a run's agents, shared by its threads.
 ///
-/// An agent has a place in the run only if the agents before it leave some of the limit, which
-/// depends on nothing but their costs. Threads take agents in any order, so they may compile agents
-/// that are dropped in the end. Once the leading agents have spent the limit, the others are not
+/// An agent is part of the run only if the agents before it have not used up the limit. This
+/// depends only on their costs. Threads compile agents in any order, so some compiled agents may be
+/// dropped in the end. Once the leading agents have used up the limit, no further agents are
 /// started.
 pub(super) struct Ledger {
     limit: u64,
@@ -50,11 +50,11 @@ pub(super) struct Ledger {
 
 #[derive(Default)]
 struct Entries {
-    /// The number of leading agents that are entered.
+    /// The number of leading agents whose costs are entered.
     next: usize,
-    /// The units of work of the leading agents.
+    /// The total cost of the leading agents, in units.
     sum: u64,
-    /// The units of work of later agents, by index.
+    /// The costs of agents that were entered before one of their predecessors, by index.
     ahead: HashMap<usize, u64>,
 }
 
@@ -67,7 +67,7 @@ impl Ledger {
         }
     }
 
-    /// Returns `true` if no further agent can have a place.
+    /// Returns `true` if the leading agents have used up the limit.
     pub(super) fn is_spent(&self) -> bool {
         self.is_spent.load(Ordering::Relaxed)
     }
@@ -90,8 +90,8 @@ impl Ledger {
     }
 }
 
-/// Returns the number of agents that have a place, from their costs; `None` is an agent that was
-/// not started.
+/// Returns the number of leading agents that are part of the run. `None` stands for an agent that
+/// was not started.
 pub(super) fn places(costs: impl Iterator<Item = Option<u64>>, limit: u64) -> usize {
     let mut sum = 0_u64;
     costs

@@ -1,4 +1,4 @@
-//! `[[budget]]`: bodies that exceed a limit of the repository.
+//! Checks bodies against the limits in `[[budget]]`.
 
 use std::sync::Arc;
 
@@ -41,12 +41,12 @@ struct Excess {
     /// The index of the budget.
     budget: usize,
     measure: Measure,
-    /// The place of the limit.
+    /// The place where the limit is set.
     at: Span,
-    /// The amount by which it exceeds the limit.
+    /// The amount by which the body exceeds the limit.
     distance: f64,
     message: String,
-    /// The place that wrote the most expensive part, and a description of that part.
+    /// The place that wrote the most expensive part of the body, and a description of that part.
     dearest: Option<(Span, String)>,
     /// The contexts in which the limit is exceeded.
     contexts: Vec<Arc<str>>,
@@ -60,17 +60,17 @@ pub(super) struct AgentBudgets {
 
 /// A limit that a body exceeds.
 struct Beyond {
-    /// The place of the limit.
+    /// The place where the limit is set.
     at: Span,
     /// The amount by which the body exceeds it.
     distance: f64,
-    /// The amount in the body, in words.
+    /// The measured amount, as a phrase with its unit.
     taken: String,
-    /// The limit, in words.
+    /// The limit, as a phrase.
     limit: String,
 }
 
-/// The amounts in a body that budgets limit.
+/// The measured amounts of a body.
 struct Taken {
     estimate: TokenEstimate,
     bytes: usize,
@@ -210,7 +210,7 @@ impl Taken {
         }
     }
 
-    /// Returns the most expensive part of a body, and a description of it.
+    /// Returns the pointer to the most expensive part of a body, and a description of that part.
     fn dearest(&self, measure: Measure, body: &Value) -> Option<(Pointer, String)> {
         let parts = || {
             self.estimate
@@ -275,7 +275,7 @@ fn writer(made: &Compiled<'_>, pointer: Pointer) -> Span {
     outside.map_or(place.span, |outside| outside.span)
 }
 
-/// The words before and after a number.
+/// The words before and after a number: `about` if it is estimated, and the unit.
 #[derive(Clone, Copy)]
 struct Unit {
     before: &'static str,
@@ -318,8 +318,8 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", (share * 100.0).floor())
 }
 
-/// Returns the pointer of the largest text or other leaf at or below a place: the part that
-/// somebody wrote, rather than the structure around it.
+/// Returns the pointer to the largest leaf at or below a place. A leaf is what an author wrote,
+/// unlike the structure around it.
 fn largest_leaf(body: &Value, pointer: Pointer) -> Pointer {
     let mut at = pointer;
     while let Some(value) = body.pointer(at.as_str()) {

@@ -21,11 +21,11 @@ use crate::world::AccessError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Purpose {
-    /// To write them: differences are not findings.
+    /// Golden files will be written: differences are not findings.
     Write,
-    /// To prove that they are up to date.
+    /// Golden files must be up to date: differences are findings.
     Check,
-    /// To show changes: nothing about golden files is a finding.
+    /// Only changes are shown: no finding is about golden files.
     Show,
 }
 
@@ -67,22 +67,22 @@ impl BrokenAgent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Before {
-    /// It compiled to these files.
+    /// The agent compiled to these files.
     Compiled(Vec<GoldenFile>),
-    /// It had errors, too.
+    /// The agent had errors on the older side, too.
     Broken,
-    /// It did not exist.
+    /// The agent did not exist.
     Absent,
 }
 
 /// The state of an agent on one side.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// It has errors.
+    /// The agent has errors.
     Broken,
-    /// It compiles to these files.
+    /// The agent compiles to these files.
     Compiled(Vec<GoldenFile>),
-    /// It has no errors, and its files were not requested.
+    /// The agent has no errors, and its files were not requested.
     Unasked,
 }
 
@@ -144,11 +144,11 @@ impl Compared {
     }
 }
 
-/// The part of two sides to compare.
+/// Limits a comparison of two sides to some agents.
 pub struct Scope<'s> {
-    /// A test of whether a difference may reach an agent; called with names from both sides.
+    /// Returns `true` if a difference may reach an agent. Called with names of both sides.
     pub is_reached: &'s (dyn Fn(&Arc<str>) -> bool + Sync),
-    /// The names of agents on the older side, by their names on the newer one, if they differ.
+    /// The older names of renamed agents, by their newer names.
     pub older_names: &'s BTreeMap<Arc<str>, Arc<str>>,
 }
 
@@ -176,7 +176,7 @@ impl AgentBodies<'_> {
         )
     }
 
-    /// Returns the agent's requests for the same contexts.
+    /// Returns the agent's requests for all contexts, or for those that have golden files.
     fn requests(&self, all_contexts: bool) -> Vec<Request> {
         let kept = self
             .bodies
@@ -200,11 +200,12 @@ impl AgentBodies<'_> {
 pub struct Comparing<'a> {
     /// The repository; when comparing two sides, the newer one.
     pub compiler: &'a Compiler,
-    /// The agents and contexts that take part.
+    /// The selected agents and contexts.
     pub selection: &'a Selection,
     /// The policy of the run.
     pub options: &'a PolicyOptions,
-    /// `true` for the bodies of all contexts; otherwise only of those that have golden files.
+    /// `true` to make the bodies of all contexts, `false` to make only those that have golden
+    /// files.
     pub all_contexts: bool,
 }
 
@@ -214,7 +215,7 @@ impl<'a> Comparing<'a> {
     ///
     /// # Errors
     ///
-    /// Returns a phrase if a golden file cannot be read.
+    /// Returns an error if a golden file cannot be read.
     pub fn golden(
         &self,
         folder: &GoldenFolder,
@@ -345,7 +346,8 @@ impl<'a> Comparing<'a> {
             .map(|(id, _)| &compiler.hierarchy.get(*id).name.value)
     }
 
-    /// Returns the selection for an older side: the same agents under their older names, or all.
+    /// Returns the selection for an older side: the same agents under their older names, or all
+    /// agents.
     fn older_selection(&self, older: &Compiler, scope: &Scope<'_>) -> Selection {
         let mut chosen = Selection {
             contexts: self.selection.contexts.clone(),
@@ -369,8 +371,8 @@ fn is_broken(outcome: Option<&Outcome>) -> bool {
     matches!(outcome, Some(Outcome::Broken))
 }
 
-/// Returns the bundled files that golden files depend on, with fingerprints: those of chains,
-/// includes, provider instances and contexts.
+/// Returns the fingerprints of the bundled files that golden files depend on, by path: those of
+/// chains, includes, provider instances and contexts.
 fn bundled_prints(compiler: &Compiler) -> BTreeMap<String, String> {
     let sources = compiler.sources();
     let bundled = sources
@@ -448,8 +450,8 @@ pub(crate) fn changed(
     changes
 }
 
-/// The search for the lines that caused changes. Each one takes making the body again, so the time
-/// for one agent is limited: only its first changes get a cause.
+/// Finds the lines that caused changes. Each search makes the body again, so the work for one agent
+/// is limited: only its first changes get a cause.
 struct Causes<'c> {
     compiler: &'c Compiler,
     /// The size of the new text of each subject, in bytes.
@@ -464,7 +466,8 @@ const MAX_MADE: usize = 8 * 1024 * 1024;
 const MADE_AT_LEAST: usize = 16 * 1024;
 
 impl Causes<'_> {
-    /// Returns the place that caused a change: it wrote the new value, or should have written it.
+    /// Returns the place that wrote the new value of a change, or that should have written the
+    /// missing one. `None` if it is unknown, or if the limit for the agent is used up.
     fn of(&mut self, subject: &BodyId, change: &Change) -> Option<String> {
         let id = self.compiler.hierarchy().by_name(&subject.agent)?;
         let (old, new) = match &change.kind {

@@ -1,4 +1,4 @@
-//! A repository after reading and checking: the basis of all modules here.
+//! A repository that has been read and checked. All modules here work on it.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::resolve::{self, Hierarchy, ProfileId, ResolvedProfile};
 use crate::source::Sources;
 use crate::unit::Plan;
 
-/// A repository after reading and checking.
+/// A repository that has been read and checked.
 pub struct Compiler {
     pub(super) repo: Repo,
     pub(super) hierarchy: Hierarchy,
     pub(super) engine: Engine,
     pub(super) schemas: Arc<Schemas>,
     pub(super) contexts: Vec<LoadedContext>,
-    /// The remembered answers that agents and contexts share.
+    /// The cache of answers that agents and contexts share.
     pub(super) memory: Arc<Memory>,
     /// The entries of `leaves_out` in profiles that were seen so far.
     pub(super) declarations: Declarations,
@@ -30,8 +30,8 @@ pub struct Compiler {
     /// compiled.
     pub(super) agents: Vec<(ProfileId, bool)>,
     pub(super) findings: Vec<Diagnostic>,
-    /// Findings about reads in templates that always fail, reported unless a body has run into
-    /// them.
+    /// Findings about expressions in templates that always fail. They are reported unless a body
+    /// has already failed there.
     pub(super) slips: Vec<Diagnostic>,
 }
 
@@ -88,7 +88,7 @@ impl Compiler {
         Plan::new(&self.repo, &self.engine, &self.memory, self.resolve(id)?)
     }
 
-    /// Returns the figures of shared work so far, and of the memory that it takes.
+    /// Returns statistics about shared work so far, and the memory that the cache uses.
     #[cfg(feature = "cli")]
     pub(crate) fn memory_use(&self) -> MemoryUse {
         self.memory.usage()

@@ -1,4 +1,4 @@
-//! Contexts, with everything that is derived from them once.
+//! Loaded contexts, with the data that is derived from each context only once.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,14 +14,14 @@ use crate::source::Sources;
 use crate::unit::{NormalisedConversation, Plan, Request};
 use crate::world::{Remembering, World};
 
-/// A context with everything that is derived from it once.
+/// A context, with the data that is derived from it only once.
 pub struct LoadedContext {
     /// The context.
     pub context: Context,
     /// `true` if this repository has golden files for its bodies.
     pub golden: bool,
     pub(super) plain: Arc<Version>,
-    /// Its identity in questions.
+    /// The identity of the context in keys of the cache.
     pub(super) id: Identity,
     pub(super) scopes: Arc<Scopes>,
     source: OnceLock<Option<ContextSource>>,
@@ -102,8 +102,8 @@ fn size_class(normalised: &NormalisedConversation) -> usize {
     normalised.conversation.block_count().next_power_of_two()
 }
 
-/// The files that prompts may read, for each layer of agents and all contexts; each file is read
-/// once.
+/// The files that prompts may read, by the layer of the agent. All contexts share them, so each
+/// file is read once.
 pub(super) struct Readable(HashMap<LayerKind, Vec<Arc<dyn World>>>);
 
 impl Readable {

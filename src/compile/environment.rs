@@ -1,4 +1,4 @@
-//! The environment of a conversation, as far as system prompts can see it.
+//! The part of a conversation's environment that system prompts can see.
 
 use std::sync::Arc;
 
@@ -21,12 +21,13 @@ pub struct PromptEnvironment {
     pub project_name: Arc<str>,
     /// The language of the file that the user has open.
     pub language: Arc<str>,
-    /// The folder names.
+    /// The names of folders.
     pub folders: Folders,
 }
 
 impl PromptEnvironment {
-    /// Returns `true` if both show prompts the same: the same project object under the same names.
+    /// Returns `true` if prompts see the same in both environments: the same project object and the
+    /// same names.
     #[cfg(feature = "runtime")]
     pub(crate) fn is_same(&self, other: &PromptEnvironment) -> bool {
         let names = (&self.project_name, &self.language, &self.folders);

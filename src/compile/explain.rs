@@ -42,13 +42,14 @@ pub struct Explanation {
     /// The literal in the profile: the value itself, or the template that rendered it. `None` if a
     /// provider step wrote it.
     pub literal: Option<Span>,
-    /// The values at earlier levels of the chain, the nearest first.
+    /// The values that this one overrides, at earlier levels of the chain, nearest first.
     pub overrode: Vec<Span>,
-    /// The provider step that wrote it, and its setting.
+    /// The provider step that wrote the value, and its setting.
     pub step: Option<(ProviderStep, Option<Span>)>,
-    /// The setting that determines where the step writes.
+    /// The setting that determines where the step writes the value.
     pub placed_by: Option<Span>,
-    /// The provider steps that added to a list or object from elsewhere, each with its setting.
+    /// The provider steps that added to a list or object which they did not create, each with its
+    /// setting.
     pub added: Vec<(ProviderStep, Option<Span>)>,
     /// The runs of a template's output, or the single value of the context that a step wrote.
     pub sources: Vec<ValueSource>,
@@ -114,9 +115,9 @@ impl<'a> Explainer<'a> {
         self.compiler.plan(id)?.unset_at(pointer)
     }
 
-    /// Returns the place that caused a value: for changed text, the origin of the first byte that
-    /// differs; for a missing value, the entry of `unset` that removed it, or else the value that
-    /// should contain it.
+    /// Returns the place that caused a value. For changed text, this is the origin of the first
+    /// byte that differs. For a missing value, it is the entry of `unset` that removed the value,
+    /// or else the value that should contain it.
     pub fn cause(
         &self,
         id: ProfileId,
@@ -303,7 +304,7 @@ fn members(value: &Value) -> Vec<Pointer> {
     found
 }
 
-/// Returns the length of the common prefix of two texts, in bytes.
+/// Returns the length of the common prefix of two strings, in bytes.
 fn common_prefix(a: &str, b: &str) -> usize {
     let alike = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
     b.floor_char_boundary(alike)

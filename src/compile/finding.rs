@@ -1,5 +1,5 @@
-//! Converts a problem of a body to a finding: at the line that wrote the value or, if a bundled
-//! file wrote it, where the agent takes that file over.
+//! Converts a problem of a body to a finding at the line that wrote the value. If a bundled file
+//! wrote the value, the finding is at the place where the agent uses that file.
 
 mod profile_key;
 
@@ -34,8 +34,8 @@ pub(super) struct Blamed<'p> {
 }
 
 impl Teller<'_> {
-    /// Reports the problems of a body at the lines that wrote them or, once an agent has cost too
-    /// much, at the templates. Adds the work of finding the places to `cost`.
+    /// Reports the problems of a body at the lines that wrote the values or, once an agent has used
+    /// up its work limit, at the templates. Adds the work of finding the places to `cost`.
     pub(super) fn tell_all(
         &self,
         record: &Record<'_>,
@@ -99,8 +99,9 @@ impl Teller<'_> {
         }
     }
 
-    /// Reports a problem at the place that wrote it, once for all agents and contexts that it
-    /// reaches. `more` extends a new finding; it receives the span at which the value was written.
+    /// Reports a problem at the place that wrote the value, once for all agents and contexts that
+    /// the problem reaches. `more` extends a new finding; it receives the span at which the value
+    /// was written.
     pub(super) fn tell(
         &self,
         blamed: Blamed<'_>,
@@ -260,7 +261,7 @@ struct OtherFormat<'p> {
 
 impl OtherFormat<'_> {
     /// Returns a finding to replace one about an inherited value that is valid in the parent's
-    /// format: the mistake is the instance, not the value.
+    /// format, because the mistake is the choice of the instance, not the value.
     fn instead_of(&self, problem: &Problem, place: &Provenance) -> Option<Diagnostic> {
         let is_error = problem.severity.unwrap_or(problem.rule.severity) == Severity::Error;
         let mut places = place
@@ -299,7 +300,7 @@ fn is_of_schema(problem: &Problem) -> bool {
     problem.rule.code.starts_with("schema/")
 }
 
-/// Returns the part that a problem is about: the key or the value.
+/// Returns whether a problem is about the key or the value.
 fn part_of(problem: &Problem) -> KeyOrValue {
     if problem.is_about_key() {
         KeyOrValue::Key
@@ -308,8 +309,8 @@ fn part_of(problem: &Problem) -> KeyOrValue {
     }
 }
 
-/// Adds help on dropping a literal of a bundled profile. Problems with keys get only this help:
-/// bundled files have no misspelled names.
+/// Adds help on removing a literal of a bundled profile. Problems with keys get only this help,
+/// because bundled files have no misspelled names.
 fn taken_over(problem: Problem, place: &Provenance, plan: &Plan<'_>) -> Problem {
     let entry = plan
         .unset_entry(&problem.pointer)
@@ -346,10 +347,10 @@ fn written(
         .fold(finding, |finding, (span, what)| finding.related(span, what))
 }
 
-/// Returns `true` if a block that the provider sent wrote a value of a body, or the value is the
-/// signature of thinking with a known origin. `history` is in the normal form of the client API,
-/// without blocks of other providers. The writer of a value also writes its key; the writer of an
-/// object also writes the empty objects in it.
+/// Returns `true` if a value of a body comes from a block that the provider sent, or is the
+/// signature of a thinking block with a known origin. `history` is in the normal form of the client
+/// API, without blocks of other providers. The writer of a value also writes its key; the writer of
+/// an object also writes the empty objects in it.
 fn is_providers_own(record: &Record<'_>, pointer: &Pointer, history: &[Message]) -> bool {
     let around = std::iter::successors(Some(pointer.clone()), Pointer::parent);
     let path = around

@@ -1,8 +1,8 @@
 //! Checks that the requests of an agent only grow along with a conversation.
 //!
 //! A context also represents the requests before it: those of its earlier turns, and one after each
-//! user message and each result. Each is compiled as far as servers read it from the beginning, and
-//! compared with the body of the whole conversation.
+//! user message and each result. For each, the members that servers read from the beginning are
+//! compiled, and compared with the body of the whole conversation.
 
 use super::budget;
 use super::explain::places::Places;
@@ -17,7 +17,7 @@ use crate::unit::{Body, Costed, KeyOrValue, Provenance, Record, Request};
 /// The note on the place that wrote the earlier value.
 const WRITTEN_BEFORE: &str = "written here in the previous request";
 
-/// Reports the first part of an earlier request that a body changed.
+/// Reports the first part of an earlier request that the later body changes.
 pub(super) fn prove(later: &Compiled<'_>, cost: &mut u64, findings: &mut Findings) {
     for earlier in later.version.earlier(&later.loaded.turns) {
         if *cost > budget::AGENT_LIMIT {
@@ -115,16 +115,16 @@ fn tell(
     });
 }
 
-/// The first difference between two bodies.
+/// The first place that differs between two bodies.
 struct Differing<'a> {
     later: &'a Compiled<'a>,
     pointer: &'a Pointer,
-    /// The first byte that differs in its text.
+    /// The offset of the first byte that differs, if both values are texts.
     from: Option<usize>,
 }
 
 impl Differing<'_> {
-    /// Returns the origin of the place in one of the two bodies.
+    /// Returns the origin of this place in one of the two bodies.
     fn place_in(&self, request: &Request<'_>, body: &Body) -> Provenance {
         let later = self.later;
         let record = Record::new(

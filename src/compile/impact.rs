@@ -22,7 +22,7 @@ use crate::resolve::ProfileId;
 use crate::source::{FileId, Sources, Span};
 use crate::unit::Plan;
 
-/// A place whose impact is wanted.
+/// A place, given by file, line and column, whose impact is requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImpactQuery {
     /// The path of the file, as in reports.
@@ -39,12 +39,12 @@ pub struct ImpactQuery {
 pub struct Reached {
     /// The agent.
     pub agent: Arc<str>,
-    /// The values that the place wrote, by context. An entry without values: the place only decides
-    /// what is written.
+    /// The values that the place wrote, by context. A context without values means that the place
+    /// only decides what is written.
     pub contexts: BTreeMap<Arc<str>, BTreeSet<Pointer>>,
-    /// `true` if it reaches the request outside the body: URL, headers, key.
+    /// `true` if the place affects the request outside the body: URL, headers, key.
     pub request: bool,
-    /// The effect of a place that cannot be traced; then no values are listed.
+    /// The effect of a place that cannot be traced. In this case, no values are listed.
     pub unfollowed: Option<&'static str>,
 }
 
@@ -131,13 +131,13 @@ fn last_number(text: &str) -> Option<(&str, usize)> {
     Some((rest, part.parse().ok().filter(|&number| number > 0)?))
 }
 
-/// The reason if no values can be listed.
+/// The reason that is given if no values can be listed.
 const UNMADE: &str = "its bodies cannot be compiled";
 
 /// The result for one agent.
 enum Found {
     Reached(Reached),
-    /// Some of its bodies cannot be made, and the place does not reach the others.
+    /// Some bodies of the agent cannot be made, and the place does not reach the others.
     Unmade(ProfileId),
     Nothing,
 }

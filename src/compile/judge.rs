@@ -14,14 +14,14 @@ use crate::repo::{Instance, LayerKind};
 /// The destination of a body that no profile made.
 #[derive(Debug, Clone, Default)]
 pub struct LintTarget<'t> {
-    /// The provider instance: the extra fields and the rules of its server apply.
+    /// The provider instance. Its extra fields are allowed, and the rules of its server apply.
     pub instance: Option<&'t Instance>,
     /// The server, if there is no instance.
     pub server: Option<Server>,
     /// The model, unless the body names one.
     pub model: Option<&'t str>,
-    /// The headers of the request; without them, the headers of the instance apply, if there is
-    /// one.
+    /// The headers of the request. If they are unknown, the headers of the instance apply, if there
+    /// is one.
     pub headers: Option<ApiHeaders>,
 }
 
@@ -34,8 +34,8 @@ impl LintTarget<'_> {
         })
     }
 
-    /// Returns the model of a body as its maker calls it: GitHub Models serves OpenAI's models by
-    /// OpenAI's rules, with the maker before the name.
+    /// Returns the model of a body under its maker's name. GitHub Models puts the maker before the
+    /// name of OpenAI's models, but applies OpenAI's rules to them.
     fn model_of<'b>(&'b self, body: &'b Value) -> Option<&'b str> {
         let model = self.model.or(body.get("model").and_then(Value::as_str))?;
         let headers = self.headers.as_ref();
@@ -73,7 +73,7 @@ pub struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// Takes the schemas, provider instances and model families of a repository.
+    /// Creates a judge with the schemas, provider instances and model families of a repository.
     pub fn new(compiler: &'a Compiler) -> Judge<'a> {
         Judge { compiler }
     }
@@ -133,8 +133,8 @@ impl<'a> Judge<'a> {
             .problems_of(body)
     }
 
-    /// Returns the provider instance for a host and port, the repository's own first: one machine
-    /// may run several servers.
+    /// Returns the provider instance for a host and port. The repository's own instances come
+    /// first. One machine may run several servers, so the port matters.
     pub(super) fn instance_at(
         &self,
         endpoint: &Endpoint,
@@ -145,7 +145,7 @@ impl<'a> Judge<'a> {
             .min_by_key(|instance| instance.layer != LayerKind::Own)
     }
 
-    /// Returns the local server at a host and port, whatever it speaks there.
+    /// Returns the local server at a host and port, regardless of the wire format.
     pub(super) fn local_server_at(&self, endpoint: &Endpoint) -> Option<Server> {
         self.instances_at(endpoint)
             .filter(|instance| local_server(instance).is_some())
@@ -162,8 +162,8 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Returns the server of an instance, if it is a local one: such a server speaks several formats at
-/// one address.
+/// Returns the server of an instance if it is a local one. A local server supports several wire
+/// formats at one address.
 pub(super) fn local_server(instance: &Instance) -> Option<Server> {
     let server = Server::of(instance, api(instance)?);
     matches!(server, Server::Ollama | Server::LmStudio | Server::LlamaCpp).then_some(server)
@@ -190,7 +190,7 @@ pub(super) fn api(instance: &Instance) -> Option<ClientApi> {
     ClientApi::from_name(&instance.client_api.value)
 }
 
-/// Returns a body with the model from outside it, if it names none.
+/// Returns a copy of the body with this model added; `None` if it needs none.
 fn completed(body: &Value, wire: WireFormat, model: Option<&str>) -> Option<Value> {
     let model = model.filter(|_| wire.has_model_in_body() && body.get("model").is_none())?;
     let mut body = body.clone();
@@ -199,7 +199,7 @@ fn completed(body: &Value, wire: WireFormat, model: Option<&str>) -> Option<Valu
     Some(body)
 }
 
-/// Returns `true` if a name is another than Claude has anywhere.
+/// Returns `true` if a name cannot be that of a Claude model on any platform.
 fn is_of_another_maker(model: &str) -> bool {
     model != MODEL_PLACEHOLDER && !is_claude_model(model)
 }

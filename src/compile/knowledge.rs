@@ -1,4 +1,4 @@
-//! The known facts about a model at the destination of a foreign body.
+//! Known facts about the model of a body that no profile made.
 
 use super::compiler::Compiler;
 use crate::check::families::{ModelFacts, Route};
@@ -14,7 +14,7 @@ pub(crate) struct ModelKnowledge {
     pub(crate) cache_minimum: Option<i64>,
     /// The price of tokens.
     pub(crate) price: Option<Price>,
-    /// `true` if blocks of thinking are bound to the content before them.
+    /// `true` if thinking blocks are valid only after the unchanged content that preceded them.
     pub(crate) binds_thinking: bool,
 }
 

@@ -41,7 +41,7 @@ impl Declared {
     }
 }
 
-/// Entries of `leaves_out` by their places, and whether each applies.
+/// The entries of `leaves_out` by place. An entry is marked as used when it applies.
 #[derive(Debug, Default)]
 pub(super) struct Declarations(Mutex<BTreeMap<Span, Seen>>);
 

@@ -42,7 +42,7 @@ pub struct LiveBody {
 }
 
 impl<'a> Live<'a> {
-    /// Takes a compiler and the plan of one of its agents.
+    /// Creates a `Live` from a compiler and the plan of one of its agents.
     pub fn new(compiler: &'a Compiler, plan: &'a Plan<'a>) -> Live<'a> {
         Live { compiler, plan }
     }
@@ -64,7 +64,7 @@ impl<'a> Live<'a> {
     }
 
     /// Returns the findings of schemas and rules in the body of a conversation, before any policy.
-    /// Returns none if the body cannot be made.
+    /// The list is empty if the body cannot be made.
     pub fn findings(
         &self,
         conversation: Conversation,
@@ -75,9 +75,9 @@ impl<'a> Live<'a> {
         checked.map_or_else(|_| Vec::new(), |checked| checked.findings)
     }
 
-    /// Makes a body and checks it: does the work of [`Live::body`] and [`Live::findings`] at once.
-    /// Problems in blocks that the provider sent, or in signatures of its thinking, are warnings at
-    /// most: the provider accepts them back unchanged, whatever the schemas contain.
+    /// Makes a body and checks it, which combines [`Live::body`] and [`Live::findings`]. Problems
+    /// in blocks that the provider sent, or in signatures of its thinking, are at most warnings:
+    /// the provider accepts them back unchanged, whatever the schemas contain.
     ///
     /// # Errors
     ///
@@ -103,8 +103,8 @@ impl<'a> Live<'a> {
         })?
     }
 
-    /// Reads a conversation that is written like a context, as the agent gets it, and the
-    /// environment that prompts see. It needs no name and no reason.
+    /// Reads a conversation that is written like a context, and returns it as the agent gets it,
+    /// with the environment that prompts see. The text needs no `name` and no `why`.
     ///
     /// # Errors
     ///
@@ -265,7 +265,8 @@ impl<'a> Live<'a> {
 
 #[cfg(feature = "runtime")]
 impl Live<'_> {
-    /// Returns `true` if the model of a request binds thinking to the content before it.
+    /// Returns `true` if the model of a request accepts thinking only after the unchanged content
+    /// that preceded it.
     pub(crate) fn binds_thinking(&self, model: Option<&str>) -> bool {
         self.plan.wire.binds_thinking() && self.checks(model).bound_thinking().is_some()
     }
@@ -276,7 +277,7 @@ impl Live<'_> {
         conversation: &Conversation,
         environment: &PromptEnvironment,
     ) -> Result<Arc<str>, Vec<Diagnostic>> {
-        // It does not depend on the messages.
+        // The prompt does not depend on the messages.
         let conversation = NormalisedConversation::new(Conversation {
             system_layers: conversation.system_layers.clone(),
             omit_system_prompt: conversation.omit_system_prompt,
@@ -318,8 +319,8 @@ impl Live<'_> {
             .and_then(|(window, _)| u64::try_from(window).ok())
     }
 
-    /// Returns the price of a request's tokens, if it is known for the server and the model. The
-    /// server is identified by the host of its URL alone: a proxy has its own prices.
+    /// Returns the price of a request's tokens, if it is known for the server and the model. Only
+    /// the host of the URL identifies the server, because a proxy has its own prices.
     pub(crate) fn price(&self, model: Option<&str>) -> Option<Price> {
         self.facts(model).price()
     }

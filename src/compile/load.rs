@@ -26,8 +26,8 @@ use crate::repo::{self, LoadOptions, Repo};
 use crate::resolve::Hierarchy;
 use crate::world::World;
 
-/// Reads and checks a repository. Without `wanted` it prepares all agents; with it, those whose
-/// names are wanted, and the others too if there are findings.
+/// Reads and checks a repository. Without `wanted`, all agents are prepared. With `wanted`, only
+/// the agents whose names it accepts are prepared, or all agents if there are findings.
 pub(super) fn load(
     own: Arc<dyn World>,
     bundled: Arc<dyn World>,
@@ -38,7 +38,7 @@ pub(super) fn load(
     let (mut repo, mut findings) = (loaded.repo, loaded.findings);
     let (profiles, more) = profile::read_all(&repo);
     findings.extend(more);
-    // Text that looks like a key is never shown, not even in its own place.
+    // Text that looks like a key is never shown, not even in an excerpt of its own file.
     findings.extend(secrets::check(&mut repo, &findings));
     let (hierarchy, more) = Hierarchy::build(profiles, repo.config.dialect);
     findings.extend(more);

@@ -14,11 +14,11 @@ use crate::world::{Entry, EntryKind, ReadError, Walk, World};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MendedFile {
-    /// Its path below the root.
+    /// The path below the root of the repository.
     pub path: String,
-    /// Its content before.
+    /// The content before fixing.
     pub old: Vec<u8>,
-    /// Its content afterwards.
+    /// The content after fixing.
     pub new: Vec<u8>,
 }
 
@@ -33,15 +33,15 @@ pub struct Mended {
     pub edits: usize,
 }
 
-/// The maximum number of repetitions of a run, when fixes lead to further fixes.
+/// The maximum number of rounds. Fixes may lead to further fixes, which need another round.
 const MOST_ROUNDS: usize = 10;
-/// The maximum length of a line that distinguishes edits, in bytes.
+/// The maximum length of a line that is used to distinguish edits, in bytes.
 const LONGEST_LINE: usize = 2000;
 /// The maximum number of edits that are tried individually.
 const MOST_TRIALS: usize = 200;
 
 /// Fixes findings that have one correct fix. `report` compiles a state of the repository. An edit
-/// stays if it reduces the findings and adds no errors.
+/// is kept if it reduces the findings and adds no errors.
 pub fn mend(world: &Arc<dyn World>, report: impl Fn(Arc<dyn World>) -> Report) -> Mended {
     let mut bench = Bench {
         report: &report,
@@ -94,7 +94,7 @@ struct ByteEdit {
     start: usize,
     end: usize,
     text: String,
-    /// The line around it, which distinguishes it from equal edits elsewhere.
+    /// The line around the edit, which distinguishes it from equal edits elsewhere.
     line: String,
     cause: Cause,
 }
@@ -105,7 +105,8 @@ struct Cause {
     code: &'static str,
     message: String,
     start: u32,
-    /// `true` if the edit corrects a name: the mistakes in what the name refers to only appear now.
+    /// `true` if the edit corrects a name. Mistakes in what the name refers to can only be found
+    /// afterwards.
     is_renamed: bool,
 }
 
@@ -114,8 +115,9 @@ impl ByteEdit {
         self.path == other.path && self.start <= other.end && other.start <= self.end
     }
 
-    /// Returns `true` if the edit is useful although the number of findings stays the same: a name
-    /// is correct now, or the mistake in a text has moved on past something other than a comma.
+    /// Returns `true` if the edit helps even though the number of findings is unchanged: it
+    /// corrected a name, or the first syntax error is now further on in the text, and not merely
+    /// behind another comma.
     fn is_of_use(&self, after: &Report) -> bool {
         let path = |finding: &Diagnostic| after.sources.get(finding.primary.span.file).path();
         let here = || {
@@ -144,7 +146,7 @@ struct Bench<'r> {
     report: &'r dyn Fn(Arc<dyn World>) -> Report,
     /// The number of edits that may still be tried individually.
     trials: usize,
-    /// The edits that improved nothing, by path, line and text.
+    /// The rejected edits, which improved nothing, by path, line and text.
     refused: HashSet<(String, String, String)>,
 }
 
@@ -168,7 +170,8 @@ impl Bench<'_> {
         None
     }
 
-    /// Returns the edits of a report that were not rejected, the first of any that overlap.
+    /// Returns the edits that a report proposes, without rejected ones. Of overlapping edits, only
+    /// the first is included.
     fn edits(&self, state: &State) -> Vec<ByteEdit> {
         let sources = &state.report.sources;
         let mut texts = HashMap::new();

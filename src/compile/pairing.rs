@@ -1,4 +1,4 @@
-//! Pairs an agent and a context: the inputs of a single body, and the body with its inputs.
+//! Pairs an agent and a context: the inputs of one body, and the body with its inputs.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::resolve::ProfileId;
 use crate::source::Sources;
 use crate::unit::{Body, Plan, Record, Request, SystemPrompt};
 
-/// An agent and a context that is for it.
+/// An agent, and a context that fits it.
 pub(super) struct Pairing<'c> {
     pub(super) plan: Plan<'c>,
     pub(super) loaded: &'c LoadedContext,
@@ -23,8 +23,8 @@ pub(super) struct Pairing<'c> {
 }
 
 impl<'c> Pairing<'c> {
-    /// Pairs an agent and a context; `None` if the agent is unusable or the context is not for it,
-    /// `Err` if the agent's surroundings cannot be rendered.
+    /// Pairs an agent and a context; `None` if the agent is unusable or the context does not fit
+    /// it, `Err` if the agent's surroundings cannot be rendered.
     pub(super) fn of(
         compiler: &'c Compiler,
         id: ProfileId,
@@ -49,7 +49,7 @@ impl<'c> Pairing<'c> {
         })
     }
 
-    /// Returns the request for a model, or for the profile's own model.
+    /// Returns the request for a model. Without one, the profile's own model is used.
     pub(super) fn request<'a>(&'a self, model: Option<&'a str>) -> Request<'a> {
         self.loaded.request(&self.plan, &self.version, model)
     }

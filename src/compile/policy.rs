@@ -1,5 +1,5 @@
-//! The policy for findings (severities, `[[allow]]`, the command line), and the checks that a
-//! repository lowers.
+//! The policy for findings (severities, `[[allow]]`, the command line), and the list of checks that
+//! a repository lowers.
 
 mod keys;
 mod levels;

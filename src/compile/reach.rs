@@ -1,8 +1,9 @@
-//! Finds the agents that some files reach, for any change of these files: it may find too many, but
-//! never too few.
+//! Finds the agents that some files reach, for any change of these files. It may find too many
+//! agents, but never too few.
 //!
-//! It follows everything that an agent is made of: its chain, the templates' includes, its provider
-//! instance, contexts, settings, and the files that its system prompt reads, looks for or lists.
+//! It follows everything that an agent is made from: its chain, the templates' includes, its
+//! provider instance, contexts, settings, and the files that its system prompt reads, looks for or
+//! lists.
 
 mod touched;
 mod prompts;
@@ -30,20 +31,20 @@ const OF_ALL: [&str; 2] = ["reqc.toml", folders::MODEL_FAMILIES];
 const OF_NONE: [&str; 2] = ["rosters.toml", "tools.toml"];
 const MODELS: &str = "models.toml";
 
-/// The search for the agents and contexts that some files reach.
+/// Searches for the agents and contexts that some files reach.
 pub struct FileReach<'a> {
     compiler: &'a Compiler,
 }
 
 impl<'a> FileReach<'a> {
-    /// Takes a repository in the state that was loaded.
+    /// Creates a search in the loaded state of a repository.
     pub fn new(compiler: &'a Compiler) -> FileReach<'a> {
         FileReach { compiler }
     }
 
-    /// Returns everything that some files of the repository reach, in its loaded state. With
-    /// `golden`, golden files reach the agents that own them. The result only lists files that are
-    /// part of the repository.
+    /// Returns all agents and contexts that some files of the repository reach, in its loaded
+    /// state. With `golden`, golden files reach the agents that own them. The result only lists
+    /// files that are part of the repository.
     pub fn of(&self, touched: &dyn Touched, golden: bool) -> Reach {
         let files: BTreeSet<FileId> = self
             .own_files()
@@ -106,7 +107,7 @@ impl<'a> FileReach<'a> {
         Users::of(self.compiler).by_path(paths)
     }
 
-    /// Returns, for each set of files, the agents whose prompts ask for any of them.
+    /// Returns, for each set of files, the agents whose prompts access any of them.
     pub(crate) fn agents_by_prompts(&self, sets: &[&dyn Touched]) -> Vec<BTreeSet<Arc<str>>> {
         let reads = PromptReads::of_all(self.compiler);
         let mut agents = Vec::with_capacity(sets.len());
@@ -134,8 +135,8 @@ impl<'a> FileReach<'a> {
             .map(|(id, _)| name(self.compiler, *id))
     }
 
-    /// Adds agents by the files that they are made of, and by findings, because broken agents have
-    /// no such files.
+    /// Adds agents by the files that they are made from. Broken agents have no such files, so they
+    /// are added by their findings.
     fn reach_by_files(&self, files: &BTreeSet<FileId>, reach: &mut Reach) {
         match Users::of(self.compiler).by_file(files) {
             Some(reached) => reach.agents.extend(reached.into_values().flatten()),

@@ -1,5 +1,5 @@
-//! One run from start to finish: the findings of loading and of the bodies, after a policy, with
-//! figures.
+//! One run from start to finish: the findings of loading and of the bodies, after a policy, with a
+//! summary.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use crate::golden;
 use crate::provider::WireFormat;
 use crate::source::Sources;
 
-/// The findings and the figures of a run.
+/// The findings and the summary of a run.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Report {
@@ -24,7 +24,7 @@ pub struct Report {
     pub sources: Sources,
     /// The findings, sorted by file and place, with the severities of this run.
     pub findings: Vec<Diagnostic>,
-    /// The figures.
+    /// The counts of the run.
     pub summary: Summary,
 }
 
@@ -37,25 +37,25 @@ impl Report {
     }
 }
 
-/// The figures of a run.
+/// The counts of a run.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Summary {
     /// The number of compiled agents.
     pub agents: usize,
-    /// The number of contexts that took part.
+    /// The number of selected contexts.
     pub contexts: usize,
     /// The number of bodies.
     pub bodies: usize,
-    /// The number of findings that fail the run.
+    /// The number of errors, which fail the run.
     pub errors: usize,
-    /// The number of findings that do not.
+    /// The number of warnings, which do not fail the run.
     pub warnings: usize,
     /// The number of selected agents that were left out because something they need is broken.
     pub skipped: usize,
     /// The settings that allow what would otherwise be an error.
     pub lowered: Vec<Lowered>,
-    /// Findings that are counted but not included in any output format.
+    /// The findings that are counted but not included in any output format.
     pub left_out: Vec<LeftOut>,
     /// The bodies in checked files, if files were checked.
     pub linted: Option<LintedBodies>,
@@ -107,13 +107,13 @@ impl Summary {
     }
 }
 
-/// The bodies in files.
+/// The numbers of bodies in checked files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LintedBodies {
     /// The number of checked bodies of each wire format, in the order of [`WireFormat::ALL`].
     pub formats: Vec<(WireFormat, usize)>,
-    /// The number of requests to endpoints without bodies of these formats.
+    /// The number of skipped requests, which were sent to endpoints for other kinds of bodies.
     pub passed_over: usize,
 }
 
@@ -133,7 +133,7 @@ impl fmt::Display for LintedBodies {
 }
 
 impl LintedBodies {
-    /// Returns the end of the figures: the number of skipped requests.
+    /// Returns the last part of the summary: the number of skipped requests.
     pub(crate) fn left_out(&self) -> String {
         match self.passed_over {
             0 => String::new(),
@@ -142,7 +142,7 @@ impl LintedBodies {
     }
 }
 
-/// The findings before the policy.
+/// The findings, before the policy.
 pub(super) struct Found {
     /// The files of the repository, and those that were compared.
     pub(super) sources: Sources,
@@ -182,8 +182,8 @@ impl<'a> Reporter<'a> {
         (self.judged(found), results)
     }
 
-    /// Makes a report of these findings only, sorted and with the severities of a run. `sources`
-    /// are the files that they point into.
+    /// Makes a report of only these findings, sorted and with the severities of a run. `sources`
+    /// are the files that the findings point into.
     pub(crate) fn of(&self, sources: Sources, found: Vec<Diagnostic>) -> Report {
         let mut findings = Findings::default();
         findings.extend(found);
@@ -196,9 +196,9 @@ impl<'a> Reporter<'a> {
         }
     }
 
-    /// Returns `true` if an agent's bodies, or the files that it is made of, have errors: then its
-    /// golden files are not touched. Lost content and exceeded budgets do not count: such bodies
-    /// are sent, and golden files and reviews exist to show them.
+    /// Returns `true` if an agent's bodies, or the files that it is made from, have errors. Golden
+    /// files of a broken agent are not touched. Lost content and exceeded budgets are not included:
+    /// such bodies are sent, and golden files and reviews exist to show them.
     pub(super) fn is_broken(&self, agent: &AgentBodies<'_>) -> bool {
         let mut findings = Findings::default();
         findings.extend(

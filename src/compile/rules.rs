@@ -1,4 +1,4 @@
-//! The register of all rules, and the rules about a repository as a whole.
+//! The list of all rules, and the rules about a repository as a whole.
 
 use std::cell::LazyCell;
 use std::sync::{Arc, LazyLock};
@@ -146,7 +146,7 @@ static ALL: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
     rules
 });
 
-/// Returns the rule with this code.
+/// Returns the rule with this code; `None` if there is none.
 pub fn rule(code: &str) -> Option<&'static Rule> {
     ALL.iter().copied().find(|rule| rule.code == code)
 }
@@ -200,14 +200,14 @@ pub(super) fn unknown_instances(repo: &Repo) -> Vec<Diagnostic> {
     findings.collect()
 }
 
-/// Returns the finding of an `[[extension]]` entry that allowed nothing.
+/// Returns the finding about an `[[extension]]` entry that allowed nothing.
 pub(super) fn unused_extension(place: Span) -> Diagnostic {
     let message = "no body contains what this entry allows";
     Diagnostic::new(&UNUSED_EXTENSION, place, message).help("remove it, or fix its pointers")
 }
 
-/// Returns findings about patterns in `golden.contexts` that match nothing. A context that is left
-/// out has a finding in its own file.
+/// Returns findings about patterns in `golden.contexts` that match nothing. A context that could
+/// not be loaded has a finding in its own file.
 pub(super) fn unknown_contexts(repo: &Repo, contexts: &[Context]) -> Vec<Diagnostic> {
     let globs = repo
         .config
@@ -241,7 +241,8 @@ pub(super) fn unknown_contexts(repo: &Repo, contexts: &[Context]) -> Vec<Diagnos
     findings.collect()
 }
 
-/// Returns the finding of an agent that used up its units before all contexts were compiled.
+/// Returns the finding about an agent that used up its units of work before all contexts were
+/// compiled.
 pub(super) fn agent_too_much_work(plan: &Plan<'_>, context: &Arc<str>) -> Diagnostic {
     let message = format!(
         "the agent `{}` takes too much work: it is not compiled from context `{context}` on",
@@ -253,7 +254,7 @@ pub(super) fn agent_too_much_work(plan: &Plan<'_>, context: &Arc<str>) -> Diagno
     )
 }
 
-/// Returns the finding of an agent whose bodies together exceed the size limit.
+/// Returns the finding about an agent whose bodies together exceed the size limit.
 pub(super) fn agent_too_large(plan: &Plan<'_>, context: &Arc<str>) -> Diagnostic {
     let most = budget::MAX_HELD >> 20;
     let message = format!(
@@ -265,7 +266,7 @@ pub(super) fn agent_too_large(plan: &Plan<'_>, context: &Arc<str>) -> Diagnostic
         .help("compile it for fewer contexts at a time, or find out what makes its bodies so large")
 }
 
-/// Returns the finding of agents beyond the limit of merged values.
+/// Returns the finding about the agents beyond the limit of merged values.
 pub(super) fn too_many_values(
     hierarchy: &Hierarchy,
     first: ProfileId,
@@ -288,7 +289,8 @@ pub(super) fn too_many_values(
     ))
 }
 
-/// Returns the finding of a run that used up its units before an agent.
+/// Returns the finding about a run that used up its units of work; `first` is the first agent that
+/// was not compiled.
 pub(super) fn run_too_much_work(
     hierarchy: &Hierarchy,
     first: ProfileId,
@@ -322,7 +324,7 @@ pub(super) fn slug_collision(profile: &Profile, other: &Profile) -> Diagnostic {
         .help("rename one of the agents")
 }
 
-/// Returns a finding if some system does not allow the name of an agent's golden folder.
+/// Returns a finding if some operating system does not allow the name of an agent's golden folder.
 pub(super) fn unusable_slug(profile: &Profile) -> Option<Diagnostic> {
     let why = crate::world::unusable_name(&profile.slug())?;
     let message = format!("no golden folder can be named `{}`: {why}", profile.slug());
@@ -337,7 +339,8 @@ mod tests {
     use super::*;
     use crate::diag::Severity;
 
-    /// An error that leaves an agent without a body stays an error. The exceptions are listed here.
+    /// An error that leaves an agent without a body cannot be lowered. The exceptions are listed
+    /// here.
     #[test]
     fn few_errors_can_be_lowered() {
         let errors = all_rules()

@@ -33,9 +33,9 @@ use crate::unit::{Body, Plan, Record, Request, SystemPrompt};
 pub struct AgentBodies<'c> {
     /// The agent.
     pub plan: Plan<'c>,
-    /// Its bodies, sorted by context.
+    /// The agent's bodies, sorted by context.
     pub bodies: Vec<(&'c LoadedContext, Body)>,
-    /// The findings in them and the reasons why some could not be made, before any policy.
+    /// The findings in the bodies, and the reasons why some could not be made, before any policy.
     pub findings: Vec<Diagnostic>,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Done<R> {
     result: Option<R>,
     pub(super) findings: Vec<Diagnostic>,
     pub(super) bodies: usize,
-    /// The units of work.
+    /// The cost, in units of work.
     pub(super) cost: u64,
 }
 
@@ -80,7 +80,7 @@ impl<R> Done<R> {
     }
 }
 
-/// Returns the finding of an agent for which this program failed.
+/// Returns the finding about an agent whose compilation panicked.
 pub(super) fn lost(hierarchy: &Hierarchy, id: ProfileId, panic: &Panic) -> Diagnostic {
     let name = &hierarchy.get(id).name;
     panic
@@ -88,7 +88,7 @@ pub(super) fn lost(hierarchy: &Hierarchy, id: ProfileId, panic: &Panic) -> Diagn
         .reaching(&name.value, None)
 }
 
-/// Compiles agents.
+/// Compiles agents in parallel.
 #[derive(Clone, Copy)]
 pub(super) struct Runner<'a> {
     chosen: Chosen<'a>,
@@ -134,7 +134,7 @@ impl<'a> Runner<'a> {
         self.put_together(run, &agents, done, limit)
     }
 
-    /// Combines the results of the agents that have a place in the run, in order.
+    /// Combines the results of the agents within the limit of the run, in order.
     fn put_together<R>(
         &self,
         mut run: Run<R>,
@@ -161,7 +161,7 @@ impl<'a> Runner<'a> {
         run
     }
 
-    /// Compiles an agent; `None` if earlier agents have spent the limit.
+    /// Compiles an agent; `None` if earlier agents have used up the limit.
     fn compile_within<R>(
         &self,
         ledger: &Ledger,
@@ -207,7 +207,7 @@ impl<'a> Runner<'a> {
                 break;
             }
             if let Some(body) = agent.compile(loaded, renderers.get(loaded)) {
-                // A body with findings is kept: a repository may lower them.
+                // A body with findings is kept, because a repository may lower their severity.
                 bodies.push((loaded, body));
             }
         }
@@ -227,7 +227,7 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// An agent while its bodies are made.
+/// The state of an agent while its bodies are made.
 struct AgentRun<'a> {
     compiler: &'a Compiler,
     plan: &'a Plan<'a>,
@@ -370,14 +370,14 @@ impl<'a> AgentRun<'a> {
     }
 }
 
-/// The account of the bodies of one agent.
+/// The work and memory used so far for the bodies of one agent.
 #[derive(Default)]
 struct Spent {
-    /// The units of work.
+    /// The cost so far, in units of work.
     cost: u64,
-    /// The bytes of bodies.
+    /// The total size of the bodies, in bytes.
     held: usize,
-    /// The values in each body that no template renders.
+    /// The number of values in each body that no template renders.
     static_values: usize,
     /// `true` if a finding already reports that a template takes too much work.
     is_told: bool,
@@ -392,8 +392,8 @@ impl Spent {
         self.held > budget::MAX_HELD || self.cost > budget::AGENT_LIMIT
     }
 
-    /// Returns the finding that compilation of the agent stops at a context, unless that is already
-    /// reported.
+    /// Returns the finding that compilation of the agent stopped at a context, unless the reason is
+    /// already reported.
     fn finding(&self, plan: &Plan<'_>, context: &Arc<str>) -> Option<Diagnostic> {
         match self.held > budget::MAX_HELD {
             true => Some(rules::agent_too_large(plan, context)),

@@ -1,4 +1,4 @@
-//! Selects the agents and contexts that take part in a run.
+//! Selects the agents and contexts of a run.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
@@ -22,26 +22,27 @@ pub struct Selection {
     pub agents: Option<Vec<ProfileId>>,
     /// The names of the contexts; `None` for all.
     pub contexts: Option<Vec<Arc<str>>>,
-    /// The reach of some files, which may be empty; `None` for everything.
+    /// The agents and contexts that some files reach, which may be none; `None` for everything.
     pub reached: Option<Reach>,
-    /// The shard of the agents, which may be empty; `None` for all.
+    /// The shard of the agents, which may be empty; `None` for all agents.
     pub shard: Option<Shard>,
-    /// The client's model.
+    /// The model that the client requests instead of the profile's own.
     pub model: Option<String>,
     /// `true` to render everything again instead of sharing the work between agents. The result is
     /// the same.
     pub without_memo: bool,
 }
 
-/// The bodies that some files reach.
+/// The agents and contexts that some files reach.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reach {
-    /// The names of agents, all of whose bodies are reached.
+    /// The names of agents. All bodies of these agents are reached.
     pub agents: BTreeSet<Arc<str>>,
-    /// The names of contexts whose bodies are reached, for all agents.
+    /// The names of contexts. The bodies of all agents in these contexts are reached.
     pub contexts: BTreeSet<Arc<str>>,
-    /// The files, as in reports, whose findings without agents are reported; `None` for all.
+    /// The paths of the files, as shown in reports, whose findings are reported even if they reach
+    /// no agent; `None` for all files.
     pub files: Option<BTreeSet<Arc<str>>>,
 }
 
@@ -55,7 +56,7 @@ pub struct Shard {
 }
 
 impl Reach {
-    /// Returns the union of both.
+    /// Returns the union of the two.
     #[must_use]
     pub fn or(mut self, other: Reach) -> Reach {
         self.agents.extend(other.agents);
@@ -79,7 +80,7 @@ impl Shard {
         number % self.count == self.index - 1
     }
 
-    /// Returns `true` if the shard reports findings that reach no agent; only the first one does.
+    /// Returns `true` if the shard reports findings that reach no agent. Only the first shard does.
     fn tells_of_repository(self) -> bool {
         self.index == 1
     }
@@ -123,7 +124,7 @@ impl fmt::Display for Shard {
 }
 
 impl Selection {
-    /// Returns `true` if every agent and context takes part.
+    /// Returns `true` if the selection includes every agent and context.
     pub fn is_everything(&self) -> bool {
         self.agents.is_none() && self.contexts.is_none() && !self.may_be_empty()
     }
@@ -133,7 +134,7 @@ impl Selection {
         self.reached.is_some() || self.shard.is_some()
     }
 
-    /// Returns `true` if a context takes part with an agent.
+    /// Returns `true` if the selection includes the body of an agent in a context.
     fn takes(&self, agent: &str, context: &str) -> bool {
         self.reached
             .as_ref()
@@ -175,13 +176,13 @@ impl<'a> Chosen<'a> {
         }
     }
 
-    /// Returns `true` if an agent takes part.
+    /// Returns `true` if the selection includes an agent.
     pub(super) fn takes_agent(&self, id: ProfileId) -> bool {
         self.selection
             .takes_agent(id, &self.compiler.hierarchy.get(id).name.value)
     }
 
-    /// Returns the agents that take part and can be compiled.
+    /// Returns the selected agents that can be compiled.
     pub(super) fn usable(&self) -> Vec<ProfileId> {
         let usable = self
             .compiler
@@ -191,7 +192,7 @@ impl<'a> Chosen<'a> {
         usable.map(|(id, _)| *id).collect()
     }
 
-    /// Returns the agents that take part but cannot be compiled.
+    /// Returns the selected agents that cannot be compiled.
     pub(super) fn unusable(&self) -> Vec<ProfileId> {
         let unusable = self
             .compiler
@@ -201,7 +202,7 @@ impl<'a> Chosen<'a> {
         unusable.map(|(id, _)| *id).collect()
     }
 
-    /// Returns the contexts that take part.
+    /// Returns the selected contexts.
     pub(super) fn contexts(&self) -> impl Iterator<Item = &'a LoadedContext> + use<'a> {
         let selection = self.selection;
         self.compiler
@@ -210,7 +211,7 @@ impl<'a> Chosen<'a> {
             .filter(move |loaded| selection.takes_context(&loaded.context.name))
     }
 
-    /// Returns the contexts that take part with an agent.
+    /// Returns the contexts that are selected for an agent.
     pub(super) fn contexts_of(&self, agent: &str) -> impl Iterator<Item = &'a LoadedContext> {
         let selection = self.selection;
         self.contexts()
@@ -255,7 +256,7 @@ pub struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// Takes a repository.
+    /// Creates `Names` for a repository.
     pub fn of(compiler: &'a Compiler) -> Names<'a> {
         Names { compiler }
     }

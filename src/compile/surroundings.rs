@@ -16,8 +16,8 @@ use crate::render::{PromptScope, Renderer, TemplateId};
 use crate::repo::LayerKind;
 use crate::unit::{Costed, Plan};
 
-/// Asks for the text of surroundings in each turn of a context; the layer determines the files that
-/// they see.
+/// Asks for the text of surroundings in each turn of a context. The layer determines the files that
+/// the surroundings can read.
 #[derive(PartialEq, Eq, Hash)]
 struct TextsOf(Identity, TemplateId, LayerKind);
 
@@ -41,8 +41,8 @@ impl Question for VersionOf {
     }
 }
 
-/// Asks for a version that is still in use. A version of a very long conversation is too large to
-/// be remembered, but all places in its bodies ask for it.
+/// Asks for a version that is still in use. A version of a very long conversation is too large for
+/// the cache, but it is needed to find each place in its bodies.
 #[derive(PartialEq, Eq, Hash)]
 struct VersionInUse(VersionOf);
 
@@ -61,7 +61,7 @@ fn bytes(texts: &Texts) -> usize {
     texts.iter().map(|text| text.len()).sum()
 }
 
-/// A version, and the units of work that its surroundings took.
+/// A version, and the work for its surroundings in units.
 pub(super) type Sent = Costed<Result<Arc<Version>, Box<Diagnostic>>>;
 
 /// Returns the conversation of a context as an agent gets it.

@@ -1,4 +1,5 @@
-//! Tests of the front door and its loop, with made-up repositories and the bundled one.
+//! Tests of the compiler and of its loop over agents, with invented repositories and the bundled
+//! one.
 
 use std::sync::Arc;
 
@@ -57,7 +58,7 @@ fn only_the_wanted_agents_are_prepared_unless_there_is_something_to_tell() {
     assert_eq!(usable(&load(&[base, a, b, partial], Some("A"))), ["A", "B"]);
 }
 
-/// All agents of a repository may fail: each is reported.
+/// Even if every agent of a repository fails, each one is reported.
 #[test]
 fn templates_that_fail_at_once_cost_less_than_a_body_may() {
     let agent = "name = 'A'\nextends = 'Base'\n[body]\nmessages = '{{ ctx.nothing.at_all }}'";
@@ -80,8 +81,8 @@ fn templates_that_fail_at_once_cost_less_than_a_body_may() {
     );
 }
 
-/// Compares results with a memory, without one, and from `lint`, for valid bodies and for some that
-/// models refuse.
+/// Compares results with the cache, without it, and from `lint`, for valid bodies and for some that
+/// models reject.
 #[test]
 fn check_and_lint_judge_every_bundled_body_alike() {
     let root =
@@ -210,7 +211,7 @@ fn templates_of_one_agent_write_what_they_write_alone() {
     }
 }
 
-/// It is rendered once, and may still take as many steps as each conversation allows.
+/// The prompt is rendered once, but its limit is the number of steps that each conversation allows.
 #[test]
 fn a_prompt_that_says_the_same_everywhere_has_the_steps_of_each_context() {
     let agent =

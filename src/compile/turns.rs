@@ -15,7 +15,7 @@ use crate::conversation::{
 use crate::provider::ClientApi;
 use crate::unit::{NormalisedConversation, normal_form};
 
-/// The conversation of a context as some agents get it, with everything that is derived from it
+/// The conversation of a context as some agents get it, with the data that is derived from it only
 /// once.
 pub(super) struct Version {
     pub(super) normalised: NormalisedConversation,
@@ -57,7 +57,8 @@ impl Version {
             .sum::<usize>()
     }
 
-    /// Returns the earlier requests; `turns` holds the files that prompts saw in the earlier turns.
+    /// Returns the earlier requests; `turns` contains the files that prompts saw in the earlier
+    /// turns.
     pub(super) fn earlier(&self, turns: &[Arc<Scopes>]) -> &[Earlier] {
         self.earlier
             .get_or_init(|| earlier::requests(&self.states, turns))
@@ -94,7 +95,7 @@ pub(super) struct Told {
     pub(super) arrivals: Vec<Arrival>,
 }
 
-/// Adds the new messages of each turn; `texts` holds the text of the surroundings, by turn.
+/// Adds the new messages of each turn; `texts` contains the text of the surroundings, by turn.
 pub(super) fn told(states: &[State], texts: &[Arc<str>]) -> Told {
     let mut arrivals: Vec<Arrival> = Vec::new();
     let mut told = Vec::with_capacity(states.len());
@@ -117,7 +118,7 @@ pub(super) fn told(states: &[State], texts: &[Arc<str>]) -> Told {
     }
 }
 
-/// The attached files and the surroundings in the turn before.
+/// The attached files and the surroundings in the previous turn.
 #[derive(Default)]
 pub(super) struct Seen<'s> {
     files: &'s [AttachedFile],

@@ -1,4 +1,4 @@
-//! Mistakes that a run would otherwise pass over silently.
+//! Reports mistakes that would otherwise go unnoticed in a run.
 
 use std::collections::BTreeSet;
 

@@ -19,7 +19,7 @@ const ANTHROPIC: Limits = Limits {
     requests: 100_000,
     bytes: 256_000_000,
 };
-/// The maximum length of a request id at Anthropic, which consists of letters, digits, `_` and `-`.
+/// The maximum length of a request id at Anthropic. Ids consist of letters, digits, `_` and `-`.
 const LONGEST_ID: usize = 64;
 
 struct Limits {
@@ -27,7 +27,7 @@ struct Limits {
     bytes: usize,
 }
 
-/// Writes a line for each request, with a file for each endpoint and model.
+/// Writes one line for each request, into one file for each endpoint and model.
 pub(super) fn openai(requests: &[Request]) -> Exported {
     let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (request, endpoint) in requests
@@ -56,7 +56,7 @@ fn endpoint(request: &Request) -> Option<&'static str> {
     }
 }
 
-/// Writes the bodies that create message batches.
+/// Writes the request bodies that create message batches.
 pub(super) fn anthropic(requests: &[Request]) -> Exported {
     let items: Vec<String> = requests
         .iter()
@@ -76,7 +76,7 @@ pub(super) fn anthropic(requests: &[Request]) -> Exported {
     })
 }
 
-/// Splits files by the limits of a service.
+/// Splits the content of files so that each part is within the limits of a service.
 fn exported(
     requests: &[Request],
     files: BTreeMap<String, Vec<String>>,
@@ -115,7 +115,7 @@ fn parts<'i>(items: &'i [String], limits: &Limits) -> Vec<&'i [String]> {
     parts
 }
 
-/// Returns the body without the members that request a stream: a batch has none.
+/// Returns the body without the members that request a stream, because batches have no streams.
 fn batched(request: &Request) -> Value {
     let mut body = request.value();
     if let Some(members) = body.as_object_mut() {
@@ -125,7 +125,7 @@ fn batched(request: &Request) -> Value {
     body
 }
 
-/// Returns an id made from the agent and the context that both services accept.
+/// Returns an id, made from the agent and the context, that both services accept.
 fn id(request: &Request) -> String {
     let name = request.path("");
     let name = name.trim_end_matches('.');

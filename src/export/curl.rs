@@ -6,8 +6,8 @@ use crate::provider::{Header, HeaderValue, RequestLine};
 use crate::repo::SecretRef;
 use crate::text::Text;
 
-/// Returns a shell command that sends the body from any folder. It reads keys from the place that
-/// the instance names, and contains none.
+/// Returns a shell command that sends the body from any folder. The command contains no keys; it
+/// reads them from where the provider instance says.
 pub fn curl(line: &RequestLine, body: &str, root: &Path) -> Text {
     let mut command = format!("curl -sS -X {} {}", line.method, single_quoted(&line.url));
     for Header { name, value } in &line.headers {
@@ -27,7 +27,7 @@ pub fn curl(line: &RequestLine, body: &str, root: &Path) -> Text {
     command.push_str(&format!(
         " \\\n  --data-binary @- <<'REQC_BODY'\n{body}REQC_BODY\n"
     ));
-    // Everything in it is quoted and printable, so nothing changes here.
+    // Everything in the command is quoted and printable, so nothing is changed here.
     Text::script(&command)
 }
 
@@ -53,7 +53,7 @@ fn shell_expression(key: &SecretRef, root: &Path) -> String {
     }
 }
 
-/// Quotes a text as a word of the shell; characters that are not printable are written in octal.
+/// Quotes a text as one word of the shell. Characters that are not printable are written in octal.
 fn single_quoted(text: &str) -> String {
     if Text::line(text).as_str() == text {
         return format!("'{}'", text.replace('\'', r"'\''"));

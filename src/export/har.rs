@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Request;
 
-/// The placeholder for times in an archive: nothing was sent.
+/// The placeholder for times in an archive, because nothing was sent.
 const NO_TIME: &str = "1970-01-01T00:00:00.000Z";
 
 /// Returns a log with an entry for each request, and with placeholders for keys.

@@ -5,7 +5,7 @@ use crate::compare::alteration;
 /// The message about a text that was encoded twice.
 pub(super) const ENCODED: &str = "it is JSON-encoded a second time";
 
-/// Returns a description if one of some texts contains a text in escaped form.
+/// Returns a description if a candidate contains the text in escaped form.
 pub(super) fn escaped(text: &str, candidates: &[&str]) -> Option<String> {
     let encoded = encoded(text);
     candidates.iter().find_map(|candidate| {
@@ -16,7 +16,7 @@ pub(super) fn escaped(text: &str, candidates: &[&str]) -> Option<String> {
     })
 }
 
-/// Returns a description if one of some texts is an altered form of a text, such as "it is cut off
+/// Returns a description if a candidate is an altered form of the text, such as "it is cut off
 /// behind 10 of 20 characters".
 pub(super) fn find<'t>(
     text: &str,
@@ -35,8 +35,8 @@ pub(super) fn of_arguments(arguments: &str, found: &str) -> String {
     }
 }
 
-/// Returns a description of the first number that differs, if only numbers do: large integers lose
-/// digits when a program converts them to floating point.
+/// Returns a description of the first number that differs, if only numbers differ. Large integers
+/// lose digits when a program converts them to floating point.
 fn digits(arguments: &str, found: &str) -> Option<String> {
     if rest(arguments) != rest(found) {
         return None;
@@ -127,7 +127,8 @@ fn unescaped_html(text: &str) -> Option<String> {
     })
 }
 
-/// Returns the number of characters that are left of a text, if another text is its beginning.
+/// Returns the number of characters that are left of a text if the candidate is its beginning;
+/// `None` if it is not.
 fn cut_behind(text: &str, candidate: &str) -> Option<usize> {
     const SHORTEST: usize = 8;
     let head = candidate.trim_end().trim_end_matches(['…', '.']).trim_end();

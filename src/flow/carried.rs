@@ -18,7 +18,7 @@ use crate::provider::WireFormat;
 
 /// The content that a body should contain.
 pub(crate) struct Expected<'c> {
-    /// The conversation, for the task of a completion, files and tools.
+    /// The conversation, which provides the task of a completion, files and tools.
     pub(crate) conversation: &'c Conversation,
     /// The history, in the form that templates see.
     pub(crate) history: &'c [Message],
@@ -28,8 +28,8 @@ pub(crate) struct Expected<'c> {
     pub(crate) offers_tools: bool,
 }
 
-/// The maximum number of bytes of a body that are searched for content which is not a value of its
-/// own. Beyond it, content counts as present.
+/// The maximum number of bytes of a body that are searched for content inside longer texts. Beyond
+/// this limit, content is assumed to be present.
 const MAX_SEARCH: usize = 256 << 20;
 
 /// The maximum number of losses of one kind that are reported for one body.
@@ -38,7 +38,7 @@ const MAX_LOSSES: usize = 32;
 /// The members of a body, by name.
 pub(crate) type Members<'b> = [(&'b str, &'b Value)];
 
-/// Judges the content in a body.
+/// Judges which of the expected content is in a body.
 pub(crate) fn judge(wire: WireFormat, members: &Members<'_>, expected: &Expected<'_>) -> Judged {
     let pieces = pieces_of(wire, &|name| {
         members
@@ -94,20 +94,20 @@ struct Said<'c> {
 struct Judge<'b, 'c> {
     members: &'b Members<'b>,
     pieces: Vec<Piece<'b>>,
-    /// The pieces that are matched with content.
+    /// Marks the pieces that are matched with content.
     taken: Vec<bool>,
     /// The pieces that are texts of messages, by text.
     texts: HashMap<String, Vec<usize>>,
     system_prompt: Option<&'c str>,
-    /// All texts in the body, without the system prompt at their beginning: text that occurs in the
-    /// prompt by chance is not content.
+    /// All texts in the body. A system prompt at the beginning of a text is removed, because words
+    /// that occur in the prompt by chance are not content.
     leaves: OnceCell<Leaves<'b>>,
     /// The number of bytes that were searched so far.
     searched: Cell<usize>,
     /// The calls in the body, by the ids of the calls in the conversation.
     calls: HashMap<&'c str, Called>,
     said: Vec<Said<'c>>,
-    /// The pieces that are whole texts, calls or results of messages, with the index of the
+    /// The pieces that are whole texts, calls or results of messages, each with the index of its
     /// message.
     order: Vec<(usize, usize, Kind, Pointer)>,
     judged: Judged,
@@ -136,7 +136,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         Some(found)
     }
 
-    /// Matches the first unmatched text of a message that equals a text and fits.
+    /// Matches the first unmatched text of a message that equals this text and has a fitting role.
     fn take_text(&mut self, text: &str, fits: impl Fn(Role) -> bool) -> Option<usize> {
         let numbers = self.texts.get(text)?;
         let found = numbers
@@ -169,7 +169,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         })
     }
 
-    /// Returns `true` if the texts of the body may be searched once more.
+    /// Returns `true` if the limit allows another search of the body's texts.
     fn may_search(&self) -> bool {
         let searched = self.searched.get().saturating_add(self.leaves().bytes);
         self.searched.set(searched);
@@ -417,7 +417,7 @@ impl<'b, 'c> Judge<'b, 'c> {
             .for_each(|loss| loss.also = also);
     }
 
-    /// Returns `true` if a message with a suitable role contains a text among others.
+    /// Returns `true` if this text is part of a text of a message with a suitable role.
     fn is_part_of_message(&self, text: &str, kind: Kind) -> bool {
         let mut messages = self.pieces.iter().filter(|piece| may_say(piece.role, kind));
         messages.any(|piece| {
@@ -427,8 +427,8 @@ impl<'b, 'c> Judge<'b, 'c> {
         })
     }
 
-    /// Judges the calls of a message. Equal ones come first, so that a call that differs does not
-    /// match one of theirs.
+    /// Judges the calls of a message. Equal calls are matched first, so that a differing call does
+    /// not take the match of an equal one.
     fn calls_of(&mut self, said: &'c Message, message: usize, at: &Pointer) {
         let mut others = Vec::new();
         for (number, block) in said.blocks.iter().enumerate() {
@@ -593,8 +593,8 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// Judges the data of an image, a document or a recording, which is a text of its own or
-    /// follows the head of a data URL. Returns `true` if the body contains it.
+    /// Judges the data of an image, a document or a recording. In a body, data is a string of its
+    /// own or follows the head of a data URL. Returns `true` if the body contains the data.
     fn data(&mut self, kind: Kind, at: &Pointer, data: &str) -> bool {
         let leaves = self.leaves();
         let is_held = data.trim().is_empty()
@@ -623,8 +623,8 @@ impl<'b, 'c> Judge<'b, 'c> {
         );
     }
 
-    /// Judges the media type of some data. Base64 data requires one; an address does not, but it
-    /// must not have a wrong one.
+    /// Judges the media type of some data. Base64 data requires a media type. An address does not,
+    /// but its media type must not be wrong.
     fn media_type(&mut self, data: &str, media_type: &str, is_needed: bool, at: &Pointer) {
         if !self.may_search() {
             return;
@@ -686,7 +686,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// Judges a block in the provider's own form, which is in the body as a whole, as members of
+    /// Judges a block in the provider's own form. The body may contain it as a whole, as members of
     /// another object, or as a text that replaces it.
     fn own_block(&mut self, data: &Value, text: Option<&str>, at: &Pointer) {
         let mut leaves = Vec::new();
@@ -709,7 +709,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// Reports texts that are more often in the body than in the conversation.
+    /// Reports texts that occur more often in the body than in the conversation.
     fn duplicates(&mut self) {
         let mut times: HashMap<&str, (usize, usize)> = HashMap::default();
         for (number, said) in self.said.iter().enumerate() {
@@ -731,7 +731,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// Reports messages that come before earlier ones.
+    /// Reports messages that come before earlier ones in the body.
     fn order(&mut self) {
         self.order.sort_by_key(|(piece, ..)| *piece);
         let mut latest = 0;
@@ -742,8 +742,7 @@ impl<'b, 'c> Judge<'b, 'c> {
                     .text_of_message()
                     .unwrap_or_default()
                     .to_owned();
-                // If results come before their calls, that also explains the problems with their
-                // ids.
+                // Results that come before their calls also explain the problems with their ids.
                 self.judged.losses.retain(|loss| loss.kind != Kind::CallIds);
                 return self.tell(kind, Fate::Reordered, &at, &shown);
             }
@@ -765,7 +764,7 @@ fn may_say(role: Role, kind: Kind) -> bool {
     }
 }
 
-/// Returns the tool that a piece calls, if it is a call.
+/// Returns the tool that a piece calls; `None` if the piece is not a call.
 fn tool_of<'p>(piece: &'p Piece<'_>) -> Option<&'p str> {
     match &piece.content {
         Content::Call(call) => Some(&call.name),
@@ -773,7 +772,7 @@ fn tool_of<'p>(piece: &'p Piece<'_>) -> Option<&'p str> {
     }
 }
 
-/// Returns the arguments of a piece, if it is a call.
+/// Returns the arguments of a piece; `None` if the piece is not a call.
 fn arguments_of<'p>(piece: &'p Piece<'_>) -> Option<&'p str> {
     match &piece.content {
         Content::Call(call) => Some(&call.arguments),
@@ -810,11 +809,11 @@ struct OtherCall<'c> {
 
 /// A call in the body.
 struct Called {
-    /// Its index.
+    /// The index of the call in the body.
     number: usize,
     /// The place of the call in the conversation.
     at: Pointer,
-    /// `true` if the body gives it an id.
+    /// `true` if the call has an id in the body.
     has_id: bool,
 }
 
@@ -852,7 +851,7 @@ impl Piece<'_> {
     }
 }
 
-/// Returns `true` if a text contains another one. A short one must be a separate word, because the
+/// Returns `true` if a text contains another one. A short text must be a separate word, because the
 /// letters of "ok" occur in many words.
 fn says(whole: &str, text: &str) -> bool {
     const SHORT: usize = 8;
@@ -880,7 +879,7 @@ fn collect<'v>(value: &'v Value, leaves: &mut Vec<&'v str>) {
     }
 }
 
-/// Collects the texts in a value that identify it: ids, words, data.
+/// Collects the strings in a value that identify the value: ids, words, data.
 fn collect_telling<'v>(value: &'v Value, leaves: &mut Vec<&'v str>) {
     const SHORTEST: usize = 4;
     const COMMON: [&str; 4] = ["type", "role", "status", "name"];
@@ -928,8 +927,8 @@ fn has_id(call: &Value) -> bool {
     ids.into_iter().any(|id| !id.is_empty())
 }
 
-/// Returns the objects that contain some data, alone or after the head of a data URL; if a list
-/// contains it directly, the text itself.
+/// Returns the objects that contain some data, alone or after the head of a data URL. If a list
+/// contains the data directly, returns the string itself.
 fn holders_of<'v>(value: &'v Value, data: &str) -> Vec<&'v Value> {
     match value {
         Value::Array(elements) => {
@@ -964,7 +963,7 @@ fn is_data(value: &Value, data: &str) -> bool {
     value.as_str().is_some_and(|text| text.ends_with(data))
 }
 
-/// Returns the media type or format that an object or its data URL states.
+/// Returns the media type or format that is stated by an object or its data URL.
 fn stated_type(holder: &Value) -> Option<&str> {
     const NAMES: [&str; 4] = ["mimeType", "mime_type", "media_type", "format"];
     fn of_url(value: &Value) -> Option<&str> {
@@ -985,8 +984,8 @@ fn stated_type(holder: &Value) -> Option<&str> {
     named.or_else(|| members.values().find_map(of_url))
 }
 
-/// Returns `true` if a stated type matches a media type, in full or as the name of a format: `wav`
-/// for `audio/x-wav`, `mp3` for `audio/mpeg`.
+/// Returns `true` if a stated type matches a media type, either in full or by the name of its
+/// format: `wav` for `audio/x-wav`, `mp3` for `audio/mpeg`.
 fn is_same_type(stated: &str, media_type: &str) -> bool {
     const OTHER_NAMES: [(&str, &str); 2] = [("mp3", "mpeg"), ("jpg", "jpeg")];
     let Some((_, kind)) = media_type.split_once('/') else {

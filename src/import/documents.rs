@@ -1,4 +1,4 @@
-//! Reads documents and recordings in the forms of all formats.
+//! Reads documents and audio recordings from bodies of all wire formats.
 
 use serde_json::Value;
 
@@ -6,12 +6,12 @@ use super::lost::Lost;
 use super::media;
 use crate::conversation::{Audio, Block, Document, DocumentSource};
 
-/// The address of Gemini's files; an id without an address refers to one of them.
+/// The address of Gemini's files, to which ids without an address refer.
 const GEMINI_FILES: &str = "https://generativelanguage.googleapis.com/v1beta/files/";
 
 const PDF: &str = "application/pdf";
 
-/// Returns the document or recording of a part; `None` for anything else, and for one without data.
+/// Returns the document or recording in a part; `None` for any other part, or if there is no data.
 pub(super) fn block(part: &Value) -> Option<Block> {
     let block = match text(part, "/type") {
         Some("document") => of_anthropic(part)?,
@@ -129,8 +129,8 @@ fn of_anthropic(part: &Value) -> Option<Block> {
     Some(Block::Document(document))
 }
 
-/// Reads a file in the form of `OpenAI`, compatible servers and Mistral: data in a URL, an address,
-/// or an id.
+/// Reads a file as `OpenAI`, compatible servers and Mistral write it: a data URL, an address, or an
+/// id.
 fn of_file(file: &Value) -> Option<Block> {
     let title = text(file, "/filename");
     let document = match text(file, "/file_data").or_else(|| text(file, "/file_url")) {
@@ -151,8 +151,8 @@ fn of_file(file: &Value) -> Option<Block> {
     Some(Block::Document(document))
 }
 
-/// Reads data in a URL, or an address, whose file name shows the kind of document; without one it
-/// is assumed to be a PDF.
+/// Reads a data URL or an address. The file extension in an address shows the kind of document; a
+/// PDF is assumed if the extension is unknown.
 fn of_url(url: &str, title: Option<&str>) -> Document {
     match media::data_of(url) {
         Some((kind, data)) => document(DocumentSource::Base64, data, kind, title),
@@ -181,8 +181,8 @@ fn by_name(name: &str) -> &'static str {
     }
 }
 
-/// Reads a recording: an object that names the format, or the data alone, whose first bytes show
-/// the format.
+/// Reads a recording: an object that names the format, or only the data, whose first bytes show the
+/// format.
 fn recording(value: &Value) -> Option<Block> {
     let (data, kind) = match value {
         Value::String(text) => match media::data_of(text) {

@@ -9,7 +9,7 @@ use crate::provider::WireFormat;
 pub(crate) use super::TOOLS;
 pub(crate) use super::thinking::BESIDE;
 
-/// Returns the names of the members that hold a system prompt.
+/// Returns the names of the members that contain a system prompt.
 pub(crate) fn prompt_members(wire: WireFormat) -> &'static [&'static str] {
     prompt::members(wire)
 }
@@ -19,7 +19,7 @@ pub(crate) fn image(part: &Value) -> Option<Image> {
     media::image(part)
 }
 
-/// Returns the document or recording of a part; `None` for anything else, and for one without data.
+/// Returns the document or recording in a part; `None` for any other part, or if there is no data.
 pub(crate) fn document(part: &Value) -> Option<Block> {
     documents::block(part)
 }
@@ -34,12 +34,12 @@ pub(crate) fn thinking_beside(message: &Value) -> Vec<Block> {
     thinking::beside(message)
 }
 
-/// Returns Gemini's signature on a part.
+/// Returns Gemini's signature on a part; `None` if there is none.
 pub(crate) fn signature(part: &Value) -> Option<&str> {
     thinking::signature(part)
 }
 
-/// Returns the schema of a function's arguments; a function without a schema has no arguments.
+/// Returns the schema of a function's arguments. A function without a schema has no arguments.
 pub(crate) fn schema(function: &Value) -> Map<String, Value> {
     tools::schema(function)
 }

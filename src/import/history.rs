@@ -12,7 +12,7 @@ use crate::conversation::{Block, Image, ItemKind, Message, Role};
 use crate::json;
 use crate::provider::{TurnForm, WireFormat};
 
-/// Messages, and the first value in the body of each.
+/// Messages, each with the first value of the body that it was read from.
 pub(super) struct Messages<'b> {
     pub(super) messages: Vec<Message>,
     pub(super) values: Vec<&'b Value>,
@@ -37,7 +37,7 @@ pub(super) fn read<'b>(wire: WireFormat, turns: &[Entry<'b>], lost: &mut Lost<'b
     reader.said
 }
 
-/// Reads the question of a body without a history: text and images.
+/// Reads the question of a body that has no history: text and images.
 pub(super) fn question<'b>(body: &'b Value, lost: &mut Lost<'b>) -> Option<Message> {
     let mut blocks: Vec<Block> = body
         .get("prompt")
@@ -125,7 +125,7 @@ impl<'b> Reader<'b, '_> {
             Some(block) => vec![block],
             None => self.blocks(role, turn),
         };
-        // Each result, and each item of Responses, is a turn of its own.
+        // Each result and each item of the Responses API is a turn of its own.
         let goes_on = match speaker {
             Speaker::Tool => true,
             Speaker::Assistant => self.turns() == TurnForm::Items,
@@ -175,7 +175,7 @@ impl<'b> Reader<'b, '_> {
             self.part(role, turn, part, &mut blocks);
         }
         blocks.extend(own);
-        // An item of Responses is both a turn and its only part.
+        // An item of the Responses API is both a turn and its only part.
         if turn
             .parts
             .iter()
@@ -189,7 +189,7 @@ impl<'b> Reader<'b, '_> {
         blocks
     }
 
-    /// Returns a part, item or message in the provider's own form, if requests have a place for it.
+    /// Returns a part, item or message in the provider's own form, if requests can contain it.
     fn own(&mut self, value: &'b Value) -> Option<Block> {
         self.provider.block(value, self.lost)
     }
@@ -230,7 +230,7 @@ impl<'b> Reader<'b, '_> {
         }
     }
 
-    /// Reads a part of a kind that all formats have.
+    /// Reads a part of a kind that exists in all formats.
     fn common_part(
         &mut self,
         role: Role,
@@ -252,7 +252,7 @@ impl<'b> Reader<'b, '_> {
                 }
             },
             (Kind::Result(outcome), Role::User) => blocks.push(self.result(part.value, &outcome)),
-            // It is beside the content, and was already read.
+            // Reasoning beside the content was already read.
             (Kind::Thinking, Role::Assistant) if part.value.is_string() => {}
             (Kind::Thinking, Role::Assistant) => self.thinking(part.value, blocks),
             (Kind::Media, Role::User) => match self.media(part.value) {
@@ -273,7 +273,8 @@ impl<'b> Reader<'b, '_> {
         }
     }
 
-    /// Reads a part of a kind that only this provider has; without a place for it, it is lost.
+    /// Reads a part of a kind that only this provider has. If requests cannot contain the part, it
+    /// is lost.
     fn own_part(
         &mut self,
         role: Role,
@@ -400,7 +401,7 @@ impl<'b> Reader<'b, '_> {
         }
     }
 
-    /// Returns arguments as an object; in some formats they are text.
+    /// Returns arguments as an object. Some formats write them as text.
     fn arguments(&mut self, arguments: Option<&'b Value>) -> Value {
         let Some(arguments) = arguments else {
             return empty();
@@ -471,7 +472,7 @@ impl<'b> Reader<'b, '_> {
         }
     }
 
-    /// Reads the text and images of a result, which is text or a list of parts.
+    /// Reads the text and images of a result. The content is a text or a list of parts.
     fn content(&mut self, content: Option<&'b Value>) -> (String, Vec<Image>) {
         let parts = match content {
             Some(Value::String(text)) => return (text.clone(), Vec::new()),
@@ -499,8 +500,8 @@ impl<'b> Reader<'b, '_> {
         (texts.join("\n"), images)
     }
 
-    /// Reads the response of a Gemini function, which is an object: returns the text in it, or all
-    /// of it as JSON.
+    /// Reads the response of a Gemini function, which is an object. Returns the text in the object,
+    /// or the whole object as JSON.
     fn response(&mut self, part: &'b Value, function: &'b Value) -> (String, Vec<Image>) {
         self.lost
             .rest(part, &["functionResponse", "function_response"], NO_MEMBER);
@@ -532,7 +533,7 @@ fn empty() -> Value {
 }
 
 /// Returns the kind of a Chat Completions call that is neither a function call nor a custom tool
-/// call: the places of its name and arguments are unknown.
+/// call. The places of the name and arguments of such a call are unknown.
 fn unknown_call(wire: WireFormat, call: &Value) -> Option<&str> {
     let kind = call.get("type")?.as_str()?;
     let is_read = ["function", "custom", "name"]

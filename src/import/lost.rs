@@ -1,4 +1,4 @@
-//! The content of a body that no context can contain, with its places.
+//! The content of a body that a context cannot contain, with its places.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::Loss;
 use crate::check::Places;
 use crate::json::Pointer;
 
-/// The values that are not in the context unchanged, and the reasons.
+/// The values that are missing from the context or changed in it, and the reasons.
 #[derive(Default)]
 pub(super) struct Lost<'b> {
     told: Vec<(&'b Value, String)>,
@@ -17,8 +17,8 @@ impl<'b> Lost<'b> {
         self.told.push((value, why.into()));
     }
 
-    /// Reports all members of an object that were not read. `null` means the same as an absent
-    /// member.
+    /// Reports all members of an object that were not read. A member that is `null` is treated as
+    /// absent.
     pub(super) fn rest(&mut self, object: &'b Value, read: &[&str], why: &str) {
         let members = object.as_object().into_iter().flatten();
         let lost =

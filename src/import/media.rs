@@ -1,4 +1,4 @@
-//! Reads images in the forms of all formats.
+//! Reads images from bodies of all wire formats.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::conversation::Image;
 pub(super) fn image(part: &Value) -> Option<Image> {
     match part {
         Value::String(data) => Some(inline(data, None)),
-        // Documents of Anthropic have a source, too.
+        // Anthropic's documents have a source, too.
         Value::Object(_) if text_at(part, "/type") == Some("image") => {
             match text_at(part, "/source/type")? {
                 "base64" => Some(inline(
@@ -61,7 +61,7 @@ fn member(value: &Value, camel: &str, snake: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Reads a URL, or the data in one.
+/// Reads a URL or a data URL.
 fn of_url(url: &str) -> Image {
     match data_of(url) {
         Some((media_type, data)) => inline(data, Some(media_type)),
@@ -69,7 +69,7 @@ fn of_url(url: &str) -> Image {
     }
 }
 
-/// Returns the media type and the Base64 of data in a URL.
+/// Returns the media type and the Base64 of a data URL; `None` for any other URL.
 pub(super) fn data_of(url: &str) -> Option<(&str, &str)> {
     url.strip_prefix("data:")?.split_once(";base64,")
 }
@@ -83,8 +83,8 @@ fn inline(data: &str, media_type: Option<&str>) -> Image {
     }
 }
 
-/// Returns an image at an address. Without a media type, the name in the URL decides; otherwise it
-/// is assumed to be a JPEG.
+/// Returns an image at an address. A missing media type is derived from the file extension in the
+/// URL; the default is JPEG.
 fn at_url(url: &str, media_type: Option<&str>) -> Image {
     let path = url
         .split(['?', '#'])
@@ -104,8 +104,8 @@ fn at_url(url: &str, media_type: Option<&str>) -> Image {
     }
 }
 
-/// The first bytes of each kind in Base64 (WHATWG MIME Sniffing, 6.1), and the number of characters
-/// that identify it.
+/// The first bytes of each image type in Base64 (WHATWG MIME Sniffing, 6.1), and the number of
+/// characters that identify the type.
 const KINDS: [(&str, usize, &str); 4] = [
     ("iVBORw0KGgo", 12, "image/png"),
     ("/9j/", 4, "image/jpeg"),
@@ -120,7 +120,7 @@ fn kind(data: &str) -> Option<&'static str> {
         .map(|(.., kind)| kind)
 }
 
-/// Returns the number of Base64 characters that identify the kind of an image; 0 if the kind is
+/// Returns the number of Base64 characters that identify the type of an image; 0 if the type is
 /// unknown.
 pub(super) fn length_of_kind(data: &str) -> usize {
     KINDS

@@ -1,5 +1,5 @@
-//! Content that only the provider understands: parts, items and members that are sent back to it
-//! unchanged.
+//! Content that only the provider understands: parts, items and members that must be sent back to
+//! it unchanged.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ pub(super) struct Provider {
 }
 
 impl Provider {
-    /// Returns the owner of the wire format, or `OpenRouter` if it is recognised by its own
-    /// members.
+    /// Returns the owner of the wire format, or `OpenRouter` if messages have members that only
+    /// `OpenRouter` writes.
     pub(super) fn of(wire: WireFormat, turns: &[Entry<'_>]) -> Provider {
         let is_router = |turn: &Entry<'_>| {
             let images = turn.role == Speaker::Assistant && turn.value.get("images").is_some();
@@ -38,8 +38,8 @@ impl Provider {
         }
     }
 
-    /// Returns the speaker. For items of Responses that are not messages, the kind decides: results
-    /// come from the host, all others from the model.
+    /// Returns the speaker. Items of the Responses API that are not messages have none, so their
+    /// kind decides: results come from the host, all others from the model.
     pub(super) fn speaker(&self, turn: &Entry<'_>) -> Speaker {
         let is_item = turn
             .parts
@@ -70,7 +70,7 @@ impl Provider {
     pub(super) fn is_own(&self, role: Role, part: &Part<'_>) -> bool {
         match (self.turns(), part.kind) {
             (TurnForm::Blocks, Kind::Text(_)) => has(part.value, "citations"),
-            // It carries the signature of a call before it.
+            // An empty text carries the signature of the call before it.
             (TurnForm::Contents, Kind::Text("")) => {
                 role == Role::Assistant && thinking::signature(part.value).is_some()
             }
@@ -92,8 +92,8 @@ impl Provider {
         }
     }
 
-    /// Returns `true` if the provider allows its own parts in messages with this role; elsewhere
-    /// only items or members are allowed.
+    /// Returns `true` if the provider accepts its own parts in messages with this role. In other
+    /// messages, only items or members are accepted.
     pub(super) fn takes_parts(&self, role: Role, turn: &Entry<'_>, part: &Part<'_>) -> bool {
         match self.wire.facts().own_place {
             OwnPlace::Parts => true,
@@ -103,8 +103,8 @@ impl Provider {
         }
     }
 
-    /// Returns a part or item unchanged; `None` if requests have no place for it, or if it is
-    /// nested too deeply.
+    /// Returns a part or item unchanged; `None` if requests cannot contain it, or if it is nested
+    /// too deeply.
     pub(super) fn block<'b>(&self, value: &'b Value, lost: &mut Lost<'b>) -> Option<Block> {
         let mut data = value.clone();
         for (name, why) in self.not_sent(value) {
@@ -188,7 +188,7 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// Returns the content in words, to replace it where it cannot be sent.
+/// Returns the content as plain text, to replace the content where it cannot be sent.
 fn words(data: &Value) -> Option<Arc<str>> {
     let said = match text_of(data, "type") {
         Some("message") | None if data.get("content").is_some() => said(&data["content"]),

@@ -14,7 +14,7 @@ use crate::source::SourceText;
 pub struct Choice {
     /// The line of JSON Lines.
     pub line: Option<usize>,
-    /// The number among all bodies, or among those of the line.
+    /// The number of the body among all bodies, or among those of the line.
     pub body: Option<usize>,
 }
 
@@ -29,8 +29,8 @@ pub struct Picked {
     pub bodies: usize,
 }
 
-/// Finds a body in a file: JSON, JSON Lines, a batch, a log or a HAR file. `wire` is its format, if
-/// it is known.
+/// Finds a body in a file: JSON, JSON Lines, a batch, a log or a HAR file. `wire` is the format of
+/// the bodies, if it is known.
 ///
 /// # Errors
 ///
@@ -80,14 +80,14 @@ pub enum PickError {
     Broken {
         /// The line, counted from 1.
         line: usize,
-        /// The mistake in words.
+        /// The mistake, as a phrase.
         why: String,
     },
     /// The file does not have the requested body.
     NoSuchBody {
-        /// The choice.
+        /// The requested body.
         choice: Choice,
-        /// The number of bodies, on the line if one was requested.
+        /// The number of bodies in the file, or on the requested line.
         bodies: usize,
     },
     /// The wire format of the body cannot be recognised.

@@ -26,7 +26,7 @@ pub(super) fn layers<'b>(
     }
     for (index, entry) in leading.iter().enumerate() {
         // The text was separate if the format has the prompt outside the history, or if another
-        // prompt precedes it.
+        // prompt precedes the text.
         if index > 0 || !members(wire).is_empty() {
             lost.tell(
                 entry.value,
@@ -84,7 +84,7 @@ fn member_texts<'b>(member: &'b Value, texts: &mut Vec<String>, lost: &mut Lost<
     }
 }
 
-/// Returns the text of a system message; `None` if it has none.
+/// Returns the text of a system message; `None` if the message has none.
 pub(super) fn text_of<'b>(entry: &Entry<'b>, lost: &mut Lost<'b>) -> Option<String> {
     lost.rest(
         entry.value,

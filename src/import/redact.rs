@@ -1,9 +1,9 @@
-//! Replaces texts with meaningless ones: each character becomes another of its class, so that
+//! Replaces text with meaningless text. Each character becomes another one of its class, so that
 //! lengths and structure stay the same.
 //!
-//! Unchanged are roles, tool names, keys of objects, media types, everything in schemas but prose
-//! and data, and the format's own words in a provider's blocks. Ids become `call_1`, `call_2` and
-//! so on, consistently in all places.
+//! Roles, tool names, object keys and media types stay unchanged, and so do the format's own words
+//! in a provider's blocks. In schemas, only prose and data are replaced. Ids become `call_1`,
+//! `call_2` and so on, consistently in all places.
 
 mod own;
 mod schema;
@@ -101,7 +101,7 @@ fn shared(it: &mut Arc<str>) {
     *it = text(it).into();
 }
 
-/// Returns a text with the same length in bytes.
+/// Returns a meaningless text with the same length in bytes.
 fn text(original: &str) -> String {
     original.chars().map(character).collect()
 }
@@ -201,8 +201,8 @@ fn base64(original: &str) -> String {
 struct Ids(HashMap<Arc<str>, Arc<str>>);
 
 impl Ids {
-    /// Returns another id for one in a provider's own block, with any prefix that the provider
-    /// requires.
+    /// Returns the new id for an id in a provider's own block. If the provider requires a prefix,
+    /// the new id keeps it.
     fn in_own(&mut self, id: &str) -> String {
         const PREFIXES: [&str; 2] = ["srvtoolu_", "mcptoolu_"];
         let prefix = PREFIXES

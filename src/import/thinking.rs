@@ -1,11 +1,11 @@
-//! Reads the reasoning of the model in the forms of all formats.
+//! Reads the model's reasoning from bodies of all wire formats.
 
 use serde_json::Value;
 
 use crate::conversation::Block;
 use crate::provider::ClientApi;
 
-/// The text between the parts of one thought, for formats that split thoughts.
+/// The text that joins the parts of one thought, for formats that split thoughts.
 const BETWEEN: &str = "\n\n";
 
 /// Returns the reasoning of a part, which is a block, a chunk, an item, or text.
@@ -73,7 +73,7 @@ fn item(item: &Value) -> Option<Block> {
     (!text.is_empty() || !signature.is_empty()).then(|| thought(&text, signature))
 }
 
-/// Returns a text, or the joined texts of parts.
+/// Returns a text, or the joined text of parts.
 fn words(value: Option<&Value>) -> String {
     match value {
         Some(Value::String(text)) => text.clone(),
@@ -94,8 +94,8 @@ pub(crate) const BESIDE: [&str; 4] = [
     "reasoning_details",
 ];
 
-/// Returns the reasoning beside the content of a message. Details contain the text beside them, and
-/// more.
+/// Returns the reasoning beside the content of a message. If there are details, the text beside
+/// them is ignored, because they contain it.
 pub(super) fn beside(message: &Value) -> Vec<Block> {
     if let Some(details) = message.get("reasoning_details").and_then(Value::as_array) {
         return details.iter().filter_map(detail).collect();
@@ -109,7 +109,7 @@ pub(super) fn beside(message: &Value) -> Vec<Block> {
         .collect()
 }
 
-/// Reads a detail in the form of `OpenRouter`, which only accepts its own details back.
+/// Reads a detail as `OpenRouter` writes it. `OpenRouter` accepts only its own details back.
 fn detail(detail: &Value) -> Option<Block> {
     let origin = Some(ClientApi::OpenRouter.name().into());
     match text_of(detail, "type")? {

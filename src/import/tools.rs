@@ -1,11 +1,11 @@
-//! Reads the tools of all formats.
+//! Reads tools from bodies of all wire formats.
 
 use serde_json::{Map, Value, json};
 
 use super::lost::Lost;
 use crate::conversation::Tool;
 
-/// The names of the member that holds a tool's schema.
+/// The names of the member that contains a tool's schema.
 const SCHEMA: [&str; 4] = [
     "input_schema",
     "parameters",
@@ -21,7 +21,7 @@ pub(super) fn read<'b>(tools: Option<&'b Value>, lost: &mut Lost<'b>) -> Vec<Too
     tools.iter().flat_map(|tool| group(tool, lost)).collect()
 }
 
-/// Reads the tools of one element, which may be several at Gemini.
+/// Reads the tools of one list element. Elements of Gemini's list may declare several tools.
 fn group<'b>(tool: &'b Value, lost: &mut Lost<'b>) -> Vec<Tool> {
     let names = ["functionDeclarations", "function_declarations"];
     match names
@@ -82,7 +82,7 @@ fn one<'b>(tool: &'b Value, lost: &mut Lost<'b>) -> Option<Tool> {
     })
 }
 
-/// Returns the schema of the arguments; a tool without a schema has no arguments.
+/// Returns the schema of a tool's arguments. A tool without a schema has no arguments.
 pub(super) fn schema(function: &Value) -> Map<String, Value> {
     let written = SCHEMA
         .into_iter()

@@ -7,8 +7,8 @@ use crate::conversation::log::block_json;
 use crate::conversation::{Block, Conversation, Message, Task};
 use crate::text::Text;
 
-/// Returns the text of the file, with invisible characters as escapes, the keys in the order of
-/// `docs/contexts.md`, and one value per line.
+/// Returns the text of the file. Invisible characters are written as escapes, keys are in the order
+/// of `docs/contexts.md`, and each value is on its own line.
 pub(super) fn context(request: &Request<'_>, conversation: &Conversation) -> String {
     let mut members = Map::new();
     let mut set = |key: &str, value: Value| drop(members.insert(key.to_owned(), value));
@@ -56,7 +56,7 @@ pub(super) fn context(request: &Request<'_>, conversation: &Conversation) -> Str
             set("suffix", suffix.as_str().into());
         }
     }
-    // Reviewers of the file must see its whole content.
+    // Reviewers must be able to see the whole content of the file.
     Text::json_data(&Value::Object(members)).as_str().to_owned()
 }
 

@@ -1,4 +1,4 @@
-//! The facts about a body that follow from its URL.
+//! Facts about a body that follow from its URL.
 
 use super::unsupported::Unsupported;
 use crate::provider::{Server, UrlParts, WireFormat};
@@ -19,14 +19,14 @@ pub struct Endpoint {
     pub model: Option<String>,
 }
 
-/// The kind of address that a URL is.
+/// A URL, by the kind of endpoint that it leads to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum Address {
     /// An endpoint of a wire format.
     Known(Endpoint),
     /// An endpoint of a format that is not checked.
     Unsupported(Unsupported),
-    /// An endpoint with other requests: embeddings, files.
+    /// An endpoint for other requests, such as embeddings or files.
     Other,
     /// No URL, or an unknown one.
     #[default]
@@ -95,8 +95,8 @@ impl Address {
     }
 }
 
-/// Returns the wire format that a server accepts at a path. Messages of an assistant's thread are
-/// not requests to a model.
+/// Returns the wire format that a server accepts at a path. Messages that are added to an
+/// assistant's thread are not requests to a model.
 fn wire_of(path: &str, server: Option<Server>) -> Option<WireFormat> {
     if is_databricks(path, server) {
         return Some(WireFormat::OpenAiChat);
@@ -119,8 +119,9 @@ fn is_databricks(path: &str, server: Option<Server>) -> bool {
         && path.ends_with("/invocations")
 }
 
-/// Returns the cloud that serves Claude at a path: `publishers/anthropic/models/NAME:rawPredict` is
-/// Vertex AI's and `model/NAME/invoke` is Bedrock's, which serves other models in other formats.
+/// Returns the cloud that serves Claude at a path: Vertex AI at
+/// `publishers/anthropic/models/NAME:rawPredict`, Bedrock at `model/NAME/invoke`. Bedrock also
+/// serves other models, in other formats.
 fn cloud_of_claude(host: &str, path: &str) -> Option<Server> {
     let is_vertex = path.contains("/publishers/anthropic/models/")
         && [":rawPredict", ":streamRawPredict"]

@@ -2,8 +2,8 @@
 //! and for a file as a whole.
 //!
 //! Input: an object that may be a line of a batch. Output: an [`Envelope`], its own mistakes
-//! (`line`), and its mistakes in relation to the lines before it ([`Batch`]). Bodies are judged
-//! elsewhere.
+//! (`line`), and its mistakes in relation to the lines before it ([`Batch`]). The bodies themselves
+//! are checked elsewhere.
 
 pub(crate) mod rules;
 mod file;
@@ -34,7 +34,7 @@ pub(crate) enum Form {
     Record,
 }
 
-/// The batch service that accepts a line, as far as the line shows.
+/// The batch service that accepts a line, if the line shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Service {
     OpenAi,
@@ -53,23 +53,23 @@ enum Held {
     Object,
     /// Something else.
     Other,
-    /// It is missing.
+    /// The request is missing.
     Nothing,
-    /// The members of the request are beside the id.
+    /// The members of the request are in the same object as the id.
     Beside,
 }
 
 /// A line of a batch, without its body.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Envelope {
-    /// The place in the document.
+    /// The place of the line in the document.
     pub(crate) at: Pointer,
     pub(crate) form: Form,
-    /// `true` if it is a line of a batch whatever the other lines are: logs also have methods and
-    /// addresses.
+    /// `true` if this is a line of a batch regardless of the other lines. Otherwise, it may be a
+    /// line of a log, because logs also have methods and addresses.
     pub(crate) is_certain: bool,
     id: Option<Value>,
-    /// A key that resembles that of the id.
+    /// A key that is probably a misspelled id key.
     almost_id: Option<String>,
     method: Option<Value>,
     url: Option<Value>,
@@ -83,9 +83,9 @@ pub(crate) struct Envelope {
 pub(crate) struct Flaw {
     pub(crate) rule: &'static Rule,
     pub(crate) severity: Severity,
-    /// The place in the document.
+    /// The place of the mistake in the document.
     pub(crate) at: Pointer,
-    /// `true` if it is about the key there.
+    /// `true` if the mistake is in the key at that place.
     pub(crate) is_about_key: bool,
     pub(crate) message: String,
     pub(crate) help: &'static str,
@@ -111,8 +111,8 @@ impl Form {
         }
     }
 
-    /// Returns the form of an object; `None` if it is not a line of a batch. `is_listed` means that
-    /// it is in a list of `requests`.
+    /// Returns the form of an object; `None` if the object is not a line of a batch. `is_listed`
+    /// means that the object is in a list of `requests`.
     fn of(members: &Map<String, Value>, is_listed: bool) -> Option<Form> {
         let has_id = members.contains_key("custom_id");
         let is_http = has_any(members, &["method", "url"]);
@@ -144,7 +144,8 @@ fn has_any(members: &Map<String, Value>, names: &[&str]) -> bool {
     names.iter().any(|name| members.contains_key(*name))
 }
 
-/// Returns `true` if an object is a line in Gemini's form: logs have more members beside `request`.
+/// Returns `true` if an object is a line in Gemini's form. Logs have more members in addition to
+/// `request`.
 fn is_keyed(members: &Map<String, Value>) -> bool {
     let request = members.get("request").and_then(Value::as_object);
     let is_of_gemini =
@@ -157,7 +158,7 @@ fn is_keyed(members: &Map<String, Value>) -> bool {
 }
 
 impl Envelope {
-    /// Returns an object as a line of a batch; `None` if it is not one.
+    /// Reads an object as a line of a batch; `None` if the object is not one.
     pub(super) fn of(
         members: &Map<String, Value>,
         at: &Pointer,
@@ -186,18 +187,19 @@ impl Envelope {
         })
     }
 
-    /// Returns `true` if it has no body to judge: none at all, or one of an unknown wire format.
+    /// Returns `true` if the line has no body to check: none at all, or one of an unknown wire
+    /// format.
     pub(super) fn is_without_body(&self) -> bool {
         self.is_certain && (self.held != Held::Object || self.is_of_bedrock())
     }
 
-    /// Returns `true` if it is a line for Amazon Bedrock, whose requests differ from those of the
+    /// Returns `true` if the line is for Amazon Bedrock, whose requests differ from those of the
     /// models' own providers.
     pub(super) fn is_of_bedrock(&self) -> bool {
         self.form == Form::Record
     }
 
-    /// Returns the service that accepts it; `named` is the server that the user named.
+    /// Returns the service that accepts the line; `named` is the server that the user named.
     fn service(&self, named: Option<Server>) -> Service {
         let is_openai =
             named == Some(Server::OpenAi) || self.model.as_deref().is_some_and(is_openai_model);
@@ -213,7 +215,7 @@ impl Envelope {
         }
     }
 
-    /// Returns the path in its address.
+    /// Returns the path in the line's address.
     fn path(&self) -> Option<&str> {
         self.url.as_ref()?.as_str()
     }
@@ -237,7 +239,7 @@ impl Form {
     }
 }
 
-/// Returns `true` if a path is Azure's: it lacks the version at the start of OpenAI's.
+/// Returns `true` if a path is Azure's. It lacks the version with which OpenAI's paths begin.
 fn is_azure(path: &str) -> bool {
     [
         "/chat/completions",
@@ -266,8 +268,8 @@ fn is_almost_id(name: &str) -> bool {
     name != "custom_id" && letters.eq("customid".chars())
 }
 
-/// Returns `true` if a line in the form of HTTP has only the members of a batch and a relative
-/// address, where logs have full URLs; and for every line in Bedrock's form.
+/// Returns `true` for a line in Bedrock's form, and for a line in the HTTP form that has only the
+/// members of a batch line and a relative address. Logs have full URLs.
 fn is_bare(members: &Map<String, Value>, form: Form) -> bool {
     let is_short = members
         .get("url")

@@ -11,20 +11,20 @@ use super::wrapper::{COUNTED, wrapper};
 use crate::json::{self, JsonError, Pointer};
 use crate::provider::{ApiHeaders, WireFormat};
 
-/// A request body, and the facts from its surroundings.
+/// A request body, and the facts that the text around it shows.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct FoundBody {
     /// The body.
     pub value: Value,
-    /// The string that contains it, as a pointer into the document, if there is one: HAR files and
-    /// logs contain bodies as text.
+    /// The string that contains the body, as a pointer into the document; `None` if the body is not
+    /// in a string. HAR files and logs contain bodies as text.
     pub string: Option<Pointer>,
-    /// The place in that text or in the document.
+    /// The place of the body in that string or in the document.
     pub at: Pointer,
-    /// The endpoint that it was sent to, if its surroundings show it.
+    /// The endpoint that the body was sent to, if known.
     pub endpoint: Option<Endpoint>,
-    /// The headers that it was sent with, as far as its surroundings show them.
+    /// The headers that the body was sent with, as far as they are known.
     pub headers: ApiHeaders,
     /// `true` if the model is named outside the body, as in Mistral's batches.
     pub has_model_elsewhere: bool,
@@ -48,7 +48,7 @@ pub struct Harvest {
     pub(crate) envelopes: Vec<Envelope>,
 }
 
-/// Finds the bodies in a document. `wire` is the format of all of them, if it is known.
+/// Finds the bodies in a document. `wire` is the format of all bodies, if it is known.
 ///
 /// ```
 /// let line = serde_json::json!({"custom_id": "a", "url": "/v1/chat/completions", "body": {"model": "m", "messages": []}});
@@ -68,18 +68,18 @@ pub fn find(document: Value, wire: Option<WireFormat>) -> Harvest {
     finder.harvest
 }
 
-/// The surroundings of a value.
+/// The position of a value, and the facts that the objects around it show.
 #[derive(Debug, Clone, Default)]
 struct Here {
     at: Pointer,
     string: Option<Pointer>,
     address: Address,
-    /// `true` if its surroundings contain a URL.
+    /// `true` if one of these objects contains a URL.
     has_url: bool,
     headers: ApiHeaders,
-    /// `true` if it is a line of a batch.
+    /// `true` if the value is a line of a batch.
     is_of_batch: bool,
-    /// `true` if it is an entry of a capture, most of whose entries are not requests to a model.
+    /// `true` if the value is an entry of a capture. Most entries are not requests to a model.
     is_captured: bool,
     within: Within,
     depth: usize,
@@ -92,14 +92,14 @@ enum Within {
     Nothing,
     /// A list of `requests`.
     Requests,
-    /// An object that wraps it.
+    /// An object that wraps the value.
     Wrapper,
 }
 
 impl Here {
-    /// Returns `true` if it is the body of a request whose URL is that of a known endpoint, even if
-    /// the members that all its bodies have are missing. For a line of a batch, and for captures,
-    /// other checks decide.
+    /// Returns `true` if the value is the body of a request to a known endpoint. Such a body is
+    /// accepted even without its characteristic members. Lines of a batch and captures are decided
+    /// by other checks.
     fn is_sent_to_model(&self) -> bool {
         self.within == Within::Wrapper
             && matches!(self.address, Address::Known(_))
@@ -193,8 +193,8 @@ impl Finder {
         }
     }
 
-    /// Adds an object to the lines of a batch, if it is one; returns `true` if it has no body to
-    /// judge.
+    /// Adds an object to the lines of a batch, if it is one. Returns `true` if the line has no body
+    /// to check.
     fn is_empty_envelope(&mut self, members: &Map<String, Value>, here: &Here) -> bool {
         if here.within == Within::Wrapper || here.is_captured || here.string.is_some() {
             return false;
@@ -219,7 +219,7 @@ impl Finder {
             .into_iter()
             .flat_map(begins_with)
             .any(|name| match members.get(*name) {
-                // Logs use this name for the input of a call.
+                // In logs, `input` may also be the input of a call.
                 Some(Value::Object(_)) => *name != "input",
                 value => value.is_some(),
             })
@@ -318,7 +318,7 @@ fn is_capture(members: &Map<String, Value>) -> bool {
         .is_some_and(Value::is_array)
 }
 
-/// Returns the surroundings that an object forms for the body in it.
+/// Returns the `Here` of the body inside an object.
 fn around(members: &Map<String, Value>, here: &Here) -> Here {
     let url = ["url", "path", "endpoint", "uri"]
         .into_iter()
@@ -343,9 +343,9 @@ fn around(members: &Map<String, Value>, here: &Here) -> Here {
     }
 }
 
-/// Returns the headers of a request in the forms of logs: an object of texts or of lists of texts,
-/// or a list of objects with `name` and `value`, as in HAR files. `None` if they contain neither a
-/// version nor beta features.
+/// Returns the headers of a request. Logs write them as an object of strings or of lists of
+/// strings, HAR files as a list of objects with `name` and `value`. `None` if they contain neither
+/// a version nor beta features.
 fn headers(members: &Map<String, Value>) -> Option<ApiHeaders> {
     let found = ["headers", "request_headers", "requestHeaders"]
         .into_iter()

@@ -10,13 +10,13 @@ const MOST: u64 = 64 << 30;
 /// A line of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// Its number, from 1.
+    /// The line number, from 1.
     pub(crate) number: usize,
-    /// Its bytes, without the line ending.
+    /// The bytes of the line, without the line ending.
     pub(crate) bytes: Vec<u8>,
 }
 
-/// The kind of a file.
+/// A file, either as one document or as lines.
 pub(crate) enum Input<R> {
     /// One document.
     Document(Vec<u8>),
@@ -78,8 +78,8 @@ pub(crate) struct Lines<R> {
 }
 
 impl<R: Read> Input<R> {
-    /// Detects the form of a file by its first lines: it consists of lines if the first one is a
-    /// complete document and another follows.
+    /// Detects the form of a file by its first lines. The file consists of lines if the first line
+    /// is a complete document and another document follows.
     pub(crate) fn open(reader: R) -> Result<Input<R>, InputError> {
         let mut lines = Lines {
             reader: BufReader::with_capacity(1 << 16, reader),
@@ -121,8 +121,8 @@ fn are_lines(first: &[u8], second: &[u8]) -> bool {
     is_whole(first) || begins(first) && begins(second) && !is_open
 }
 
-/// Returns `true` if a line begins an object. If two lines do, the first is a broken document,
-/// unless the second can continue it.
+/// Returns `true` if a line begins an object. If two lines begin one, the first line is a broken
+/// document, unless the second can continue it.
 fn begins(line: &[u8]) -> bool {
     line.trim_ascii_start().starts_with(b"{")
 }
@@ -146,7 +146,8 @@ pub(crate) enum Content {
     Text,
 }
 
-/// Returns the content of a line. A line that begins like a document is one, even if it is broken.
+/// Returns the content of a line. A line that begins like a document is treated as one, even if it
+/// is broken.
 pub(crate) fn content(line: &str) -> Content {
     let trimmed = line.trim_start_matches(['\u{feff}', ' ', '\t']);
     let inner = trimmed.strip_prefix('[').map(str::trim_start);
@@ -241,8 +242,8 @@ impl<R: Read> Lines<R> {
                     bytes: line.to_vec(),
                 }));
             }
-            // Large numbers of blank lines are dropped; those before a document are kept, so that
-            // its line numbers stay right.
+            // Large numbers of blank lines are dropped. Blank lines before a document are kept, so
+            // that its line numbers stay correct.
             if head.len() as u64 > MAX_FILE_BYTES {
                 return Err(InputError::Document(MAX_FILE_BYTES));
             }

@@ -1,4 +1,4 @@
-//! Maps pointers to places in the text, even inside strings that contain JSON.
+//! Maps pointers to places in a text, including places inside strings that contain JSON.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -26,8 +26,8 @@ impl<'t> Places<'t> {
         }
     }
 
-    /// Returns the place of a value, or of its key; if it is missing, the place of the nearest
-    /// value around it. A container is shown by its bracket, and a long text by its beginning.
+    /// Returns the place of a value or of its key. If the value is missing, returns the place of
+    /// its nearest ancestor. A container is shown by its bracket, and a long text by its beginning.
     pub(crate) fn of(
         &mut self,
         string: Option<&Pointer>,
@@ -79,7 +79,7 @@ impl<'t> Places<'t> {
     }
 }
 
-/// Returns the place of a value in a tree; if it is missing, the place of its nearest ancestor.
+/// Returns the place of a value in a tree or, if the value is missing, of its nearest ancestor.
 fn place(tree: &Tree, at: &Pointer, is_key: bool) -> Range<usize> {
     if let Some(key) = is_key.then(|| key(tree, at)).flatten() {
         return key.start..key.end.min(key.start + LONGEST);

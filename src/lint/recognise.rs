@@ -1,8 +1,8 @@
 //! Recognises the wire format of a body by its shape.
 //!
-//! Characteristic members of a body leave one format, or a few that share them. Between those,
-//! other members, roles, blocks, tools and the model's name are evidence, each for the formats that
-//! have it. The format with the most evidence wins; a tie is an error.
+//! The characteristic members of a body leave one format, or a few that share these members. Other
+//! members, roles, blocks, tools and the model's name are then evidence for the formats that use
+//! them. The format with the most evidence wins; a tie is an error.
 
 use serde_json::{Map, Value};
 
@@ -17,11 +17,11 @@ use WireFormat::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unrecognised {
-    /// It is not a body of any known format.
+    /// The value is not a body of any known format.
     NoBody,
     /// These formats fit equally well.
     Ambiguous(Vec<WireFormat>),
-    /// It has a format that is not checked.
+    /// The body has a format that is not checked.
     Unsupported(Unsupported),
 }
 
@@ -71,13 +71,14 @@ pub(super) fn begins_with(wire: WireFormat) -> &'static [&'static str] {
 ///
 /// # Errors
 ///
-/// Returns an error if it is not a body, if several formats fit equally well, or if its format is
-/// not supported.
+/// Returns an error if the value is not a body, if several formats fit equally well, or if the
+/// format is not supported.
 pub fn recognise(body: &Value) -> Result<WireFormat, Unrecognised> {
     recognise_among(body, &WireFormat::ALL)
 }
 
-/// Recognises the wire format of a body among some formats. If there is only one, returns it.
+/// Recognises the wire format of a body among the given formats. If only one is given, it is
+/// returned without checks.
 pub(crate) fn recognise_among(
     body: &Value,
     among: &[WireFormat],
@@ -106,8 +107,8 @@ pub(crate) fn recognise_among(
         .filter(|(_, votes)| *votes == most)
         .map(|(wire, _)| *wire)
         .collect();
-    // Mistral's format differs from OpenAI's in a few members and names: without one of those it
-    // counts as OpenAI's.
+    // Mistral's format differs from OpenAI's in a few members and names. A body without any of them
+    // is treated as OpenAI's.
     if best.contains(&OpenAiChat) {
         best.retain(|wire| wire.facts().only_at.is_none());
     }
@@ -117,7 +118,8 @@ pub(crate) fn recognise_among(
     }
 }
 
-/// Returns the formats whose characteristic members a body has, each with the evidence for it.
+/// Returns the formats whose characteristic members a body has, each with the weight of its
+/// evidence.
 fn candidates(body: &Map<String, Value>) -> Vec<(WireFormat, u32)> {
     if begins(GoogleGenerateContent, body) {
         return vec![(GoogleGenerateContent, 0)];
@@ -304,7 +306,7 @@ fn chat_evidence(body: &Map<String, Value>) -> Vec<Evidence> {
         evidence.extend(tool.get("input_schema").map(|_| (ANTHROPIC, 2)));
         evidence.extend(tool.get("function").map(|_| (NOT_ANTHROPIC, 2)));
     }
-    // Each feature counts once, however often it occurs.
+    // Each feature is counted once, however often it occurs.
     evidence.sort_unstable();
     let (members, mut kinds): (Vec<Evidence>, Vec<Evidence>) =
         evidence.into_iter().partition(|(_, votes)| *votes == 1);
@@ -320,8 +322,8 @@ fn elements(value: Option<&Value>) -> impl Iterator<Item = &Value> {
         .take(LOOKED_AT)
 }
 
-/// Collects evidence from the members and blocks of a message. All of it has more weight than a
-/// member of the body.
+/// Collects evidence from the members and blocks of a message. Each piece of this evidence has more
+/// weight than a member of the body.
 fn message_evidence(message: &Value, evidence: &mut Vec<Evidence>) {
     match message.get("role").and_then(Value::as_str) {
         Some("developer" | "function") => evidence.push((OPENAI, 2)),
@@ -383,7 +385,7 @@ fn block_evidence(block: &Value) -> Option<Evidence> {
     })
 }
 
-/// The beginnings of model names that one provider serves in its own format.
+/// The beginnings of the names of models that one provider serves in its own format.
 const MODELS: [(&[WireFormat], &[&str]); 3] = [
     (ANTHROPIC, &["claude"]),
     (
@@ -409,7 +411,7 @@ const MODELS: [(&[WireFormat], &[&str]); 3] = [
     ),
 ];
 
-/// The beginnings of names of models that anybody can run.
+/// The beginnings of the names of models that anyone can run.
 const OPEN: [&str; 9] = [
     "llama",
     "qwen",
@@ -436,8 +438,8 @@ fn model_evidence(model: &str) -> Option<Evidence> {
         }
         // Gateways and local servers with OpenAI's format name models `provider/model`.
         _ if model.contains('/') => Some((OPENAI, 3)),
-        // `model:tag` is Ollama's, in either of its two formats, and so are models that anybody can
-        // run.
+        // A name of the form `model:tag` is evidence for Ollama's two formats, and so is the name
+        // of a model that anyone can run.
         _ if model.contains(':') || OPEN.iter().any(|name| model.starts_with(name)) => {
             Some((TAGGED, 3))
         }

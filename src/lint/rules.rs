@@ -1,4 +1,4 @@
-//! The rules of files that hold request bodies.
+//! The rules about files of request bodies.
 
 crate::diag::rules! {
     SYNTAX = Error "lint/syntax", "a file of request bodies is not valid JSON",

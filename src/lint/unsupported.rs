@@ -1,4 +1,5 @@
-//! Request formats that are recognised, so that no other format is assumed, but not checked.
+//! Request formats that are not checked. They are recognised so that they are not mistaken for
+//! others.
 
 use serde_json::{Map, Value};
 
@@ -21,7 +22,8 @@ impl Unsupported {
         }
     }
 
-    /// Returns the format that the server at an address reads; `host` is empty for a path.
+    /// Returns the unsupported format of the server at an address; `host` is empty if only a path
+    /// is known.
     pub(super) fn by_address(host: &str, path: &str) -> Option<Unsupported> {
         let is_converse = path.contains("/model/")
             && ["/converse", "/converse-stream"]
@@ -40,7 +42,7 @@ impl Unsupported {
         }
     }
 
-    /// Returns the format that a body has by its members.
+    /// Returns the unsupported format that the members of a body show.
     pub(super) fn by_shape(body: &Map<String, Value>) -> Option<Unsupported> {
         let messages = body.get("messages")?.as_array()?;
         if is_converse(body, messages) {
@@ -59,7 +61,7 @@ impl Unsupported {
 /// The members that only Cohere's bodies have.
 const COHERE: [&str; 3] = ["citation_options", "safety_mode", "strict_tools"];
 
-/// The members that bodies of Converse have, and no chat format does. The model is in the address.
+/// The members that bodies of Converse have, but chat formats do not. The model is in the address.
 const CONVERSE: [&str; 5] = [
     "inferenceConfig",
     "additionalModelRequestFields",
@@ -68,7 +70,8 @@ const CONVERSE: [&str; 5] = [
     "modelId",
 ];
 
-/// The kinds of blocks of Converse: the name of the only member says the kind, not a `type`.
+/// The kinds of blocks of Converse. The name of a block's only member is its kind; there is no
+/// `type`.
 const BLOCKS: [&str; 11] = [
     "text",
     "image",

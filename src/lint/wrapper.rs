@@ -26,7 +26,7 @@ const WRAPPERS: [&str; 17] = [
 /// The member of Gemini's `countTokens` that contains the request to count, in both spellings.
 pub(super) const COUNTED: [&str; 2] = ["generateContentRequest", "generate_content_request"];
 
-/// Returns the member that contains the body, if one may.
+/// Returns the name of the member that may contain the body; `None` if no member may.
 pub(super) fn wrapper(members: &Map<String, Value>) -> Option<&'static str> {
     WRAPPERS.into_iter().find(|name| match members.get(*name) {
         Some(Value::Object(_)) => true,

@@ -1,4 +1,4 @@
-//! `refusals/`: the sentences as data.
+//! Reads the sentences of the dictionary from `refusals/`.
 
 use include_dir::{Dir, include_dir};
 
@@ -15,11 +15,11 @@ pub struct Provider {
     pub id: String,
     /// The displayed name, for example `OpenAI (Chat Completions)`.
     pub name: String,
-    /// The words of the name by which a text may refer to the provider, in lower case.
+    /// The words of the name that a text may use to refer to the provider, in lower case.
     words: Vec<String>,
-    /// The hosts that use these sentences; none for software that people run themselves.
+    /// The hosts that use these sentences; empty for software that people run themselves.
     pub hosts: Vec<String>,
-    /// Its sentences, in the order of the file.
+    /// The provider's sentences, in the order of the file.
     pub refusals: Vec<Refusal>,
 }
 
@@ -27,14 +27,14 @@ pub struct Provider {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Refusal {
-    /// The sentence as the provider writes it; `{name}` marks a variable part.
+    /// The sentence as the provider writes it. `{name}` stands for a variable part.
     pub sentence: String,
     /// `true` for words that a gateway or a client puts around the message of another server. They
-    /// count only if that message says nothing.
+    /// are reported only if the message itself is not recognised.
     pub wraps: bool,
     pub(super) pattern: Pattern,
     /// The sentence without the error class before it and without the advice after it, if it has
-    /// them.
+    /// either.
     pub(super) shorter: Vec<Pattern>,
     /// The HTTP status, if known.
     pub status: Option<i64>,
@@ -84,25 +84,25 @@ impl Reason {
 pub enum Unruled {
     /// A body shows the mistake, but no rule checks it yet.
     Gap,
-    /// It concerns keys and permissions.
+    /// The refusal is about keys or permissions.
     Auth,
-    /// It concerns limits of an account.
+    /// The refusal is about limits of an account.
     Quota,
-    /// It concerns the server: its load, its settings, or its models.
+    /// The refusal is about the server: its load, its settings, or its models.
     Server,
-    /// It concerns the request line, headers, or bytes, which no body shows.
+    /// The refusal is about the request line, headers, or bytes, which no body shows.
     Transport,
-    /// It concerns the meaning of the content.
+    /// The refusal is about the meaning of the content.
     Content,
-    /// It concerns a wire format that reqc does not support.
+    /// The refusal is about a wire format that reqc does not support.
     Format,
     /// The message does not say what is wrong.
     Unsaid,
 }
 
 impl Reason {
-    /// Returns `true` if a refusal with this HTTP status can have the reason: some statuses are only
-    /// those of keys, limits or servers.
+    /// Returns `true` if this reason is possible for the HTTP status. Some statuses are used only
+    /// for keys, limits or server errors.
     pub(super) fn fits(&self, status: Option<u16>) -> bool {
         use Unruled::{Auth, Content, Quota, Server, Transport};
         let Some(status) = status else {
@@ -151,7 +151,7 @@ impl Unruled {
         }
     }
 
-    /// Returns a sentence for users.
+    /// Returns a sentence that explains the reason to users.
     pub fn told(self) -> &'static str {
         match self {
             Unruled::Gap => "No rule finds this before you send.",
@@ -172,28 +172,29 @@ impl Unruled {
     }
 }
 
-/// The strength with which a text refers to a provider; stronger hints are greater.
+/// How strongly a text refers to a provider. A stronger hint compares as greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Hint {
-    /// `true` if the text contains a host, or the full name as words of their own.
+    /// `true` if the text contains one of the provider's hosts, or the full name as separate words.
     pub(super) is_named: bool,
     /// The number of words of the name that occur in the text.
     words: usize,
 }
 
-/// The file of sentences of validators that many servers share. They count only if no provider's
-/// sentence matches.
+/// The file with the sentences of validators, which many servers share. They are used only if no
+/// provider's sentence matches.
 pub(super) const SHARED: &str = "validators";
 
-/// The file of words that say what a sentence is about. They count only if no sentence matches.
+/// The file with phrases that show what an unknown sentence is about. They are used only if no
+/// sentence matches.
 const PHRASES: &str = "phrases";
 
-/// The file of types, codes and statuses, which come with many sentences. They count only if
+/// The file with types, codes and statuses, which accompany many sentences. They are used only if
 /// nothing else matches.
 pub(super) const CODES: &str = "envelopes";
 
 impl Provider {
-    /// Returns the name of the general file, if this is one.
+    /// Returns the name of this file if it is a general one.
     pub(super) fn general(&self) -> Option<&str> {
         [SHARED, PHRASES, CODES]
             .into_iter()
@@ -205,18 +206,18 @@ impl Provider {
         self.general().is_some()
     }
 
-    /// Returns `true` if its sentences are words that occur in sentences.
+    /// Returns `true` if the file contains phrases that occur within sentences.
     pub(super) fn is_of_phrases(&self) -> bool {
         self.id == PHRASES
     }
 
-    /// Returns `true` if an entry is a type or a code; sentences in the same file, such as those of
-    /// clients that report a status alone, contain spaces.
+    /// Returns `true` if an entry is a type or a code. Sentences in the same file, such as those of
+    /// clients that report only a status, contain spaces.
     pub(super) fn is_code(&self, refusal: &Refusal) -> bool {
         self.id == CODES && !refusal.sentence.contains(char::is_whitespace)
     }
 
-    /// Returns how strongly a text in lower case refers to the provider.
+    /// Returns how strongly a text refers to the provider. The text must be in lower case.
     pub(super) fn hint(&self, lower: &str) -> Hint {
         let met = self
             .words
@@ -233,9 +234,8 @@ impl Provider {
     }
 }
 
-/// Returns `true` if a word occurs on its own. As a part of `openai.BadRequestError`,
-/// `OpenAIException` or `openai/gpt-oss-120b` it names a client or a model, which are used with any
-/// server.
+/// Returns `true` if a word occurs on its own. In `openai.BadRequestError`, `OpenAIException` or
+/// `openai/gpt-oss-120b`, the word names a client or a model, and these are used with any server.
 fn stands_alone(word: &str, lower: &str) -> bool {
     lower.match_indices(word).any(|(at, _)| {
         let (before, after) = (&lower[..at], &lower[at + word.len()..]);
@@ -279,14 +279,14 @@ fn provider(table: &Table) -> Provider {
     }
 }
 
-/// Returns the words of a name, without the API in parentheses and short words.
+/// Returns the words of a name. The API in parentheses and short words are omitted.
 fn words_of(name: &str) -> Vec<String> {
     let name = name.split(" (").next().unwrap_or_default().to_lowercase();
     let words = name.split(' ').filter(|word| word.len() > 2);
     words.map(str::to_owned).collect()
 }
 
-/// Returns an entry, and the same entry again for each of its other wordings.
+/// Returns an entry, and a copy of the entry for each of its other wordings.
 fn refusals(table: &Table) -> impl Iterator<Item = Refusal> {
     std::iter::once(required(table, "sentence"))
         .chain(table.texts("same"))

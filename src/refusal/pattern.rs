@@ -1,8 +1,8 @@
-//! Sentences with holes, and how they are found in a text.
+//! Sentences with holes, and the search for them in a text.
 //!
-//! Texts are compared without white space, quotes, and escapes, ignoring the case of ASCII letters.
-//! A sentence is therefore found in JSON, in a Python dictionary, and in terminal output with
-//! colours or with line breaks inside words.
+//! Texts are compared without white space, quotes and escapes, and ASCII letters without case. A
+//! sentence is therefore found in JSON, in a Python dictionary, and in terminal output with colours
+//! or with line breaks inside words.
 
 use std::ops::Range;
 
@@ -44,7 +44,7 @@ impl Plain {
     /// Returns the range of the text that corresponds to a range of `folded`.
     fn between(&self, start: usize, end: usize) -> Range<usize> {
         let start = self.places[start];
-        // The end directly follows the last character, because quotes and spaces may come before
+        // The end is directly after the last character, because quotes and spaces may come before
         // the next one.
         let end = if end == 0 {
             start
@@ -71,11 +71,11 @@ fn plain(text: &str) -> String {
         let c = match c {
             '"' | '`' | '\u{2018}' | '\u{2019}' | '\u{201c}' | '\u{201d}' => '\'',
             '\u{2010}'..='\u{2015}' => '-',
-            // Box-drawing characters that terminals print beside a text.
+            // Box-drawing characters that terminals print around a text.
             '\u{2500}'..='\u{259f}' => ' ',
             // Zero-width characters, and marks of omitted characters.
             '\u{200b}'..='\u{200d}' | '\u{feff}' | NOTHING => continue,
-            // Chinese texts use most marks in both widths.
+            // Chinese texts use most punctuation marks in both widths.
             '\u{ff01}'..='\u{ff5e}' => narrow(c),
             '\u{3002}' => '.',
             c if c.is_whitespace() => ' ',
@@ -88,7 +88,7 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// Removes the mark that a quotation, a diff or a comment puts at the beginning of a line.
+/// Removes the mark at the beginning of a quoted line, a diff line or a comment.
 fn without_line_mark(line: &str) -> &str {
     let inner = line.trim_start_matches(' ');
     LINE_MARKS
@@ -99,7 +99,7 @@ fn without_line_mark(line: &str) -> &str {
 
 const LINE_MARKS: [&str; 7] = ["- ", "+ ", "> ", "# ", "// ", "* ", "| "];
 
-/// The mark of a character without meaning: a backslash or a colour.
+/// Stands for a character without meaning: a backslash or a colour.
 const NOTHING: char = '\0';
 
 /// Returns the narrow form of a full-width character, for example of the Chinese comma.
@@ -127,7 +127,7 @@ fn written(text: &str) -> Option<(char, usize)> {
     }
 }
 
-/// Decodes `\u0027`. A colour sequence that is written so becomes [`NOTHING`].
+/// Decodes `\u0027`. The escape character of a colour sequence becomes [`NOTHING`].
 fn unicode(text: &str) -> Option<(char, usize)> {
     const LENGTH: usize = 6;
     let c = char::from_u32(u32::from_str_radix(text.get(2..LENGTH)?, 16).ok()?)?;
@@ -171,8 +171,8 @@ enum Part {
 #[derive(Debug, PartialEq, Eq)]
 struct Hole {
     name: String,
-    /// `true` if a space or a mark separates it from the words before it, so that it does not begin
-    /// in the middle of a word: `Model {model}` does not match `models/gemini-3-pro`.
+    /// `true` if a space or a mark separates the hole from the words before it, so that it does not
+    /// begin in the middle of a word: `Model {model}` does not match `models/gemini-3-pro`.
     is_apart: bool,
 }
 
@@ -181,20 +181,20 @@ struct Hole {
 pub(super) struct Pattern {
     parts: Vec<Part>,
     letters: usize,
-    /// `true` if there are spaces between its words.
+    /// `true` if there are spaces between the words of the sentence.
     has_spaces: bool,
 }
 
 /// The maximum length of a hole in bytes: enough for a list of ids, but not for another message.
 const WIDEST_HOLE: usize = 1_000;
 
-/// The number of letters that a sentence with a hole needs to be recognised inside a text.
+/// The minimum number of letters with which a sentence with a hole is recognised inside a text.
 const FEWEST_LETTERS: usize = 18;
 
-/// The number of letters that a sentence without a hole needs to be recognised inside a text.
+/// The minimum number of letters with which a sentence without a hole is recognised inside a text.
 const FEWEST_LETTERS_ALONE: usize = 20;
 
-/// The number of letters that a sentence needs to be recognised as the whole rest of a line.
+/// The minimum number of letters with which a sentence is recognised as the whole rest of a line.
 const FEWEST_LETTERS_OF_MESSAGE: usize = 10;
 
 /// Marks after which a message begins in the output of programs.
@@ -208,11 +208,11 @@ const MEMBER_END: &str = "':";
 /// Marks between the clauses of a message.
 const CLAUSE_ENDS: [&str; 3] = [": ", "; ", ". "];
 
-/// The names of holes that contain another message.
+/// The name of holes that contain another message.
 const INNER_HOLE: &str = "reason";
 
-/// Returns `true` if a hole stands for a single name: a message does not end in it, and the next
-/// one does not begin.
+/// Returns `true` if a hole stands for a single name. Such a hole cannot contain the end of one
+/// message and the beginning of the next.
 fn is_name(hole: &str) -> bool {
     matches!(
         hole,
@@ -250,11 +250,11 @@ const CLASSES: [&str; 10] = [
     "The model returned the following errors: ",
 ];
 
-/// The beginning of a sentence of which nothing but its end is fixed.
+/// The beginning of a sentence that starts with a hole for a reason, so that only its end is fixed.
 const BARE_REASON: &str = "{reason}";
 
-/// Returns shorter forms that suffice to recognise a sentence: without the error class or path
-/// before it, and without the advice after the first full stop.
+/// Returns shorter forms by which a sentence can also be recognised: without the error class or
+/// path before it, and without the advice after the first full stop.
 pub(super) fn shorter(sentence: &str) -> Vec<&str> {
     let bare = CLASSES
         .iter()
@@ -274,7 +274,7 @@ fn without_advice(text: &str) -> Option<&str> {
     Some(&text[..end])
 }
 
-/// The number of letters that part of a sentence needs so that it cannot be part of another
+/// The minimum number of letters of a part of a sentence that cannot also be part of another
 /// sentence.
 const FEWEST_TELLING: usize = 24;
 
@@ -314,13 +314,13 @@ impl Pattern {
         }
     }
 
-    /// Returns `true` if it has enough words to be recognised when the text lacks the rest of the
-    /// sentence.
+    /// Returns `true` if the pattern has enough words to be recognised when the rest of the
+    /// sentence is missing from the text.
     pub(super) fn is_telling(&self) -> bool {
         self.letters >= FEWEST_TELLING
     }
 
-    /// Returns its words, with a mark in place of each hole.
+    /// Returns the words of the pattern, with a mark in place of each hole.
     pub(super) fn shown(&self) -> String {
         let shown = self.parts.iter().map(|part| match part {
             Part::Words(words) => words.as_str(),
@@ -329,7 +329,7 @@ impl Pattern {
         shown.collect()
     }
 
-    /// Returns the number of letters outside its holes.
+    /// Returns the number of letters outside the holes.
     pub(super) fn letters(&self) -> usize {
         self.letters
     }
@@ -368,7 +368,8 @@ impl Pattern {
         Some(same_end.last().unwrap_or(first))
     }
 
-    /// Returns `true` if its words occur in a text as words of their own, whatever is around them.
+    /// Returns `true` if the words of the pattern occur in a text as separate words, whatever is
+    /// around them.
     pub(super) fn has_phrase(&self, plain: &Plain) -> bool {
         let Some(first) = self.words().next() else {
             return false;
@@ -383,21 +384,22 @@ impl Pattern {
             })
     }
 
-    /// Returns `true` if the words of the text are as many as those of the phrase: `one of` is not
-    /// `oneOf`.
+    /// Returns `true` unless the phrase is one word but the match consists of several: `one of`
+    /// does not match `oneOf`.
     fn is_one_word(&self, plain: &Plain, found: &Found) -> bool {
         self.has_spaces || !plain.text[found.range.clone()].contains(' ')
     }
 
-    /// Returns `true` if it has a hole for the message that it stands around.
+    /// Returns `true` if the sentence has a hole for the message that it wraps.
     pub(super) fn has_inner(&self) -> bool {
         self.parts
             .iter()
             .any(|part| matches!(part, Part::Hole(hole) if hole.name == INNER_HOLE))
     }
 
-    /// Returns the message that the sentence stands around in a text: what is in its hole for a
-    /// reason, or what follows it. Empty if there is none.
+    /// Returns the message that the sentence wraps in a text: the text that begins at the hole for
+    /// a reason, or else the text after the sentence. Empty if there is no message; `None` if the
+    /// text does not contain the sentence.
     pub(super) fn inner<'p>(&self, plain: &'p Plain) -> Option<&'p str> {
         let found = self.find(plain)?;
         let hole = found.holes.iter().find(|(name, _)| name == INNER_HOLE);
@@ -405,8 +407,8 @@ impl Pattern {
         Some(plain.text[start..].trim_start_matches(|c: char| !c.is_alphanumeric()))
     }
 
-    /// Returns `true` if other words can follow a match: a few words that are not over may mean
-    /// something else.
+    /// Returns `true` if a match may be followed by further words. A short sentence that is
+    /// followed by other words may mean something else.
     pub(super) fn may_go_on(&self) -> bool {
         self.letters >= FEWEST_TELLING
     }
@@ -426,7 +428,7 @@ impl Pattern {
             || self.is_message(plain, found)
     }
 
-    /// Returns `true` if the match is all that follows a mark which introduces a message:
+    /// Returns `true` if the match is everything that follows a mark which introduces a message:
     /// `Error: Overloaded`.
     fn is_message(&self, plain: &Plain, found: &Found) -> bool {
         let before = plain.text[..found.range.start].trim_end_matches([' ', '\'']);
@@ -458,7 +460,7 @@ impl Pattern {
             && ends_at(plain, found.range.end)
     }
 
-    /// Returns `true` if a sentence may begin at a place, which must not be inside a word or path.
+    /// Returns `true` if a sentence may begin at a place. It cannot begin inside a word or path.
     fn may_begin(&self, plain: &Plain, start: usize) -> bool {
         let begins_with_word = matches!(self.parts.first(), Some(Part::Words(words)) if words.starts_with(char::is_alphanumeric));
         let before = plain.text[..plain.places[start]].chars().next_back();
@@ -466,8 +468,8 @@ impl Pattern {
     }
 
     /// Returns `true` if the text before `end` ends with the name of a member of the answer. A hole
-    /// at the beginning of a sentence must not match it: `"msg": "Field required"` contains no
-    /// path.
+    /// at the beginning of a sentence must not match such a name: `"msg": "Field required"`
+    /// contains no path.
     fn is_member(text: &str, end: usize) -> bool {
         let text = text[..end].trim_end_matches([' ', '\'']);
         MEMBERS.contains(&&text[before(text, text.len())..])
@@ -540,7 +542,7 @@ impl Pattern {
     }
 
     /// Finds the beginning of the sentence where a text is cut off: at its end, or at an ellipsis.
-    /// The beginning must be long enough. If `is_ended` is false, only an ellipsis counts.
+    /// The beginning must be long enough. If `is_ended` is false, only an ellipsis is accepted.
     pub(super) fn find_cut(&self, plain: &Plain, is_ended: bool) -> Option<Range<usize>> {
         let first = self.words().next()?;
         let beginning = &first[..first.floor_char_boundary(BEGINNING.min(first.len()))];
@@ -608,14 +610,14 @@ impl Pattern {
     }
 }
 
-/// The number of bytes at its beginning by which a cut-off sentence is found.
+/// The number of bytes at the beginning of a sentence by which a cut-off sentence is found.
 const BEGINNING: usize = 16;
 
-/// The number of letters that a cut-off sentence must have.
+/// The minimum number of letters in a cut-off sentence.
 const FEWEST_CUT: usize = 32;
 
 /// Finds the beginning of some words at the end of a cut-off text. Returns its offset, and the
-/// length of the part that is there.
+/// length of the part of the words that the text contains.
 fn beginning_at_cut(text: &str, words: &str, is_ended: bool) -> Option<(usize, usize)> {
     let lengths = words.char_indices().map(|(at, _)| at).rev();
     lengths
@@ -626,16 +628,16 @@ fn beginning_at_cut(text: &str, words: &str, is_ended: bool) -> Option<(usize, u
         })
 }
 
-/// The number of bytes that a cut-off sentence must have after a hole.
+/// The minimum number of bytes after a hole in a cut-off sentence.
 const FEWEST_BEHIND_HOLE: usize = 4;
 
-/// Returns `true` if the rest shows that the text was cut off: it is empty, or begins with an
-/// ellipsis.
+/// Returns `true` if the rest of a text shows that the text was cut off: it is empty, or begins
+/// with an ellipsis.
 fn is_cut(rest: &str, is_ended: bool) -> bool {
     is_ended && rest.is_empty() || rest.starts_with("...") || rest.starts_with('\u{2026}')
 }
 
-/// The number of bytes that a sentence must have to be compared by similarity.
+/// The minimum length of a sentence that is compared by similarity, in bytes.
 const FEWEST_NEAR: usize = 40;
 
 /// Splits words into pieces, which are searched for separately.
@@ -649,8 +651,8 @@ fn pieces(words: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns the number of letters that a character counts for: a Chinese character counts as several
-/// Latin ones.
+/// Returns the weight of a character when letters are counted: a Chinese character weighs as much
+/// as several Latin ones.
 fn weight(c: char) -> usize {
     match c {
         '\u{3400}'..='\u{9fff}' => 3,
@@ -710,7 +712,7 @@ fn after(text: &str, start: usize) -> usize {
             .unwrap_or(rest.len())
 }
 
-/// Returns `true` if no further word of the same sentence follows.
+/// Returns `true` if no further word of the same sentence follows a place.
 pub(super) fn ends_at(plain: &Plain, end: usize) -> bool {
     let rest = plain.text[end..].trim_start_matches([')', ']']);
     rest.is_empty()
@@ -718,7 +720,7 @@ pub(super) fn ends_at(plain: &Plain, end: usize) -> bool {
         || rest.starts_with(" (")
 }
 
-/// Returns `true` if letters or digits touch a place in a text from both sides.
+/// Returns `true` if there are letters or digits directly on both sides of a place in a text.
 fn is_inside_word(text: &str, at: usize) -> bool {
     let goes_on = |c: char| c.is_alphanumeric() || c == '_';
     text[..at].ends_with(char::is_alphanumeric) && text[at..].starts_with(goes_on)
@@ -730,8 +732,8 @@ fn is_inside_identifier(text: &str, at: usize) -> bool {
         && text[at..].starts_with(|c: char| c.is_ascii_uppercase())
 }
 
-/// Returns `true` if the sentence is over: neither a further word, even after a quote, nor a reason
-/// after a colon follows.
+/// Returns `true` if the sentence ends at a place: neither a further word, even after a quote, nor
+/// a reason after a colon follows.
 pub(super) fn is_over(plain: &Plain, end: usize) -> bool {
     let rest = plain.text[end..].trim_start_matches('\'');
     let goes_on = rest
@@ -749,7 +751,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Returns `true` if the sentence is the whole text, everything between quotes, or everything
+    /// Returns `true` if the match is the whole text, everything between quotes, or everything
     /// after a status: `Error: 404 Resource not found`.
     fn is_all(&self, text: &str) -> bool {
         let before = text[..self.range.start].trim_end();
@@ -758,8 +760,8 @@ impl Found {
             && (after.is_empty() || after.starts_with('\''))
     }
 
-    /// Returns `true` if the words are no part of a longer word, name, path or address. Chinese and
-    /// Japanese words have no spaces between them.
+    /// Returns `true` if the words are not part of a longer word, name, path or address. Chinese
+    /// and Japanese words have no spaces between them.
     fn stands_alone(&self, text: &str) -> bool {
         let (before, after) = (&text[..self.range.start], &text[self.range.end..]);
         let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
@@ -776,7 +778,7 @@ impl Found {
     }
 
     /// Returns the sentence as it appears in the text, with the quoted words and the quotes that
-    /// belong to it.
+    /// belong to the sentence.
     pub(super) fn shown<'p>(&self, plain: &'p Plain) -> &'p str {
         let (text, Range { mut start, mut end }) = (&*plain.text, self.range.clone());
         if text[..end].ends_with(' ') {
@@ -796,7 +798,7 @@ impl Found {
         text[start..end].trim()
     }
 
-    /// Returns the content of each hole.
+    /// Returns the name and the content of each hole.
     pub(super) fn named(&self, plain: &Plain) -> Vec<(String, String)> {
         self.holes
             .iter()
@@ -811,8 +813,8 @@ impl Found {
             .collect()
     }
 
-    /// Returns the path that the sentence names: the content of a hole for a path, extended by the
-    /// adjacent characters of a path.
+    /// Returns the path that the sentence names: the content of a hole for a path, extended by
+    /// adjacent characters that can belong to the path.
     pub(super) fn path(&self, plain: &Plain) -> Option<String> {
         let (_, range) = self
             .holes
@@ -867,20 +869,21 @@ fn quoted_length(text: &str) -> usize {
 /// The maximum number of quoted words that are shown after a sentence.
 const MOST_QUOTED: usize = 20;
 
-/// Returns the start of the quoted word at the end of a text, or its end.
+/// Returns the start of the quoted word at the end of a text; the end of the text if there is none.
 fn quoted_start(text: &str) -> usize {
     let word = text.strip_suffix('\'').and_then(|rest| rest.rfind('\''));
     word.unwrap_or(text.len())
 }
 
-/// Returns `true` if the first quote of a text ends a word, so that its opening quote is missing.
+/// Returns `true` if the first quote in a text closes a word, which means that its opening quote is
+/// missing.
 fn is_quote_left_out(text: &str) -> bool {
     let first = text.find('\'').unwrap_or_default();
     text[..first].ends_with(|c: char| c.is_alphanumeric())
 }
 
-/// Returns `true` if a text ends with the status of a refusal, as SDKs write it in front of what the
-/// provider says: `BadRequestError: 400`, `HTTP 400 -`.
+/// Returns `true` if a text ends with the status of a refusal, as SDKs write it before the
+/// provider's message: `BadRequestError: 400`, `HTTP 400 -`.
 fn ends_with_status(text: &str) -> bool {
     let text = text.trim_end_matches([' ', ':', '-']);
     let before = text.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -1205,7 +1208,7 @@ mod tests {
         assert!(
             cut("Unsupported value: 'temperature' does not support 0.3 with this...").is_some()
         );
-        // Another sentence with the same beginning, and one that is cut off too early.
+        // Another sentence with the same beginning, and a text that is cut off too early.
         assert!(
             cut("Unsupported value: 'temperature' does not support 0.3 with this tier").is_none()
         );

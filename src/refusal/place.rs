@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::json::Pointer;
 
 /// Returns the place of a path such as `messages.3.content.0`, `input[2].role`, or
-/// `GenerateContentRequest.contents[0]`. Words that do not match are skipped, since providers
+/// `GenerateContentRequest.contents[0]`. Words that do not match are skipped, because providers
 /// insert type names between member names.
 pub(super) fn of_path(body: &Value, path: &str) -> Option<Pointer> {
     let (mut at, mut value, mut steps) = (Pointer::root(), body, 0);
@@ -51,7 +51,7 @@ pub(super) fn words(list: &str) -> impl Iterator<Item = &str> {
         .filter(|word| word.len() > 2)
 }
 
-/// Returns the first place with this text as its value.
+/// Returns the first place whose value is this text.
 pub(super) fn of_value(body: &Value, text: &str) -> Option<Pointer> {
     below(body, text, &Pointer::root())
 }

@@ -1,4 +1,4 @@
-//! Texts that can contain a refusal, and exchanges in captures.
+//! Texts that may contain a refusal, and exchanges in captures.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -19,7 +19,7 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Makes an exchange from an answer alone.
+    /// Creates an exchange from an answer alone.
     pub fn of_answer(answer: String) -> Exchange {
         Exchange {
             answer,
@@ -35,8 +35,8 @@ const MOST_OBJECTS: usize = 64;
 /// The maximum depth of JSON inside JSON strings.
 const DEEPEST: usize = 6;
 
-/// Returns the JSON objects in a text, in order: the text itself, or objects in a log line or a
-/// dump.
+/// Returns the JSON objects in a text, in order. The text is JSON itself, or a log line or dump
+/// that contains objects.
 pub fn objects(text: &str) -> Vec<Value> {
     parts(text)
         .into_iter()
@@ -109,7 +109,7 @@ pub(super) fn candidates(text: &str) -> Vec<String> {
     candidates
 }
 
-/// The maximum length in bytes of a message whose words say what it is about: longer texts contain
+/// The maximum length, in bytes, of a message that is searched for phrases. Longer texts contain
 /// more than one message.
 const LONGEST_MESSAGE: usize = 600;
 
@@ -120,11 +120,11 @@ static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// The parameter that an answer names beside its message.
+/// The parameter that an answer names in addition to its message.
 static PARAM: LazyLock<Regex> =
     LazyLock::new(|| pattern(r#"["']param\\*["']\s*:\s*\\*["']([^"'\\]+)\\*["']"#));
 
-/// Returns the parameter that an answer names beside its message: `input[3].action.type`.
+/// Returns the parameter that an answer names in addition to its message: `input[3].action.type`.
 pub(super) fn param(text: &str) -> Option<String> {
     let param = PARAM.captures(text).map(|found| found[1].to_owned());
     param.filter(|param| param != "None")
@@ -170,11 +170,11 @@ pub(super) fn is_page(text: &str) -> bool {
     PAGE.is_match(text)
 }
 
-/// A tag of HTML, with its attributes.
+/// An HTML tag, with its attributes.
 static TAG: LazyLock<Regex> = LazyLock::new(|| pattern(r"</?[A-Za-z!][^<>]*>"));
 
 /// Returns the texts that may be unknown messages: strings of an answer, or else lines of a text
-/// with a status. A single line needs none.
+/// with a status. A text with a single line needs no status.
 pub(super) fn messages(text: &str, status: Option<u16>) -> Vec<String> {
     let members = MEMBER.captures_iter(text).map(|found| found[1].to_owned());
     let mut messages: Vec<String> = members.collect();
@@ -198,7 +198,8 @@ pub(super) fn is_ended(whole: &str, candidate: &str) -> bool {
     })
 }
 
-/// A status after words that name one: `Error code: 400`, `HTTP/2 400`, `(status 400)`, `错误码: 400`.
+/// A status after words that introduce one: `Error code: 400`, `HTTP/2 400`, `(status 400)`,
+/// `错误码: 400`.
 static NAMED_STATUS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r#"(?ix)
@@ -210,7 +211,7 @@ static NAMED_STATUS: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// A number after a word that is followed by other numbers too, and the text after the number.
+/// A number after a word such as `error`, which numbers other than a status can follow as well.
 static NUMBERED_ERROR: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r#"(?i)(?:error|failed)["'`]*[\s:：(\["'`]*([45]\d\d)(?-u:\b)(?:\s*$|\s*[^\s\w])"#)
 });
@@ -237,9 +238,9 @@ fn pattern(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is valid")
 }
 
-/// Returns the HTTP status in a text: at its beginning, or after the words that SDKs put before it.
-/// `None` if there are several: if a proxy answers 500 to a refusal with 400, the status does not
-/// show the reason.
+/// Returns the HTTP status in a text: at the beginning, or after the words with which SDKs
+/// introduce a status. `None` if there are several. For example, if a proxy answers 500 because a
+/// server answered 400, the status does not show the reason.
 pub(super) fn status(text: &str) -> Option<u16> {
     let patterns = [
         &LEADING_STATUS,
@@ -257,14 +258,14 @@ pub(super) fn status(text: &str) -> Option<u16> {
     all.all(|other: u16| other == status).then_some(status)
 }
 
-/// The members of a request that hold its conversation.
+/// The members of a request that contain its conversation.
 const HISTORY: [&str; 3] = ["messages", "contents", "input"];
 
-/// The members that show that an object is an answer, even if it repeats a part of the request:
-/// pydantic shows the refused value as `input`, and Cloudflare has `messages` beside its errors.
+/// The members which show that an object is an answer, even if it repeats a part of the request:
+/// pydantic shows the rejected value as `input`, and Cloudflare has `messages` beside its errors.
 const OF_ANSWER: [&str; 4] = ["error", "errors", "success", "msg"];
 
-/// Returns `true` if an object holds a conversation, as far as its first members show.
+/// Returns `true` if an object contains a conversation, judging by its first members.
 fn has_history(members: &serde_json::Map<String, Value>) -> bool {
     HISTORY
         .iter()
@@ -309,7 +310,7 @@ fn strings(value: &Value, depth: usize, found: &mut Vec<String>) {
 }
 
 /// Returns the refused requests of a capture: entries of a HAR file, or interactions of a cassette.
-/// Returns nothing for other documents.
+/// Returns an empty list for other documents.
 pub fn exchanges(document: &Value) -> Vec<Exchange> {
     let entries = document
         .pointer("/log/entries")
@@ -340,7 +341,7 @@ fn text(value: &Value, places: &[&str]) -> Option<String> {
         .find_map(|place| as_text(value.pointer(place)?))
 }
 
-/// Returns a string, or another value as JSON; `None` for an empty value.
+/// Returns a string unchanged, and any other value as JSON; `None` for an empty value.
 fn as_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if text.is_empty() => None,

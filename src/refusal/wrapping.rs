@@ -1,5 +1,5 @@
-//! What stands around a message: the words that gateways and clients put before the message of
-//! another server, and the advice behind it.
+//! Text around a message: the words that gateways and clients put before another server's message,
+//! and the advice after it.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 /// Words before a message: a request that failed, an error that was returned, a status. Words that
-/// say what failed, such as `authentication failed`, belong to the message.
+/// show what failed, such as `authentication failed`, belong to the message itself.
 static BEFORE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?isx)
@@ -37,7 +37,7 @@ static ADVICE: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// The name of a tool: it may be any word, and says nothing about what is wrong.
+/// The name of a tool. It may be any word, and does not show what is wrong.
 static TOOL: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r#"(?i)(?-u:\b)(tool|function)s?\s+(?:(?:named|called|with\s+name)\s+)?['"`][^'"`]*['"`]"#,
@@ -70,11 +70,12 @@ static UNREADABLE: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// Where the words of a parser end: at the end of the line or of the string, or before the answer.
+/// The end of a parser's message: the end of the line or of the string, or the beginning of the
+/// answer.
 const PARSER_ENDS: [&str; 7] = ["\n", "{", "\",", "\"}", "',", "'}", "\\\","];
 
-/// Returns a text without the words of parsers about an answer that a client cannot read: they
-/// describe the answer, but sound like the refusal of a request.
+/// Removes the messages of parsers about an answer that a client cannot read. They describe the
+/// answer, but sound like the refusal of a request.
 pub(super) fn without_parsers(text: &str) -> Cow<'_, str> {
     let (mut rest, mut kept) = (text, String::new());
     while let Some((whole, said)) = UNREADABLE
@@ -98,7 +99,8 @@ fn pattern(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is valid")
 }
 
-/// Returns what follows the last words that stand before a message; empty if nothing does.
+/// Returns the text after the last words that introduce a message; the whole text if there are
+/// none.
 pub(super) fn inner(message: &str) -> &str {
     let end = BEFORE
         .find_iter(message)

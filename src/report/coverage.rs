@@ -15,7 +15,7 @@ use crate::diag::count;
 use crate::source::Position;
 use crate::text::{Text, text};
 
-/// Returns the gaps for people, by file, and the figures.
+/// Returns the gaps for people, by file, and the totals.
 pub fn coverage_text(coverage: &Coverage) -> Text {
     let mut shown = Text::new();
     for file in coverage.files.iter().filter(|file| !file.gaps.is_empty()) {
@@ -39,7 +39,7 @@ pub fn coverage_text(coverage: &Coverage) -> Text {
     shown
 }
 
-/// Returns all figures and gaps for programs.
+/// Returns all totals and gaps for programs.
 pub fn coverage_json(coverage: &Coverage) -> Value {
     let files = coverage.files.iter().map(|file| file_json(coverage, file));
     json!({
@@ -89,7 +89,7 @@ fn sentence(gap: &Gap) -> String {
     }
 }
 
-/// Returns the total figures.
+/// Returns the totals in words.
 fn summary(coverage: &Coverage) -> String {
     let gaps = match coverage.gaps().count() {
         0 => "no gaps".to_owned(),

@@ -6,7 +6,7 @@ use super::{LONGEST, Layout, name, thousands};
 use crate::diff::{CausedGroup, ChangeKind, Group};
 use crate::text::{Text, text};
 
-/// The number of names that a line lists before it only counts.
+/// The maximum number of names listed on a line; the others are only counted.
 const NAMES: usize = 3;
 /// The maximum number of groups shown.
 const MOST: usize = 1000;

@@ -1,5 +1,5 @@
-//! Escapes foreign text for HTML and Markdown, so that it can form no tag, link, mention, or end of
-//! a block.
+//! Escapes foreign text for HTML and Markdown, so that the text cannot form a tag, link, mention,
+//! or end of a block.
 
 use crate::text::{Text, Within};
 

@@ -15,9 +15,9 @@ use crate::secret::masked;
 use crate::source::{FileId, Position, SourceFile, Sources};
 use crate::text::Text;
 
-/// The length in bytes up to which lines are shown whole.
+/// The maximum length of lines that are shown completely, in bytes.
 const WHOLE_LINE: usize = 400;
-/// The number of bytes shown of a longer line: before its first label, and in all.
+/// The number of bytes shown of a longer line: before its first label, and in total.
 const CUT: (usize, usize) = (60, 160);
 
 /// The part of a source that miette draws for one finding.

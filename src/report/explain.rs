@@ -15,7 +15,8 @@ use crate::source::{Sources, Span};
 use crate::text::{Text, cut, text};
 use crate::unit::ProviderStep;
 
-/// The version of the document's format; raised when a key is removed or changes its meaning.
+/// The version of the document's format. It is increased when a key is removed or changes its
+/// meaning.
 const VERSION: u32 = 1;
 /// The maximum length of a displayed text, in bytes.
 const SHOWN: usize = 120;
@@ -104,7 +105,7 @@ fn step_text(step: ProviderStep, setting: Option<Span>, sources: &Sources) -> Te
     }
 }
 
-/// Describes the source of a run; its steps are omitted if they are those of the previous run.
+/// Describes the source of a run. Its steps are omitted if the previous run has the same ones.
 fn source_text(source: &ValueSource, with_steps: bool, sources: &Sources) -> Text {
     let mut shown = Text::new();
     let mut line = |what: &str, span: Span| {

@@ -143,7 +143,7 @@ fn reach(finding: &Diagnostic, width: usize) -> Option<Text> {
 struct Drawn<'a> {
     finding: &'a Diagnostic,
     excerpt: Excerpt,
-    /// `true` if it points at a folder, which has no lines.
+    /// `true` if the finding points at a folder, which has no lines.
     is_of_folder: bool,
     /// The width of the whole report, in columns.
     width: usize,

@@ -10,7 +10,8 @@ use crate::diag::{Diagnostic, Edit, Rule};
 use crate::source::{Sources, Span};
 use crate::text::Text;
 
-/// The version of the document's format; raised when a key is removed or changes its meaning.
+/// The version of the document's format. It is increased when a key is removed or changes its
+/// meaning.
 const VERSION: u32 = 1;
 
 /// Writes the whole report as pretty-printed JSON.
@@ -32,7 +33,7 @@ impl Format for Json {
         Text::json(&document)
     }
 
-    /// Writes the same document as `report`: programs get one form.
+    /// Writes the same document as `report`, so that programs need to read only one form.
     fn findings(&self, report: &Report, rules: &[&'static Rule]) -> Text {
         self.report(report, rules)
     }

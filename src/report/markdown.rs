@@ -1,7 +1,6 @@
 //! Markdown, for a job summary or a comment on a pull request.
 //!
-//! Everything that comes from a repository is in code blocks, where it can form no link, mention,
-//! or HTML.
+//! All text from a repository is put in code blocks, where it cannot form a link, mention, or HTML.
 
 use super::human::with_reach;
 use super::{Format, Layout, MOST_OF_COMMENT, figures, units};
@@ -9,8 +8,8 @@ use crate::compile::Report;
 use crate::diag::{Diagnostic, Rule, Severity, count};
 use crate::text::{Text, text};
 
-/// The figures, then the findings, with errors first and the findings of each rule folded together.
-/// It stays within the length limit of a GitHub comment.
+/// The figures, then the findings, with errors first and a collapsed section for each rule. It
+/// stays within the length limit of a GitHub comment.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Markdown;
 
@@ -58,7 +57,7 @@ fn by_rule(findings: &[Diagnostic]) -> Vec<Vec<&Diagnostic>> {
         .collect()
 }
 
-/// Returns the findings of a rule below a line that unfolds them, as many as fit, and their number.
+/// Returns a collapsed section with as many findings of a rule as fit, and their number.
 fn folded(findings: &[&Diagnostic], report: &Report, room: usize) -> (Text, usize) {
     let (severity, rule) = (findings[0].severity, findings[0].rule);
     let open = if severity == Severity::Error {

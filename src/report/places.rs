@@ -47,7 +47,7 @@ impl Region {
 }
 
 impl Checkout {
-    /// Makes paths start from a folder in the checkout; `""` is the top itself.
+    /// Creates a `Checkout` for reports whose paths start from this folder; `""` is the top itself.
     pub fn at(folder: impl Into<String>) -> Checkout {
         Checkout {
             folder: folder.into(),
@@ -84,13 +84,14 @@ pub(super) fn bundled_path(shown: &str) -> Option<&str> {
     shown.strip_prefix(BUNDLED)
 }
 
-/// Fingerprints of a report's findings that survive moved lines. They consist of the rule, the
-/// file, and the text that the finding points at, with a number for equal ones.
+/// Fingerprints of a report's findings, which stay the same if lines are moved. Each consists of
+/// the rule, the file, and the text that the finding points at, with a number to distinguish equal
+/// findings.
 #[derive(Debug, Default)]
 pub(super) struct Fingerprints(HashMap<[u8; 32], usize>);
 
-/// The length in bytes up to which a whole line is a finding's text; of a longer line, only the
-/// labelled part is used.
+/// The maximum length of a line, in bytes, that is used as a whole for a fingerprint. Of a longer
+/// line, only the labelled part is used.
 const LONGEST_LINE: usize = 400;
 
 impl Fingerprints {
@@ -121,7 +122,7 @@ fn cited(span: Span, sources: &Sources) -> Cow<'_, str> {
     )
 }
 
-/// Returns the SHA-256 of several parts, so that nobody can forge a finding that is taken for
+/// Returns the SHA-256 of several parts, so that nobody can forge a finding that is mistaken for
 /// another one.
 fn digest(parts: &[&str]) -> [u8; 32] {
     let mut hasher = Sha256::new();

@@ -24,8 +24,8 @@ use crate::review::{Cause, Class, Edit, EditKind, Review};
 use crate::secret::masked;
 use crate::text::cut;
 
-/// Changes of one cause that a reader sees as one: the same lines of texts at any places of bodies,
-/// or a single change.
+/// Changes of one cause that are shown together: changes of the same lines of text, at any places
+/// in bodies, or a single change.
 struct Block<'c> {
     pointers: Vec<&'c str>,
     kind: &'c ChangeKind,
@@ -54,7 +54,7 @@ impl Block<'_> {
     }
 }
 
-/// Returns the blocks of some changes, the most severe first.
+/// Groups changes into blocks, the most severe first.
 fn blocks(groups: &[Group]) -> Vec<Block<'_>> {
     let mut blocks: Vec<Block<'_>> = Vec::new();
     for group in groups {
@@ -187,7 +187,7 @@ fn verdicts(review: &Review) -> Vec<String> {
     told.collect()
 }
 
-/// Returns the first errors of some agents.
+/// Returns the first errors of these agents.
 fn errors<'r>(review: &'r Review, agents: &BTreeSet<Arc<str>>) -> Vec<&'r Diagnostic> {
     errors_of_agents(review, agents)
         .into_iter()
@@ -195,8 +195,8 @@ fn errors<'r>(review: &'r Review, agents: &BTreeSet<Arc<str>>) -> Vec<&'r Diagno
         .collect()
 }
 
-/// Returns the errors that a cause makes: those in its lines, or else all errors of the agents that
-/// it breaks.
+/// Returns the errors that a cause introduces: those in its lines, or else all errors of the agents
+/// that it breaks.
 fn errors_of<'r>(review: &'r Review, cause: &Cause) -> Vec<&'r Diagnostic> {
     let mut all = errors_of_agents(review, &cause.broken);
     // No finding names an agent whose name cannot be read.
@@ -320,7 +320,7 @@ fn example(file: &str) -> String {
     shown
 }
 
-/// Returns what an edit changes, to follow its place: `body.temperature`, `new file`.
+/// Returns a short description of an edit, to follow its place: `body.temperature`, `new file`.
 fn what(edit: &Edit) -> Option<String> {
     match &edit.kind {
         EditKind::Added => Some("new file".to_owned()),
@@ -366,8 +366,8 @@ fn changed(cause: &Cause) -> String {
     }
 }
 
-/// Returns a line that says if bodies are still accepted and how much of a cached prefix is lost;
-/// `None` for a cause that changes no body.
+/// Returns a line that says whether bodies are still accepted and how much of a cached prefix is
+/// lost; `None` for a cause that changes no body.
 fn verdict(cause: &Cause) -> Option<String> {
     let is_valid = cause.broken.is_empty() && !cause.changes.is_empty();
     let told = [is_valid.then(|| "still valid".to_owned()), prefix(cause)];

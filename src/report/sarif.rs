@@ -30,7 +30,7 @@ const BASES: [(&str, &str); 2] = [
         "The files that come with reqc: `reqc list --bundled`.",
     ),
 ];
-/// The characters that are not escaped in a path.
+/// The characters that are escaped in a path.
 const PLAIN: AsciiSet = NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')

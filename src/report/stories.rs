@@ -33,7 +33,7 @@ pub fn stories_text(stories: &Stories) -> Text {
     shown
 }
 
-/// Returns the stories to report: all that have findings, and the first of the others.
+/// Returns the stories to report: all with findings, and the first ones without.
 fn told(stories: &Stories) -> impl Iterator<Item = (usize, &Story)> {
     let mut quiet = 0;
     stories

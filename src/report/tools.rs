@@ -20,7 +20,7 @@ const MOST_NAMED: usize = 6;
 /// The maximum number of source addresses listed for a group.
 const MOST_SOURCES: usize = 3;
 
-/// Objections of one kind, with the tools and providers concerned.
+/// Objections of the same kind, with the tools and providers concerned.
 struct Group<'m> {
     first: &'m Objection,
     targets: Vec<&'static str>,

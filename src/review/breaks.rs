@@ -44,9 +44,9 @@ pub(super) type Codes = BTreeMap<Arc<str>, BTreeSet<&'static str>>;
 /// The effect that edits are expected to have on agents.
 #[derive(Clone, Copy)]
 pub(super) enum Wanted<'w> {
-    /// One of these errors, by agent.
+    /// The edits cause one of these errors, given by agent.
     Errors(&'w Codes),
-    /// No error.
+    /// The edits remove all errors of these agents.
     NoError(&'w BTreeSet<Arc<str>>),
 }
 
@@ -249,7 +249,7 @@ impl Trials<'_> {
         (cluster, done)
     }
 
-    /// Returns those of some agents on which a cluster alone has the wanted effect.
+    /// Returns the agents, of those given, on which a cluster alone has the wanted effect.
     fn done(
         &self,
         cluster: &Cluster,

@@ -73,7 +73,7 @@ impl Edit {
         }
     }
 
-    /// Returns `true` if it wrote this line of the newer side.
+    /// Returns `true` if the edit wrote this line of the newer side.
     pub fn has_line(&self, line: usize) -> bool {
         self.hunks
             .iter()
@@ -88,8 +88,8 @@ impl Edit {
         }
     }
 
-    /// Returns `true` if it may have an effect even if no body changes: on routing, on the model
-    /// that answers, or on a gate.
+    /// Returns `true` if the edit may have an effect even if no body changes: on routing, on the
+    /// model that answers, or on a gate.
     pub fn acts(&self) -> bool {
         self.kind != EditKind::Comments
     }
@@ -128,7 +128,7 @@ impl Edit {
         follows
     }
 
-    /// Returns `true` if it adds or removes a whole file.
+    /// Returns `true` if the edit adds or removes a whole file.
     pub fn is_whole_file(&self) -> bool {
         matches!(self.kind, EditKind::Added | EditKind::Removed)
     }
@@ -167,7 +167,7 @@ enum Piece {
 
 /// The maximum number of hunks in a file that are separate edits.
 const MOST_HUNKS: usize = 8;
-/// The similarity, from 0 to 1, above which a file counts as moved and a line as changed.
+/// The similarity, from 0 to 1, above which a file is treated as moved and a line as changed.
 const ALIKE: f32 = 0.6;
 /// If more files than this were removed, moved files are found only if their content is unchanged.
 const MOST_COMPARED: usize = 200;
@@ -367,7 +367,7 @@ impl FileEdits {
 /// Files that exist only on the older side.
 struct Gone<'g> {
     files: BTreeMap<&'g str, &'g [u8]>,
-    /// Their paths by content.
+    /// The paths of the files, by content.
     by_bytes: HashMap<&'g [u8], Vec<&'g str>>,
 }
 

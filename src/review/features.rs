@@ -2,7 +2,7 @@
 //!
 //! The effects of two edits on a body are independent if the changes in counts made by each alone
 //! add up to the change made by both. Words are counted together with the preceding word, and array
-//! elements by their content, so that order counts but indices do not.
+//! elements by their content, so that order matters but indices do not.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -95,7 +95,7 @@ fn is_table_with_header(node: &Node) -> bool {
     matches!(&node.kind, Kind::Table(table) if is_outside(node, table))
 }
 
-/// Returns the key itself if it stands for a table header.
+/// Returns the key itself if it belongs to a table header; otherwise `None`.
 pub(super) fn header(key: &Arc<str>) -> Option<&Arc<str>> {
     key.ends_with(HEADER).then_some(key)
 }

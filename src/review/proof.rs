@@ -19,7 +19,7 @@ use crate::world::MemoryWorld;
 /// Makes a compiler for some files, limited to the agents whose names are wanted.
 pub type Load<'l> = &'l dyn Fn(MemoryWorld, &dyn Fn(&str) -> bool) -> Compiler;
 
-/// Edits that form one cause, because they have their effect only together.
+/// Edits that form one cause, because only all of them together have the effect.
 pub(super) type Cluster = BTreeSet<usize>;
 
 /// The bodies that a cluster changes: the new text of each, by the body's index.

@@ -326,7 +326,7 @@ fn all_names(one: &[Listed], other: &[Listed]) -> BTreeSet<Arc<str>> {
         .collect()
 }
 
-/// Returns `true` if an agent takes part in the comparison; others have no files here.
+/// Returns `true` if an agent is compared. Other agents have no files here.
 fn takes_part(it: &Listed, counts_agents: &BTreeMap<&Arc<str>, usize>) -> bool {
     counts_agents.contains_key(&it.name)
 }

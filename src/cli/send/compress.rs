@@ -9,7 +9,7 @@ use crate::runtime::compression::Compression;
 use crate::runtime::pool::{PoolOptions, SessionPool};
 use crate::runtime::{Agent, CompileError, Event, Session, Transport};
 
-/// Compiles the request for the summary, as far as it is known before the session exists.
+/// Compiles the known part of the request for the summary, before the session exists.
 pub(super) fn compile(agent: &Agent, input: &Input) -> Result<Compilation, Failure> {
     let history = input
         .resumed

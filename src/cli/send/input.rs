@@ -126,7 +126,7 @@ fn is_empty(conversation: &Conversation) -> bool {
 /// Shows the findings in an agent's files.
 fn tell_of_agent(options: &Options, opened: &Opened, id: ProfileId, terminal: &Terminal) {
     let mut findings = opened.findings_of(id);
-    // It is reported when the request is compiled, even if a repository allows the finding.
+    // This finding is reported when the request is compiled, even if a repository allows it.
     findings.retain(|finding| finding.rule.code != "provider/plain-http");
     terminal.findings_aside(options.format, &opened.report_of(findings));
 }
@@ -169,7 +169,7 @@ fn message(options: &Options, send: &Send) -> Result<Option<Vec<Block>>, Failure
     Ok((!blocks.is_empty()).then_some(blocks))
 }
 
-/// Returns the folder of files beside the session that is continued or saved, if any.
+/// Returns the folder of the files that belong to the session, if a session is continued or saved.
 pub(super) fn session_files(
     options: &Options,
     send: &Send,
@@ -335,8 +335,8 @@ fn context(
     Ok(context)
 }
 
-/// Returns the environment for the project, which is the folder in which the command was started or
-/// that was named.
+/// Returns the environment for the project, which is the folder that the user named, or else the
+/// one in which the command was started.
 fn real_environment(options: &Options, opened: &Opened) -> Result<PromptEnvironment, Failure> {
     Ok(project_environment(options.directory(), &opened.root)?)
 }

@@ -52,8 +52,8 @@ impl<'e> Ending<'e> {
         Ending { request, ..self }
     }
 
-    /// Prints it, on one or two lines or as one document. Keys in it are masked, except in the
-    /// request, which is printed unchanged on demand.
+    /// Prints the ending, on one or two lines or as one document. Keys in it are masked, except in
+    /// the request, which is printed unchanged on demand.
     pub(super) fn print(mut self, format: Format, terminal: &mut Terminal) {
         mask_strings(&mut self.outcome);
         let mut found = self.found.map(|found| Value::from(findings_json(found)));

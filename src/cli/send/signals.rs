@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::runtime::Session;
 
-/// The time that a cancelled request has to write its last output to a reader that does not read.
+/// The maximum time for writing the last output of a cancelled request, in case nobody reads it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Cancels the request at the first signal, whatever the program is doing. A second signal, or

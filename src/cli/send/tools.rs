@@ -1,5 +1,5 @@
-//! Tools of a `tools.toml`: programs are available immediately, those of servers after the servers
-//! have started.
+//! The tools of a `tools.toml`. Programs are available immediately, and tools of servers after the
+//! servers have started.
 
 use std::path::Path;
 

@@ -14,7 +14,7 @@ use crate::render::coverage::{DecisionCoverage, DecisionId, DecisionKind, Runs, 
 use crate::resolve::ProfileId;
 use crate::source::{FileId, Sources, Span};
 
-/// The coverage by some contexts of the templates of some agents.
+/// The coverage of the templates of selected agents by selected contexts.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Coverage {
@@ -22,9 +22,9 @@ pub struct Coverage {
     pub sources: Sources,
     /// The files with templates, sorted by path.
     pub files: Vec<FileCoverage>,
-    /// The number of agents that took part.
+    /// The number of measured agents.
     pub agents: usize,
-    /// The number of contexts that took part.
+    /// The number of contexts that the agents were rendered in.
     pub contexts: usize,
 }
 
@@ -50,10 +50,10 @@ pub struct FileCoverage {
 pub struct Split {
     /// The place of the decision.
     pub span: Span,
-    /// The number of times that the condition held, the loop had elements or the value was present;
-    /// and the number of times otherwise.
+    /// The number of times that the condition was true, the loop had elements or the value was
+    /// present; and the number of opposite outcomes.
     pub outcomes: [u64; 2],
-    /// `true` if a missing outcome does not count, because it is excused or impossible.
+    /// `true` if a missing outcome is ignored, because it is excused or impossible.
     pub is_excused: bool,
     /// The code that runs only on each outcome.
     parts: [Option<Span>; 2],
@@ -79,7 +79,7 @@ pub struct Gap {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Missing {
     pub(super) decision: DecisionId,
-    /// The outcome: `true` if the condition never held.
+    /// The outcome: `true` if the condition was never true.
     pub(super) holds: bool,
 }
 
@@ -90,7 +90,7 @@ pub enum GapKind {
     Template,
     /// A macro that is never called.
     Macro,
-    /// A condition that never holds, or never fails.
+    /// A condition that is never true, or never false.
     Condition,
     /// A loop that never has an element, or always has one.
     Loop,
@@ -117,10 +117,10 @@ impl GapKind {
     }
 }
 
-/// A part of a total that is reached.
+/// The part of a total, such as lines or outcomes, that contexts reach.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Share {
-    /// The size of that part.
+    /// The number of reached lines or outcomes.
     pub reached: usize,
     /// The total.
     pub all: usize,
@@ -165,13 +165,13 @@ impl FileCoverage {
 }
 
 impl Split {
-    /// Returns the parts of it that never ran.
+    /// Returns the code of outcomes that never occurred.
     fn never_ran(&self) -> impl Iterator<Item = Span> {
         let parts = self.parts.into_iter().zip(self.outcomes);
         parts.filter_map(|(part, count)| part.filter(|_| count == 0))
     }
 
-    /// Returns how many of its two outcomes occurred.
+    /// Returns the number of outcomes that occurred, from 0 to 2.
     fn reached(&self) -> usize {
         self.outcomes.iter().filter(|&&count| count > 0).count()
     }
@@ -241,7 +241,7 @@ fn runs_of(chosen: Chosen<'_>, id: ProfileId) -> Runs {
 }
 
 /// Groups templates by their files. Leaves out layers that are not compiled and, if agents were
-/// selected, templates that these do not use.
+/// selected, templates that the selected agents do not use.
 fn files(chosen: Chosen<'_>, templates: Vec<TemplateCoverage>) -> Vec<FileCoverage> {
     let repo = &chosen.compiler.repo;
     let all = repo.profiles.iter().chain(repo.partials.values());
@@ -317,8 +317,8 @@ impl FileCoverage {
         if self.gaps.len() > before {
             return;
         }
-        // Every part that nothing reaches has its own gap, unless a failure ends the template
-        // before it.
+        // Every unreached branch or macro has its own gap. Any other unreached statement follows a
+        // failure.
         let first = template.statements.iter().find(|(_, count)| *count == 0);
         self.gaps.extend(first.map(|(span, _)| Gap {
             span: *span,
@@ -368,7 +368,7 @@ impl FileCoverage {
 }
 
 impl FileCoverage {
-    /// Removes a part that never ran from the figures.
+    /// Removes a part that never ran from the counts of lines and outcomes.
     fn leave_out(&mut self, sources: &Sources, part: Span) {
         for line in lines_of(sources, part) {
             if self.lines.get(&line) == Some(&0) {
@@ -417,8 +417,8 @@ fn lines_of(sources: &Sources, span: Span) -> Vec<usize> {
     lines
 }
 
-/// Returns the gap of a decision that only went one way. A decision that was never made is inside
-/// another gap.
+/// Returns the gap of a decision that always had the same outcome. A decision that was never
+/// evaluated is inside another gap.
 fn gap_of(decision: &DecisionCoverage) -> Option<Gap> {
     let outcomes = decision.outcomes;
     let (has_held, needs) = match (outcomes.held > 0, outcomes.failed > 0) {

@@ -25,7 +25,7 @@ const MOST_BASES: usize = 64;
 const MOST_TRIED: usize = 20_000;
 /// The maximum size of a context that is changed, in bytes.
 const LARGEST: usize = 32 * 1024;
-/// The size of a text that templates treat as long, in bytes.
+/// The minimum size of a text that templates treat as long, in bytes.
 const LONG: usize = 1_000;
 
 /// A context that reaches a gap.
@@ -155,7 +155,7 @@ impl Search<'_> {
     }
 }
 
-/// Returns the words in double quotes.
+/// Returns the words of a phrase that are in double quotes.
 fn words(needs: &str) -> Vec<String> {
     let quoted = needs.split('"').skip(1).step_by(2);
     quoted.map(str::to_owned).collect()
@@ -166,11 +166,11 @@ fn words(needs: &str) -> Vec<String> {
 struct Parts {
     /// The words of the condition.
     words: Vec<String>,
-    /// The blocks of all contexts, one of each form.
+    /// The blocks of all contexts, one for each combination of type, source and members.
     blocks: Vec<Value>,
-    /// The members that occur in contexts.
+    /// The top-level members of all contexts, each with its first value.
     of_contexts: Map<String, Value>,
-    /// The members that occur in blocks, by type.
+    /// The members of blocks, by the block's type, each with its first value.
     members: BTreeMap<String, Map<String, Value>>,
 }
 
@@ -318,7 +318,7 @@ fn with(document: &Value, pointer: &str, value: Value) -> Option<Value> {
     Some(changed)
 }
 
-/// Returns the possible replacements of a value.
+/// Returns the possible replacements for a value.
 fn others(value: &Value, parts: &Parts) -> Vec<Value> {
     match value {
         Value::Bool(value) => vec![Value::from(!value)],

@@ -1,8 +1,9 @@
-//! Finds the place in the repository at which a mistake in a bundled file reaches an agent, because
-//! nobody can edit the bundled file.
+//! Finds the place in the repository through which a bundled file reaches an agent. A mistake in
+//! the bundled file is reported there, because users cannot edit bundled files.
 //!
-//! A problem with the model is reported at the model's name, any other at the tag that includes the
-//! bundled file or at the `extends` that inherits it. The bundled place is given second.
+//! A problem with the model is reported at the model's name. Any other problem is reported at the
+//! tag that includes the bundled file, or at the `extends` that inherits it. The place in the
+//! bundled file is given second.
 
 use crate::diag::Diagnostic;
 use crate::resolve::ResolvedProfile;
@@ -25,9 +26,9 @@ pub(in crate::compile) struct Trail<'t> {
 }
 
 impl Entrance {
-    /// Returns the place in the repository for a finding in a bundled file. Mistakes because of the
-    /// model belong to the model's name, all others to the tag or the profile's `extends` that
-    /// includes the file.
+    /// Returns the place in the repository for a finding in a bundled file. A mistake caused by the
+    /// model is reported at the model's name, any other at the tag or `extends` that includes the
+    /// file.
     pub(in crate::compile) fn of(
         sources: &Sources,
         trail: Trail<'_>,

@@ -1,5 +1,5 @@
 //! Finds the places in files where values of a body come from: contexts, files that prompts read,
-//! and the sources of texts that no context file contains as they are, such as an agent's
+//! and the sources of texts that no context file contains in the same form, such as an agent's
 //! surroundings, an attached file, or several joined blocks.
 
 use std::ops::Range;
@@ -21,7 +21,7 @@ use crate::repo::LayerKind;
 use crate::source::Span;
 use crate::unit::{KeyOrValue, Plan, Provenance};
 
-/// An agent and a context, for finding places of their body.
+/// Finds places for the body of an agent in a context.
 #[derive(Clone, Copy)]
 pub(in crate::compile) struct Places<'a> {
     pub(in crate::compile) compiler: &'a Compiler,
@@ -37,14 +37,14 @@ pub(in crate::compile) struct Outside {
 }
 
 impl Outside {
-    /// Returns `true` if the place is a value of a context: findings there are reported once for
+    /// Returns `true` if the place is a value of a context. Findings there are reported once for
     /// all agents.
     pub(in crate::compile) fn is_in_context(self) -> bool {
         self.how == PutBy::Writing
     }
 }
 
-/// The way in which a value that is fixed at its source got into a body.
+/// How a value of a context or of another file got into a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PutBy {
     /// A prompt read it.
@@ -62,7 +62,7 @@ impl PutBy {
     }
 }
 
-/// The origin of a text that no context file contains as it is.
+/// The origin of a text that no context file contains in this form.
 pub(super) enum Arrived {
     /// A template wrote it in a turn, in these runs. Turn 0 is the first turn of the context.
     Rendered(usize, Vec<Written>),
@@ -94,9 +94,9 @@ impl Piece {
     }
 }
 
-/// Asks for the place of a value of a context. The key consists of the context, the surroundings
-/// that an agent adds to the conversation, the layer that these read from, and the client API whose
-/// normal form the conversation has.
+/// Asks for the place of a value in its context file. The key consists of the context, the
+/// surroundings that an agent adds to the conversation, the layer from which the surroundings read,
+/// and the client API whose normal form the conversation has.
 #[derive(PartialEq, Eq, Hash)]
 struct SpanOf {
     context: Identity,
@@ -142,7 +142,7 @@ impl<'a> Places<'a> {
         })
     }
 
-    /// Returns the place to edit in a context, for a value that comes from there.
+    /// Returns the place to edit in a context, for a value that comes from the context.
     fn written_outside(&self, place: &Provenance) -> Option<Span> {
         // Authors of agents do not edit the bundled contexts.
         let is_own =
@@ -162,13 +162,13 @@ impl<'a> Places<'a> {
             let (path, target) = place.member.as_ref()?;
             self.member_span(path, *target)
         })?;
-        // Nobody here can edit a bundled template: a value that it copies unchanged is fixed at its
-        // source.
+        // A bundled template cannot be edited here, so a value that it copies unchanged is fixed at
+        // its source.
         (!is_bundled(self.compiler.sources(), span)).then_some(span)
     }
 
-    /// Returns the origin of a value and the steps that led there. Files that prompts read count as
-    /// places of their own.
+    /// Returns the place where a value is edited, and the steps that led there. `outside` takes
+    /// precedence over the place of the template or profile.
     pub(in crate::compile) fn in_files(
         &self,
         place: &Provenance,
@@ -279,8 +279,8 @@ impl<'a> Places<'a> {
 }
 
 impl Places<'_> {
-    /// Returns the origin of some bytes in a text of the history that the file does not contain as
-    /// it is; `None` for any other value.
+    /// Returns the origin of a byte range in a text of the history that the file does not contain
+    /// in this form; `None` for any other value.
     pub(super) fn arrived(&self, path: &Pointer, bytes: Range<usize>) -> Option<Arrived> {
         let tokens: Vec<String> = path.tokens().collect();
         let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();

@@ -107,7 +107,8 @@ impl<'c> AgentFlow<'c> {
         }
     }
 
-    /// Returns `true` if the format's limits or a declaration of the author accounts for a loss.
+    /// Returns `true` if a loss is expected: the wire format cannot express the content, or the
+    /// author declared the loss.
     fn is_accepted(&self, loss: &Loss, declarations: &Declarations) -> bool {
         if !matches!(loss.fate, Fate::Dropped | Fate::Altered(_)) {
             return false;
@@ -250,7 +251,7 @@ fn told(kind: ContentKind, fate: &Fate, is_never: bool) -> (&'static Rule, Strin
     }
 }
 
-/// The number of a verb.
+/// The grammatical number of a verb.
 struct Verb {
     is_one: bool,
 }

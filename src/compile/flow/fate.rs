@@ -83,7 +83,7 @@ impl Explainer<'_> {
     }
 }
 
-/// Returns `true` if a source overlaps a place by containing it or lying in it.
+/// Returns `true` if a source contains a place, or a place contains the source.
 fn is_of(source: &ValueSource, place: Span) -> bool {
     let mut spans = source.span.iter().chain(&source.made_of);
     spans.any(|span| place.contains(*span) || span.contains(place))
@@ -116,8 +116,8 @@ fn lost_at(places: &Places<'_>, model: Option<&str>, place: Span) -> Vec<String>
     wanted.map(|loss| why(places, &agent, loss)).collect()
 }
 
-/// Describes a loss, and the reason why it needs no fix, if the format or the author accounts for
-/// it.
+/// Describes a loss. If the wire format or the author accounts for the loss, the description says
+/// why it needs no fix.
 fn why(places: &Places<'_>, agent: &AgentFlow<'_>, loss: &Loss) -> String {
     let Places { compiler, plan, .. } = *places;
     let (what, is_one) = loss.kind.phrase();

@@ -1,4 +1,4 @@
-//! The verdict on the content of a conversation in some members of a body.
+//! Judges which content of a conversation some members of a body contain. Results are cached.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::memory::{Identity, Question};
 use crate::provider::WireFormat;
 use crate::unit::{MemberRef, Plan, Request, Sameness, SystemPrompt, stand_in};
 
-/// Asks for the content of a conversation in some members.
+/// Asks which content of a conversation some members of a body contain.
 #[derive(PartialEq, Eq, Hash)]
 struct JudgedOf {
     data: Identity,
@@ -32,7 +32,7 @@ impl Question for JudgedOf {
     }
 }
 
-/// Judges the content in some members of a body.
+/// Judges which content of a conversation some members of a body contain.
 pub(super) fn judged_members(
     plan: &Plan<'_>,
     request: &Request<'_>,

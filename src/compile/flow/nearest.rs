@@ -25,9 +25,10 @@ pub(super) struct Nearest {
 struct Closeness {
     /// The number of steps that their paths share.
     shared: usize,
-    /// `true` if it is the content, its parent or its sibling, and not deep inside another value.
+    /// `true` if the value is the content, its parent or its sibling, and not deep inside another
+    /// value.
     is_beside: bool,
-    /// The relevance of the value to the content: a role or a type says little about it.
+    /// The relevance of the value to the content: low for a role or a type.
     weight: u8,
 }
 
@@ -57,7 +58,7 @@ pub(super) fn nearest(places: &Places<'_>, loss: &Loss, model: Option<&str>) -> 
         };
     }
     let written_in = plan.member_at(member);
-    // A prompt is in the profile, or in a file of its own that writes no structure of the body.
+    // A prompt is in the profile or in a separate file, which writes no structure of the body.
     let is_of_body = !matches!(loss.kind, ContentKind::SystemPrompt | ContentKind::Files);
     let of_partial = writer.filter(|span| is_of_body && span.file != written_in.file);
     Nearest {
@@ -98,7 +99,7 @@ fn looked(places: &Places<'_>, model: Option<&str>, member: &str) -> Option<Look
 }
 
 /// Returns the last text below a member of a body. An empty text takes precedence, because content
-/// may be missing there.
+/// may be missing from it.
 fn last_text(body: &Body, member: &str) -> Option<Pointer> {
     let value = body.value().get(member)?;
     let texts: Vec<Pointer> = leaves(value)
@@ -134,7 +135,7 @@ fn closeness(path: &Pointer, wanted: &Pointer) -> Closeness {
     }
 }
 
-/// Returns the member of the body that should hold content which is missing everywhere.
+/// Returns the member of the body that should contain content which is missing everywhere.
 fn member_of(plan: &Plan<'_>, kind: ContentKind) -> &'static str {
     let of_kind = match kind {
         ContentKind::Suffix => first(plan, &["suffix", "input_suffix"]),
@@ -149,7 +150,7 @@ fn member_of(plan: &Plan<'_>, kind: ContentKind) -> &'static str {
         .unwrap_or("prompt")
 }
 
-/// Returns the first of some members that the profile sets.
+/// Returns the first of the given members that the profile sets.
 fn first(plan: &Plan<'_>, names: &[&'static str]) -> Option<&'static str> {
     let body = plan.profile.body()?;
     names.iter().find(|name| body.get(name).is_some()).copied()

@@ -1,6 +1,6 @@
-//! The effect of a place that wrote nothing in an agent's bodies: it assembles the agent, decides
-//! what templates write, or has unknown effect. Places that certainly have no effect are
-//! recognised: comments, and settings that a descendant overrides.
+//! Determines the effect of a place that wrote nothing in an agent's bodies. Such a place may
+//! control how the agent is assembled or what templates write, or its effect is unknown. Comments,
+//! and settings that a descendant overrides, certainly have no effect.
 
 use std::ops::Range;
 
@@ -29,8 +29,8 @@ pub(super) struct Spot<'a> {
 }
 
 impl Spot<'_> {
-    /// Returns the effect of a place that wrote nothing in the agent's bodies; `None` if it has
-    /// none. `unknown` is the reason why some bodies are unknown, if there is one.
+    /// Returns the effect of a place that wrote nothing in the agent's bodies; `None` if the place
+    /// has no effect. `unknown` is the reason why some bodies are unknown, if there is one.
     pub(super) fn unfollowed(&self, unknown: Option<&'static str>) -> Option<&'static str> {
         let text = self.text();
         let is_profile = self.is_of_profile();
@@ -191,7 +191,7 @@ impl Spot<'_> {
     }
 }
 
-/// Adds the content of the values whose key, quotes or header are queried.
+/// Adds the ranges of the values whose key, quotes or header are queried.
 fn hold(text: &str, table: &Table, range: &Range<usize>, around: &mut Vec<Range<usize>>) {
     let asked = text[range.clone()].trim();
     let is_quotes = !asked.is_empty() && asked.chars().all(|c| matches!(c, '"' | '\''));

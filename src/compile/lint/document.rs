@@ -1,4 +1,5 @@
-//! Checks one document or one line: finds its bodies, their problems, and the places of these.
+//! Checks one document or one line: finds the bodies in it, their problems, and the places of the
+//! problems.
 
 use std::ops::Range;
 
@@ -33,7 +34,8 @@ pub(super) struct Judged {
 pub(super) struct Told {
     pub(super) range: Range<usize>,
     pub(super) problem: Problem,
-    /// The range that may be shown around it, if limited: for a capture, only the body.
+    /// The range that may be shown around the problem; `None` for no limit. For a capture, it
+    /// contains only the body.
     pub(super) within: Option<Range<usize>>,
 }
 
@@ -46,7 +48,8 @@ impl Told {
         }
     }
 
-    /// Returns the finding, in a file that holds the text from `start` on.
+    /// Returns the finding in a file. `start` is the offset in the whole text at which the content
+    /// of the file begins.
     pub(super) fn at(self, file: FileId, start: usize) -> Diagnostic {
         let Told { range, problem, .. } = self;
         let span = problem.place.unwrap_or_else(|| {
@@ -244,8 +247,8 @@ impl DocumentJudge<'_> {
             .target
             .model
             .or(endpoint.and_then(|endpoint| endpoint.model.as_deref()));
-        // An instance that only the host identifies says nothing about the headers that another
-        // program sent.
+        // If only the host identifies the instance, the headers of the instance do not apply:
+        // another program may have sent others.
         LintTarget {
             instance,
             server: self.target.server.or_else(|| {

@@ -46,18 +46,19 @@ pub struct Linting<'c> {
     pool: Option<rayon::ThreadPool>,
     sources: Sources,
     findings: Vec<Diagnostic>,
-    /// The number of findings of each rule.
+    /// The number of findings so far, by rule.
     found: HashMap<&'static str, usize>,
     formats: BTreeMap<WireFormat, usize>,
     passed_over: usize,
     /// The lines of the current file, if it is a batch.
     batch: Batch,
-    /// Findings of lines that only count if the file is a batch, until that is known.
+    /// Findings about lines that are reported only if the file turns out to be a batch.
     undecided: Vec<Diagnostic>,
 }
 
 impl<'c> Linting<'c> {
-    /// Takes the wire format of all bodies, if it is known, and their destination.
+    /// Creates a check of files. `wire` is the wire format of all bodies, if it is known; `target`
+    /// is their destination.
     pub fn new(
         compiler: &'c Compiler,
         wire: Option<WireFormat>,
@@ -88,7 +89,7 @@ impl<'c> Linting<'c> {
     ///
     /// # Errors
     ///
-    /// Returns an error if it cannot be read or is too large.
+    /// Returns an error if the file cannot be read or is too large.
     pub fn read(&mut self, path: &str, reader: impl Read) -> Result<(), InputError> {
         let path: Arc<str> = Arc::from(path);
         self.batch = Batch::default();
@@ -111,12 +112,12 @@ impl<'c> Linting<'c> {
         Ok(())
     }
 
-    /// Adds findings from elsewhere, in files of the repository.
+    /// Adds existing findings in files of the repository.
     pub fn extend(&mut self, findings: impl IntoIterator<Item = Diagnostic>) {
         self.findings.extend(findings);
     }
 
-    /// Returns the findings, after the policy of the repository.
+    /// Applies the policy of the repository, and returns the remaining findings.
     pub fn report(self, options: &PolicyOptions) -> Report {
         let mut report = Reporter::new(self.judge.compiler, &Selection::default(), options)
             .of(self.sources, self.findings);
@@ -193,7 +194,7 @@ impl<'c> Linting<'c> {
         }
     }
 
-    /// Reports once the number of lines in a log that are text.
+    /// Reports, once for each log, the number of lines that are plain text.
     fn told_as_text(&mut self, path: &Arc<str>, skipped: &Skipped) {
         let Some((line, text)) = &skipped.first else {
             return;
@@ -220,8 +221,8 @@ impl<'c> Linting<'c> {
         self.findings.push(finding);
     }
 
-    /// Keeps the findings in a text that begins at a line of a file, and only the parts of the text
-    /// that they show.
+    /// Keeps the findings in a text that begins at a line of a file, and only those parts of the
+    /// text that the findings show.
     fn keep(
         &mut self,
         path: &Arc<str>,
@@ -295,7 +296,7 @@ impl<'c> Linting<'c> {
         let (mut counted, mut at) = (0, Position { line, column: 1 });
         for told in told {
             let part = part_around(text, &told);
-            // The parts are in the order of their places.
+            // The parts are sorted by place.
             at = after(at, &text[counted..part.start]);
             counted = part.start;
             findings.push(self.shown(path, at, &text[part.clone()], part.start, told));
@@ -363,7 +364,7 @@ impl<'c> Linting<'c> {
         self.keep(path, line, text.as_str(), judged, place);
     }
 
-    /// Reports a file without any body: such a file proves nothing.
+    /// Reports a file that contains no body, because checking it proves nothing.
     fn nothing(&mut self, path: &Arc<str>, passed_over: usize) {
         let message = match passed_over {
             0 => "there is no request body in this file".to_owned(),
@@ -383,22 +384,22 @@ impl<'c> Linting<'c> {
     }
 }
 
-/// The mistakes in lines of a batch.
+/// The mistakes found in lines of a batch.
 #[derive(Default)]
 struct OfBatch {
     certain: Vec<Told>,
-    /// The findings that only count if the file turns out to be a batch.
+    /// The findings that are reported only if the file turns out to be a batch.
     undecided: Vec<Told>,
 }
 
-/// The maximum number of findings that wait for the first line with an id.
+/// The maximum number of findings that are kept until it is known whether the file is a batch.
 const MOST_UNDECIDED: usize = 100;
 
-/// The lines of a log that are text.
+/// The lines of a log that are plain text.
 #[derive(Default)]
 struct Skipped {
     lines: usize,
-    /// The number of the first one, and the text to show.
+    /// The number of the first such line, and the text to show.
     first: Option<(usize, String)>,
 }
 
@@ -415,8 +416,8 @@ impl Skipped {
 }
 
 impl DocumentJudge<'_> {
-    /// Checks a line, and returns the result and the text; no result if the line is not JSON. Text
-    /// before a document is blanked, so that places stay the same.
+    /// Checks a line, and returns the result and the text. The result is `None` if the line is not
+    /// JSON. Text before a document is blanked, so that places stay the same.
     fn line(&self, line: &Line) -> Result<(Option<Judged>, SourceText), TextError> {
         let text = SourceText::from_bytes(&line.bytes)?;
         let judged = match content(text.as_str()) {
@@ -433,8 +434,8 @@ impl DocumentJudge<'_> {
 /// The number of bytes that are kept on each side of a finding.
 const AROUND: usize = 1024;
 
-/// Returns the part of a text to keep: the line of a finding and its neighbours, but only the
-/// surroundings of the finding if these are long.
+/// Returns the part of a text to keep: the line of a finding and its neighbours or, if these are
+/// long, only some bytes on each side of the finding.
 fn part_around(text: &str, told: &Told) -> Range<usize> {
     let Range {
         start: least,

@@ -79,7 +79,7 @@ impl<'a> Preparing<'a> {
         compiler.findings.extend(findings);
     }
 
-    /// Returns `true` if no finding so far may reach agents.
+    /// Returns `true` if none of the findings so far may reach agents.
     fn is_clean(&self) -> bool {
         self.findings.is_empty()
             && !self
@@ -147,8 +147,8 @@ impl<'a> Preparing<'a> {
         })
     }
 
-    /// Marks agents as unusable if their golden folder cannot be created or is also another
-    /// agent's.
+    /// Marks agents as unusable if their golden folder cannot be created, or if another agent has
+    /// the same folder.
     fn check_folders(&mut self) {
         let hierarchy = &self.compiler.hierarchy;
         let mut slugs: HashMap<String, usize> = HashMap::default();
@@ -167,7 +167,7 @@ impl<'a> Preparing<'a> {
                     profile,
                     hierarchy.get(self.agents[other].0),
                 ));
-                // Neither of the two may write the folder.
+                // Neither of the two may write to the folder.
                 self.agents[other].1 = false;
                 self.agents[at].1 = false;
             } else {
@@ -176,7 +176,8 @@ impl<'a> Preparing<'a> {
         }
     }
 
-    /// Makes agents unusable from the first one on that exceeds the limit of merged values.
+    /// Marks the first agent that exceeds the limit of merged values, and all agents after it, as
+    /// unusable.
     fn refuse_too_many_values(&mut self) {
         let Compiler {
             repo, hierarchy, ..

@@ -1,5 +1,5 @@
-//! Reports agents that lack a required setting, at the profile that should set it: once, at the
-//! base that many of them share.
+//! Reports agents that lack a required setting, at the profile that should set it. A base that many
+//! agents share is reported once.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -73,8 +73,8 @@ fn above_setters(hierarchy: &Hierarchy, key: &str) -> HashSet<ProfileId> {
     setters.flat_map(|id| hierarchy.lineage(id)).collect()
 }
 
-/// Returns the profile that should set a missing key, among an agent and its ancestors: the most
-/// distant one that is itself compiled, or none of whose descendants set the key.
+/// Returns the profile that should set a missing key: of an agent and its ancestors, the most
+/// distant profile that is itself compiled, or whose descendants all lack the key.
 fn blamed(
     repo: &Repo,
     hierarchy: &Hierarchy,

@@ -1,8 +1,9 @@
-//! `provider/literal-key` for keys in unexpected places: in prompts, partials, contexts, settings
-//! and comments.
+//! Reports keys (`provider/literal-key`) in unexpected places: in prompts, partials, contexts,
+//! settings and comments.
 //!
-//! Code that reads a value knows more about it and has already reported it; here, the raw text of
-//! every file is searched. All keys are masked in excerpts.
+//! The raw text of every file is searched. Keys in expected places have already been reported by
+//! the code that reads them, because that code knows more about them. All keys are masked in
+//! excerpts.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,5 @@
-//! Searches all texts of prompts and bodies for characters that are invisible to a reviewer but not
-//! to a model, and for the marks of an unfinished merge.
+//! Searches all texts of prompts and bodies for characters that reviewers cannot see but models
+//! can, and for markers of an unfinished merge.
 //!
 //! It checks the raw text of files, decoded names, and paths. The conversations of contexts may
 //! contain hidden characters on purpose.
@@ -14,7 +14,7 @@ use crate::resolve::Hierarchy;
 use crate::source::{FileId, SourceText, Span, Spanned};
 use crate::text::{Hidden, hidden, name_of};
 
-/// The maximum size of all roles together that are searched, in bytes; the rest is ignored.
+/// The maximum total size of the roles that are searched, in bytes. The rest is ignored.
 const MAX_ROLE_BYTES: u64 = 16 * 1024 * 1024;
 /// The maximum number of places that are reported for one file.
 const MOST: usize = 20;
@@ -63,7 +63,7 @@ fn in_text(file: FileId, path: &str, text: &str) -> Vec<Diagnostic> {
     findings
 }
 
-/// Returns the first unfinished merge in a file.
+/// Returns a finding about the first unfinished merge in a file.
 fn conflict(file: FileId, text: &str) -> Option<Diagnostic> {
     let start = mark(text, "<<<<<<< ", 0)?;
     let middle = mark(text, "=======\n", start)?;
@@ -84,14 +84,14 @@ fn line_at(text: &str, at: usize) -> Range<usize> {
     at..text[at..].find('\n').map_or(text.len(), |len| at + len)
 }
 
-/// Returns the start of the first line from a place on that begins with a mark.
+/// Returns the start of the first line at or after a place that begins with a marker.
 fn mark(text: &str, mark: &str, from: usize) -> Option<usize> {
     memchr::memmem::find_iter(&text.as_bytes()[from..], mark)
         .map(|at| from + at)
         .find(|&at| at == 0 || text.as_bytes()[at - 1] == b'\n')
 }
 
-/// Returns `true` if an error already reports that the marks make the file unreadable.
+/// Returns `true` if an error already reports that the markers make the file unreadable.
 fn is_told(conflict: &Diagnostic, known: &[Diagnostic]) -> bool {
     let (marks, end) = (
         conflict.primary.span,
@@ -157,7 +157,7 @@ fn told(run: &Run) -> String {
     }
 }
 
-/// Reports a name with an invisible character, even if it is written as an escape.
+/// Reports a name with an invisible character, even if the character is written as an escape.
 fn in_name(name: &str, span: Span, what: &str) -> Option<Diagnostic> {
     let found = name
         .chars()
@@ -170,7 +170,7 @@ fn in_name(name: &str, span: Span, what: &str) -> Option<Diagnostic> {
     )
 }
 
-/// Checks names that are written with escapes; the search in texts reports the others.
+/// Checks names that are written with escapes. Other names are covered by the search in raw texts.
 fn in_names(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     let profiles = hierarchy
         .ids()

@@ -14,9 +14,9 @@ use crate::source::{FileId, SourceText, Span, Spanned};
 use crate::toml::Kind;
 use crate::world::EntryKind;
 
-/// Returns findings about unused parts. It requires a repository without errors, because a
-/// misspelled name would be reported twice. Contexts also require `has_all`: all agents are
-/// prepared.
+/// Returns findings about unused parts. If the repository has errors, nothing is reported, because
+/// a misspelled name would be reported twice. Contexts are only reported with `has_all`, which
+/// means that all agents are prepared.
 pub(super) fn check(compiler: &Compiler, has_all: bool) -> Vec<Diagnostic> {
     let (repo, hierarchy) = (&compiler.repo, &compiler.hierarchy);
     let is_whole = compiler
@@ -30,7 +30,7 @@ pub(super) fn check(compiler: &Compiler, has_all: bool) -> Vec<Diagnostic> {
         return Vec::new();
     }
     let mut unused = bases(hierarchy);
-    // An unused base is reported itself, not also through its includes.
+    // The partials of an unused base are not reported, because the base itself is.
     if unused.is_empty() {
         unused.extend(partials(repo));
     }
@@ -105,7 +105,7 @@ fn instances(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     unused.map(|instance| finding(&instance.name)).collect()
 }
 
-/// Returns partials that no profile and no used partial names. A name in quotes counts anywhere,
+/// Returns partials that no profile and no used partial names. Any quoted name is treated as a use,
 /// even in a value that every profile overrides.
 fn partials(repo: &Repo) -> Vec<Diagnostic> {
     let mut unused: BTreeMap<&str, FileId> = repo
@@ -160,8 +160,8 @@ fn contexts(compiler: &Compiler) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// Returns roles that no template names; none if a template computes a name, or names a role that
-/// does not exist.
+/// Returns roles that no template names. Returns none if a template computes a name, or names a
+/// role that does not exist.
 fn roles(repo: &Repo) -> Vec<Diagnostic> {
     let Some(layer) = repo
         .layers

@@ -1,4 +1,4 @@
-//! Codes of rules on the command line.
+//! Checks the codes of rules that are given on the command line.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use crate::diag::did_you_mean;
 /// The reason why a code on the command line cannot be used.
 #[derive(Debug)]
 pub(crate) enum CodeError {
-    /// No rule has it; `near` suggests similar codes, as a phrase.
+    /// No rule has this code; `near` suggests similar codes, as a phrase.
     Unknown { code: String, near: Option<String> },
-    /// Its findings cannot be allowed.
+    /// The findings of this rule cannot be allowed.
     Fixed { code: String },
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn check_allowed(code: &str) -> Result<(), CodeError> {
     }
 }
 
-/// Checks that a rule has a code from the command line.
+/// Checks that a rule with this code exists.
 pub(crate) fn check_code(code: &str) -> Result<(), CodeError> {
     if is_known(code) {
         return Ok(());

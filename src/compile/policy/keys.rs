@@ -1,5 +1,5 @@
-//! Fragments of keys in the messages of findings: a template, for instance, reads a key without
-//! quotes as a difference of names, and reports one of them as undefined.
+//! Masks fragments of keys in the messages of findings. For example, a template parses a key
+//! without quotes as a subtraction of names, and reports one of the names as undefined.
 
 use std::collections::HashSet;
 

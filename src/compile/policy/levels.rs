@@ -14,21 +14,21 @@ use crate::source::{FileId, Position, Sources, Span};
 /// The policy of a run for findings, in addition to `reqc.toml`.
 #[derive(Debug, Clone, Default)]
 pub struct PolicyOptions {
-    /// Codes that are errors in this run, whatever their severity is otherwise; a family is written
-    /// as `family/*`.
+    /// Codes that are errors in this run, whatever their configured severity. `family/*` stands for
+    /// a whole family.
     pub deny: Vec<String>,
-    /// Codes that are dropped in this run.
+    /// Codes whose findings are dropped in this run.
     pub allow: Vec<String>,
-    /// Today's date, for entries that expire; without it nothing expires.
+    /// Today's date, for entries that expire. If it is `None`, no entry expires.
     pub today: Option<Date>,
     /// `Some(true)` if the whole repository is checked: only then can an entry be reported as
-    /// unused. `None` means that this depends on whether every agent and context takes part.
+    /// unused. `None` means that this is derived from the selection.
     pub complete: Option<bool>,
 }
 
 /// Decides which findings are dropped and which fail a run.
 pub(in crate::compile) struct Policy<'c> {
-    /// `reqc.toml`.
+    /// The settings in `reqc.toml`.
     pub(in crate::compile) config: &'c Config,
     pub(in crate::compile) options: &'c PolicyOptions,
     /// `true` if the whole repository is checked.
@@ -105,7 +105,7 @@ impl<'c> Policy<'c> {
         self.configured(code, finding.severity)
     }
 
-    /// Returns the level that `[rules]` gives a rule, or else its usual one.
+    /// Returns the level that `[rules]` gives a rule, or else its default level.
     pub(in crate::compile) fn configured(&self, code: &str, usual: Severity) -> Level {
         let configured = self
             .config
@@ -116,8 +116,8 @@ impl<'c> Policy<'c> {
         configured.map_or(Level::On(usual), |(_, level)| *level)
     }
 
-    /// Returns `true` if entries allow the whole finding. An entry for some agents removes them
-    /// from the reach of the finding.
+    /// Returns `true` if entries allow the whole finding. An entry that names agents removes only
+    /// these agents from the reach of the finding.
     fn is_allowed(
         &self,
         sources: &Sources,
@@ -198,8 +198,8 @@ impl<'c> Policy<'c> {
     }
 }
 
-/// Returns the lines of the `[[allow]]` entry around a place, up to the comments of the next one;
-/// `None` if the entry has another form.
+/// Returns the lines of the `[[allow]]` entry around a place, up to the comments of the next entry;
+/// `None` if the entry is written in another form.
 fn allow_entry(text: &str, at: usize) -> Option<Range<usize>> {
     let lines = || {
         text.split_inclusive('\n')
@@ -249,11 +249,11 @@ pub(in crate::compile) struct Judgement {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeftOut {
-    /// The code of their rule.
+    /// The code of the rule.
     pub code: &'static str,
-    /// Their severity.
+    /// The severity of the findings.
     pub severity: Severity,
-    /// Their number.
+    /// The number of findings beyond the limit.
     pub findings: usize,
 }
 
@@ -309,10 +309,11 @@ fn order<'a>(
     )
 }
 
-/// The `[[allow]]` entries for a code in a file, which most of a large number of findings share.
+/// A cache of the `[[allow]]` entries for a code in a file. Many findings have the same code and
+/// file.
 type Entries = HashMap<(&'static str, FileId), Vec<usize>>;
 
-/// Returns `true` if a pattern matches at least one rule that can be allowed.
+/// Returns `true` if a pattern matches at least one rule whose findings can be allowed.
 pub(super) fn can_silence(pattern: &str) -> bool {
     all_rules()
         .iter()
@@ -369,8 +370,8 @@ fn is_family(pattern: &str) -> bool {
     pattern.ends_with("/*") && all_rules().iter().any(|rule| matches(pattern, rule.code))
 }
 
-/// Reports a media type that a context misspells only once, with the worst severity among the
-/// formats: their own findings add nothing.
+/// Merges the findings about a media type that a context misspells: it is reported once, with the
+/// worst severity among the wire formats. Further findings about each format add nothing.
 fn told_by_context(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let (mut misspelt, mut others): (Vec<_>, Vec<_>) = findings
         .into_iter()

@@ -23,17 +23,17 @@ pub struct Lowered {
     pub to: Option<LoweredTo>,
     /// The value of a setting.
     pub value: Option<Arc<str>>,
-    /// The agents that it applies to, as a pattern; `None` for all.
+    /// The agents that the setting applies to, as a pattern; `None` for all agents.
     pub agent: Option<String>,
-    /// The files that it applies to, as a pattern; `None` for all.
+    /// The files that the setting applies to, as a pattern; `None` for all files.
     pub path: Option<String>,
     /// Fields of bodies, as JSON pointers.
     pub fields: Vec<Arc<str>>,
     /// The reason that the entry gives.
     pub reason: Option<Arc<str>>,
-    /// The last day on which it applies, as `YYYY-MM-DD`.
+    /// The last day on which the setting applies, as `YYYY-MM-DD`.
     pub expires: Option<String>,
-    /// Its place: a path and a line number from 1; `None` for the command line.
+    /// The place of the setting: a path and a line number from 1; `None` for the command line.
     pub place: Option<(Arc<str>, usize)>,
     /// The text of a schema file.
     pub(super) text: Option<Arc<SourceText>>,
@@ -45,13 +45,13 @@ pub struct Lowered {
 pub enum LoweredKind {
     /// An entry of `[rules]`.
     Rule,
-    /// An `[[allow]]`.
+    /// An `[[allow]]` entry.
     Allow,
-    /// An `[[extension]]`.
+    /// An `[[extension]]` entry.
     Extension,
     /// A wire schema of the repository.
     Schema,
-    /// `layer = "bundled"`: the bundled files of `reqc` do not take part.
+    /// `layer = "bundled"`: the bundled files of `reqc` are not used.
     Layer,
     /// `--allow`.
     Argument,
@@ -95,11 +95,11 @@ pub enum LoweredTo {
     Off,
     /// The rule's findings fail no run.
     Warning,
-    /// The older side made them errors; now they have their usual level.
+    /// The older side made the findings errors; now they have their default level.
     Default,
-    /// The older side had it. For a bundled layer: it lacks schemas.
+    /// The item existed on the older side only. For a bundled layer: the layer lacks schemas.
     Removed,
-    /// The older side compiled it; now it can only be extended.
+    /// The older side compiled the agent; now it can only be extended.
     Abstract,
 }
 
@@ -143,7 +143,7 @@ impl Lowered {
         self
     }
 
-    /// Returns a key for what it lowers, independent of its place.
+    /// Returns a key that identifies the lowered check, independent of the setting's place.
     pub(super) fn key(&self) -> String {
         let Lowered {
             kind,
@@ -169,7 +169,7 @@ impl Lowered {
 }
 
 impl Policy<'_> {
-    /// Returns everything that is lowered in this run, in the order of the files.
+    /// Returns all checks that are lowered in this run, in the order of the files.
     pub(in crate::compile) fn lowered(&self, compiler: &Compiler) -> Vec<Lowered> {
         let repo = &compiler.repo;
         let rules = self.config.levels.iter().filter_map(|(code, level)| {
@@ -205,8 +205,8 @@ impl Policy<'_> {
     }
 }
 
-/// Returns what an entry allows: fields, fields with a value, and, marked with `?`, fields that may
-/// be missing.
+/// Returns the fields that an entry allows. A field may include a value; a field that may be
+/// missing is marked with `?`.
 fn extended(entry: &Extension) -> Vec<Arc<str>> {
     let optional = entry
         .optional
@@ -236,7 +236,7 @@ fn without_golden(compiler: &Compiler) -> Vec<Lowered> {
         .collect()
 }
 
-/// Returns the level to which the rules of a pattern are lowered; `None` if none is.
+/// Returns the level to which a pattern lowers rules; `None` if it lowers none.
 fn lowers(pattern: &str, level: Level) -> Option<LoweredTo> {
     let rules = all_rules()
         .into_iter()
@@ -262,8 +262,8 @@ fn allow(repo: &Repo, entry: &Allow) -> Lowered {
     }
 }
 
-/// Reports a root that is the bundled layer: bodies of a format whose schema it lacks are not
-/// checked.
+/// Reports that the root is the bundled layer itself. Bodies are not checked if the layer lacks the
+/// schema of their wire format.
 fn layer(repo: &Repo) -> Lowered {
     let lacks = WireFormat::ALL
         .iter()
@@ -275,8 +275,8 @@ fn layer(repo: &Repo) -> Lowered {
 }
 
 pub(super) fn schemas(repo: &Repo) -> impl Iterator<Item = Lowered> + '_ {
-    // In a root that is the bundled layer, a schema that differs from the program's own may come
-    // from anybody.
+    // In a root that is the bundled layer, a schema that differs from the program's own may have
+    // been written by anyone.
     let own = repo.schemas.values().flatten().filter(|source| {
         source.layer == LayerKind::Own
             || repo.is_bundled_root

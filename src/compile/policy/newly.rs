@@ -1,5 +1,5 @@
-//! The checks that a change lowers: those that an older side did not lower, and those that only the
-//! older side made.
+//! The checks that a change lowers: those that are lowered now but were not before, and those that
+//! only the older side made.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,13 +12,14 @@ use crate::compile::rules::all_rules;
 use crate::diag::{Rule, Severity};
 use crate::repo::{Dialect, Level};
 
-/// Returns the checks that a side lowers and an older one did not.
+/// Returns the checks that a side lowers but an older one does not.
 pub fn newly_lowered(now: &Compiler, older: &Compiler, options: &PolicyOptions) -> Vec<Lowered> {
     Policy::of(now, options, false).newly_lowered(now, &Policy::of(older, options, false), older)
 }
 
 impl Policy<'_> {
-    /// Returns the checks that this side, of `now`, lowers and an older side, of `before`, did not.
+    /// Returns the checks that this policy lowers in `now` but the older policy does not lower in
+    /// `before`.
     fn newly_lowered(&self, now: &Compiler, older: &Policy<'_>, before: &Compiler) -> Vec<Lowered> {
         let known: HashSet<String> = older.lowered(before).iter().map(Lowered::key).collect();
         let mut told: Vec<Lowered> = self
@@ -37,7 +38,7 @@ impl Policy<'_> {
         told
     }
 
-    /// Returns patterns of rules that only the older side made errors.
+    /// Returns the patterns of rules that only the older side raised to errors.
     fn no_errors(&self, older: &Policy<'_>) -> Vec<Lowered> {
         let errors: HashSet<&str> = self.raised().collect();
         let raised = older.raised().filter(|code| !errors.contains(code));
@@ -49,7 +50,7 @@ impl Policy<'_> {
             .collect()
     }
 
-    /// Returns codes that `[rules]` makes errors.
+    /// Returns the codes that `[rules]` raises to errors.
     fn raised(&self) -> impl Iterator<Item = &str> {
         let errors = self
             .config
@@ -60,7 +61,7 @@ impl Policy<'_> {
     }
 
     /// Returns rules with a lower level than before, for any reason, unless an entry already
-    /// reports it: the order of entries also matters.
+    /// reports the change. The order of entries also affects levels.
     fn lower_rules(&self, older: &Policy<'_>, told: &[Lowered]) -> Vec<Lowered> {
         let patterns: Vec<&str> = told
             .iter()

@@ -15,14 +15,14 @@ use crate::resolve::ProfileId;
 use crate::unit::{Plan, Request};
 use crate::world::{Entry, EntryKind, ReadError, Walk, World};
 
-/// The questions that the prompts of an agent ask about the repository's own files.
+/// The files and folders of the repository that the prompts of an agent access.
 pub(in crate::compile) struct PromptReads {
     agent: Arc<str>,
     asked: BTreeSet<Question>,
 }
 
 impl PromptReads {
-    /// Returns the questions of the prompts of all agents that can be compiled.
+    /// Returns the accessed files for the prompts of all agents that can be compiled.
     pub(super) fn of_all(compiler: &Compiler) -> Vec<PromptReads> {
         let Some(own) = own_layer(compiler) else {
             return Vec::new();
@@ -63,7 +63,7 @@ impl PromptReads {
         &self.agent
     }
 
-    /// Returns the touched files that the agent asks for.
+    /// Returns the touched files that the agent's prompts access.
     pub(super) fn read(&self, touched: &dyn Touched) -> BTreeSet<Arc<str>> {
         let about = self
             .asked
@@ -146,11 +146,11 @@ impl Setting<'_> {
     }
 }
 
-/// A question of a prompt to a world.
+/// An access to a file or folder of a world by a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Question {
     path: Arc<str>,
-    /// `true` if it asks for the content of the folder.
+    /// `true` if the prompt lists the folder; `false` if it accesses a single file.
     is_listing: bool,
 }
 
@@ -164,7 +164,7 @@ impl Question {
     }
 }
 
-/// A world that records the questions that it is asked.
+/// A world that records all accesses.
 struct Noting {
     world: Arc<dyn World>,
     asked: Mutex<BTreeSet<Question>>,

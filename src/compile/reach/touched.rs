@@ -1,4 +1,4 @@
-//! Sets of files in a repository whose reach is wanted.
+//! Sets of files in a repository whose reach is requested.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use crate::world::{EntryKind, ReadError, World};
 
 /// A set of files in a repository.
 pub trait Touched: Sync {
-    /// Returns `true` if it contains a file.
+    /// Returns `true` if the set contains this file.
     fn file(&self, path: &str) -> bool;
 
-    /// Returns `true` if it changes the listing of a folder.
+    /// Returns `true` if the set changes the listing of this folder.
     fn listing(&self, folder: &str) -> bool;
 }
 

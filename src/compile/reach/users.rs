@@ -8,7 +8,7 @@ use crate::compile::compiler::Compiler;
 use crate::resolve::ProfileId;
 use crate::source::FileId;
 
-/// The search for the agents that use files.
+/// Searches for the agents that use files.
 pub(in crate::compile) struct Users<'a> {
     compiler: &'a Compiler,
 }
@@ -53,8 +53,8 @@ impl<'a> Users<'a> {
         (left > 0).then_some(reached)
     }
 
-    /// Returns the agents by file, as far as includes are followed, and the number of includes left
-    /// until the limit.
+    /// Returns the agents by file, within the limit on includes, and the number of includes left
+    /// until that limit.
     fn by_some(&self, files: &BTreeSet<FileId>) -> (BTreeMap<FileId, Vec<Arc<str>>>, usize) {
         let mut reached: BTreeMap<FileId, Vec<Arc<str>>> = BTreeMap::new();
         let mut known: HashMap<FileId, BTreeSet<FileId>> = HashMap::new();
@@ -125,7 +125,8 @@ pub(in crate::compile) fn files_of_instance(compiler: &Compiler, id: ProfileId) 
 }
 
 /// Adds to each finding of loading the agents that it reaches: those whose chain or templates use
-/// the file. Beyond a total number of names, findings get no agents, and concern the repository.
+/// the file. Once the limit on names is reached, further findings get no agents, and concern the
+/// repository.
 pub(in crate::compile) fn note_on_findings(compiler: &mut Compiler) {
     let files: BTreeSet<FileId> = compiler
         .findings

@@ -17,9 +17,9 @@ use crate::repo::{FileToRoute, Matcher, Roster, examples};
 pub struct Rerouted {
     /// The roster.
     pub roster: Arc<str>,
-    /// The agent that got them, by its current name; `None` if there was none.
+    /// The agent that got the files before, by its current name; `None` if there was none.
     pub from: Option<Arc<str>>,
-    /// The agent that gets them now; `None` if there is none.
+    /// The agent that gets the files now; `None` if there is none.
     pub to: Option<Arc<str>>,
     /// Example paths, made from patterns, each followed by a project's name in brackets if only
     /// that project's files are affected.
@@ -31,14 +31,15 @@ pub struct Rerouted {
 /// A path that no pattern mentions.
 const OTHER: &str = "file";
 
-/// The maximum number of paths and projects to route; fewer in rosters with very many agents.
+/// The maximum number of paths and projects to route. It is lower for rosters with very many
+/// agents.
 const MOST_ASKED: usize = 1_000;
-/// The maximum number of routing questions to agents.
+/// The maximum number of times that agents are asked whether they accept a path.
 const MOST_QUESTIONS: usize = 500_000;
 
 /// Returns the files that are routed differently than on an older side, by roster. `older_names`
-/// holds the older names of agents, by their current names. Rosters that only one side has are left
-/// out.
+/// contains the older names of agents, by their current names. Rosters that exist on one side only
+/// are left out.
 pub fn rerouted(
     now: &Compiler,
     older: &Compiler,
@@ -126,7 +127,7 @@ impl Table {
 /// The agent before, and the agent now.
 type Move<'t> = (Option<&'t Arc<str>>, Option<&'t Arc<str>>);
 
-/// Returns the differences between two states of a roster, by the agents before and now.
+/// Returns the differences between two states of a roster, grouped by the agents before and now.
 fn between(roster: &Arc<str>, before: &Table, now: &Table) -> Vec<Rerouted> {
     let most = (MOST_QUESTIONS / (before.0.len() + now.0.len()).max(1)).min(MOST_ASKED);
     let mut moves: BTreeMap<Move<'_>, Vec<String>> = BTreeMap::new();
@@ -167,8 +168,8 @@ fn between(roster: &Arc<str>, before: &Table, now: &Table) -> Vec<Rerouted> {
     rerouted.collect()
 }
 
-/// Returns paths made from the patterns of both sides: first [`OTHER`], then one for each pattern
-/// alone, then names of files in folders of paths.
+/// Returns paths made from the patterns of both sides: first [`OTHER`], then one path for each
+/// pattern, then names that match file patterns, in folders of path patterns.
 fn paths(before: &Table, now: &Table) -> Vec<String> {
     let (files, folders) = (made(before, now, 0), made(before, now, 1));
     let both = folders.iter().flat_map(|folder| {
@@ -187,7 +188,7 @@ fn paths(before: &Table, now: &Table) -> Vec<String> {
     all.filter(|path| known.insert(path.clone())).collect()
 }
 
-/// Returns names made from the patterns of files, or of paths, of both sides.
+/// Returns names made from the file patterns, or the path patterns, of both sides.
 fn made(before: &Table, now: &Table, at: usize) -> BTreeSet<String> {
     let patterns: BTreeSet<&Arc<str>> = [before, now]
         .iter()

@@ -15,7 +15,7 @@ use crate::toml::Kind;
 pub struct Route {
     /// The agent; `None` if no agent of the roster accepts the file.
     pub agent: Option<ProfileId>,
-    /// The agents before it, in order, and the reasons why they were skipped.
+    /// The skipped agents before it, in order, with the reason for each.
     pub passed: Vec<(Arc<str>, PassedOver)>,
 }
 
@@ -24,7 +24,7 @@ pub struct Route {
 pub enum PassedOver {
     /// Its `match` does not accept the file.
     Mismatch(Vec<Mismatch>),
-    /// There is no such agent, it is abstract, or it has findings that make it unusable.
+    /// The agent does not exist, is abstract, or has findings that make it unusable.
     Unusable,
 }
 
@@ -46,12 +46,12 @@ pub struct Router<'a> {
 }
 
 impl<'a> Router<'a> {
-    /// Takes the rosters and agents of a repository.
+    /// Creates a router for the rosters and agents of a repository.
     pub fn new(compiler: &'a Compiler) -> Router<'a> {
         Router { compiler }
     }
 
-    /// Returns the first agent of a roster that accepts a file.
+    /// Returns the first agent of a roster that accepts a file, and the skipped ones.
     pub fn route(&self, roster: &Roster, subject: &FileToRoute) -> Route {
         let mut passed = Vec::new();
         for agent in &roster.agents {
@@ -108,7 +108,7 @@ impl<'a> Router<'a> {
         })
     }
 
-    /// Returns an agent, if it can be used.
+    /// Returns the agent with this name; `None` if it cannot be used.
     pub(super) fn candidate(&self, name: &str) -> Option<(ProfileId, ResolvedProfile<'a>)> {
         let id = self
             .compiler
@@ -130,7 +130,7 @@ const COMPRESSION_ROSTER: &str = "chat_compression";
 /// The tag of agents that compress chats.
 const COMPRESSION_TAG: &str = "compression";
 
-/// Returns the matcher of a profile's `match`.
+/// Returns the matcher for a profile's `match`.
 pub(super) fn matcher(profile: &ResolvedProfile<'_>) -> Matcher {
     let [files, paths, projects] = match_patterns(profile);
     Matcher::new(files, paths, projects)

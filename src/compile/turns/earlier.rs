@@ -12,7 +12,7 @@ use crate::unit::NormalisedConversation;
 /// A request that preceded the request of a context.
 pub(in crate::compile) struct Earlier {
     pub(in crate::compile) normalised: NormalisedConversation,
-    /// The files that prompts saw, if they differed.
+    /// The files that prompts saw, if they differed from those of the last request.
     pub(in crate::compile) scopes: Option<Arc<Scopes>>,
     /// `true` if the system prompt is the same, because it does not depend on anything that
     /// changed.
@@ -28,7 +28,7 @@ struct Cut {
     length: usize,
 }
 
-/// Returns the requests before the last one; `turns` holds the files that prompts saw in the
+/// Returns the requests before the last one; `turns` contains the files that prompts saw in the
 /// earlier turns.
 pub(super) fn requests(states: &[State], turns: &[Arc<Scopes>]) -> Vec<Earlier> {
     cuts(states)
@@ -108,11 +108,12 @@ fn is_answered(messages: &[Message], at: usize) -> bool {
         && messages[at].blocks.iter().any(goes_everywhere)
 }
 
-/// Selects the earlier requests to compare with a body. Of at most two, it selects the last,
-/// because the contexts for all agents have many lengths. Otherwise it selects the first, and the
-/// last but one: an answer and its topic lie between that request and the body, so anything that is
-/// cut or left out by age, or by the number of messages after it, differs there, whatever the limit
-/// is. It adds the last one if the body adds so much that the cache may not look back that far.
+/// Selects the earlier requests to compare with a body. If there are at most two, it selects the
+/// last one, because the contexts for all agents have many lengths. Otherwise it selects the first
+/// and the last but one. An answer and the message after it lie between the last but one and the
+/// body, so anything that is cut or left out by age, or by the number of messages after it, differs
+/// there, whatever the limit is. It also selects the last one if the body adds so much that the
+/// cache may not look back that far.
 fn chosen(within: &[Cut], messages: &[Message]) -> Vec<Cut> {
     let [first, .., before, last] = within else {
         return within.last().copied().into_iter().collect();
@@ -129,8 +130,8 @@ fn chosen(within: &[Cut], messages: &[Message]) -> Vec<Cut> {
         .collect()
 }
 
-/// Returns `true` if a block is in the normal form for every target: an answer without any such
-/// block does not count.
+/// Returns `true` if a block is sent to every target. A message without any such block is not an
+/// answer.
 fn goes_everywhere(block: &Block) -> bool {
     block.says_something() && !matches!(block, Block::Provider(_))
 }

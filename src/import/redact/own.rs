@@ -1,4 +1,4 @@
-//! Redacts a provider's own blocks: types, ids, tool names and words of the format stay, because
+//! Redacts a provider's own blocks. Types, ids, tool names and words of the format stay, because
 //! the provider requires them. Everything else is replaced.
 
 use serde_json::Value;
@@ -11,7 +11,8 @@ const IDS: [&str; 4] = ["id", "call_id", "tool_use_id", "approval_request_id"];
 /// The members that name a tool or a server, in a block or a call.
 const NAMES: [&str; 3] = ["name", "server_name", "server_label"];
 
-/// The members that contain the arguments of a call, in which no word belongs to the format.
+/// The members that contain the arguments of a call. All words in them are replaced, because none
+/// belongs to the format.
 const ARGUMENTS: [&str; 3] = ["input", "arguments", "args"];
 
 /// The words of formats, by the members that contain them.
@@ -46,7 +47,7 @@ const WORDS: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// The depth in a block at which tool names may occur: in the block itself, or in its `custom`.
+/// The maximum depth in a block at which tool names occur: in the block itself, or in its `custom`.
 const NAMED_DEPTH: usize = 2;
 
 pub(super) fn redact(data: &mut Value, ids: &mut Ids) {
@@ -89,7 +90,8 @@ fn member(name: &str, it: &mut Value, ids: &mut Ids, depth: usize) {
     }
 }
 
-/// Returns `true` if a member contains nothing of the conversation.
+/// Returns `true` if a member's value comes from the format, not from the conversation, so that it
+/// is not redacted.
 fn stays(name: &str, said: &str, depth: usize) -> bool {
     let is_made_of = |also: &str| {
         said.len() <= 64

@@ -1,4 +1,4 @@
-//! Redacts schemas of tools: prose and examples are replaced; types, limits and names of properties
+//! Redacts schemas of tools. Prose and examples are replaced; types, limits and property names
 //! stay.
 
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use super::{text, value};
 /// Keywords whose value is prose.
 const PROSE: [&str; 3] = ["description", "title", "$comment"];
 
-/// Keywords whose value is data for the tool's arguments.
+/// Keywords whose value is data for a tool's arguments.
 const DATA: [&str; 4] = ["const", "default", "example", "examples"];
 
 /// Keywords whose value maps names to schemas.
@@ -21,7 +21,7 @@ const NAMED: [&str; 5] = [
 ];
 
 pub(super) fn redact(schema: &mut Map<String, Value>) {
-    // With other letters, a pattern would have another meaning or be invalid.
+    // A pattern with replaced letters would have another meaning, or be invalid.
     if schema.get("pattern").is_some_and(Value::is_string) {
         schema.shift_remove("pattern");
     }
@@ -46,8 +46,8 @@ fn below(it: &mut Value) {
     }
 }
 
-/// Replaces the values of an enumeration, and removes duplicates: values that differed may be equal
-/// afterwards.
+/// Replaces the values of an enumeration. Different values may become equal, so duplicates are
+/// removed.
 fn choices(it: &mut Value) {
     value(it);
     if let Value::Array(values) = it {

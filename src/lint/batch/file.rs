@@ -10,7 +10,7 @@ use crate::diag::Rule;
 use crate::provider::Server;
 use crate::text::cut;
 
-/// The maximum number of ids that are remembered: no service accepts more requests in one file.
+/// The maximum number of ids that are stored. No service accepts more requests in one file.
 const MOST_IDS: usize = 1_000_000;
 
 /// The maximum number of characters of a value in a message.
@@ -24,7 +24,7 @@ pub(crate) struct Batch {
     requests: usize,
     bytes: u64,
     first: Option<First>,
-    /// The limits that were exceeded, each reported once.
+    /// `true` if the maximum number of requests was exceeded. Each limit is reported once.
     is_too_long: bool,
     is_too_large: bool,
 }
@@ -44,9 +44,10 @@ struct First {
 pub(crate) struct Place {
     /// The number of the line or, in a document, of the request in its list, from 1.
     pub(crate) number: usize,
-    /// `true` if it is a line of its own.
+    /// `true` if the request is on a line of its own.
     pub(crate) is_line: bool,
-    /// The size of the line in bytes or, for the first request of a document, of the document.
+    /// The size of the line in bytes. For a document, its first request gets the size of the whole
+    /// document.
     pub(crate) bytes: u64,
 }
 
@@ -106,7 +107,7 @@ impl Service {
 }
 
 impl Batch {
-    /// Returns `true` if a line had an id: then the file is a batch rather than a log.
+    /// Returns `true` if a line had an id, so that the file is a batch rather than a log.
     pub(crate) fn is_certain(&self) -> bool {
         !self.ids.is_empty()
     }
@@ -129,8 +130,8 @@ impl Batch {
         found
     }
 
-    /// Returns the service that accepts a line; if the line does not show it, the first line with
-    /// its form may.
+    /// Returns the service that accepts a line. If the line does not show it, the service of the
+    /// first line is used, provided that both have the same form.
     fn service(&self, envelope: &Envelope, named: Option<Server>) -> Service {
         match (envelope.service(named), &self.first) {
             (Service::Unknown, Some(first)) if first.form == envelope.form => first.service,
@@ -138,7 +139,7 @@ impl Batch {
         }
     }
 
-    /// Reports an id that an earlier line already has.
+    /// Reports an id that an earlier line has already used.
     fn repeated_id(&mut self, envelope: &Envelope, place: Place) -> Option<Flaw> {
         let id = envelope.id.as_ref()?.as_str().filter(|id| !id.is_empty())?;
         let is_full = self.ids.len() >= MOST_IDS;

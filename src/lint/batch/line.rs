@@ -13,7 +13,7 @@ const LONGEST_ID: usize = 64;
 /// The maximum number of characters of a value in a message.
 const SHOWN: usize = 80;
 
-/// The addresses that OpenAI's batches can send to.
+/// The endpoints to which OpenAI's batches can send requests.
 const ENDPOINTS: [&str; 8] = [
     "/v1/responses",
     "/v1/chat/completions",
@@ -87,8 +87,8 @@ impl Envelope {
         Some(flaw)
     }
 
-    /// Returns the mistake of a line without an id. Whether it is a line of a batch at all may
-    /// depend on other lines.
+    /// Returns the mistake of a line without an id. Whether the object is a line of a batch at all
+    /// may depend on other lines.
     pub(super) fn missing_id(&self, service: Service) -> Option<Flaw> {
         if self.id.is_some() || self.almost_id.is_some() || self.form == Form::Record {
             return None;
@@ -100,7 +100,8 @@ impl Envelope {
             format!("`{key}` is missing"),
             "give each request a unique id",
         );
-        // Mistral's specification makes it optional; Gemini's guide shows it, and Vertex has none.
+        // Mistral's specification makes the id optional; Gemini's guide shows one, and Vertex has
+        // none.
         Some(if matches!(service, Service::Mistral | Service::Gemini) {
             flaw.warning()
         } else {
@@ -259,7 +260,8 @@ fn is_in_id(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }
 
-/// Returns `true` if batches can send to an address. For unknown services, any path is accepted.
+/// Returns `true` if batches of a service can send requests to an address. For unknown services,
+/// any path is accepted.
 fn is_endpoint(url: &str, service: Service) -> bool {
     let path = UrlParts::of(url).path();
     match service {

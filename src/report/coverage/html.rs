@@ -1,4 +1,4 @@
-//! A page that needs no network: each file with its lines, their counts, and its gaps.
+//! A self-contained HTML page: each file with its lines, their counts, and its gaps.
 
 use std::collections::BTreeMap;
 

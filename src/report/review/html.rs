@@ -1,5 +1,5 @@
-//! A page that needs no network: a list of causes at the left, and for each cause the source and
-//! one body before and after.
+//! A self-contained HTML page: a list of causes at the left, and for each cause the source and one
+//! body before and after.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

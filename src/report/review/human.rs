@@ -16,7 +16,7 @@ use crate::review::{Cause, Edit, EditKind, Hunk, Listed, Review};
 use crate::secret::masked;
 use crate::text::{Text, text};
 
-/// The number of names that a line lists before it only counts.
+/// The maximum number of names listed on a line; the others are only counted.
 const NAMES: usize = 3;
 /// The maximum number of changes and edits shown for a cause, and of lines for each.
 const MOST_CHANGES: usize = 12;
@@ -471,7 +471,7 @@ fn line_text(words: &[Word], style: Style, layout: Layout) -> Text {
     line
 }
 
-/// Returns the beginning and end of a text, as far as they are next to a change.
+/// Returns the beginning or end of a text, or both, where the text is next to a change.
 fn shortened(text: &str, has_before: bool, has_after: bool) -> String {
     let chars: Vec<char> = text.chars().collect();
     let kept = CONTEXT * (usize::from(has_before) + usize::from(has_after)).max(2);

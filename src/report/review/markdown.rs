@@ -1,5 +1,5 @@
-//! Markdown for a comment on a pull request: folded, the most severe changes first, and within the
-//! length limit of comments.
+//! Markdown for a comment on a pull request: in collapsed sections, with the most severe changes
+//! first, and within the length limit of comments.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A page that needs no network: each conversation with a chart of its request sizes over time, and
+//! A self-contained HTML page: each conversation with a chart of its request sizes over time, and
 //! its story.
 
 use super::sentences::{Sentence, heading, of_story, summary};

@@ -10,7 +10,7 @@ use crate::traffic::{
 /// A sentence, and the details shown below it.
 #[derive(Debug, Default)]
 pub(super) struct Sentence {
-    /// `true` if it reports something to fix.
+    /// `true` if the sentence reports something to fix.
     pub(super) is_finding: bool,
     pub(super) text: String,
     pub(super) before: Option<String>,
