@@ -162,7 +162,8 @@ pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, AccessError
 /// Finds the root of the agent repository that contains a folder: the folder itself if it looks
 /// like a root, or else the nearest parent folder that does. The search ends at the first folder
 /// that contains a `reqc.toml` or a `.git`, because anything above it belongs to another project.
-/// If no such folder is found, or if the user `named` the folder, the folder itself is the root.
+/// If nothing is found, if no folder up to the root of the disk contains either, or if the user
+/// `named` the folder, the folder itself is the root.
 ///
 /// # Errors
 ///
@@ -196,7 +197,7 @@ fn is_root(folder: &&Path) -> bool {
     is_marked(folder) || folder.join(folders::AGENTS).is_dir()
 }
 
-/// Returns `true` if a folder contains a `reqc.toml` or a `.git`.
+/// Returns `true` if a folder contains a `reqc.toml`, which marks it as a root.
 fn is_marked(folder: &Path) -> bool {
     std::fs::symlink_metadata(folder.join("reqc.toml")).is_ok()
 }
