@@ -455,7 +455,7 @@ impl Log {
     }
 
     /// Replaces the beginning of the history with a summary. Thinking after the summary was bound
-    /// to the replaced messages, so it is dropped from now on.
+    /// to the replaced messages, so it is unbound from now on.
     fn summarise(&mut self, summary: &Summary) {
         let end = summary.messages.min(self.history.len());
         let (items, rest) = parted(std::mem::take(&mut self.items), end);
