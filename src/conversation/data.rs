@@ -304,13 +304,13 @@ fn image_data<D: DataValues>(image: &Image) -> D::Value {
     ])
 }
 
-/// A text in a conversation, and the location of a value of the template data relative to it.
+/// A text in a conversation, and the position of a value of the template data relative to it.
 pub(crate) struct Anchor<'c> {
     pub(crate) text: &'c str,
     pub(crate) relation: Relation,
 }
 
-/// The location of a value relative to a text.
+/// The position of a value relative to a text.
 pub(crate) enum Relation {
     /// The value is the text.
     Itself,

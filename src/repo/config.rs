@@ -122,7 +122,7 @@ pub enum Level {
 /// An `[[allow]]` entry, which suppresses findings and states a reason.
 #[derive(Debug, Clone)]
 pub struct Allow {
-    /// The location of the entry.
+    /// The place of the entry.
     pub span: Span,
     /// The rule code whose findings it suppresses.
     pub code: Arc<str>,

@@ -82,7 +82,7 @@ impl<'t, 'f> Reader<'t, 'f> {
         self.file
     }
 
-    /// Returns the location of a node in this table's file.
+    /// Returns the place of a node in this table's file.
     pub(crate) fn span(&self, node: &Node) -> Span {
         Span::new(self.file, node.span.clone())
     }
@@ -309,7 +309,7 @@ impl<'t, 'f> Reader<'t, 'f> {
         self.findings[before..].iter().any(is_fatal)
     }
 
-    /// Returns the location of a string, if it is blank.
+    /// Returns the place of a string, if it is blank.
     pub(crate) fn blank(&self, key: &str) -> Option<Span> {
         let node = self.get(key)?;
         matches!(&node.kind, Kind::String(text) if text.trim().is_empty()).then(|| self.span(node))

@@ -89,7 +89,7 @@ mod tests {
         Coffee,
     }
 
-    /// A name that is not blank, a condition that its schema cannot express.
+    /// A name that is not blank, a condition that its schema does not contain.
     #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
     #[serde(try_from = "String")]
     #[schemars(with = "String")]
