@@ -24,7 +24,7 @@ pub(super) struct Reader<'a> {
     /// The number of findings so far, including those beyond the limit.
     found: usize,
     failed: bool,
-    /// The places of texts, if they are to be recorded.
+    /// The places of strings, if they are to be recorded.
     leaves: Option<Leaves>,
     /// `true` if a name, a reason and a kind are required.
     is_named: bool,
@@ -62,7 +62,7 @@ fn has_any(value: &Value, names: &[&str]) -> bool {
 /// The maximum number of findings that are reported per file.
 pub(super) const MOST: usize = 1_000;
 
-/// The maximum number of turns in a context, including the first.
+/// The maximum number of states of a conversation: the first, and one for each element of `turns`.
 const MOST_TURNS: usize = 32;
 
 /// The places of the values in a file, which is parsed when the first finding needs one.
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Makes the reader record the places of texts.
+    /// Makes the reader record the places of strings.
     pub(super) fn with_leaves(self) -> Reader<'a> {
         Reader {
             leaves: Some(Leaves::default()),

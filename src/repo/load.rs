@@ -89,7 +89,7 @@ pub fn read_tools(
     read_tools_below("", world, path, sources)
 }
 
-/// Reads a `tools.toml`, from a world whose root reports display as `folder`, including its final
+/// Reads a `tools.toml`. Reports display the root of `world` as `folder`, which includes the final
 /// `/`.
 pub(crate) fn read_tools_below(
     folder: &str,

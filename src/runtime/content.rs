@@ -147,7 +147,7 @@ fn unusable(reference: &str, why: &str) -> Error {
     )
 }
 
-/// Returns the block for bytes of a media type; `None` if no block can contain this type.
+/// Returns the block for bytes of a media type; `None` for text that is not UTF-8.
 fn block(content: &StoredContent, bytes: Vec<u8>) -> Option<Block> {
     let media_type = Arc::clone(&content.media_type);
     let title = content.reference.rsplit('/').next().map(Into::into);

@@ -23,10 +23,10 @@ pub enum Event {
     /// A typed item was added to the history, either by the host or by the session, which informs
     /// the model about an interruption.
     Item(Item),
-    /// The system prompt and tools were renewed. Either the host renewed or changed them, or the
-    /// agent now produces different text in a place that binds thinking, or the log was written by
-    /// an older version that did not record that text. For APIs that bind thinking to the messages
-    /// before it, thinking in earlier messages is omitted from now on.
+    /// The system prompt and tools were renewed. The possible reasons are that the host renewed or
+    /// changed them, that the agent now produces a different text to which thinking is bound, or
+    /// that an older version wrote the log and did not record that text. For APIs that bind
+    /// thinking to the messages before it, thinking in earlier messages is omitted from now on.
     Renewed,
     /// A summary replaced the beginning of the history. For APIs that bind thinking to the messages
     /// before it, thinking in the remaining messages is omitted from now on.

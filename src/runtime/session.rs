@@ -181,7 +181,7 @@ impl Session {
     }
 
     /// Estimates the number of tokens of the next request, by part, corrected by the token counts
-    /// of this session's answers. Compiles the body, and takes as long as that.
+    /// of this session's answers. Takes as long as compiling the body.
     ///
     /// # Errors
     ///

@@ -50,7 +50,7 @@ impl Share {
 /// A piece of a request: a tool, a block of the system prompt, or a message.
 #[derive(Debug, Clone)]
 pub(super) struct Piece {
-    /// The fingerprint, which is equal for content that is the same for the server.
+    /// The fingerprint. It is the same for all content that a server treats as equal.
     pub(super) hash: u64,
     /// A fingerprint that also ignores the order of object members.
     pub(super) loose: u64,

@@ -77,8 +77,8 @@ fn is_rewritten(old: &Piece, new: &Piece) -> bool {
     old.label == new.label && is_alike(a, b)
 }
 
-/// Returns `true` if more than half of two texts is the same, counted from the beginning and the
-/// end.
+/// Returns `true` if two texts have more than half of their content in common, at the beginning and
+/// the end.
 pub(super) fn is_alike(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let start = a.iter().zip(b).take_while(|(x, y)| x == y).count();

@@ -483,8 +483,8 @@ impl<'a> RequestTask<'a> {
         state.count(usage)
     }
 
-    /// Removes the messages that a failed request added. If writing fails, the request's own error
-    /// is more informative, so this returns it in any case.
+    /// Removes the messages that a failed request added, and returns the request's error. That
+    /// error is also returned if writing fails, because it is more informative.
     fn take_back(&self, added: usize, stop: Stop) -> Stop {
         let _ = self.shared.state().retract(added);
         stop

@@ -513,8 +513,8 @@ impl AnswerBuilder {
         }))
     }
 
-    /// Adds an id or a name that arrived late, or a piece of the name, to a call. A repeated name
-    /// is ignored.
+    /// Adds an id or a name that arrived late, or a piece of the name, to a call. A name that starts
+    /// with the previous pieces replaces them.
     pub(super) fn name_call(&mut self, place: BlockIndex, id: &str, name: &str) {
         if let Slot::Call(call) = &mut self.slots[place.0]
             && !call.started
@@ -630,7 +630,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// Returns the token counts for updating.
+    /// Returns a mutable reference to the token counts.
     pub(super) fn usage(&mut self) -> &mut Usage {
         &mut self.usage
     }

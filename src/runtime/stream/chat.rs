@@ -21,7 +21,7 @@
 //! | Mistral's and OpenRouter's `error`, `DeepSeek`'s `insufficient_system_resource` | an error |
 //! | others | the provider's own word |
 //!
-//! Reasoning comes as `reasoning_content` (`DeepSeek`, Qwen, llama.cpp), as `reasoning`
+//! Reasoning is sent as `reasoning_content` (`DeepSeek`, Qwen, llama.cpp), as `reasoning`
 //! (OpenRouter, Ollama, `vLLM`), as OpenRouter's `reasoning_details` with signatures, which are
 //! also kept unchanged, or as Mistral's chunks of type `thinking`. Usage: cached tokens are part of
 //! `prompt_tokens`, reasoning of `completion_tokens`; llama.cpp's `timings` replace the usage if

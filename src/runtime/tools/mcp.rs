@@ -63,8 +63,7 @@ const MAX_LIST: usize = 4 * 1024 * 1024;
 /// The number of attempts to reconnect a broken stream.
 const MAX_RECONNECTS: usize = 3;
 
-/// The maximum total time for both attempts, without the handshake and again with it, if a server
-/// rejects it.
+/// Twice the maximum time that a server has to answer without a handshake after it has rejected one.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The maximum duration of a call that reports progress, as a multiple of the call's time limit.
@@ -105,7 +104,8 @@ struct Remote {
     complaint: Complaint,
 }
 
-/// An established connection, and the result of the program behind it, if it is one.
+/// An established connection. If the server is a program, also contains the future of its exit
+/// status.
 struct Connected {
     service: Service,
     program: Option<BoxFuture<'static, Option<i32>>>,
