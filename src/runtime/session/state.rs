@@ -397,8 +397,8 @@ impl State {
         }
     }
 
-    /// Returns the system prompt, tools and layers of the last request; `None` if there was none, or
-    /// if the host has changed them.
+    /// Returns the system prompt, tools and layers of the last request; `None` if there was none,
+    /// or if the host has changed them.
     fn known_instructions(&self) -> Option<&Instructions> {
         self.log
             .instructions()

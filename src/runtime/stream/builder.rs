@@ -513,8 +513,8 @@ impl AnswerBuilder {
         }))
     }
 
-    /// Adds an id or a name that arrived late, or a piece of the name, to a call. A name that starts
-    /// with the previous pieces replaces them.
+    /// Adds an id or a name that arrived late, or a piece of the name, to a call. A name that
+    /// starts with the previous pieces replaces them.
     pub(super) fn name_call(&mut self, place: BlockIndex, id: &str, name: &str) {
         if let Slot::Call(call) = &mut self.slots[place.0]
             && !call.started

@@ -6,7 +6,7 @@
 //! | Claude Code, `~/.claude/projects/…/*.jsonl` | `23min/copilot-lens`, `docs/research/claude-code-sessions.md`; `Huntehhh/claude-code-chat`, `docs/claude-cli-jsonl-format.md` |
 //! | Codex CLI, `~/.codex/sessions/…/rollout-*.jsonl` | `openai/codex`, `codex-rs/protocol/src/protocol.rs` (`RolloutItem`) |
 //! | Gemini CLI, `~/.gemini/tmp/…/chats/session-*.json` | `google-gemini/gemini-cli`, `packages/core/src/services/chatRecordingService.ts` |
-//! | Cline, Roo Code, `api_conversation_history.json` | a list of messages, in the form that the API accepts |
+//! | Cline, Roo Code, `api_conversation_history.json` | a list of the API's messages |
 //! | SWE-agent, mini-swe-agent, `*.traj`, `*.traj.json` | `history` or `messages` beside `info` |
 
 use std::collections::HashMap;
