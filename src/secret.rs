@@ -224,9 +224,8 @@ pub(crate) fn masked(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns the position of the key in a word. The key may begin at the start of the word, after an
-/// escape of JSON or TOML (`
-/// sk-…`), after a separator (`body.sk-…`, `team_ghp_…`), or, if it is too random for a name, after
-/// letters (`usersk-…`).
+/// escape of JSON or TOML (`\nsk-…`), after a separator (`body.sk-…`, `team_ghp_…`), or, if it is
+/// too random for a name, after letters (`usersk-…`).
 fn key_in_word(text: &str, word: Range<usize>) -> Option<Range<usize>> {
     let bytes = &text.as_bytes()[word.clone()];
     let escape: &[usize] = match (text[..word.start].ends_with('\\'), bytes[0]) {

@@ -18,7 +18,7 @@ pub const MAX_FILE_BYTES: u64 = 64 << 20;
 /// The maximum total size of a repository's files, in bytes.
 pub const MAX_REPOSITORY_BYTES: u64 = 128 << 20;
 
-/// The maximum size of a saved session in bytes, which may contain many images.
+/// The maximum size of a saved session, in bytes. It is large because a session may contain images.
 pub const MAX_SESSION_BYTES: u64 = 512 << 20;
 
 /// The maximum number of files and folders that one walk examines.

@@ -1,4 +1,4 @@
-//! Determines whether files named by the user may be written or read at a place.
+//! Checks whether paths named by the user may be written or read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
