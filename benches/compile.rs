@@ -1,11 +1,12 @@
-//! What each stage costs, and the whole against a floor: the same templates rendered, parsed and
-//! compared with bare libraries. `cargo bench` prints medians of interleaved runs; trust the
-//! ratios, not the times.
+//! Measures the cost of each stage, and compares the total with a floor: the same templates,
+//! rendered, parsed and compared by the underlying libraries alone. `cargo bench` prints medians of
+//! interleaved runs; the ratios are reliable, the times are not.
 //!
-//! `cargo bench -- 1000 prompts` sets the number of generated profiles (default 60), and which
-//! kinds of collections there are (default all): see `scripts/bench-generate`, which needs python3.
-//! `cargo bench -- --floor FOLDER RUNS [CONTEXT…]` does nothing but the floor's work, so often, for
-//! the agents and golden files of a folder: `scripts/bench-ir --floor` counts its instructions.
+//! `cargo bench -- 1000 prompts` sets the number of generated profiles (60 by default), and the
+//! kinds of collections (all by default), which `scripts/bench-generate` generates; it requires
+//! python3. `cargo bench -- --floor FOLDER RUNS [CONTEXT…]` runs only the floor, RUNS times, for
+//! the agents and golden files in a folder, so that `scripts/bench-ir --floor` can count its
+//! instructions.
 
 #![expect(
     clippy::disallowed_methods,
@@ -30,13 +31,13 @@ use reqc::world::{MemoryWorld, Output, World};
 
 mod floor;
 
-/// The one of the binary, so that instructions can be compared.
+/// The allocator of the program, so that instruction counts are comparable.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const RUNS: usize = 9;
 
-/// The kinds of collections that [`generate`] knows.
+/// The kinds of collections that [`generate`] can create.
 const KINDS: [&str; 4] = ["sharing", "prompts", "templates", "mistakes"];
 
 fn main() {
@@ -55,7 +56,7 @@ fn main() {
     }
 }
 
-/// The floor's work alone.
+/// Runs only the floor.
 fn run_floor(arguments: &[String]) {
     let [folder, runs, contexts @ ..] = arguments else {
         panic!("FOLDER RUNS [CONTEXT…]")
@@ -105,7 +106,7 @@ fn bench(wanted: usize, kind: &str) {
                 .expect("writes");
         }
     }
-    // Bare libraries have nothing to say of templates that are wrong.
+    // The underlying libraries alone do not check templates for mistakes.
     let floor =
         (kind != "mistakes").then(|| floor::Floor::new(&compiler, bundled.as_ref(), |_| true));
 
@@ -142,7 +143,7 @@ fn bench(wanted: usize, kind: &str) {
         (
             "bodies",
             Box::new(|| {
-                // One that remembers nothing yet.
+                // A new compiler, whose cache is empty.
                 let compiler = load();
                 timed(|| compiler.run(&Selection::default(), |agent| agent.bodies.len()))
             }),
@@ -190,7 +191,7 @@ fn bench(wanted: usize, kind: &str) {
     println!();
 }
 
-/// Returns how long some work takes, without that of dropping what it gives.
+/// Returns the time that some work takes, without the time for dropping its result.
 fn timed<R>(work: impl FnOnce() -> R) -> Duration {
     let start = Instant::now();
     let result = black_box(work());
@@ -199,16 +200,17 @@ fn timed<R>(work: impl FnOnce() -> R) -> Duration {
     elapsed
 }
 
-/// A stage: its name, and what is timed.
+/// A stage: its name, and a function that returns its time.
 type Stage<'s> = (&'s str, Box<dyn Fn() -> Duration + 's>);
 
-/// Runs all stages in turn, several times, so that a noisy moment hits all of them; medians.
+/// Returns the median time of each stage. All stages run in turn, several times, so that a
+/// disturbance affects all of them.
 fn measure(stages: &[Stage<'_>]) -> Vec<Duration> {
     let mut times = vec![Vec::with_capacity(RUNS); stages.len()];
     for round in 0..=RUNS {
         for ((_, stage), times) in stages.iter().zip(&mut times) {
             let elapsed = stage();
-            // The first round warms up.
+            // The first round only warms up.
             if round > 0 {
                 times.push(elapsed);
             }
@@ -220,7 +222,7 @@ fn measure(stages: &[Stage<'_>]) -> Vec<Duration> {
     times.into_iter().map(|times| times[RUNS / 2]).collect()
 }
 
-/// Profiles over the bundled agents, by the script that all benchmarks use.
+/// Generates profiles that extend the bundled agents, with the script that all benchmarks use.
 fn generate(folder: &Path, count: usize, kind: &str) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/bench-generate");
     let mut command = Command::new("python3");

@@ -1,6 +1,6 @@
-//! What a session of a pool costs, against one that is made again, and against one whose agent is
-//! looked up, too. `cargo bench --bench pool` prints medians of interleaved runs; trust the ratios,
-//! not the times.
+//! Compares the cost of a session from a pool with that of a new session, of a new session whose
+//! agent is also looked up, and of a new session with its own transport. `cargo bench --bench pool`
+//! prints medians of interleaved runs; the ratios are reliable, the times are not.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use reqc::runtime::{Agent, Session, Transport, TransportOptions};
 use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
 
-/// The one of the binary.
+/// The allocator of the program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

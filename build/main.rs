@@ -1,6 +1,6 @@
 //! Generates validators for the bundled wire schemas when the program is built.
 
-// The library's rule that only `system` touches the outside does not apply to a build script.
+// The library's rule that only `system` accesses the outside does not apply to a build script.
 #![allow(clippy::disallowed_methods)]
 
 #[path = "../src/check/schema/extend.rs"]
@@ -14,8 +14,7 @@ mod validators;
 use std::path::PathBuf;
 
 fn main() {
-    // `include_dir` notices only files that it already knows, so rebuild when a bundled file is
-    // added or removed.
+    // `include_dir` does not notice new files, so rebuild when a bundled file is added or removed.
     let others = [
         folders::MODEL_FAMILIES,
         "build",

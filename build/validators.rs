@@ -1,9 +1,9 @@
-//! Splits the bundled wire schemas into parts and writes them as Rust: a validator for each member
-//! of a body.
+//! Splits the bundled wire schemas into parts, and generates Rust code with a validator for each
+//! member of a body.
 //!
-//! A body is checked member by member, so that a value in many bodies is checked only once.
-//! Constraints on several members form one additional validator. `src/check/schema/bundled.rs`
-//! defines the types and includes the result.
+//! A body is checked member by member, so that a value that occurs in many bodies is checked only
+//! once. Constraints on several members together form one more validator. The types are defined in
+//! `src/check/schema/bundled.rs`, which includes the generated code.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -17,7 +17,8 @@ use crate::extend::extend;
 const SCHEMA_ENDING: &str = ".schema.json";
 const EXTENSIONS_ENDING: &str = ".extensions.json";
 
-/// Keywords of a root schema that are checked member by member, or that do not constrain a body.
+/// Keywords of a root schema that are checked separately for each member, or that do not constrain
+/// a body.
 const APART: [&str; 10] = [
     "type",
     "properties",
@@ -32,7 +33,7 @@ const APART: [&str; 10] = [
 ];
 /// Keywords of a root schema that constrain several members together.
 const TOGETHER: [&str; 2] = ["allOf", "dependentSchemas"];
-/// Keywords that apply to unnamed members, or that refer to other places.
+/// Keywords that apply to members that are not named, or that refer to other places.
 const UNBOUNDED: [&str; 8] = [
     "$ref",
     "$dynamicRef",
@@ -46,7 +47,7 @@ const UNBOUNDED: [&str; 8] = [
 /// Keywords that do not constrain values.
 const ANNOTATIONS: [&str; 5] = ["title", "description", "$comment", "examples", "format"];
 
-/// Returns the Rust source of all validators for a folder of schemas.
+/// Returns the generated source code for all schemas in a folder.
 pub(crate) fn generate(folder: &Path) -> String {
     let mut source = Source::default();
     let files = fs::read_dir(folder)
@@ -82,7 +83,7 @@ pub(crate) fn generate(folder: &Path) -> String {
     source.finish()
 }
 
-/// Returns a file as a string literal, with normalised line endings.
+/// Returns the content of a file as a string literal, with normalised line endings.
 fn text(path: &Path) -> String {
     format!(
         "{:?}",
@@ -97,19 +98,20 @@ fn read(path: &Path) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The generated source.
+/// The source code that is being generated.
 #[derive(Default)]
 struct Source {
-    /// The index of each validator, by its schema.
+    /// The index of each validator, by the JSON of its schema.
     validators: BTreeMap<String, usize>,
-    /// The index of each regular expression, which is compiled only once.
+    /// The index of each regular expression. Equal expressions are compiled only once.
     patterns: BTreeMap<String, usize>,
     /// The entries of the generated table.
     entries: String,
 }
 
 impl Source {
-    /// Adds a schema. `extension` is the file and the name of its extension.
+    /// Adds a schema. `extension` contains the path and the name of the schema's extension, if it
+    /// is one.
     fn add(&mut self, path: &Path, extension: Option<(&Path, &str)>, schema: &Value) {
         let root = schema.as_object().expect("an object");
         let is_closed = root.get("type") == Some(&"object".into())
@@ -191,7 +193,7 @@ impl Source {
         );
     }
 
-    /// Returns the index of the validator for a part of a schema. Equal parts share one.
+    /// Returns the index of the validator for a part of a schema. Equal parts share a validator.
     fn validator(&mut self, schema: &Value, part: &Value) -> usize {
         let mut alone = part.clone();
         let mut definitions = BTreeMap::new();
@@ -205,7 +207,7 @@ impl Source {
         *self.validators.entry(alone.to_string()).or_insert(next)
     }
 
-    /// Replaces each `pattern` with a `format` whose function is the pattern's own validator.
+    /// Replaces each `pattern` with a `format`, whose function matches the pattern.
     fn share_patterns(&mut self, schema: &mut Value) {
         for_each_schema(schema, &mut |keywords| {
             if let Some(Value::String(pattern)) = keywords.remove("pattern") {
@@ -278,7 +280,7 @@ fn collect_definitions(schema: &Value, part: &Value, found: &mut BTreeMap<String
     }
 }
 
-/// Returns the attribute that makes a struct a validator.
+/// Returns the attribute that turns a struct into a validator.
 fn attribute(schema: &str, options: &str) -> String {
     let methods = "methods = { is_valid = true, validate = false, iter_errors = false }";
     format!(
@@ -286,7 +288,7 @@ fn attribute(schema: &str, options: &str) -> String {
     )
 }
 
-/// Returns the name of a regular expression's function, which is also the name of its format.
+/// Returns the name of the function for a regular expression, which is also the name of its format.
 fn pattern_name(id: usize) -> String {
     format!("pattern_{id}")
 }
@@ -300,8 +302,8 @@ fn strip_annotations(schema: &mut Value) {
     });
 }
 
-/// Changes a schema and every schema in it. The keys under `properties` and similar keywords are
-/// names of members, not keywords.
+/// Applies a change to a schema and to all schemas in it. The keys under `properties` and similar
+/// keywords are names of members, not keywords, so they are left unchanged.
 fn for_each_schema(schema: &mut Value, change: &mut impl FnMut(&mut Map<String, Value>)) {
     let Value::Object(keywords) = schema else {
         return;
@@ -326,8 +328,8 @@ fn for_each_schema(schema: &mut Value, change: &mut impl FnMut(&mut Map<String, 
     }
 }
 
-/// Collects all keys and strings of a schema, which include the names of all members that it
-/// mentions. Returns `false` if it may mention others too.
+/// Collects all keys and strings in a schema, which include the names of all members that it
+/// mentions. Returns `false` if the schema may apply to other members, too.
 fn collect_names(schema: &Value, names: &mut BTreeSet<String>) -> bool {
     match schema {
         Value::String(text) => {
@@ -345,8 +347,8 @@ fn collect_names(schema: &Value, names: &mut BTreeSet<String>) -> bool {
     }
 }
 
-/// Returns the members whose values a schema checks. For other members, it can only check their
-/// presence.
+/// Returns the names of the members whose values a schema constrains. For other members, the schema
+/// can only require their presence or absence.
 fn names_of_properties(schema: &Value) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for_each_schema(&mut schema.clone(), &mut |keywords| {

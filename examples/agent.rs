@@ -1,12 +1,12 @@
-//! A complete program: an agent with tools, a hook, a time limit, and a session file, from a
-//! repository to a chat.
+//! A complete program, from a repository to a chat: an agent with tools, a hook, a time limit, and
+//! a session file.
 //!
 //! ```sh
 //! cargo run --example agent -- "Claude Chat Tools" chat.jsonl
 //! ```
 //!
-//! Run again with the same file, it continues the chat. Ctrl-C cancels an answer; an empty line
-//! ends the chat.
+//! If it is run again with the same file, it continues the chat. Ctrl-C cancels an answer, and an
+//! empty line ends the chat.
 
 use std::error::Error;
 use std::io::{BufRead, Write};
@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Opens the session in a file, or begins a new one.
+/// Opens the session in a file, or starts a new one.
 pub(crate) fn open(
     repository: &OpenedRepository,
     agent: &str,
@@ -100,7 +100,7 @@ pub(crate) async fn ask(
             Event::ToolResult { name, output, .. } => println!("[{name}: {}]", output.content),
             _ => {}
         }
-        // If the terminal is gone, nothing is lost.
+        // If the terminal is gone, no output is needed.
         let _ = std::io::stdout().flush();
     })
     .await

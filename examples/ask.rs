@@ -1,11 +1,11 @@
-//! Asks an agent of the repository in this folder one question; without a repository, a bundled
-//! agent.
+//! Asks one question to an agent of the repository in this folder or, without a repository, to a
+//! bundled agent.
 //!
 //! ```sh
 //! cargo run --example ask -- "Claude Chat" "What is a monad?"
 //! ```
 //!
-//! It uses the servers and keys that the repository names, so run it only in repositories that you
+//! It sends keys to the servers that the repository names, so run it only in repositories that you
 //! trust.
 
 use std::error::Error;

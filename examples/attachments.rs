@@ -1,5 +1,5 @@
-//! Sends a file to which the session only refers: its bytes are read from the session's folder for
-//! each request.
+//! Sends a file that the session refers to but does not contain. The bytes are read from the
+//! session's folder for each request.
 //!
 //! `cargo run --example attachments -- "Claude Chat" tree.png "What is this?"`
 
@@ -10,7 +10,7 @@ use reqc::conversation::{Block, Conversation};
 use reqc::runtime::{Category, Error, Session, SessionStart};
 use reqc::system::{FolderContent, JournalFile, OpenedRepository, open_repository};
 
-/// Asks about a file below a folder, and writes the session beside it.
+/// Asks about a file below a folder, and writes the session to the same folder.
 pub(crate) async fn ask(
     repository: &OpenedRepository,
     agent: &str,

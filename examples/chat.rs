@@ -5,8 +5,8 @@
 //! cargo run --example chat -- http://127.0.0.1:8080 chat.jsonl
 //! ```
 //!
-//! Run again with the same file, it continues the chat. If it was killed during an answer, the
-//! model is told.
+//! If it is run again with the same file, it continues the chat. If it was killed during an answer,
+//! the model is told so.
 
 use std::error::Error;
 use std::io::{BufRead, Write};
@@ -47,8 +47,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns a bundled agent with its provider instance replaced. For a repository on disk, use a
-/// `system::Disk`.
+/// Returns a bundled agent whose provider instance is replaced. For a repository on disk, use a
+/// `system::Disk` instead.
 fn agent(url: &str) -> Result<Agent, Box<dyn Error>> {
     let instance = format!("name = \"llama.cpp\"\nclient_api = \"llama.cpp\"\nurl = \"{url}\"\n");
     let own = MemoryWorld::from_iter([("providers/local.toml", instance.as_str())]);
@@ -72,12 +72,12 @@ async fn show(mut run: Run) {
         match event {
             Event::Text(text) => print!("{text}"),
             Event::Retry { error, .. } => eprintln!("{error}; trying again"),
-            // The message is removed, so the chat can continue.
+            // The message was removed from the history, so the chat can continue.
             Event::Done(Outcome::Failed(error)) => eprintln!("{error}"),
             Event::Done(_) => println!(),
             _ => {}
         }
-        // If the terminal is slow or gone, nothing is lost.
+        // If the terminal is gone, no output is needed.
         let _ = std::io::stdout().flush();
     }
 }

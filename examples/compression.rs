@@ -1,5 +1,5 @@
-//! A long chat in a small window: before the window is full, a summary replaces the conversation so
-//! far.
+//! A long chat in a small context window. Before the window is full, a summary replaces the
+//! conversation so far.
 //!
 //! ```sh
 //! cargo run --example compression -- "Claude Chat" chat.jsonl
@@ -17,7 +17,8 @@ use reqc::runtime::pool::{PoolOptions, SessionPool};
 use reqc::runtime::{Error as RunError, Event, Session};
 use reqc::system::{OpenedRepository, open_repository};
 
-/// The context window that this program assumes, small enough to show compression.
+/// The context window that this program assumes, in tokens. It is small, so that compression
+/// happens soon.
 const WINDOW: u64 = 16_000;
 
 #[tokio::main]
@@ -44,15 +45,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A chat that compresses itself.
+/// A chat that is compressed automatically.
 pub(crate) struct Chat {
     pub(crate) session: Session,
     compression: Compression,
 }
 
 impl Chat {
-    /// Opens the chat in a file. The agent for summaries comes from the roster `chat_compression`,
-    /// or is the bundled one for the same provider.
+    /// Opens the chat in a file. The summarising agent is that of the roster `chat_compression`, or
+    /// else the bundled one for the same provider.
     pub(crate) fn open(
         repository: &OpenedRepository,
         agent: &str,
@@ -71,7 +72,7 @@ impl Chat {
         })
     }
 
-    /// Executes a line, and returns the resulting text.
+    /// Processes a line that the user entered, and returns the text to print.
     pub(crate) async fn enter(&self, line: &str) -> Result<String, RunError> {
         match line {
             "/compress" => self.session.compress(&self.compression).text().await,
@@ -80,7 +81,7 @@ impl Chat {
         }
     }
 
-    /// Returns the size of the next request, part by part.
+    /// Returns a description of the size of the next request, by part.
     fn tokens(&self) -> Result<String, RunError> {
         let estimate = self.session.estimate()?;
         let parts = estimate

@@ -1,11 +1,11 @@
-//! Lists the models that an agent's server offers and about which nothing is known.
+//! Lists those models that an agent's server offers and that reqc has no facts about.
 //!
 //! `cargo run --example models -- "Ollama Chat"`
 
 use reqc::runtime::{Agent, Error, Transport};
 use reqc::system::open_repository;
 
-/// Returns the models that belong to no family of `model-families.toml`, for which only the rules
+/// Returns the models that belong to no family of `model-families.toml`. For these, only the rules
 /// of their wire format apply.
 pub(crate) async fn unknown(agent: &Agent, transport: &Transport) -> Result<Vec<String>, Error> {
     let models = agent.installed_models(transport).await?;

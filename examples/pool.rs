@@ -1,10 +1,10 @@
-//! Small jobs in parallel: a one-line summary of each file, a few at a time.
+//! Runs small jobs in parallel: summarises each file in one line, a few files at a time.
 //!
 //! ```sh
 //! cargo run --example pool -- "Claude Chat" src/*.rs
 //! ```
 //!
-//! It uses the servers and keys that the repository names, so run it only in repositories that you
+//! It sends keys to the servers that the repository names, so run it only in repositories that you
 //! trust.
 
 use std::error::Error;
@@ -36,8 +36,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns a line for each file, in order. Whatever their number, the pool runs only a few requests
-/// at a time.
+/// Returns a line for each file, in order. The pool limits how many requests run at the same time.
 pub(crate) async fn describe_all(
     pool: &SessionPool,
     agent: &Agent,
@@ -58,8 +57,8 @@ pub(crate) async fn describe_all(
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
-/// Describes a file. The session is empty when it is acquired, and returns to the pool at the end
-/// of this function.
+/// Describes a file in one line. The session is empty when it is acquired, and returns to the pool
+/// at the end of this function.
 async fn describe(
     pool: &SessionPool,
     agent: &Agent,

@@ -1,5 +1,5 @@
-//! Lets an agent rewrite code, and prepares the result to replace the original: without fences, and
-//! with the original indentation.
+//! Lets an agent rewrite code, and prepares the result to replace the original: it removes fences,
+//! and restores the original indentation.
 //!
 //! `cargo run --example refactor -- "Claude Chat" "Use a match." < src/main.rs`
 
@@ -7,7 +7,7 @@ use reqc::runtime::Error;
 use reqc::runtime::clean::{AnswerPlace, clean};
 use reqc::system::{OpenedRepository, open_repository};
 
-/// Returns code rewritten by an agent.
+/// Returns the code as rewritten by an agent.
 pub(crate) async fn refactor(
     repository: &OpenedRepository,
     agent: &str,

@@ -1,4 +1,5 @@
-//! Routes a file to an agent: the first agent of a roster whose `match` accepts the file.
+//! Determines which agent handles a file: the first agent of a roster whose `match` accepts the
+//! file.
 //!
 //! ```sh
 //! llama-server -m model.gguf --port 8080 &
@@ -31,7 +32,7 @@ extends = "Reviewer"
 match.file_patterns = ["*.rs"]
 "#;
 
-/// An agent without `match`, which accepts every file.
+/// An agent without `match`, which therefore accepts every file.
 const REVIEWER: &str = r#"
 name = "Reviewer"
 extends = "llama.cpp Chat"

@@ -1,8 +1,8 @@
-//! Prints the texts of bodies that are counted, and their token estimates, for
-//! `scripts/token-error`, which queries real tokenizers.
+//! Prints those texts in request bodies whose tokens are counted, with their estimates, for
+//! `scripts/token-error`, which compares them with real tokenizers.
 //!
-//! Reads a JSON line for each body, `{"wire", "body"}`, and writes one:
-//! `{"wire", "texts", "estimated"}`, with a total for each vocabulary.
+//! Reads JSON lines of the form `{"wire", "body"}`, and writes for each a line of the form
+//! `{"wire", "texts", "estimated"}`, in which the estimate is given for each vocabulary.
 
 use std::error::Error;
 use std::io::BufRead;

@@ -1,13 +1,13 @@
-//! Tools as closures, with hooks: one call is refused, every event is observed, and the answer is
-//! replaced.
+//! Tools that are closures, and hooks that refuse one call, observe every event, and replace the
+//! answer.
 //!
 //! ```sh
 //! llama-server -m model.gguf --jinja --port 8080 &
 //! cargo run --example tools -- http://127.0.0.1:8080 "What is 20 + 22? Then remove everything."
 //! ```
 //!
-//! A third argument `required` makes the model call a tool in every round; the limit below ends the
-//! loop.
+//! With the third argument `required`, the model calls a tool in every round, until the limit below
+//! ends the loop.
 
 use std::error::Error;
 use std::path::Path;
@@ -23,7 +23,7 @@ use reqc::system::{Embedded, project_environment};
 use reqc::world::MemoryWorld;
 use serde_json::json;
 
-/// The number of tool rounds after which the request fails.
+/// The maximum number of tool rounds; a request that needs more fails.
 const ROUNDS: u32 = 3;
 
 #[tokio::main]
@@ -55,7 +55,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the tools for the model.
+/// Returns the tools that the model can call.
 fn tools() -> ToolSet {
     let numbers = json!({
         "type": "object",
@@ -67,8 +67,8 @@ fn tools() -> ToolSet {
         Tool::new("add", "Adds two numbers.", numbers),
         |input, context| async move {
             context.progress("adding").await;
-            // Calls that do not fit the schema above were returned to the model, but its integers
-            // may be larger than ours.
+            // Calls that do not conform to the schema above have already been rejected, but the
+            // integers in the others may be too large for us.
             match (input["a"].as_i64(), input["b"].as_i64()) {
                 (Some(a), Some(b)) => ToolOutput::text(a.saturating_add(b).to_string()),
                 _ => ToolOutput::error("`a` and `b` are too large"),
@@ -111,7 +111,7 @@ impl MessageHook for Careful {
     }
 }
 
-/// Returns an agent that offers its tools to the model.
+/// Returns an agent whose requests offer its tools to the model.
 fn agent(url: &str, choice: &str) -> Result<Agent, Box<dyn Error>> {
     let instance = format!("name = \"llama.cpp\"\nclient_api = \"llama.cpp\"\nurl = \"{url}\"\n");
     let profile = format!(

@@ -1,11 +1,11 @@
-//! Chains in which each element follows at most one other, such as profiles and provider instances
-//! that extend each other.
+//! Chains, in which each element refers to at most one other, such as profiles or provider
+//! instances that extend each other.
 
-/// Returns the cycles of a set in which each member follows at most one other, as indices. Each
-/// cycle is returned once and starts with its smallest member; the cycles are ordered by that
-/// member. Takes linear time.
+/// Returns the cycles among elements each of which refers to at most one other, as lists of
+/// indices. Each cycle is returned once, and starts with its smallest index. The cycles are ordered
+/// by that index. Takes linear time.
 pub(crate) fn circles(next: &[Option<usize>]) -> Vec<Vec<usize>> {
-    // The walk that met each member first, and the number of the step.
+    // For each element, the walk that first reached it, and the step at which it did.
     let mut met: Vec<Option<(usize, usize)>> = vec![None; next.len()];
     let mut circles = Vec::new();
     for start in 0..next.len() {
@@ -36,10 +36,11 @@ fn from_smallest(circle: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-/// The number of members up to which a message lists a cycle.
+/// The maximum number of members of a cycle that a message lists.
 pub(crate) const SHOWN: usize = 8;
 
-/// Describes a cycle by its names: `a` → `b` → `a`. Only the first names of a long cycle are shown.
+/// Describes a cycle by the names of its members: `a` → `b` → `a`. Only the first names of a long
+/// cycle are listed.
 pub(crate) fn describe(names: &[&str]) -> String {
     let mut parts: Vec<String> = names.iter().take(SHOWN).map(|name| quoted(name)).collect();
     if names.len() > SHOWN {

@@ -1,7 +1,7 @@
-//! Reads synthetic contexts: converts JSON files to conversations.
+//! Reads contexts, which are synthetic conversations in JSON files.
 //!
-//! Input: context files. Output: [`Context`]s in a stable order, each a named [`Conversation`] in
-//! normal form with its virtual project. Nothing here knows about rendering.
+//! Input: context files. Output: [`Context`]s in a stable order. Each is a named [`Conversation`]
+//! in normal form, with a virtual project. This module does not depend on rendering.
 
 mod media;
 mod origins;
@@ -24,56 +24,56 @@ use crate::panics::caught;
 use crate::repo::{LayerKind, Repo, rules as repo_rules};
 use crate::source::{FileId, SourceFile, Span};
 
-/// A named conversation that agents are compiled against.
+/// A named conversation for which agents are compiled.
 #[derive(Debug, Clone)]
 pub struct Context {
-    /// The file it was read from.
+    /// The file that defines the context.
     pub file: FileId,
-    /// Its layer.
+    /// The layer that contains the file.
     pub layer: LayerKind,
-    /// The name, which golden files are named after.
+    /// The name, which is also part of the names of golden files.
     pub name: Arc<str>,
-    /// The reason why it exists.
+    /// The purpose of the context, in the author's words.
     pub why: Arc<str>,
-    /// `true` if the file requests golden files for it.
+    /// `true` if the file asks for golden files in this context.
     pub golden: bool,
     /// The value of `language` in system prompts.
     pub language: Arc<str>,
-    /// The project that system prompts see.
+    /// The project that system prompts refer to.
     pub project: Project,
     /// The conversation in the last turn, in normal form.
     pub conversation: Conversation,
-    /// `true` if the host asked for a new system prompt and new tools with the last turn.
+    /// `true` if the host renewed the system prompt and tools with the last turn.
     pub renewed: bool,
-    /// The states of the conversation in earlier turns, if the file has `turns`; all other fields
-    /// are those of the last turn.
+    /// The states of the conversation in earlier turns, if the file contains `turns`. All other
+    /// fields describe the last turn.
     pub earlier: Vec<State>,
 }
 
-/// The state of a conversation at one of its requests.
+/// The state of a conversation at the time of one of its requests.
 #[derive(Debug, Clone)]
 pub struct State {
     /// The value of `language` in system prompts.
     pub language: Arc<str>,
-    /// The project that system prompts see.
+    /// The project that system prompts refer to.
     pub project: Project,
     /// The conversation, in normal form.
     pub conversation: Conversation,
-    /// `true` if the host asked for a new system prompt and new tools with this turn.
+    /// `true` if the host renewed the system prompt and tools with this turn.
     pub renewed: bool,
 }
 
-/// A virtual project: golden files never depend on a real one.
+/// A virtual project, so that golden files never depend on a real one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Project {
     /// The value of `project_name` in system prompts.
     pub name: Arc<str>,
-    /// The files, by path relative to the project.
+    /// The files, by path relative to the project's root.
     pub files: BTreeMap<String, Arc<str>>,
 }
 
 impl Context {
-    /// Returns the kind of task: chat or completion.
+    /// Returns the kind of the conversation's task: chat or completion.
     pub fn kind(&self) -> TaskKind {
         self.conversation.kind()
     }
@@ -83,7 +83,8 @@ impl Context {
 pub fn read_all(repo: &Repo, origins: &Origins) -> (Vec<Context>, Vec<Diagnostic>) {
     let mut findings = Vec::new();
     let mut contexts: Vec<Context> = Vec::new();
-    // Golden files are named after contexts, and file systems may ignore case.
+    // Golden files are named after contexts, and file systems may ignore case, so names must differ
+    // in more than case.
     let mut names: HashMap<String, usize> = HashMap::new();
     for source in &repo.contexts {
         let text = repo.sources.get(source.file).text();
@@ -110,8 +111,8 @@ pub fn read_all(repo: &Repo, origins: &Origins) -> (Vec<Context>, Vec<Diagnostic
     (contexts, findings)
 }
 
-/// Returns the context files with errors, which are left out, each with the name in the file or the
-/// file's own name.
+/// Returns the context files that were not read because of errors, each with the name in the file
+/// or else the file's own name.
 pub(crate) fn left_out(repo: &Repo, is_read: impl Fn(FileId) -> bool) -> Vec<(String, FileId)> {
     let left_out = repo.contexts.iter().filter(|source| !is_read(source.file));
     let named = left_out.map(|source| {
@@ -139,7 +140,7 @@ fn said(file: &SourceFile) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Reads one context file. Returns `None` and adds findings if it is unusable.
+/// Reads one context file. If it cannot be used, adds findings and returns `None`.
 pub fn read(
     file: FileId,
     layer: LayerKind,
@@ -150,7 +151,7 @@ pub fn read(
     read_for(Reading::File(origins), file, layer, text, findings).map(|(context, _)| context)
 }
 
-/// Reads a conversation that is written like a context but needs no name.
+/// Reads a conversation that is written like a context, but need not have a name.
 pub(crate) fn read_live(
     file: FileId,
     text: &str,
@@ -161,14 +162,14 @@ pub(crate) fn read_live(
         .map(|(context, _)| context)
 }
 
-/// The purpose of reading a context.
+/// The purpose for which a context is read.
 #[derive(Debug, Clone, Copy)]
 enum Reading<'o> {
-    /// A file of a repository.
+    /// To use a file of a repository.
     File(&'o Origins),
-    /// A file of a repository, read again to find the places of its texts.
+    /// To find the places of the texts in a file that was read before.
     Leaves,
-    /// A conversation without a name.
+    /// To use a conversation without a name.
     Live(&'o Origins),
 }
 
@@ -223,18 +224,18 @@ fn read_for(
     Some((context, leaves))
 }
 
-/// A context file, read again for the places of the values that templates see.
+/// A context file, read again to find the places of the values that templates get.
 pub(crate) struct ContextSource {
     file: FileId,
     conversation: Conversation,
     leaves: read::Leaves,
     tree: Tree,
-    /// The number of turns that the file has beyond the first.
+    /// The number of turns in the file after the first.
     turns: usize,
 }
 
 impl ContextSource {
-    /// Reads the file of a context again.
+    /// Reads the file of a context again; `None` if that fails.
     pub(crate) fn read(context: &Context, text: &str) -> Option<ContextSource> {
         let (read, leaves) = read_for(
             Reading::Leaves,
@@ -252,7 +253,8 @@ impl ContextSource {
         })
     }
 
-    /// Returns the history of a chat as it is in the file.
+    /// Returns the history of a chat as it is in the file, before normalisation; empty for a
+    /// completion.
     pub(crate) fn history(&self) -> &[Message] {
         match &self.conversation.task {
             Task::Chat(history) => history,
@@ -267,7 +269,7 @@ impl ContextSource {
             .map(|tree| Span::new(self.file, tree.span.clone()))
     }
 
-    /// Returns the place of the language or the project's name, as prompts see it in a turn.
+    /// Returns the place of the language or the project's name that prompts get in a turn.
     pub(crate) fn setting_span(&self, path: &Pointer, turn: usize) -> Option<Span> {
         match path.tokens().next()?.as_str() {
             "language" => self.span(&self.below_until(turn, "language", &[])),
@@ -276,18 +278,18 @@ impl ContextSource {
         }
     }
 
-    /// Returns the place of a project file, as prompts see it in a turn.
+    /// Returns the place of a project file that prompts get in a turn.
     pub(crate) fn project_file_span(&self, path: &str, turn: usize) -> Option<Span> {
         self.span(&self.below_until(turn, "project", &["files", path]))
     }
 
-    /// Returns the place of a member of a file that is attached in a turn.
+    /// Returns the place of a member of an attached file, in a turn.
     pub(crate) fn file_span(&self, turn: usize, index: usize, member: &str) -> Option<Span> {
         self.span(&self.below_until(turn, "files", &[&index.to_string(), member]))
     }
 
-    /// Returns the place of a value of the template data; `normal` converts the file's history to
-    /// the normal form that the template saw.
+    /// Returns the place of a value of the template data. `normal` converts the history in the file
+    /// to the normal form that the template got.
     pub(crate) fn data_span(
         &self,
         path: &Pointer,
@@ -296,7 +298,7 @@ impl ContextSource {
         self.span(&self.at(path, normal)?)
     }
 
-    /// Returns the place of the key of a member of the template data.
+    /// Returns the place of the key of a value in the template data.
     pub(crate) fn key_span(
         &self,
         path: &Pointer,
@@ -310,8 +312,8 @@ impl ContextSource {
         Some(Span::new(self.file, key))
     }
 
-    /// Returns the places of the texts in a list of blocks that templates see as one text; `None`
-    /// if the file has no list there.
+    /// Returns the places of the texts in a list of blocks that templates get as one text; `None`
+    /// if the file contains no list there.
     pub(crate) fn texts_in(
         &self,
         path: &Pointer,
@@ -360,13 +362,13 @@ impl ContextSource {
         }
     }
 
-    /// Returns the place of a member, in the last turn that sets it.
+    /// Returns the pointer to a member in the last turn that sets it.
     fn below(&self, member: &str, rest: &[&str]) -> Pointer {
         self.below_until(self.turns, member, rest)
     }
 
-    /// Returns the place of a member in the last turn that sets it, up to a turn; 0 means the state
-    /// before any turns.
+    /// Returns the pointer to a member in the last of the first `turn` later turns that sets it, or
+    /// else in the root.
     fn below_until(&self, turn: usize, member: &str, rest: &[&str]) -> Pointer {
         let turns = Pointer::root().member("turns");
         let turn = (0..turn.min(self.turns))
@@ -384,7 +386,7 @@ impl ContextSource {
     }
 }
 
-/// Returns the place of the message around a place: `/history/2` or `/turns/0/history/2`.
+/// Returns the pointer to the message that contains a place: `/history/2` or `/turns/0/history/2`.
 fn message_of(at: &Pointer) -> Pointer {
     let depth = if at.tokens().next().as_deref() == Some("turns") {
         4
@@ -396,7 +398,7 @@ fn message_of(at: &Pointer) -> Pointer {
         .fold(Pointer::root(), |at, token| at.member(&token))
 }
 
-/// Returns the place in a file of a message, given by its index in the whole history.
+/// Returns the pointer to a message in a file, given the message's index in the whole history.
 fn message_at(file: &Value, index: usize) -> Pointer {
     let (mut index, mut at) = (index, Pointer::root());
     let mut before = length(file);
@@ -450,7 +452,7 @@ impl Context {
         }
     }
 
-    /// Returns the history of a chat; nothing for a completion.
+    /// Returns the history of a chat; empty for a completion.
     pub fn history(&self) -> &[Message] {
         match &self.conversation.task {
             Task::Chat(history) => history,
@@ -460,7 +462,7 @@ impl Context {
 }
 
 impl State {
-    /// Returns the history of a chat; nothing for a completion.
+    /// Returns the history of a chat; empty for a completion.
     pub(crate) fn history(&self) -> &[Message] {
         match &self.conversation.task {
             Task::Chat(history) => history,

@@ -1,10 +1,10 @@
-//! Conversations: messages, blocks, tools, typed system items; their normal form; `ctx` as
-//! templates see it.
+//! Conversations: messages, blocks, tools, typed system items, their normal form, and the variable
+//! `ctx` of templates.
 //!
 //! Input: values read by [`context`](crate::context) or built by a host program. Output: a
-//! [`Conversation`] in normal form and the [`template data`](Conversation::template_data); a
-//! [`Log`](log::Log), which is a history as JSON lines. With serde, messages, blocks and their
-//! parts have the form that contexts and logs give them. Knows nothing of templates or wire
+//! [`Conversation`] in normal form and its [template data](Conversation::template_data), or a
+//! [`Log`](log::Log), which stores a history as JSON lines. The serde form of messages, blocks and
+//! their parts is that of contexts and logs. This module does not depend on templates or wire
 //! formats.
 
 mod content_kind;
@@ -36,40 +36,41 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-/// Everything that one request is about.
+/// The content of one request, independent of the agent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Conversation {
-    /// The task of the model.
+    /// The task for the model.
     pub task: Task,
     /// The offered tools.
     pub tools: Vec<Tool>,
     /// Attached files.
     pub files: Vec<AttachedFile>,
-    /// Named layers of the system prompt beside the agent's own.
+    /// Named layers that are added to the agent's own system prompt.
     pub system_layers: Vec<SystemLayer>,
-    /// `true` if the agent's own system prompt is left out.
+    /// `true` if the agent's own system prompt is omitted.
     pub omit_system_prompt: bool,
     /// The number of messages before the last renewal of system prompt and tools; 0 if there was
-    /// none. APIs that bind thinking to the messages before it get no thinking from these messages.
+    /// none. For APIs that bind thinking to the messages before it, thinking is omitted from these
+    /// messages.
     pub bound_from: usize,
-    /// The whole system prompt, if it is already known (blank means none); otherwise, it is
+    /// The complete system prompt, if it is already known (blank for none); `None` if it must be
     /// rendered. A session keeps the prompt that it rendered first.
     pub known_prompt: Option<Arc<str>>,
-    /// `true` if the history already contains what arrived with its turns: the agent's surroundings
-    /// and attached files. Otherwise, an agent with `surroundings` gets both before the user's
-    /// first message.
+    /// `true` if the history already contains the agent's surroundings and the attached files, as
+    /// items of the turns with which they arrived. Otherwise, an agent with `surroundings` gets
+    /// both before the user's first message.
     pub is_told: bool,
-    /// Facts about typed items of the history beyond their text, each with the index of its
-    /// message. A session keeps them in its log.
+    /// Facts about typed items in the history that their text does not contain, each with the index
+    /// of the message. A session records them in its log.
     pub known_items: Vec<(usize, Item)>,
 }
 
-/// A chat to continue, or a gap to fill.
+/// The task for the model: to continue a chat, or to fill a gap.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Task {
     /// Continue a chat.
     Chat(Vec<Message>),
-    /// Complete code between a prefix and a suffix; both may be empty.
+    /// Fill the gap between a prefix and a suffix, either of which may be empty.
     Completion {
         /// The text before the gap.
         prefix: String,
@@ -106,11 +107,11 @@ impl TaskKind {
 /// The sender of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// The user, and whatever is sent for them: tool results.
+    /// The user, who also sends tool results.
     User,
     /// The model.
     Assistant,
-    /// The host program.
+    /// The host program, with a typed system item.
     System,
 }
 
@@ -139,12 +140,12 @@ pub struct Message {
     pub role: Role,
     /// The content, in order.
     pub blocks: Vec<Block>,
-    /// The kind of typed system item, if it is one.
+    /// The kind of typed system item; `None` if the message is not one.
     pub item: Option<ItemKind>,
 }
 
 impl Message {
-    /// Returns a message of the user.
+    /// Creates a message from the user.
     pub fn user(content: impl Into<Content>) -> Message {
         Message {
             role: Role::User,
@@ -153,7 +154,7 @@ impl Message {
         }
     }
 
-    /// Returns a message of the model.
+    /// Creates a message from the model.
     pub fn assistant(content: impl Into<Content>) -> Message {
         Message {
             role: Role::Assistant,
@@ -162,7 +163,7 @@ impl Message {
         }
     }
 
-    /// Returns the words of the message: its text blocks and the text of provider blocks, without
+    /// Returns the text of the message: its text blocks and the text of provider blocks, without
     /// thinking, calls, and results.
     pub fn text(&self) -> String {
         self.blocks
@@ -177,7 +178,7 @@ impl Message {
     }
 }
 
-/// The content of a message: a text, a block, or several blocks.
+/// The content of a message, which can be created from a text, one block, or several blocks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Content(pub Vec<Block>);
 
@@ -211,21 +212,21 @@ impl From<String> for Content {
     }
 }
 
-/// A piece of a message.
+/// A part of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Block {
     /// Text.
     Text(Arc<str>),
-    /// The model's reasoning, with the provider's signature (`""` if there is none).
+    /// The model's thinking, with the provider's signature (`""` if there is none).
     Thinking {
-        /// The reasoning.
+        /// The text of the thinking.
         text: Arc<str>,
         /// The signature.
         signature: Arc<str>,
         /// The client API that produced it, if known.
         origin: Option<Arc<str>>,
     },
-    /// Reasoning that only the provider can read.
+    /// Thinking that only the provider can read.
     RedactedThinking {
         /// The opaque data.
         data: Arc<str>,
@@ -241,15 +242,15 @@ pub enum Block {
         /// The arguments.
         input: Value,
     },
-    /// The result of a tool call.
+    /// The result of a tool call, sent to the model.
     ToolResult {
-        /// The id of the call.
+        /// The id of the call to which the result belongs.
         id: Arc<str>,
         /// The text of the result.
         content: Arc<str>,
         /// `true` if the tool failed.
         is_error: bool,
-        /// Images in the result.
+        /// The images in the result.
         images: Vec<Image>,
     },
     /// An image.
@@ -258,10 +259,10 @@ pub enum Block {
     Document(Document),
     /// An audio recording.
     Audio(Audio),
-    /// An image, document, or recording that the host keeps; its bytes are loaded when a request is
-    /// made.
+    /// An image, document, or recording that the host stores. Its bytes are loaded when a request
+    /// is made.
     Stored(StoredContent),
-    /// Content in a form that only one provider uses.
+    /// Content in a provider-specific form.
     Provider(ProviderBlock),
 }
 
@@ -270,29 +271,29 @@ pub enum Block {
 pub struct Document {
     /// The form in which the data is given.
     pub source: DocumentSource,
-    /// The base64 without a `data:` prefix, the URL, the id or the text.
+    /// The base64 data without a `data:` prefix, the URL, the file id, or the text.
     pub data: Arc<str>,
     /// The MIME type.
     pub media_type: Arc<str>,
-    /// The title or file name, if it has one.
+    /// The title or file name, if there is one.
     pub title: Option<Arc<str>>,
 }
 
-/// The forms in which a document can be given.
+/// The form in which a document is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DocumentSource {
-    /// Its bytes in base64.
+    /// Base64 of the document's bytes.
     Base64,
     /// A URL from which the provider downloads it.
     Url,
-    /// The id of a file that has been uploaded to the provider.
+    /// The id of a file uploaded to the provider.
     File,
-    /// Its text.
+    /// The text of the document.
     Text,
 }
 
 impl DocumentSource {
-    /// All sources.
+    /// All forms.
     pub const ALL: [DocumentSource; 4] = [
         DocumentSource::Base64,
         DocumentSource::Url,
@@ -310,7 +311,7 @@ impl DocumentSource {
         }
     }
 
-    /// Returns the source with this name.
+    /// Returns the form with this name.
     pub fn from_name(name: &str) -> Option<DocumentSource> {
         DocumentSource::ALL
             .into_iter()
@@ -318,7 +319,7 @@ impl DocumentSource {
     }
 }
 
-/// A recording from the user.
+/// An audio recording from the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Audio {
     /// Base64 data without a `data:` prefix.
@@ -327,42 +328,43 @@ pub struct Audio {
     pub media_type: Arc<str>,
 }
 
-/// A reference to content that the host keeps elsewhere, with the facts needed to recognise the
-/// same bytes again.
+/// A reference to content that the host stores, with facts that allow changed bytes to be detected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredContent {
-    /// The name under which the host finds it, for example a path.
+    /// The name by which the host finds the content, such as a path.
     pub reference: Arc<str>,
-    /// The MIME type, which tells images, recordings, and documents apart.
+    /// The MIME type, which distinguishes images, recordings, and documents.
     pub media_type: Arc<str>,
-    /// The number of bytes.
+    /// The size of the content in bytes.
     pub bytes: u64,
-    /// The SHA-256 of its bytes, in hexadecimal.
+    /// The SHA-256 of the bytes, in hexadecimal.
     pub sha256: Arc<str>,
 }
 
-/// A piece of an answer that only its provider understands: a tool that the server ran and its
-/// result, citations of a text, a compaction, a call of a custom tool. It is returned unchanged, at
-/// the same place, to the API that produced it, and is sent to no other.
+/// A part of an answer that only its provider understands: a call that the server ran and its
+/// result, the citations of a text, a compaction, or a call of a custom tool. It is sent back,
+/// unchanged and in the same place, to the API that produced it, and to no other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProviderBlock {
     /// The client API that produced it.
     pub origin: Arc<str>,
-    /// The block, item, part or members of a message, in the provider's own form.
+    /// The block, item, part or message members, in the provider's own form.
     pub data: Value,
-    /// Text that replaces the block for other APIs, if there is any.
+    /// Text that replaces the block for other APIs; `None` to omit the block.
     pub text: Option<Arc<str>>,
 }
 
 impl ProviderBlock {
-    /// Returns when the content that the block refers to expires at the provider, in seconds since
-    /// 1970. For example, a spoken answer is sent back only as its id.
+    /// Returns the time at which the content that the block refers to expires at the provider, in
+    /// seconds since 1970; `None` if it does not expire. For example, an audio answer is sent back
+    /// only as an id.
     #[cfg(feature = "runtime")]
     pub(crate) fn expires_at(&self) -> Option<u64> {
         self.data.pointer("/audio/expires_at")?.as_u64()
     }
 
-    /// Returns the provider's name for the block: its `type`, or else the name of its first member.
+    /// Returns the provider's name for the kind of block: its `type`, or else the name of its first
+    /// member.
     pub fn kind(&self) -> &str {
         kind_of(&self.data)
     }
@@ -393,17 +395,17 @@ pub struct Image {
 /// A tool that the model may call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tool {
-    /// The name that the model calls.
+    /// The name by which the model calls the tool.
     pub name: Arc<str>,
     /// The description of the tool.
     pub description: Arc<str>,
-    /// JSON Schema of the arguments.
+    /// The JSON Schema of the arguments.
     pub schema: Map<String, Value>,
 }
 
 impl Tool {
-    /// Returns a tool whose arguments have this JSON Schema, which must be an object. Any other
-    /// value, for example `null`, means a tool without arguments.
+    /// Creates a tool whose arguments have this JSON Schema, which must be an object. Any other
+    /// value, such as `null`, creates a tool without arguments.
     ///
     /// ```
     /// use reqc::conversation::Tool;
@@ -432,9 +434,9 @@ impl Tool {
 /// A file that the user attached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttachedFile {
-    /// The path as the user knows it.
+    /// The path by which the user knows the file.
     pub file_path: Arc<str>,
-    /// The text.
+    /// The text of the file.
     pub content: Arc<str>,
 }
 
@@ -443,25 +445,27 @@ pub struct AttachedFile {
 pub struct SystemLayer {
     /// The name.
     pub name: Arc<str>,
-    /// Layers are joined in this order; the agent's own prompt has priority 0, the default is 100.
+    /// The position among the layers, which are joined in ascending order. The agent's own prompt
+    /// has priority 0, and the default is 100.
     pub priority: i64,
-    /// The text; blank layers are skipped.
+    /// The text; a blank layer is omitted.
     pub text: Arc<str>,
 }
 
-/// The priority of a layer that sets none.
+/// The priority of a layer that does not specify one.
 pub(crate) const DEFAULT_PRIORITY: i64 = 100;
 
-/// The kinds of typed system items, which are messages that the host program adds to a history.
+/// The kinds of typed system items. Such items are messages that the host program adds to a
+/// history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ItemKind {
     /// Something happened.
     Notification,
-    /// A child agent's life cycle.
+    /// The state of a child agent changed.
     PodEvent,
     /// A file was attached.
     FileAttachment,
-    /// Information that was looked up.
+    /// Information was looked up.
     Knowledge,
     /// A step of a workflow.
     Workflow,
@@ -499,7 +503,7 @@ impl ItemKind {
 }
 
 impl Conversation {
-    /// Returns whether this is a chat or a completion.
+    /// Returns the kind of task: chat or completion.
     pub fn kind(&self) -> TaskKind {
         match self.task {
             Task::Chat(_) => TaskKind::Chat,
@@ -507,8 +511,8 @@ impl Conversation {
         }
     }
 
-    /// Returns the conversation with its history in the normal form that every target accepts; a
-    /// completion is unchanged.
+    /// Returns the conversation with its history in the normal form that every target accepts. A
+    /// completion is returned unchanged.
     #[must_use]
     pub fn into_normal_form(mut self) -> Conversation {
         if let Task::Chat(history) = &self.task {
@@ -519,7 +523,7 @@ impl Conversation {
         self
     }
 
-    /// Replaces content that has expired at its provider with text.
+    /// Replaces content that has expired at its provider with text. `now` is in seconds since 1970.
     #[cfg(feature = "runtime")]
     #[must_use]
     pub(crate) fn without_expired(mut self, now: u64) -> Conversation {
@@ -536,7 +540,7 @@ impl Conversation {
         self
     }
 
-    /// Returns the number of content blocks, with which template limits grow.
+    /// Returns the number of content blocks. The limits of templates grow with it.
     pub fn block_count(&self) -> usize {
         match &self.task {
             Task::Chat(history) => history.iter().map(|message| message.blocks.len()).sum(),
@@ -544,8 +548,8 @@ impl Conversation {
         }
     }
 
-    /// Returns the whole system prompt: the agent's own prompt and the layers in order of priority,
-    /// joined by a blank line, without blank parts. `None` if nothing is left.
+    /// Returns the complete system prompt: the agent's own prompt and the layers in order of
+    /// priority, without blank ones, joined by blank lines. `None` if all are blank.
     pub fn system_prompt(&self, own: Option<&str>) -> Option<String> {
         let texts: Vec<&str> = self
             .prompt_parts(own)
@@ -555,8 +559,8 @@ impl Conversation {
         (!texts.is_empty()).then(|| texts.join(PROMPT_SEPARATOR))
     }
 
-    /// Returns the parts of the system prompt in order: the text, and the index of its layer or
-    /// `None` for the agent's own part.
+    /// Returns the non-blank parts of the system prompt in order, each with the index of its layer,
+    /// or `None` for the agent's own prompt.
     pub(crate) fn prompt_parts<'t>(
         &'t self,
         own: Option<&'t str>,
@@ -577,7 +581,7 @@ impl Conversation {
     }
 }
 
-/// The text between the parts of a system prompt.
+/// The separator between the parts of a system prompt.
 pub(crate) const PROMPT_SEPARATOR: &str = "\n\n";
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
-//! A shared cache for answers that several agents need.
+//! A shared cache for results that several agents need.
 //!
-//! A `Question` is a value that names everything its answer depends on, so a remembered answer
-//! equals a computed one. Each module declares its questions beside the code that answers them. All
-//! answers share one budget in bytes and one eviction policy: answers that have not been used
-//! lately make room for new ones (S3-FIFO, by the crate `quick_cache`).
+//! A `Question` is a value that determines its answer completely, so a cached answer equals a
+//! computed one. Each module declares its questions beside the code that computes the answers. All
+//! answers share a limit in bytes and an eviction policy: new answers replace those that have not
+//! been used recently (S3-FIFO, from the crate `quick_cache`).
 //!
-//! The memory does not know the meaning of its questions. Nothing that a user sees may depend on
-//! whether an answer was remembered.
+//! The cache does not interpret its questions. What users see must never depend on whether an
+//! answer was cached.
 
 use std::any::{Any, TypeId};
 use std::fmt;
@@ -18,44 +18,44 @@ use foldhash::fast::RandomState;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{Equivalent, OptionsBuilder, Weighter};
 
-/// The maximum size of all answers together, in bytes.
+/// The maximum total size of all answers, in bytes.
 const BUDGET: u64 = 32 * 1024 * 1024;
-/// The size of a small answer with its question, in bytes.
+/// The default estimate for the size of a question and its answer, in bytes.
 const SMALL: usize = 256;
 
-/// A question that several agents ask. Equal questions have equal answers.
+/// A question that several agents ask. Equal questions must have equal answers.
 ///
-/// An answer that is larger than a part of the table is computed each time. Data that one agent
-/// needs for each of many values, such as their common history, belongs in an object of its own and
-/// is not a question.
+/// An answer that is larger than a shard of the table is not cached, but computed each time. If one
+/// agent needs the same data for many values, such as their common history, this data belongs in an
+/// object of its own rather than in a question.
 pub(crate) trait Question: Hash + Eq + Send + Sync + 'static {
-    /// The answer, cheap to copy.
+    /// The type of the answer, which must be cheap to clone.
     type Answer: Clone + Send + Sync + 'static;
 
-    /// Returns the approximate size of question and answer, in bytes.
+    /// Returns the approximate total size of the question and its answer, in bytes.
     fn weight(&self, _answer: &Self::Answer) -> usize {
         SMALL
     }
 }
 
-/// Answers that were computed before.
+/// A cache of computed answers.
 pub struct Memory {
     answers: Cache<Asked, Answer, Bytes, RandomState>,
     state: RandomState,
 }
 
-/// The size and the hit counts of a memory.
+/// The size of a cache, and its hits and misses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// The number of answers held.
+    /// The number of cached answers.
     pub answers: usize,
-    /// The bytes held, as far as they are counted.
+    /// The total estimated size of cached answers, in bytes.
     pub bytes: u64,
-    /// The maximum number of bytes.
+    /// The maximum total size, in bytes.
     pub budget: u64,
-    /// The number of questions answered from memory.
+    /// The number of questions whose answer was cached.
     pub remembered: u64,
-    /// The number of questions whose answer was computed.
+    /// The number of questions whose answer had to be computed.
     pub worked_out: u64,
 }
 
@@ -77,7 +77,7 @@ impl fmt::Display for MemoryUse {
     }
 }
 
-/// An identity that differs from all others made by this process.
+/// An identity, which differs from all others created by this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Identity(u64);
 
@@ -114,12 +114,12 @@ impl Default for Memory {
     }
 }
 
-/// The number of parts of the table, each with its own lock.
+/// The number of shards of the table, each of which has its own lock.
 const SHARDS: usize = 4;
 
 impl Memory {
-    /// Returns the remembered answer, or else the one that `work_out` computes. `work_out` runs
-    /// outside all locks; at worst, two threads compute the same answer.
+    /// Returns the cached answer, or else the answer that `work_out` computes. No lock is held
+    /// while `work_out` runs, so two threads may compute the same answer.
     pub(crate) fn ask<Q: Question>(
         &self,
         question: Q,
@@ -134,17 +134,17 @@ impl Memory {
         answer
     }
 
-    /// Returns the remembered answer, if there is one.
+    /// Returns the cached answer, if there is one.
     pub(crate) fn recall<Q: Question>(&self, question: &Q) -> Option<Q::Answer> {
         self.find(self.hash_of(question), question)
     }
 
-    /// Remembers an answer.
+    /// Caches an answer.
     pub(crate) fn note<Q: Question>(&self, question: Q, answer: Q::Answer) {
         self.note_as(self.hash_of(&question), question, answer);
     }
 
-    /// Returns the size and the hit counts.
+    /// Returns the size of the cache, and its hits and misses.
     pub(crate) fn usage(&self) -> MemoryUse {
         MemoryUse {
             answers: self.answers.len(),
@@ -193,14 +193,14 @@ impl fmt::Debug for Memory {
     }
 }
 
-/// A stored question.
+/// A question in the cache.
 struct Asked {
     hash: u64,
     question: Box<dyn Any + Send + Sync>,
     is_same: fn(&dyn Any, &dyn Any) -> bool,
 }
 
-/// Returns `true` if two questions are equal.
+/// Returns `true` if two questions have the same type and are equal.
 fn is_same<Q: Question>(one: &dyn Any, other: &dyn Any) -> bool {
     one.downcast_ref::<Q>()
         .is_some_and(|one| other.downcast_ref::<Q>() == Some(one))
@@ -220,7 +220,7 @@ impl Hash for Asked {
     }
 }
 
-/// A question to look up.
+/// A question that is looked up without being moved.
 struct Sought<'q, Q> {
     hash: u64,
     question: &'q Q,
@@ -238,7 +238,7 @@ impl<Q: Question> Equivalent<Asked> for Sought<'_, Q> {
     }
 }
 
-/// An answer, whose type its question knows.
+/// An answer in the cache. Its type is determined by its question.
 #[derive(Clone)]
 struct Answer {
     value: Arc<dyn Any + Send + Sync>,
@@ -281,7 +281,7 @@ mod tests {
             memory.ask(Square(3), || unreachable!("it is remembered")),
             9
         );
-        // A question of another type.
+        // This question has another type.
         assert_eq!(memory.ask(Large(3), || 27), 27);
         assert_eq!(memory.recall(&Square(4)), None);
     }

@@ -1,4 +1,5 @@
-//! Panics, in reqc and in libraries, as findings: a panic loses one agent or one file, not the run.
+//! Converts panics, in reqc and in libraries, to findings, so that a panic affects only one agent
+//! or one file, not the whole run.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, PanicHookInfo};
@@ -14,7 +15,7 @@ crate::diag::rules! {
          Please report it, with the message and the file that the finding points at.";
 }
 
-/// The message and the location of a panic.
+/// The message of a panic, and its place in the source code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Panic {
     message: String,
@@ -22,13 +23,14 @@ pub(crate) struct Panic {
 }
 
 impl Panic {
-    /// Returns the finding, at the place in the repository that was being processed.
+    /// Returns the finding about a panic, at the place in the repository that was being processed.
+    /// `what` was being processed.
     pub(crate) fn finding(&self, what: &str, span: Span) -> Diagnostic {
         let (message, help) = self.told(what);
         Diagnostic::new(&PANIC, span, message).help(help)
     }
 
-    /// Returns the message and the help of the finding.
+    /// Returns the message and the help for a panic.
     pub(crate) fn told(&self, what: &str) -> (String, String) {
         let message = format!("reqc failed on {what}: {}", self.message);
         let help = format!(
@@ -44,9 +46,10 @@ thread_local! {
     static LAST: RefCell<Option<Panic>> = const { RefCell::new(None) };
 }
 
-/// Runs some work; a panic in it is returned instead of printed.
+/// Runs `work`. If it panics, the panic is returned instead of printed.
 ///
-/// After a panic, data that the work was changing may be inconsistent, so callers may only drop it.
+/// After a panic, data that `work` was changing may be inconsistent, so callers must not use it any
+/// more.
 pub(crate) fn caught<R>(work: impl FnOnce() -> R) -> Result<R, Panic> {
     install_hook();
     let before = IS_CATCHING.replace(true);
@@ -60,7 +63,7 @@ pub(crate) fn caught<R>(work: impl FnOnce() -> R) -> Result<R, Panic> {
     })
 }
 
-/// Installs a hook that passes panics outside [`caught`] on to the hook before it.
+/// Installs a hook that passes panics outside [`caught`] on to the previous hook.
 fn install_hook() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -87,7 +90,7 @@ fn told(info: &PanicHookInfo<'_>) -> Panic {
     Panic { message, place }
 }
 
-/// Returns the file name of a path; the rest depends on the machine that built the program.
+/// Returns the file name in a path, because the rest depends on the machine that built the program.
 fn file_name(path: &str) -> &str {
     ["/src/", "\\src\\"]
         .iter()

@@ -2,8 +2,8 @@
 //! match patterns.
 //!
 //! Input: one [`World`] per layer. Output: a [`Repo`] in which every source file is read and
-//! registered in a stable order. Knows the places of files and the names in use; does not merge
-//! profiles or read templates.
+//! registered in a stable order. This module knows where files belong, and which names are in use.
+//! It does not merge profiles or read templates.
 
 pub(crate) mod address;
 mod fields;
@@ -53,7 +53,7 @@ use crate::diag::Diagnostic;
 use crate::source::{FileId, SourceText, Sources, Span};
 use crate::world::{ReadError, World};
 
-/// The layer that something belongs to.
+/// The layer to which a file or a setting belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LayerKind {
     /// The files that are bundled with `reqc`.
@@ -62,17 +62,17 @@ pub enum LayerKind {
     Own,
 }
 
-/// A layer and the source of its files.
+/// A layer, with access to its files.
 #[derive(Clone)]
 pub struct Layer {
     /// The kind of layer: bundled, or the repository's own.
     pub kind: LayerKind,
-    /// The source of its files.
+    /// Provides access to the layer's files.
     pub world: Arc<dyn World>,
-    /// `true` if its profiles, partials and roles are used (`--no-bundled` excludes the bundled
-    /// ones).
+    /// `true` if the layer's profiles, partials and roles are used. `--no-bundled` excludes the
+    /// bundled ones.
     pub active: bool,
-    /// `true` if its agents are compiled.
+    /// `true` if the layer's agents are compiled.
     pub compiled: bool,
 }
 
@@ -81,78 +81,79 @@ pub struct Layer {
 pub struct LayerFile {
     /// The file.
     pub file: FileId,
-    /// The layer it belongs to.
+    /// The layer to which the file belongs.
     pub layer: LayerKind,
 }
 
-/// The model that `models.toml` assigns to an agent.
+/// The model that `models.toml` specifies for an agent.
 #[derive(Debug, Clone)]
 pub struct AgentModel {
     /// The place of the agent's name.
     pub name: Span,
-    /// The model.
+    /// The model's name.
     pub value: Arc<str>,
     /// The place of the model.
     pub span: Span,
 }
 
-/// An agent repository on disk, across both layers.
+/// An agent repository on disk, including both layers.
 pub struct Repo {
     /// Every source file.
     pub sources: Sources,
     /// The layers, bundled first.
     pub layers: Vec<Layer>,
-    /// `reqc.toml`.
+    /// The settings in `reqc.toml`.
     pub config: Config,
-    /// The profiles' files, sorted by layer and path.
+    /// The files of profiles, sorted by layer and path.
     pub profiles: Vec<LayerFile>,
-    /// The profiles' files that are not text or cannot be read.
+    /// The files of profiles that are not text or cannot be read.
     pub unreadable_profiles: Vec<LayerFile>,
     /// The partials by name (`partials/x.jinja`).
     pub partials: BTreeMap<Arc<str>, LayerFile>,
     /// The context files, sorted by layer and path.
     pub contexts: Vec<LayerFile>,
-    /// The schema files of wire formats by name (`openai-chat`), the bundled one first.
+    /// The schema files of each wire format, by its name (`openai-chat`), with the bundled file
+    /// first.
     pub schemas: BTreeMap<Arc<str>, Vec<LayerFile>>,
     /// The provider instances by name.
     pub instances: BTreeMap<Arc<str>, Instance>,
-    /// The files of each provider instance and of its ancestors, including instances with findings.
+    /// The files of each provider instance and its ancestors, including instances with findings.
     instance_files: BTreeMap<Arc<str>, Vec<FileId>>,
-    /// `models.toml`, by the agent's name.
+    /// The entries of `models.toml`, by agent name.
     pub models: BTreeMap<Arc<str>, AgentModel>,
-    /// `model-families.toml` of both layers.
+    /// The entries of `model-families.toml`, from both layers.
     pub families: Vec<Arc<Family>>,
-    /// `rosters.toml`, in the author's order.
+    /// The entries of `rosters.toml`, in the author's order.
     pub rosters: Vec<Roster>,
-    /// `true` if the repository's root is itself the bundled layer.
+    /// `true` if the root of the repository is itself the bundled layer.
     pub is_bundled_root: bool,
-    /// Unreadable partials by name, with the files of their findings.
+    /// Partials that cannot be read, by name, each with the file to which its finding refers.
     unreadable_partials: BTreeMap<Arc<str>, FileId>,
-    /// Folders of partials that cannot be listed; each has a finding.
+    /// Folders of partials that cannot be listed. Each has a finding.
     unlisted_partials: Vec<String>,
 }
 
-/// The state of the partial that an include names.
+/// The state of a partial to which an include refers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartialState {
-    /// A partial that was read.
+    /// The partial was read.
     Found,
     /// There is no such file.
     Missing,
-    /// The file, or a folder around it, has a finding of its own.
+    /// The file, or one of its parent folders, has a finding.
     Broken,
 }
 
 impl Repo {
-    /// Returns the model that the client names for an agent: the given one, or else that of
-    /// `models.toml`. A blank name does not count.
+    /// Returns the model that the client specifies for an agent: the `given` one, or else that of
+    /// `models.toml`. A blank name is ignored. `None` if the client specifies none.
     pub fn client_model<'m>(&'m self, agent: &str, given: Option<&'m str>) -> Option<&'m str> {
         let given = given.filter(|model| !model.trim().is_empty());
         let own = self.models.get(agent).map(|model| &*model.value);
         given.or(own).filter(|model| !model.trim().is_empty())
     }
 
-    /// Returns the state of a partial by its full name (`partials/x.jinja`).
+    /// Returns the state of a partial, given its full name (`partials/x.jinja`).
     pub fn partial_state(&self, name: &str) -> PartialState {
         if self.partials.contains_key(name) {
             PartialState::Found
@@ -166,7 +167,7 @@ impl Repo {
         }
     }
 
-    /// Returns `true` if a partial belongs to a folder that could not be listed.
+    /// Returns `true` if a partial is in a folder that could not be listed.
     fn is_unlisted(&self, name: &str) -> bool {
         let mut folders = self.unlisted_partials.iter();
         folders.any(|folder| {
@@ -181,7 +182,7 @@ impl Repo {
             .any(|layer| layer.world.kind(name) == Err(ReadError::Outside))
     }
 
-    /// Returns the file of a partial by its full name, whether readable or not.
+    /// Returns the file of a partial, readable or not, given its full name.
     pub fn partial_file(&self, name: &str) -> Option<FileId> {
         let readable = self.partials.get(name).map(|source| source.file);
         readable.or_else(|| self.unreadable_partials.get(name).copied())
@@ -193,7 +194,7 @@ impl Repo {
         self.instance_files.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the layers that a file of `layer` may read from, nearest first.
+    /// Returns the layers from which a file in `layer` may read, nearest first.
     pub fn readable_layers(&self, layer: LayerKind) -> impl Iterator<Item = &Layer> {
         let own = self
             .layers
@@ -205,7 +206,7 @@ impl Repo {
         own.chain(bundled).filter(|layer| layer.active)
     }
 
-    /// Returns a prompt file of a layer as a source; `None` if it is missing or not text.
+    /// Returns a prompt file of a layer as a source; `None` if the file is missing or not text.
     pub(crate) fn prompt_file(&self, layer: &Layer, path: &str) -> Option<FileId> {
         let text = SourceText::from_bytes(&layer.world.read(path).ok()?).ok()?;
         Some(
@@ -214,13 +215,13 @@ impl Repo {
         )
     }
 
-    /// Returns the prefix for the paths of a layer's files in reports.
+    /// Returns the prefix with which reports display the paths of a layer's files.
     pub(crate) fn shown_below(&self, layer: LayerKind) -> &'static str {
         let is_embedded = layer == LayerKind::Bundled && !self.config.is_bundled_layer;
         if is_embedded { "bundled:" } else { "" }
     }
 
-    /// Returns `true` if no compiled layer has a profile, readable or not.
+    /// Returns `true` if no compiled layer contains a profile, readable or not.
     pub fn is_empty(&self) -> bool {
         let mut profiles = self.profiles.iter().chain(&self.unreadable_profiles);
         !profiles.any(|source| self.is_compiled(source.layer))
@@ -234,9 +235,9 @@ impl Repo {
     }
 }
 
-/// A repository and the findings from reading it.
+/// A repository, and the findings from loading it.
 pub struct Loaded {
-    /// The repository; usable even if there are findings.
+    /// The repository, which can be used even if there are findings.
     pub repo: Repo,
     /// The findings.
     pub findings: Vec<Diagnostic>,

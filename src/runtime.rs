@@ -1,9 +1,9 @@
-//! The runtime sends exactly what was compiled.
+//! The runtime sends requests exactly as they were compiled.
 //!
 //! Input: an agent of a [`Compiler`](crate::compile::Compiler) and a growing conversation. Output:
-//! typed [`Event`]s while an answer streams in, and one [`Outcome`] per request. Only
-//! [`unit`](mod@crate::unit) builds bodies, also after tool results: the runtime never edits
-//! compiled JSON, and knows neither profiles nor templates.
+//! typed [`Event`]s while an answer streams in, and one [`Outcome`] per request. All bodies,
+//! including those sent after tool results, are built by [`unit`](mod@crate::unit). The runtime
+//! never edits compiled JSON, and does not depend on profiles or templates.
 //!
 //! ```no_run
 //! use reqc::system::open_repository;
@@ -15,11 +15,11 @@
 //! }
 //! ```
 //!
-//! This module contains what most hosts need: an [`Agent`] is a compiler's agent with a model and
-//! settings, and makes [`Compiled`] requests; a [`Transport`] carries them, with keys and retries;
-//! a [`Session`] holds the history, with at most one [`Run`] at a time: a message, the model's
-//! answers, tool calls, and an outcome. An [`AgentLoop`] is a session with hooks. The other
-//! modules:
+//! This module contains the types that most hosts need. An [`Agent`] is an agent of a compiler
+//! together with a model and settings; it makes [`Compiled`] requests. A [`Transport`] sends them,
+//! adds keys, and retries. A [`Session`] contains the history and has at most one [`Run`] at a
+//! time: a message, the model's answers, tool calls, and an outcome. An [`AgentLoop`] is a session
+//! with hooks. The other modules:
 //!
 //! | module | for |
 //! | --- | --- |

@@ -1,26 +1,26 @@
-//! Recognises text that looks like a secret by its name, form, or position.
+//! Recognises text that is probably a secret, by its name, form, or position.
 //!
-//! The same functions serve headers, URLs, references, and texts. Input: a name or a text. Output:
-//! `true` for a secret, or its position, but never the secret itself. The required certainty
-//! depends on the context: where a reference is expected, the beginning of a key is enough; in
-//! prose, which may describe keys, a complete key is needed.
+//! The same functions are used for headers, URLs, references, and text. Input: a name or a text.
+//! Output: `true` for a secret, or the secret's position, but never the secret itself. How certain
+//! the result must be depends on the context: where a reference is expected, the beginning of a key
+//! is enough; in prose, which may describe keys, a complete key is required.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The form of one provider's keys.
+/// The form of a provider's keys.
 struct Form {
-    /// The first characters of each key.
+    /// The text with which each key begins.
     start: &'static str,
-    /// The minimum number of characters that follow.
+    /// The minimum number of characters after this text.
     least: usize,
-    /// The characters that may follow.
+    /// Returns `true` for the characters that may follow.
     alphabet: fn(u8) -> bool,
-    /// `true` if no other name begins like this.
+    /// `true` if nothing but a key begins like this.
     is_unmistakable: bool,
 }
 
-/// Sources: the providers' pages where available; for GitHub
+/// The forms of known keys. Sources: the providers' pages where available; for GitHub
 /// <https://github.blog/engineering/behind-githubs-new-authentication-token-formats/>, GitLab
 /// <https://docs.gitlab.com/security/tokens/#token-prefixes>, Slack
 /// <https://docs.slack.dev/authentication/tokens>, AWS
@@ -84,7 +84,7 @@ const FORMS: [Form; 52] = [
     sure("xoxe-", 8),
     sure("xoxe.xox", 8),
     sure("xapp-", 8),
-    // Registries and services that builds use.
+    // Package registries, and services used in builds.
     unsure("npm_", 36, is_word),
     unsure("pypi-", 16, is_word),
     unsure("dop_v1_", 32, is_hexadecimal),
@@ -125,8 +125,8 @@ fn is_hexadecimal(byte: u8) -> bool {
 }
 
 impl Form {
-    /// Returns the number of key characters after the prefix, or `None` if the word has another
-    /// prefix.
+    /// Returns the number of key characters after the prefix; `None` if the word does not begin
+    /// with the prefix.
     fn length(&self, word: &str) -> Option<usize> {
         let rest = word.as_bytes().strip_prefix(self.start.as_bytes())?;
         Some(
@@ -145,8 +145,8 @@ impl Form {
         self.length(word).is_some_and(|length| length >= self.least)
     }
 
-    /// Returns `true` if a word is certainly a key: it is long and contains digits, unlike examples
-    /// and names.
+    /// Returns `true` if a word is certainly a key, because it is long and contains digits, unlike
+    /// examples and names.
     fn is_whole_key(&self, word: &str) -> bool {
         let Some(length) = self.length(word) else {
             return false;
@@ -158,7 +158,7 @@ impl Form {
             && rest.iter().any(u8::is_ascii_alphabetic)
     }
 
-    /// Returns `true` if a random key begins at a place in a word, after lower-case letters.
+    /// Returns `true` if a random key begins at an offset of a word, after lower-case letters.
     fn is_key_behind_letters(&self, at: usize, word: &str) -> bool {
         is_behind_letters(at, word)
             && self.is_whole_key(&word[at..])
@@ -166,8 +166,8 @@ impl Form {
     }
 }
 
-/// Returns `true` if a value is a key, with or without an authentication scheme (`Bearer …`), for
-/// places where other values are possible.
+/// Returns `true` if a value is a key, with or without an authentication scheme (`Bearer …`). For
+/// contexts in which a value need not be a secret.
 pub(crate) fn is_secret_value(value: &str) -> bool {
     let mut words = value.split(|c: char| c.is_whitespace() || ",;\"'".contains(c));
     is_login(value)
@@ -175,8 +175,8 @@ pub(crate) fn is_secret_value(value: &str) -> bool {
         || words.any(|word| is_key(word) || words_of_pair(word).any(is_key))
 }
 
-/// Returns `true` if a part of a path or host is a key. Account identifiers, which can be equally
-/// long and mixed, also occur there.
+/// Returns `true` if a part of a path or host is a key. Paths and hosts also contain account
+/// identifiers, which can be equally long and random.
 pub(crate) fn is_key_in_path(part: &str) -> bool {
     is_token(part)
         || FORMS
@@ -184,8 +184,8 @@ pub(crate) fn is_key_in_path(part: &str) -> bool {
             .any(|form| form.is_key(part) && part.bytes().any(|byte| byte.is_ascii_digit()))
 }
 
-/// Returns `true` if a text that should be a reference is or contains the key itself: anything that
-/// begins like a key counts, as does anything that nobody would use as a name.
+/// Returns `true` if a text is or contains a key, although a reference is expected. Anything that
+/// begins like a key is treated as one, and so is anything that nobody would use as a name.
 pub(crate) fn is_key_for_reference(text: &str) -> bool {
     is_login(text)
         || is_private_key(text)
@@ -199,7 +199,7 @@ pub(crate) fn is_key_for_reference(text: &str) -> bool {
             })
 }
 
-/// Returns the places in a text that are certainly keys.
+/// Returns the positions of text that is certainly a key.
 pub(crate) fn keys_in_text(text: &str) -> Vec<Range<usize>> {
     let words = long_words(text.as_bytes()).into_iter();
     words
@@ -208,7 +208,7 @@ pub(crate) fn keys_in_text(text: &str) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Replaces each byte of keys and of URL logins with `*`. Lines and offsets stay the same.
+/// Replaces each byte of keys and of logins in URLs with `*`. Lines and offsets do not change.
 pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     let mut places = keys_in_text(text);
     places.extend(logins(text));
@@ -223,9 +223,9 @@ pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Returns the part of a word that is a key. It may begin at the start of the word, after an escape
-/// of JSON or TOML (`\nsk-…`), after a separator (`body.sk-…`, `team_ghp_…`), or after letters
-/// (`usersk-…`) if it is too random for a name.
+/// Returns the position of the key in a word. The key may begin at the start of the word, after an
+/// escape of JSON or TOML (`\nsk-…`), after a separator (`body.sk-…`, `team_ghp_…`), or, if it is
+/// too random for a name, after letters (`usersk-…`).
 fn key_in_word(text: &str, word: Range<usize>) -> Option<Range<usize>> {
     let bytes = &text.as_bytes()[word.clone()];
     let escape: &[usize] = match (text[..word.start].ends_with('\\'), bytes[0]) {
@@ -247,8 +247,8 @@ fn key_in_word(text: &str, word: Range<usize>) -> Option<Range<usize>> {
         .map(|at| at..word.end)
 }
 
-/// Returns the beginning of a key after lower-case letters, if the text after the key's prefix is
-/// too random for a name. Long words are skipped, since encoded data contains such prefixes by
+/// Returns the offset of a key after lower-case letters, if the text after the key's prefix is too
+/// random for a name. Long words are skipped, because encoded data contains such prefixes by
 /// chance.
 fn key_behind_letters(word: &str) -> Option<usize> {
     if word.len() > LONGEST_GLUED {
@@ -290,7 +290,7 @@ fn is_behind_letters(at: usize, word: &str) -> bool {
     run.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
-/// The length in bytes up to which a word is searched for a key after letters.
+/// The maximum length of a word that is searched for a key after letters, in bytes.
 const LONGEST_GLUED: usize = 256;
 
 /// The maximum number of parts of a word that are examined.
@@ -301,7 +301,7 @@ fn is_whole_key(word: &str) -> bool {
     is_token(word) || FORMS.iter().any(|form| form.is_whole_key(word))
 }
 
-/// Returns the logins in URLs: `user:password` in `https://user:password@host`.
+/// Returns the positions of logins in URLs: `user:password` in `https://user:password@host`.
 fn logins(text: &str) -> Vec<Range<usize>> {
     memchr::memmem::find_iter(text.as_bytes(), "://")
         .filter_map(|scheme| {
@@ -319,8 +319,8 @@ fn logins(text: &str) -> Vec<Range<usize>> {
 /// The minimum length of a word that is certainly a key, in bytes.
 const SHORTEST: usize = 19;
 
-/// Returns the places of words that are long enough. It works on bytes for speed, since every byte
-/// of a repository passes through it and keys contain only ASCII.
+/// Returns the positions of words that are long enough to be keys. Works on bytes for speed,
+/// because it is applied to every byte of a repository, and keys contain only ASCII.
 fn long_words(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut places = Vec::new();
     let mut start = 0;
@@ -335,10 +335,10 @@ fn long_words(bytes: &[u8]) -> Vec<Range<usize>> {
     places
 }
 
-/// Returns the places in a text that must be hidden because they look like keys or URL logins, for
-/// texts that cannot be parsed. Quotes do not matter.
+/// Returns the positions of text that must be hidden because it looks like a key or a login in a
+/// URL. For text that cannot be parsed. Quotes are ignored.
 pub(crate) fn places_to_hide(text: &str) -> Vec<Range<usize>> {
-    // A long word with dots is probably a host.
+    // A long word that contains dots is probably a host.
     text.split(|c: char| c.is_whitespace() || "\"'=,[]{}#".contains(c))
         .filter_map(|word| {
             let login = word
@@ -347,7 +347,7 @@ pub(crate) fn places_to_hide(text: &str) -> Vec<Range<usize>> {
             Some(word)
                 .filter(|word| begins_key(word) || is_random(word, 16, 2) && !word.contains('.'))
                 .or(login)
-                // Search the parts of a URL.
+                // Examine each part of a URL.
                 .or_else(|| {
                     word.split([':', '/', '?', '&', ';'])
                         .find(|part| begins_key(part))
@@ -362,8 +362,8 @@ fn begins_key(part: &str) -> bool {
     FORMS.iter().any(|form| form.begins(part)) || is_token(part)
 }
 
-/// Returns `true` if a header, parameter, or field of this name contains a secret, in any spelling:
-/// `PRIVATE-TOKEN`, `x_goog_api_key`, `clientSecret`.
+/// Returns `true` if a header, parameter, or field with this name contains a secret, in any
+/// spelling: `PRIVATE-TOKEN`, `x_goog_api_key`, `clientSecret`.
 pub(crate) fn is_secret_name(name: &str) -> bool {
     let words = words_of(name);
     let is_about = words
@@ -372,7 +372,7 @@ pub(crate) fn is_secret_name(name: &str) -> bool {
     !is_about && (0..words.len()).any(|at| is_secret_word(&words, at))
 }
 
-/// Words in the names of secrets.
+/// Words that occur in the names of secrets.
 const SECRETS: [&str; 22] = [
     "token",
     "jwt",
@@ -398,7 +398,7 @@ const SECRETS: [&str; 22] = [
     "authkey",
 ];
 
-/// Endings of such words if several words are written as one: `openaiapikey`, `accesstoken`.
+/// The endings of such words if several words are written as one: `openaiapikey`, `accesstoken`.
 const ENDINGS: [&str; 13] = [
     "apikey",
     "accesskey",
@@ -415,8 +415,8 @@ const ENDINGS: [&str; 13] = [
     "authorization",
 ];
 
-/// Words that turn the name of a secret into that of a property of the secret: its type, its
-/// number, or its source.
+/// Words that indicate a property of a secret rather than the secret: its type, its number, or its
+/// source.
 const ABOUT: [&str; 23] = [
     "type",
     "kind",
@@ -443,7 +443,8 @@ const ABOUT: [&str; 23] = [
     "required",
 ];
 
-/// Words before `token` that make it a piece of text, and before `key` that make it a table key.
+/// Words before `token`, and before `key`, with which these do not mean a secret, but a piece of
+/// text or a key of a table.
 const HARMLESS_TOKENS: [&str; 8] = ["max", "min", "stop", "end", "start", "eos", "bos", "pad"];
 const HARMLESS_KEYS: [&str; 13] = [
     "idempotency",
@@ -467,8 +468,8 @@ fn is_secret_word(words: &[String], at: usize) -> bool {
         .map_or("", |before| words[before].as_str());
     match words[at].as_str() {
         "token" => !HARMLESS_TOKENS.contains(&before),
-        // A key can unlock, open, or identify an entry: the preceding word decides, or else its
-        // position at the end.
+        // A key may be a credential, or may open or identify an entry. The preceding word decides
+        // or, if it is inconclusive, whether `key` is the last word.
         "key" => {
             let is_credential = [
                 "api",
@@ -487,7 +488,7 @@ fn is_secret_word(words: &[String], at: usize) -> bool {
     }
 }
 
-/// Splits a name into words in lower case, at separators and where a capital follows a lower-case
+/// Splits a name into lower-case words, at separators and where a capital follows a lower-case
 /// letter.
 fn words_of(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
@@ -505,7 +506,7 @@ fn words_of(name: &str) -> Vec<String> {
     words
 }
 
-/// Splits `name=value` in a value into both sides.
+/// Splits a value of the form `name=value` into its two parts.
 fn words_of_pair(word: &str) -> impl Iterator<Item = &str> {
     word.split(['=', ':', '&'])
         .filter(move |part| part.len() < word.len())
@@ -515,8 +516,8 @@ fn is_key(word: &str) -> bool {
     is_token(word) || is_random(word, 24, 6) || FORMS.iter().any(|form| form.is_key(word))
 }
 
-/// Returns `true` for a JSON Web Token: two JSON parts in base64url, and a signature (RFC 7519;
-/// `eyJ` is `{"`).
+/// Returns `true` for a JSON Web Token, which consists of two JSON values in base64url, and a
+/// signature (RFC 7519; `eyJ` is the base64url of `{"`).
 fn is_token(word: &str) -> bool {
     let mut parts = word.split('.');
     is_json(parts.next()) && is_json(parts.next()) && parts.next().is_some()
@@ -526,8 +527,9 @@ fn is_json(part: Option<&str>) -> bool {
     part.is_some_and(|part| part.starts_with("eyJ") && part.len() >= 8)
 }
 
-/// Returns `true` if a text contains at least `least` letters and digits in a row that form no
-/// word: with `changes` changes between letters, digits, and capitals, or 32 hexadecimal digits.
+/// Returns `true` if a text contains at least `least` consecutive letters and digits that do not
+/// form a word, that is, if they change at least `changes` times between letters, digits, and
+/// capitals, or if they are 32 hexadecimal digits.
 fn is_random(word: &str, least: usize, changes: usize) -> bool {
     word.split(|c: char| !c.is_ascii_alphanumeric()).any(|run| {
         let turns = run
@@ -576,12 +578,12 @@ fn is_login(value: &str) -> bool {
     }
 }
 
-/// Returns `true` for a private key as text (RFC 7468).
+/// Returns `true` for the text form of a private key (RFC 7468).
 fn is_private_key(text: &str) -> bool {
     text.contains("-----BEGIN ") && text.contains("PRIVATE KEY")
 }
 
-/// Returns the places of private keys, from their first lines to their ends.
+/// Returns the positions of private keys, from the first line to the end of each.
 fn private_keys(text: &str) -> Vec<Range<usize>> {
     let mut places = Vec::new();
     for start in memchr::memmem::find_iter(text.as_bytes(), "-----BEGIN ") {
@@ -590,7 +592,7 @@ fn private_keys(text: &str) -> Vec<Range<usize>> {
             .map_or(text.len(), |end| start + end);
         let inner = &text[start..end];
         let is_long = inner.split_whitespace().any(|line| line.len() >= 40);
-        // Escaped line breaks keep the key in one word.
+        // If its line breaks are escaped, the key is a single word.
         if inner
             .lines()
             .next()
@@ -635,12 +637,12 @@ mod tests {
         ] {
             assert_eq!(masked(plain), plain);
         }
-        // Encoded data.
+        // This is encoded data.
         let data = format!("gAAAAABpfFU202AuzUD3Xsk-{random}");
         assert_eq!(masked(&data), data);
     }
 
-    /// Returns keys in the form of each provider, none of them real.
+    /// Returns a key in the form of each provider. None of them is real.
     fn keys() -> Vec<String> {
         let body = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6";
         let starts = [

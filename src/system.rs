@@ -1,10 +1,11 @@
-//! The implementations of [`world`](crate::world)'s traits: the disk, the files in the binary, git,
-//! and the clock.
+//! The implementations of the traits in [`world`](crate::world): the disk, the files embedded in
+//! the binary, git, and the clock.
 //!
-//! The only module that calls `std::fs`, `std::env`, processes, or the clock. Input: a folder, or a
-//! git revision. Output: a [`World`] to read from and an [`Output`](crate::world::Output) to write
-//! to. It does not know the meaning of any file. Every world here lists the same files in the same
-//! order: sorted bytewise by path, with `/` between parts.
+//! This is the only module that uses `std::fs`, `std::env`, processes, or the clock. Input: a
+//! folder, or a git revision. Output: a [`World`] to read from, and an
+//! [`Output`](crate::world::Output) to write to. The module does not interpret the content of
+//! files. All worlds list the same files in the same order: sorted bytewise by path, with `/`
+//! between parts.
 
 mod bounded;
 mod embedded;
@@ -59,7 +60,7 @@ use crate::repo::folders;
 use crate::world::ReadError;
 use crate::world::{AccessError, Clock, World};
 
-/// Returns the system's description of an error, without its number.
+/// Returns the system's description of an error, without the error number.
 fn words(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error")
@@ -102,8 +103,9 @@ fn is_program(path: &Path) -> bool {
     path.is_file()
 }
 
-/// Returns the programs with this name and one of these endings in the folders of `PATH`. Relative
-/// folders are skipped: they depend on the current folder, which may contain untrusted files.
+/// Returns the paths of programs with this name, with one of these extensions, in the folders of
+/// `PATH`. Relative folders are skipped, because they depend on the current folder, which may
+/// contain untrusted files.
 fn in_path(name: &str, endings: &'static [&'static str]) -> impl Iterator<Item = PathBuf> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&folders)
@@ -143,11 +145,12 @@ pub(crate) use place::to_read;
 #[cfg(all(feature = "cli", feature = "runtime"))]
 pub(crate) use place::to_write;
 
-/// Returns the bytes of a regular file anywhere on the disk, for files named on the command line.
+/// Returns the bytes of a regular file at any path on the disk. For files named on the command
+/// line.
 ///
 /// # Errors
 ///
-/// Returns a phrase that follows the file's name in a sentence.
+/// Returns a phrase that completes a sentence whose subject is the file.
 #[cfg(feature = "runtime")]
 pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, AccessError> {
     bounded::read(path, limit).map_err(|why| match why {
@@ -156,10 +159,11 @@ pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, AccessError
     })
 }
 
-/// Finds the root of the agent repository around a folder: the folder itself if it looks like a
-/// root, or else the nearest such folder above it. The search ends at the first folder that
-/// contains a `reqc.toml` or a `.git`, because anything above it belongs to another project. If no
-/// folder above is marked, or if the folder was `named`, the folder is the root.
+/// Finds the root of the agent repository that contains a folder: the folder itself if it looks
+/// like a root, or else the nearest parent folder that does. The search ends at the first folder
+/// that contains a `reqc.toml` or a `.git`, because anything above it belongs to another project.
+/// If nothing is found, if no folder up to the root of the disk contains either, or if the user
+/// `named` the folder, the folder itself is the root.
 ///
 /// # Errors
 ///
@@ -175,7 +179,8 @@ pub fn find_root(folder: &Path, named: bool) -> Result<PathBuf, AccessError> {
         return Ok(start);
     };
     let mut roots_above = start.ancestors().take(end + 1).skip(1).filter(is_root);
-    // In `agents/`, the user means the repository, although that folder contains profiles.
+    // In `agents/`, the user means the repository, even though that folder itself contains
+    // profiles.
     if let Some(root) = roots_above
         .clone()
         .find(|folder| start.strip_prefix(folder).is_ok_and(is_part))
@@ -192,13 +197,13 @@ fn is_root(folder: &&Path) -> bool {
     is_marked(folder) || folder.join(folders::AGENTS).is_dir()
 }
 
-/// Returns `true` if a folder is marked as a root.
+/// Returns `true` if a folder contains a `reqc.toml`, which marks it as a root.
 fn is_marked(folder: &Path) -> bool {
     std::fs::symlink_metadata(folder.join("reqc.toml")).is_ok()
 }
 
-/// Returns `true` if a path relative to a root is in one of the conventional folders of a
-/// repository.
+/// Returns `true` if a path relative to a root is one of the conventional folders of a repository,
+/// or is inside one.
 fn is_part(rest: &Path) -> bool {
     let first = rest
         .components()
@@ -207,10 +212,10 @@ fn is_part(rest: &Path) -> bool {
     first.is_some_and(|first| first == golden::FOLDER || folders::ALL.contains(&first.as_str()))
 }
 
-/// Returns `true` if a folder may be a flat repository: it contains a profile, that is, a TOML file
-/// with a top-level `name`.
+/// Returns `true` if a folder may be a flat repository, that is, if it contains a profile: a TOML
+/// file with a top-level `name`.
 fn has_profiles(disk: &Disk) -> bool {
-    // A folder that cannot be listed counts as one, so that no folder above it is used instead.
+    // If a folder cannot be listed, return `true`, so that no parent folder is used instead.
     let Ok(entries) = World::list(disk, "") else {
         return true;
     };
@@ -228,5 +233,5 @@ fn is_flat_profile(disk: &Disk, path: &str) -> bool {
         .any(|line| line.trim_start().starts_with("name"))
 }
 
-/// The size in bytes up to which a file is read to check if it is a profile.
+/// The maximum size of a file that is read to check whether it is a profile, in bytes.
 const MAX_PROBE_BYTES: u64 = 1 << 20;

@@ -1,11 +1,11 @@
-//! Request logs as conversations, each described by a story: where its prefix stopped being
-//! append-only and what that cost, which thinking was lost, which message caused all later requests
-//! to be refused, and how it grew.
+//! Groups the requests in logs into conversations, and tells a story about each: where its prefix
+//! stopped being append-only and what that cost, which thinking was lost, which message caused all
+//! later requests to be rejected, and how the conversation grew.
 //!
-//! Input: any files that `lint` reads, and agents' own session files. Output: [`Stories`]. Requests
-//! are grouped by their content. For each conversation, fingerprints and sizes of the last
-//! request's pieces are kept, and also texts within a budget, so a file may be larger than the
-//! memory used. This module does not know how stories are displayed.
+//! Input: all kinds of files that `lint` reads, and agents' own session files. Output: [`Stories`].
+//! Requests are grouped by their content. For each conversation, the fingerprints and sizes of the
+//! last request's pieces are kept, and also their text within a budget, so a file may be larger
+//! than the memory used. This module does not know how stories are displayed.
 
 mod read;
 mod piece;
@@ -49,26 +49,27 @@ use piece::{Piece, chained, of_name, of_setting};
 use sent::{Flaw, Sent};
 use sizer::Sizer;
 
-/// The name among the settings for a body that asks the server to cache it as a whole, without a
-/// breakpoint in a block.
+/// The name of the setting of a body that asks the server to cache the whole body, without a
+/// breakpoint in any block.
 const WHOLE: &str = "cache_control";
 
-/// The maximum number of open transcripts.
+/// The maximum number of transcripts that are open at the same time.
 const MOST_TRANSCRIPTS: usize = 64;
 
-/// The facts known about the model of a request at its server.
+/// The known facts about the model of a request at its server.
 #[derive(Debug, Clone, Default)]
 struct Known {
     model: ModelKnowledge,
     /// The context window, in tokens.
     window: Option<u64>,
-    /// The shortest prefix that the server caches, in tokens.
+    /// The minimum length of a prefix that the server caches, in tokens.
     minimum: Option<u64>,
     binds_thinking: bool,
 }
 
 impl Known {
-    /// Returns the extra cost in US dollars of reading tokens again rather than from the cache.
+    /// Returns the additional cost in US dollars of tokens that were processed again instead of
+    /// being read from the cache; `None` if a price is unknown.
     #[expect(
         clippy::cast_precision_loss,
         reason = "nobody counts more tokens than 2^53"
@@ -89,7 +90,7 @@ impl Known {
     }
 }
 
-/// A reader of files with requests, one after the other.
+/// Reads files with requests, one file after the other.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -124,7 +125,7 @@ pub struct Traffic<'c> {
     stories: Stories,
 }
 
-/// The content of a line or a document.
+/// The content of a line or document.
 enum Taken {
     Requests(Vec<Sent>),
     Transcript(Agent, Value),
@@ -133,8 +134,7 @@ enum Taken {
 }
 
 impl<'c> Traffic<'c> {
-    /// Returns a reader that has not read any file. `wire` is the format of all bodies, if it is
-    /// known.
+    /// Returns a reader. `wire` is the wire format of all bodies, if known.
     pub fn new(compiler: &'c Compiler, wire: Option<WireFormat>) -> Traffic<'c> {
         Traffic::within(compiler, wire, Limits::default())
     }
@@ -157,11 +157,11 @@ impl<'c> Traffic<'c> {
         }
     }
 
-    /// Reads a file; `path` is its displayed name. A conversation may continue in the next file.
+    /// Reads a file, which is displayed as `path`. A conversation may continue in the next file.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or is too large.
+    /// Returns an error if the file cannot be read or is too large.
     pub fn read(&mut self, path: &str, reader: impl Read) -> Result<(), InputError> {
         let file: Arc<str> = Arc::from(path);
         match Input::open(reader)? {
@@ -284,7 +284,7 @@ impl<'c> Traffic<'c> {
         }
     }
 
-    /// Adds the content of a line or a document.
+    /// Processes the content of a line or document.
     fn take(&mut self, taken: Taken, place: &Place) {
         match taken {
             Taken::Requests(sent) if sent.is_empty() => self.stories.passed_over += 1,
@@ -340,7 +340,7 @@ impl<'c> Traffic<'c> {
         sent.into_iter().for_each(|sent| self.add(sent));
     }
 
-    /// Ends the least recently used transcripts until only `left` remain.
+    /// Ends the least recently used transcripts until at most `left` remain.
     fn end_transcripts(&mut self, left: usize) {
         while self.transcripts.len() > left {
             let oldest = self
@@ -375,7 +375,7 @@ fn number(value: Option<i64>) -> Option<u64> {
     value.and_then(|value| u64::try_from(value).ok())
 }
 
-/// The maximum number of models whose facts are remembered.
+/// The maximum number of models whose facts are cached.
 const MOST_MODELS: usize = 1_000;
 
 fn within<T: Send>(pool: Option<&rayon::ThreadPool>, work: impl FnOnce() -> T + Send) -> T {
@@ -385,7 +385,8 @@ fn within<T: Send>(pool: Option<&rayon::ThreadPool>, work: impl FnOnce() -> T + 
     }
 }
 
-/// The work of splitting lines into pieces, which may run on any thread.
+/// The part of the work that may run on any thread: parsing lines, and splitting bodies into
+/// pieces.
 #[derive(Clone, Copy)]
 struct Work<'w> {
     compiler: &'w Compiler,
@@ -426,7 +427,7 @@ impl Work<'_> {
         )
     }
 
-    /// Splits a body into pieces and checks it.
+    /// Splits a body into pieces and checks it; `None` if it is not part of a conversation.
     fn sent(&self, logged: Logged, place: &Place) -> Option<Sent> {
         let Logged {
             body,
@@ -493,12 +494,12 @@ impl Work<'_> {
         })
     }
 
-    /// Returns the errors in the messages of a transcript.
+    /// Returns the flaws in the messages of a transcript.
     fn flaws_of(&self, body: &Value, wire: WireFormat) -> Vec<Flaw> {
         self.flaws(body, wire, &LintTarget::default(), &piece::cut(body))
     }
 
-    /// Returns the errors in messages of the history.
+    /// Returns the flaws in the messages of a body's history.
     fn flaws(
         &self,
         body: &Value,
@@ -546,7 +547,7 @@ impl Work<'_> {
     }
 }
 
-/// Returns the settings that affect a server's cache.
+/// Returns the settings that affect the cache of a server, with their fingerprints.
 fn settings(body: &Value, wire: WireFormat, server: Server) -> Vec<(&'static str, u64)> {
     let names = cache_settings(wire, server).iter().copied().chain([WHOLE]);
     names

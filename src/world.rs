@@ -1,9 +1,10 @@
-//! The only access to the outside: the files of a layer, the output folder for golden files,
+//! The only interface to the outside: the files of a layer, the output folder for golden files,
 //! journals, the date, and the clock.
 //!
-//! The compiler sees files only through [`World`], so it works alike on a directory, the bundled
-//! files, a git revision, and a [`MemoryWorld`] in tests. [`system`](crate::system) contains the
-//! real implementations. Paths are relative to the world's root, with `/` between parts.
+//! The compiler accesses files only through [`World`], so it works in the same way on a folder, the
+//! bundled files, a git revision, and a [`MemoryWorld`] in tests. The real implementations are in
+//! [`system`](crate::system). Paths are relative to the root of the world, with `/` between their
+//! parts.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -11,89 +12,92 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-/// The maximum size of a file in bytes, which is checked before the file is read.
+/// The maximum size of a file in bytes. Checked before the file is read.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// The maximum total size of a repository's files, in bytes.
 pub const MAX_REPOSITORY_BYTES: u64 = 128 << 20;
 
-/// The maximum size of a saved session in bytes; it may contain many images.
+/// The maximum size of a saved session, in bytes. It is large because a session may contain images.
 pub const MAX_SESSION_BYTES: u64 = 512 << 20;
 
 /// The maximum number of files and folders that one walk examines.
 pub const MAX_ENTRIES: usize = 200_000;
 
-/// The maximum number of links to folders that one walk follows: each must be resolved, and each
+/// The maximum number of links to folders that one walk follows. Each must be resolved, and each
 /// may double the number of visible files.
 pub(crate) const MAX_LINKED_FOLDERS: usize = 1_000;
 
-/// The maximum depth of a walk.
+/// The maximum nesting depth of folders in a walk.
 pub const MAX_DEPTH: usize = 64;
 
-/// A read-only tree of files, without hidden ones; see [`is_hidden`].
+/// A read-only tree of files. It contains no hidden files; see [`is_hidden`].
 pub trait World: Send + Sync {
-    /// Returns the bytes of a regular file of up to `limit` bytes. The size is checked before the
-    /// file is read.
+    /// Returns the bytes of a regular file, unless it is larger than `limit` bytes. The size is
+    /// checked before the file is read.
     ///
     /// # Errors
     ///
-    /// Returns the reason why there are none.
+    /// Returns the reason why the file was not read.
     fn read_within(&self, path: &str, limit: u64) -> Result<Vec<u8>, ReadError>;
 
-    /// Returns the bytes of a file.
+    /// Returns the bytes of a regular file.
     ///
     /// # Errors
     ///
-    /// Returns the reason why there are none; [`ReadError::TooLarge`] beyond [`MAX_FILE_BYTES`].
+    /// Returns the reason why the file was not read, which is [`ReadError::TooLarge`] beyond
+    /// [`MAX_FILE_BYTES`].
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
         self.read_within(path, MAX_FILE_BYTES)
     }
 
-    /// Returns all files below a folder, folders whose names look like those of files (so that a
-    /// directory called `x.toml` can be reported), and folders that cannot be read. A missing
-    /// folder is empty.
+    /// Returns all files below a folder, and the folders that could not be read. Also returns
+    /// folders that have the names of source files, so that a folder with the name `x.toml` can be
+    /// reported. A missing folder is treated as empty.
     fn walk(&self, folder: &str) -> Walk;
 
-    /// Returns the entries of a folder, sorted by path. A missing folder is empty.
+    /// Returns the entries of a folder, sorted by path. A missing folder is treated as empty.
     ///
     /// # Errors
     ///
-    /// Returns the reason why it cannot be listed.
+    /// Returns the reason why the folder was not listed.
     fn list(&self, folder: &str) -> Result<Vec<Entry>, ReadError>;
 
-    /// Returns the entries of a folder like [`World::list`], and the number of entries examined for
-    /// it, including hidden and nested ones.
+    /// Returns the entries of a folder like [`World::list`], and the number of entries that had to
+    /// be examined, including hidden and nested ones.
     ///
     /// # Errors
     ///
-    /// Those of [`World::list`].
+    /// Returns the errors of [`World::list`].
     fn list_counted(&self, folder: &str) -> Result<(Vec<Entry>, usize), ReadError> {
         let entries = self.list(folder)?;
         let looked_at = entries.len();
         Ok((entries, looked_at))
     }
 
-    /// Returns the kind of the entry at a path, following links.
+    /// Returns the kind of the entry at a path. Links are followed.
     ///
     /// # Errors
     ///
-    /// Returns the reason why the kind is unknown; [`ReadError::Missing`] if there is no entry.
+    /// Returns the reason why the kind is not known, which is [`ReadError::Missing`] if there is no
+    /// entry.
     fn kind(&self, path: &str) -> Result<EntryKind, ReadError>;
 
-    /// Returns today's date as (year, month, day) in UTC. Used only to expire `[[allow]]` entries.
+    /// Returns today's date in UTC as year, month and day; `None` if it is unknown. Used only to
+    /// check whether `[[allow]]` entries have expired.
     fn today(&self) -> Option<(i32, u8, u8)> {
         None
     }
 }
 
-/// A world that reads each small file only once, and looks only once for a missing file: for files
-/// that the prompts of many agents request.
+/// A world that reads each small file only once, and also remembers which files are missing. For
+/// files that the prompts of many agents include.
 pub(crate) struct Remembering {
     world: Arc<dyn World>,
     read: Mutex<HashMap<String, Remembered>>,
 }
 
-/// The bytes of a small file, or the reason why there are none.
+/// The bytes of a small file, or the reason why it was not read.
 type Remembered = Result<Arc<[u8]>, ReadError>;
 
 impl Remembering {
@@ -163,36 +167,36 @@ impl World for Remembering {
     }
 }
 
-/// A place to write to. It is separate from [`World`], because most stages only read.
+/// A place to which files are written. Separate from [`World`], because most stages only read.
 pub trait Output: Send + Sync {
     /// Returns the current bytes of a file; `None` if there is none.
     ///
     /// # Errors
     ///
-    /// Returns a phrase that names the file and the reason.
+    /// Returns a phrase that mentions the file and the reason.
     fn current(&self, path: &str) -> Result<Option<Vec<u8>>, AccessError>;
-    /// Replaces a file atomically, creating its folders.
+    /// Replaces a file atomically, creating its folders if necessary.
     ///
     /// # Errors
     ///
-    /// Returns a phrase that names the file and the reason.
+    /// Returns a phrase that mentions the file and the reason.
     fn replace(&self, path: &str, bytes: &[u8]) -> Result<(), AccessError>;
-    /// Removes a file, and also its folder if that becomes empty.
+    /// Removes a file, and its folder if that is empty afterwards.
     ///
     /// # Errors
     ///
-    /// Returns a phrase that names the file and the reason.
+    /// Returns a phrase that mentions the file and the reason.
     fn remove(&self, path: &str) -> Result<(), AccessError>;
-    /// Returns the entries of a folder, sorted by path; links are listed as files. A missing folder
-    /// is empty.
+    /// Returns the entries of a folder, sorted by path. Links are listed as files. A missing folder
+    /// is treated as empty.
     ///
     /// # Errors
     ///
-    /// Returns a phrase that names the folder and the reason.
+    /// Returns a phrase that mentions the folder and the reason.
     fn list(&self, folder: &str) -> Result<Vec<Entry>, AccessError>;
 }
 
-/// The current time.
+/// A source of the current time.
 pub trait Clock: Send + Sync {
     /// Returns the current time.
     fn now(&self) -> SystemTime;
@@ -200,22 +204,23 @@ pub trait Clock: Send + Sync {
 
 /// A place to which lines are appended permanently.
 pub trait Journal: Send {
-    /// Stores one complete line, with its newline. Once this returns `Ok`, the line outlives the
-    /// process. After an error, the journal has its previous content, at most followed by part of
-    /// the line after the last newline. Such a part, even if left by a killed process, is cut off
-    /// before the next line is appended, so callers need not do so.
+    /// Stores one complete line, including its newline. If this returns `Ok`, the line is preserved
+    /// even if the process ends. If it returns an error, the journal is unchanged, except that part
+    /// of the line may follow the last newline. Such a part is removed before the next line is
+    /// appended, even if it was left by a killed process, so callers need not remove it.
     ///
     /// # Errors
     ///
-    /// Returns a phrase that names the journal and the reason.
+    /// Returns a phrase that mentions the journal and the reason.
     fn append(&mut self, line: &str) -> Result<(), AccessError>;
 }
 
-/// The reason why something outside could not be read or changed, as a phrase for people.
+/// The reason why something outside could not be read or changed, as a phrase for users.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AccessError(String);
 
-/// Writes the phrase, so that it is shown if `main` returns the error.
+/// Formats the phrase like [`Display`](std::fmt::Display), because `main` prints the `Debug` form
+/// of an error.
 impl std::fmt::Debug for AccessError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         std::fmt::Display::fmt(self, f)
@@ -254,10 +259,10 @@ impl From<AccessError> for String {
     }
 }
 
-/// An entry found by a walk.
+/// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// The path relative to the root.
+    /// The path relative to the root of the world.
     pub path: String,
     /// The kind: a file or a folder.
     pub kind: EntryKind,
@@ -266,17 +271,17 @@ pub struct Entry {
 /// The results of a walk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Walk {
-    /// Files, sorted by path.
+    /// Files, and folders that have the names of source files, sorted by path.
     pub entries: Vec<Entry>,
     /// The folders whose content could not be read, sorted by path.
     pub unread: Vec<Unread>,
-    /// Hidden files named like source files, and hidden links to folders, sorted by path. They are
-    /// only listed, and never read.
+    /// Hidden files that have the names of source files, and hidden links to folders, sorted by
+    /// path. They are only listed, and never read.
     pub hidden: Vec<String>,
 }
 
 impl Walk {
-    /// Returns a walk that only reports an unreadable folder.
+    /// Returns the result of a walk that only found out that a folder cannot be read.
     pub(crate) fn unread(path: &str, why: ReadError) -> Walk {
         Walk {
             unread: vec![Unread {
@@ -288,19 +293,19 @@ impl Walk {
     }
 }
 
-/// A folder that could not be read.
+/// A folder whose content could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unread {
-    /// The path relative to the root.
+    /// The path relative to the root of the world.
     pub path: String,
     /// The reason.
     pub why: ReadError,
 }
 
-/// The kind of an entry.
+/// The kind of an entry in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
-    /// A readable file, or a link to one inside the root.
+    /// A regular file, or a link to one inside the root.
     File,
     /// A folder.
     Folder,
@@ -314,18 +319,18 @@ pub enum ReadError {
     Missing,
     /// The path is a folder.
     Folder,
-    /// The path leaves the root when links are resolved.
+    /// The path leads outside the root when its links are resolved.
     Outside,
-    /// The path is hidden when links are resolved; see [`is_hidden`].
+    /// The path is hidden, directly or when its links are resolved; see [`is_hidden`].
     Hidden,
-    /// The file is larger than allowed.
+    /// The file exceeds the maximum size.
     TooLarge {
         /// The size of the file, in bytes.
         size: u64,
         /// The maximum size, in bytes.
         limit: u64,
     },
-    /// Any other error, described by the system.
+    /// Any other error, in the system's words.
     Failed(String),
 }
 
@@ -348,7 +353,7 @@ impl std::fmt::Display for ReadError {
     }
 }
 
-/// A world in memory: a map from paths to bytes.
+/// A world in memory, which maps paths to bytes.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryWorld {
     files: BTreeMap<String, Cow<'static, [u8]>>,
@@ -360,17 +365,17 @@ impl MemoryWorld {
         self.files.insert(path.into(), Cow::Owned(bytes.into()));
     }
 
-    /// Removes a file, if it is there.
+    /// Removes a file, if it exists.
     pub fn remove(&mut self, path: &str) {
         self.files.remove(path);
     }
 
-    /// Adds a file whose bytes are part of the program.
+    /// Adds a file whose bytes are embedded in the program.
     pub(crate) fn insert_static(&mut self, path: String, bytes: &'static [u8]) {
         self.files.insert(path, Cow::Borrowed(bytes));
     }
 
-    /// Returns the paths below a folder; the folder `""` is the root.
+    /// Returns the paths of files below a folder; `""` is the root.
     fn below(&self, folder: &str) -> impl Iterator<Item = &String> {
         let start = if folder.is_empty() {
             String::new()
@@ -385,8 +390,8 @@ impl MemoryWorld {
             .take_while(move |path| path.starts_with(&start))
     }
 
-    /// Returns the entries of a folder. The content of its subfolders is skipped, whatever its
-    /// size.
+    /// Returns the entries of a folder, and counts those examined. Skips the content of subfolders,
+    /// so the time does not depend on their size.
     fn children(&self, folder: &str, looked_at: &mut usize) -> Result<Vec<Entry>, ReadError> {
         if is_hidden(folder) {
             return Err(ReadError::Hidden);
@@ -411,13 +416,13 @@ impl MemoryWorld {
             } else {
                 EntryKind::Folder
             };
-            // All paths that begin with `child/` come before `child0`.
+            // All paths that begin with `child/` sort before `child0`.
             from = match kind {
                 EntryKind::File => Bound::Excluded(path.clone()),
                 EntryKind::Folder => Bound::Included(format!("{child}0")),
             };
             *looked_at += 1;
-            // Only files can have the names of keys.
+            // Only the names of files, not of folders, can mark private keys.
             let is_visible = match kind {
                 EntryKind::File => !is_hidden(path),
                 EntryKind::Folder => !is_hidden(&format!("{child}/")),
@@ -506,7 +511,7 @@ impl World for MemoryWorld {
     }
 }
 
-/// A journal in memory. Clones share their bytes, so a test can inspect what a session wrote.
+/// A journal in memory. Clones share the same bytes, so a test can inspect what a session wrote.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryJournal {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -514,7 +519,7 @@ pub struct MemoryJournal {
 }
 
 impl MemoryJournal {
-    /// Returns a journal with initial content.
+    /// Returns a journal with some initial content.
     pub fn holding(bytes: impl Into<Vec<u8>>) -> MemoryJournal {
         MemoryJournal {
             bytes: Arc::new(Mutex::new(bytes.into())),
@@ -522,8 +527,8 @@ impl MemoryJournal {
         }
     }
 
-    /// Limits the total size of the journal. A line that does not fit is written partially, as if
-    /// the process had been killed in the middle. This and all later writes fail.
+    /// Limits the total size of the journal. A line that exceeds it is written partially, as if the
+    /// process had been killed in the middle. That write and all later ones return an error.
     #[must_use]
     pub fn with_room(self, bytes: usize) -> MemoryJournal {
         MemoryJournal {
@@ -532,7 +537,7 @@ impl MemoryJournal {
         }
     }
 
-    /// Returns the content.
+    /// Returns the content of the journal.
     pub fn bytes(&self) -> Vec<u8> {
         self.bytes
             .lock()
@@ -563,9 +568,9 @@ impl Journal for MemoryJournal {
     }
 }
 
-/// Returns `true` if the file at a path must not be read: a part of the path begins with a dot, or
-/// its name is that of a private key. Such files contain the tokens of a checkout (`.git/config`)
-/// or a user (`.env`, `.netrc`), and the private data of programs.
+/// Returns `true` if the file at a path must not be read, because a part of the path begins with a
+/// dot, or because the file name is that of a private key. Such files contain the tokens of a
+/// checkout (`.git/config`) or of a user (`.env`, `.netrc`), and private data of programs.
 pub fn is_hidden(path: &str) -> bool {
     (path.starts_with('.') || path.contains("/.")) && has_dot_name(path) || is_key_name(path)
 }
@@ -575,7 +580,7 @@ fn has_dot_name(path: &str) -> bool {
         .any(|part| part.starts_with('.') && part != "." && part != "..")
 }
 
-/// Returns `true` if a path ends like that of a source file, ignoring case.
+/// Returns `true` if a path has the extension of a source file, ignoring case.
 pub(crate) fn names_source(path: &str) -> bool {
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
     ["toml", "jinja", "json"]
@@ -583,8 +588,8 @@ pub(crate) fn names_source(path: &str) -> bool {
         .any(|known| ending.eq_ignore_ascii_case(known))
 }
 
-/// Returns `true` for names of private keys, ignoring case: those used by `ssh-keygen`, and the
-/// extensions of key stores.
+/// Returns `true` if a file name is that of a private key, ignoring case: a name used by
+/// `ssh-keygen`, or the extension of a key store.
 fn is_key_name(path: &str) -> bool {
     const NAMES: [&str; 6] = [
         "id_rsa",
@@ -618,7 +623,7 @@ fn is(names: &[&str], name: &str) -> bool {
     names.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// Returns `true` if a file contains only a private key, according to its first line.
+/// Returns `true` if a file contains a private key and nothing else, judged by its first line.
 pub(crate) fn is_private_key(bytes: &[u8]) -> bool {
     let text = bytes.trim_ascii_start();
     let line = text
@@ -632,9 +637,9 @@ pub(crate) fn is_private_key(bytes: &[u8]) -> bool {
             && memchr::memmem::find(line, b"PRIVATE KEY").is_some()
 }
 
-/// Returns the reason why a common system cannot have a file or folder with this name; `None` if
-/// all can. On Windows, some names are devices, whatever their extension
-/// (<https://learn.microsoft.com/windows/win32/fileio/naming-a-file>), and almost everywhere, a
+/// Returns the reason why one of the common systems does not allow a file or folder with this name;
+/// `None` if all do. On Windows, some names refer to devices, whatever their extension
+/// (<https://learn.microsoft.com/windows/win32/fileio/naming-a-file>). On almost all systems, a
 /// name can have at most 255 bytes.
 pub(crate) fn unusable_name(name: &str) -> Option<&'static str> {
     let stem = name
@@ -656,13 +661,13 @@ pub(crate) fn unusable_name(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns `true` for a device name with one digit, such as `com1`.
+/// Returns `true` if a name is that of a device followed by one digit, such as `com1`.
 fn is_numbered(stem: &str, device: &str) -> bool {
     let number = stem.strip_prefix(device).unwrap_or_default();
     number.len() == 1 && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Joins a folder and a path; the folder `""` is the root.
+/// Joins a folder and a path; `""` is the root.
 pub(crate) fn join(folder: &str, path: &str) -> String {
     if folder.is_empty() {
         path.to_owned()
@@ -671,7 +676,8 @@ pub(crate) fn join(folder: &str, path: &str) -> String {
     }
 }
 
-/// Removes `.` and `..` from a relative path; `None` if it leaves the root or is absolute.
+/// Resolves `.` and `..` in a relative path; `None` if the path leads outside the root or is
+/// absolute.
 pub fn normalise_path(path: &str) -> Option<String> {
     if path.starts_with('/') || path.contains('\\') || path.contains('\0') || path.contains(':') {
         return None;

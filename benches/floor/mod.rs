@@ -1,5 +1,5 @@
-//! The floor: bare minijinja and `serde_json` on the same templates and data, without origins, checks, limits,
-//! comma handling or provider steps.
+//! The floor: minijinja and `serde_json` alone, on the same templates and data, without origins,
+//! checks, limits, comma handling or provider steps.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -12,11 +12,12 @@ use reqc::resolve::MergedTable;
 use reqc::toml::{Kind, Node};
 use reqc::world::{Output, World};
 
-/// Everything compiled once; [`Floor::run`] renders, parses, prints and reads goldens.
+/// Everything that is compiled only once. [`Floor::run`] renders, parses, prints, and reads golden
+/// files.
 pub(crate) struct Floor {
     environment: Environment<'static>,
     agents: Vec<Agent>,
-    /// `ctx`, language and project per context.
+    /// The `ctx`, the language and the project's name for each context.
     contexts: HashMap<String, (Value, String, String)>,
 }
 
@@ -28,7 +29,7 @@ struct Agent {
 }
 
 impl Floor {
-    /// For the contexts with the chosen names.
+    /// Prepares the floor for the contexts whose names `is_chosen` accepts.
     pub(crate) fn new(
         compiler: &Compiler,
         bundled: &dyn World,
@@ -157,7 +158,8 @@ fn collect_node(node: &Node, texts: &mut Vec<String>) {
     }
 }
 
-/// The templates need commas blanked to be JSON at all: the shortest pass that does it.
+/// Replaces trailing commas with spaces, because the output of templates is not JSON otherwise.
+/// This is the shortest way to do so.
 fn blank(text: String) -> String {
     let mut bytes = text.into_bytes();
     let (mut in_string, mut escaped, mut comma) = (false, false, None);

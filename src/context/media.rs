@@ -1,10 +1,10 @@
-//! Known media types, used to report misspelled ones.
+//! Known media types, with which misspelled ones are detected.
 
 use crate::diag::{is_misspelling, one_of};
 
 /// Types of documents, recordings and images that people attach, registered or not. The list may be
-/// incomplete: a type that resembles none of them is not reported. But it must contain every type
-/// that differs from a listed one by one letter.
+/// incomplete, because a type that is not similar to a listed one is not reported. But if a valid
+/// type differs from a listed one by only one letter, it must be listed, too.
 const KNOWN: [&str; 70] = [
     "application/epub+zip",
     "application/gzip",
@@ -78,10 +78,10 @@ const KNOWN: [&str; 70] = [
     "text/yaml",
 ];
 
-/// Returns the correction of a media type that is invalid or that nearly equals a known one. Other
-/// unknown types are allowed.
+/// Returns the help for a media type that is invalid, or almost equal to a known one; `None` for
+/// any other type, which is allowed even if it is unknown.
 pub(super) fn help_for(written: &str) -> Option<String> {
-    // Parameters (`; charset=utf-8`) may follow, and case does not matter.
+    // Ignore parameters (`; charset=utf-8`) and case.
     let name = written.split(';').next().unwrap_or_default().trim();
     if KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name)) {
         return None;

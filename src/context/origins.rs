@@ -1,5 +1,5 @@
-//! The client APIs that contexts may name as the origin of a block, and the blocks that requests to
-//! each have a place for.
+//! The client APIs that contexts may specify as the origin of a block, and the kinds of
+//! provider-specific blocks that requests to each may contain.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,18 +7,19 @@ use std::sync::Arc;
 use crate::conversation::{ProviderBlock, ProviderBlockKind, ProviderBlockKinds};
 use crate::diag::{did_you_mean, nearest, one_of};
 
-/// The client APIs by name. The default has none, and then nothing is checked.
+/// The known client APIs. By default there are none, and nothing is checked.
 #[derive(Debug, Default)]
 pub struct Origins {
-    /// Each client API, and the blocks that its conversations have a place for.
+    /// The name of each client API, and its kinds of provider-specific blocks.
     apis: Vec<(&'static str, ProviderBlockKinds)>,
-    /// The client API of each provider instance, because people confuse the two.
+    /// The client API of each provider instance, because authors may write the name of the instance
+    /// instead.
     instances: BTreeMap<Arc<str>, Arc<str>>,
 }
 
 impl Origins {
-    /// Takes the client APIs, and the provider instances of a repository with the client API of
-    /// each.
+    /// Creates the set of known origins from the client APIs, and from the provider instances of a
+    /// repository.
     pub(crate) fn new(
         apis: Vec<(&'static str, ProviderBlockKinds)>,
         instances: BTreeMap<Arc<str>, Arc<str>>,
@@ -26,7 +27,7 @@ impl Origins {
         Origins { apis, instances }
     }
 
-    /// Returns the correction of an origin, if there is no client API with that name.
+    /// Returns the help for an origin that is not the name of a client API; `None` if it is one.
     pub(super) fn help_for(&self, origin: &str) -> Option<String> {
         if self.apis.is_empty() || self.kinds_of(origin).is_some() {
             return None;
@@ -53,8 +54,8 @@ impl Origins {
         }))
     }
 
-    /// Returns the allowed kinds of a block, if requests to its origin have no place for its kind
-    /// and no decoder makes such a block.
+    /// Returns the help for a block whose origin has no blocks of this kind, neither in requests
+    /// nor in answers; `None` if it has.
     pub(super) fn help_for_kind(&self, own: &ProviderBlock) -> Option<String> {
         let kinds = self.kinds_of(&own.origin)?;
         let is_known = kinds.known.iter().any(|(known, _)| *known == own.kind());
@@ -69,7 +70,7 @@ impl Origins {
         })
     }
 
-    /// Returns the client API that has blocks of this kind.
+    /// Returns a client API that has blocks of this kind, if there is one.
     pub(super) fn with_kind(&self, kind: &str) -> Option<&'static str> {
         self.apis
             .iter()

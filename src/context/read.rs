@@ -24,16 +24,16 @@ pub(super) struct Reader<'a> {
     /// The number of findings so far, including those beyond the limit.
     found: usize,
     failed: bool,
-    /// The places of texts, if they are recorded.
+    /// The places of strings, if they are to be recorded.
     leaves: Option<Leaves>,
-    /// `true` if the context must have a name, a reason and a kind.
+    /// `true` if a name, a reason and a kind are required.
     is_named: bool,
-    /// The known origins, if origins are checked.
+    /// The known origins, if origins are to be checked.
     origins: Option<&'a Origins>,
 }
 
-/// The places of a conversation's texts in its file, by the address of each text, which stays the
-/// same until templates see it.
+/// The places of a conversation's texts in its file, by the memory address of each text. The
+/// address does not change until templates get the text.
 #[derive(Debug, Default)]
 pub(super) struct Leaves(HashMap<usize, Pointer>);
 
@@ -42,14 +42,14 @@ impl Leaves {
         self.0.insert(text.as_ptr() as usize, at);
     }
 
-    /// Returns the place of a text; `None` if it does not come from the file.
+    /// Returns the place of a text; `None` if the text is not from the file.
     pub(super) fn of(&self, text: &str) -> Option<&Pointer> {
         self.0.get(&(text.as_ptr() as usize))
     }
 }
 
-/// Returns `true` if an object has a member for the messages of a chat API's body, and none for
-/// those of a context.
+/// Returns `true` if an object has a member for messages that occurs in the bodies of chat APIs,
+/// and none that occurs in contexts.
 fn is_request_body(value: &Value) -> bool {
     has_any(value, &["messages", "contents", "input"])
         && !has_any(value, &["history", "prefix", "suffix", "kind"])
@@ -59,13 +59,13 @@ fn has_any(value: &Value, names: &[&str]) -> bool {
     names.iter().any(|name| value.get(name).is_some())
 }
 
-/// The maximum number of findings that are reported for one file.
+/// The maximum number of findings that are reported per file.
 pub(super) const MOST: usize = 1_000;
 
-/// The maximum number of states of a conversation.
+/// The maximum number of states of a conversation: the first, and one for each element of `turns`.
 const MOST_TURNS: usize = 32;
 
-/// The places of the values in a file, parsed on the first finding.
+/// The places of the values in a file, which is parsed when the first finding needs one.
 pub(super) struct Places<'a> {
     text: &'a str,
     tree: OnceCell<Option<Tree>>,
@@ -134,7 +134,7 @@ const BLOCKS: [&str; 9] = [
     "provider_block",
 ];
 
-/// An object in the file, and its place.
+/// An object in the file, with its place.
 struct Object<'v> {
     members: &'v Map<String, Value>,
     at: Pointer,
@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Enables the check of origins against the known ones.
+    /// Makes the reader check origins against the known ones.
     pub(super) fn with_origins(self, origins: &'a Origins) -> Reader<'a> {
         Reader {
             origins: Some(origins),
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Enables recording the places of texts.
+    /// Makes the reader record the places of strings.
     pub(super) fn with_leaves(self) -> Reader<'a> {
         Reader {
             leaves: Some(Leaves::default()),
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Removes the requirement for a name, a reason and a kind.
+    /// Makes a name, a reason and a kind optional.
     pub(super) fn without_name(self) -> Reader<'a> {
         Reader {
             is_named: false,
@@ -182,7 +182,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the context and the recorded places of its texts; `None` if there are errors.
+    /// Returns the context, and the places of its texts if they were recorded; `None` if there are
+    /// errors.
     pub(super) fn context(mut self, layer: LayerKind, value: &Value) -> Option<(Context, Leaves)> {
         let context = self.whole(layer, value);
         self.tell_the_rest();
@@ -256,7 +257,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Returns the first state of a conversation and its state in each later turn.
+    /// Returns the first state of a conversation, followed by its state in each later turn.
     fn turns(&mut self, root: &Object<'_>, first: State) -> Vec<State> {
         let mut states = vec![first];
         let at = root.at.member("turns");
@@ -291,8 +292,8 @@ impl<'a> Reader<'a> {
         states
     }
 
-    /// Returns the state of a conversation in a later turn: messages are added, and settings that
-    /// the turn does not mention stay.
+    /// Returns the state of a conversation in a later turn, which adds messages, and keeps all
+    /// settings that it does not change; `None` if there are errors.
     fn turn(&mut self, value: &Value, at: &Pointer, before: &State) -> Option<State> {
         let turn = self.object(value, at, "a turn", &TURN_KEYS)?;
         let mut state = before.clone();
@@ -325,7 +326,7 @@ impl<'a> Reader<'a> {
             let before = history.len();
             history.extend(more);
             if state.renewed {
-                // The answer to the turn before depends on the settings of that turn.
+                // The answer in the previous turn depends on the settings of that turn.
                 state.conversation.bound_from = turn_from(history, before);
             }
         }
@@ -347,20 +348,20 @@ impl<'a> Reader<'a> {
         self.failed = true;
     }
 
-    /// Reports a word that is not one of a few known ones: the message lists them, and the help
-    /// suggests the nearest.
+    /// Reports a word that is not one of the `known` ones. The message lists these, and the help
+    /// suggests the most similar one.
     fn fail_of(&mut self, at: &Pointer, message: &str, written: &str, known: &[&str]) {
         let message = format!("{message}, not `{}`", cut(written, 60));
         self.fail_with(at, message, did_you_mean(written, known.iter().copied()));
     }
 
-    /// Reports a value that is used although it is unknown.
+    /// Reports an unknown value, which is used nevertheless.
     fn warn(&mut self, rule: &'static Rule, at: &Pointer, message: String, help: String) {
         self.report(|reader| Diagnostic::new(rule, reader.span(at), message).help(help));
     }
 
-    /// Adds a finding, which is only made if it is within the limit, because finding its place is
-    /// expensive.
+    /// Adds a finding. Beyond the limit, the finding is not even created, because determining its
+    /// place is expensive.
     fn report(&mut self, finding: impl FnOnce(&Self) -> Diagnostic) {
         self.found += 1;
         if self.found <= MOST {
@@ -369,7 +370,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Adds the number of further findings to the last one.
+    /// Appends the number of omitted findings to the last one.
     fn tell_the_rest(&mut self) {
         let more = self.found.saturating_sub(MOST);
         if let Some(last) = self.findings.last_mut().filter(|_| more > 0) {
@@ -439,7 +440,7 @@ impl<'a> Reader<'a> {
         text
     }
 
-    /// Reads a text that must be present and not blank.
+    /// Reads a text that is required and must not be blank.
     fn filled_text(&mut self, object: &Object<'_>, key: &str) -> Arc<str> {
         let text = self.text(object, key, true);
         if object
@@ -670,7 +671,7 @@ impl<'a> Reader<'a> {
                 );
                 return None;
             }
-            // A missing role, or one that is not text, is reported elsewhere.
+            // A role that is missing or not a text is reported elsewhere.
             "" if object
                 .members
                 .get("role")
@@ -798,8 +799,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reports a block of a kind that contexts do not have. Blocks of a single provider are written
-    /// as `provider_block`.
+    /// Reports a block of an unknown kind. Provider-specific blocks must be written as
+    /// `provider_block`.
     fn unknown_block(&mut self, value: &Value, at: &Pointer) {
         let message = format!("a block's `type` must be one of {}", BLOCKS.join(", "));
         let Some(kind) = value.get("type") else {
@@ -825,7 +826,8 @@ impl<'a> Reader<'a> {
         );
     }
 
-    /// Checks the client API that a block comes from: an unknown one never gets the block back.
+    /// Checks the client API that is specified as the origin of a block. If it is unknown, the
+    /// block is never sent back to it.
     fn check_origin(&mut self, object: &Object<'_>, origin: &str) {
         let Some(help) = self.origins.and_then(|origins| origins.help_for(origin)) else {
             return;
@@ -993,7 +995,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reports repeated layers: names of layers are unique in a session.
+    /// Reports layers with the same name, because a name identifies a layer of a session.
     fn repeated_layers(&mut self, root: &Object<'_>, layers: &[SystemLayer]) {
         let mut known = HashSet::new();
         for (index, layer) in layers

@@ -1,14 +1,15 @@
-//! Items that enter a conversation with a turn: attached files, and the agent's text about its
-//! surroundings.
+//! Items that enter a conversation at the beginning of a turn: attached files, and the agent's text
+//! about its surroundings.
 //!
-//! For an agent with `surroundings`, both become typed items of the turn in which they arrived, so
-//! that each request only extends the one before.
+//! For an agent with `surroundings`, both become typed items of the turn in which they arrive, so
+//! that each request only extends the previous one.
 
 use std::sync::Arc;
 
 use super::{AttachedFile, Block, Item, Message, Role};
 
-/// Items that arrived before a message. The index of the message does not count arrived items.
+/// Items that arrived directly before a message. The message's index does not include arrived
+/// items.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Arrival {
     pub(crate) at: usize,
@@ -28,7 +29,7 @@ pub(crate) fn with_arrivals(history: &[Message], arrivals: &[Arrival]) -> Vec<Me
     all
 }
 
-/// Returns the number of items that arrived before or with a message.
+/// Returns the number of items that arrived with this message or earlier.
 pub(crate) fn arrived_before(at: usize, arrivals: &[Arrival]) -> usize {
     arrivals
         .iter()
@@ -37,7 +38,7 @@ pub(crate) fn arrived_before(at: usize, arrivals: &[Arrival]) -> usize {
         .sum()
 }
 
-/// Returns the arrived items, each with its index in the history that contains them.
+/// Returns the arrived items, each with its index in the history that includes them.
 pub(crate) fn placed(arrivals: &[Arrival]) -> Vec<(usize, Item)> {
     let items = arrivals
         .iter()
@@ -48,8 +49,8 @@ pub(crate) fn placed(arrivals: &[Arrival]) -> Vec<(usize, Item)> {
         .collect()
 }
 
-/// Returns the index of the first message of the user, other than tool results, at or after `from`:
-/// items that arrive with a turn are placed before it.
+/// Returns the index of the first user message at or after `from` that is not a tool result. Items
+/// that arrive with a turn are placed before it.
 pub(crate) fn turn_from(history: &[Message], from: usize) -> usize {
     history
         .iter()
@@ -66,7 +67,7 @@ fn is_result(message: &Message) -> bool {
 }
 
 impl Item {
-    /// Returns the item for a file that was attached or whose content has changed.
+    /// Returns the item for a file that was newly attached, or whose content has changed.
     pub fn attached(file: &AttachedFile) -> Item {
         let text = file.said().map(|(_, part)| part).concat();
         let bytes = u64::try_from(file.content.len()).ok();
@@ -77,7 +78,7 @@ impl Item {
         }
     }
 
-    /// Returns the item for an agent's surroundings, made when they have changed.
+    /// Returns the item for an agent's surroundings, which is added whenever they have changed.
     pub fn surroundings(text: Arc<str>) -> Item {
         Item::Notification {
             text,
@@ -86,7 +87,7 @@ impl Item {
         }
     }
 
-    /// Returns the text of an [`Item::surroundings`], or `None` for other items.
+    /// Returns the text of an item created by [`Item::surroundings`]; `None` for other items.
     pub fn as_surroundings(&self) -> Option<&Arc<str>> {
         match self {
             Item::Notification {
@@ -100,8 +101,8 @@ impl Item {
 }
 
 impl AttachedFile {
-    /// Returns the text that presents the file, in parts: members of the file with their names, and
-    /// the words between them.
+    /// Returns the text that presents the file to the model, in parts: values of members, each with
+    /// the member's name, and the literal text between them.
     pub(crate) fn said(&self) -> [(Option<&'static str>, &str); 5] {
         [
             (None, "The user has attached this file:\n\n<file path=\""),
@@ -113,5 +114,5 @@ impl AttachedFile {
     }
 }
 
-/// The source of [`Item::surroundings`].
+/// The `source` of items created by [`Item::surroundings`].
 const SURROUNDINGS: &str = "surroundings";

@@ -1,41 +1,41 @@
-//! The kinds of content that a conversation holds.
+//! The kinds of content in a conversation.
 
 /// A kind of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ContentKind {
-    /// The whole system prompt: the agent's own and the layers of the conversation.
+    /// The complete system prompt: the agent's own, and the layers of the conversation.
     SystemPrompt,
     /// Attached files.
     Files,
-    /// Text of the user.
+    /// Text from the user.
     UserText,
-    /// Text of the model.
+    /// Text from the model.
     AssistantText,
-    /// Text of typed items, which the host writes.
+    /// Text of typed items, which the host adds.
     SystemItems,
     /// The roles of messages.
     Roles,
-    /// The model's reasoning.
+    /// The model's thinking.
     Thinking,
-    /// Reasoning of unknown origin, and its signatures.
+    /// Thinking of unknown origin, and its signatures.
     UnknownThinking,
-    /// The signatures that prove reasoning to be the model's own.
+    /// The signatures that prove that thinking was written by the model.
     Signatures,
-    /// Reasoning that only the provider can read.
+    /// Thinking that only the provider can read.
     RedactedThinking,
-    /// Calls of tools.
+    /// Tool calls.
     ToolCalls,
-    /// The arguments of calls.
+    /// The arguments of tool calls.
     ToolArguments,
-    /// The links between calls and results.
+    /// The ids that link results to calls.
     CallIds,
-    /// The text of results.
+    /// The text of tool results.
     ToolResults,
-    /// The name of the tool that gave a result.
+    /// The name of the tool that returned a result.
     ResultNames,
-    /// The marks of failed tools.
+    /// The flags that mark results as errors.
     ErrorMarks,
-    /// Images in results.
+    /// Images in tool results.
     ResultImages,
     /// Images in base64.
     Images,
@@ -43,8 +43,8 @@ pub enum ContentKind {
     ImageUrls,
     /// The media types of images, documents and recordings in base64.
     MediaTypes,
-    /// Documents of every kind. No content has this kind; in declarations it covers all document
-    /// kinds.
+    /// Documents of every kind. No content has this kind; in a declaration, it covers all kinds of
+    /// documents.
     Documents,
     /// PDF documents in base64.
     PdfDocuments,
@@ -56,13 +56,13 @@ pub enum ContentKind {
     DocumentUrls,
     /// Documents given by file id.
     DocumentFiles,
-    /// The titles of documents given with their bytes or text.
+    /// The titles of documents given as bytes or text.
     DocumentTitles,
     /// The titles of documents given by URL or file id.
     LinkedTitles,
     /// Recordings.
     Audio,
-    /// Content in a form that only one provider uses.
+    /// Provider-specific content.
     ProviderBlocks,
     /// The tools that the request offers.
     Tools,
@@ -112,7 +112,7 @@ impl ContentKind {
         Kind::Suffix,
     ];
 
-    /// Returns the name used in profiles and `wire-limits.toml`.
+    /// Returns the kind's name in profiles and `wire-limits.toml`.
     pub fn name(self) -> &'static str {
         match self {
             Kind::SystemPrompt => "system-prompt",
@@ -156,7 +156,8 @@ impl ContentKind {
         Kind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Returns a phrase for messages: the subject of a sentence, and `true` if it is singular.
+    /// Returns a phrase for messages that can be the subject of a sentence, and `true` if it is
+    /// singular.
     pub(crate) fn phrase(self) -> (&'static str, bool) {
         match self {
             Kind::SystemPrompt => ("the system prompt", true),
@@ -195,8 +196,8 @@ impl ContentKind {
         }
     }
 
-    /// Returns `true` if a declaration that names this kind also covers the other: leaving out
-    /// images also leaves out their media types.
+    /// Returns `true` if a declaration of this kind also covers the other kind. For example,
+    /// omitting images also omits their media types.
     pub fn covers(self, other: Kind) -> bool {
         let more: &[Kind] = match self {
             Kind::Images => &[Kind::ImageUrls, Kind::ResultImages, Kind::MediaTypes],
@@ -227,8 +228,8 @@ impl ContentKind {
         self == other || more.contains(&other)
     }
 
-    /// Returns `true` if the model and the server decide whether this kind can be sent at all, so
-    /// that its loss deserves attention.
+    /// Returns `true` if it depends on the model and the server whether this kind can be sent at
+    /// all, so that users should know about its loss.
     pub(crate) fn is_optional(self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! Why answers are not complete.
+//! The reasons why an answer may be incomplete.
 
 /// The reason why an answer is incomplete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,7 +14,7 @@ pub enum CutOff {
     MaxTokens,
     /// The provider paused its turn and did not continue it.
     Paused,
-    /// The host's time limit for the whole run was reached.
+    /// The host's time limit for the whole run was exceeded.
     TimedOut,
 }
 

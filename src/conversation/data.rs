@@ -1,4 +1,5 @@
-//! `ctx` as templates see it: the table “Template data” of the documentation, as plain data.
+//! The variable `ctx` of templates as plain data. The documentation describes it in the table
+//! “Template data”.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ pub(crate) const CTX_MEMBERS: &[&str] = &[
     "system_prompt",
 ];
 
-/// The template data of a conversation: the members of each kind of object. A test compares this
+/// The members of each kind of object in the template data of a conversation. A test compares this
 /// table with the data.
 pub(crate) const TEMPLATE_DATA: [(&str, &[&str]); 5] = [
     ("ctx", CTX_MEMBERS),
@@ -48,13 +49,14 @@ pub(crate) const TEMPLATE_DATA: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// The lists of [`TEMPLATE_DATA`] that are never empty: normal form drops messages without content.
+/// The lists in [`TEMPLATE_DATA`] that are never empty, because the normal form drops messages
+/// without content.
 pub(crate) const NEVER_EMPTY: [&str; 1] = ["content_blocks"];
 
-/// The lists of [`TEMPLATE_DATA`] that are missing where they would be empty.
+/// The lists in [`TEMPLATE_DATA`] that are omitted if they are empty.
 pub(crate) const MISSING_IF_EMPTY: [&str; 3] = ["images", "files_metadata", "tools"];
 
-/// Returns the members of a kind of object of [`TEMPLATE_DATA`]; none for an unknown kind.
+/// Returns the members of this kind of object in [`TEMPLATE_DATA`]; empty for an unknown kind.
 pub(crate) fn members_of(object: &str) -> &'static [&'static str] {
     TEMPLATE_DATA
         .into_iter()
@@ -63,7 +65,7 @@ pub(crate) fn members_of(object: &str) -> &'static [&'static str] {
         .unwrap_or_default()
 }
 
-/// The kind of value that template data consists of: JSON, or the values of a template engine.
+/// The representation of template data: as JSON, or as values of a template engine.
 pub(crate) trait DataValues {
     type Value;
 
@@ -74,7 +76,7 @@ pub(crate) trait DataValues {
     fn object(members: Vec<(&'static str, Self::Value)>) -> Self::Value;
 }
 
-/// Template data as JSON.
+/// Represents template data as JSON.
 struct Json;
 
 impl DataValues for Json {
@@ -107,7 +109,7 @@ impl DataValues for Json {
 }
 
 impl Conversation {
-    /// Returns the members of `ctx`, without `system_prompt`, which also depends on the agent.
+    /// Returns the members of `ctx`, except `system_prompt`, which also depends on the agent.
     pub fn template_data(&self) -> Map<String, Value> {
         let data = self.template_data_in::<Json>();
         data.into_iter()
@@ -115,7 +117,7 @@ impl Conversation {
             .collect()
     }
 
-    /// Returns the same data as [`Conversation::template_data`], as values of kind `D`.
+    /// Returns the data of [`Conversation::template_data`] in the representation `D`.
     pub(crate) fn template_data_in<D: DataValues>(&self) -> Vec<(&'static str, D::Value)> {
         let mut data = match &self.task {
             Task::Chat(history) => vec![("history", history_data::<D>(history))],
@@ -261,8 +263,8 @@ fn block_data<D: DataValues>(block: &Block, tool_names: &HashMap<&str, &str>) ->
                 ("media_type", D::text(&audio.media_type)),
             ]
         }
-        // Only a conversation that was never loaded contains one: requests of the runtime contain
-        // the content itself.
+        // Only a conversation whose content was never loaded contains such a block: requests of the
+        // runtime contain the content itself.
         Block::Stored(it) => {
             vec![kind("text"), ("text", D::text(&it.reference))]
         }
@@ -302,7 +304,7 @@ fn image_data<D: DataValues>(image: &Image) -> D::Value {
     ])
 }
 
-/// A text of a conversation, and the position of a value of the template data relative to it.
+/// A text in a conversation, and the position of a value of the template data relative to it.
 pub(crate) struct Anchor<'c> {
     pub(crate) text: &'c str,
     pub(crate) relation: Relation,
@@ -310,18 +312,18 @@ pub(crate) struct Anchor<'c> {
 
 /// The position of a value relative to a text.
 pub(crate) enum Relation {
-    /// The text itself.
+    /// The value is the text.
     Itself,
-    /// Below the object that holds the text.
+    /// The value is at this path below the object that contains the text.
     Beside(Vec<String>),
-    /// A member of the message that holds the text.
+    /// The value is this member of the message that contains the text.
     InMessage(&'static str),
-    /// The message that holds the text.
+    /// The value is the message that contains the text.
     Message,
 }
 
-/// Returns the text from which a value of a message's template data is made, or `None` if it is not
-/// in the history.
+/// Returns the text in a message from which a value of the template data is made, or which is
+/// closest to it; `None` if the history has no such message.
 pub(crate) fn anchor<'c>(
     history: &'c [Message],
     message: usize,
@@ -387,7 +389,7 @@ pub(crate) fn anchor<'c>(
     }
 }
 
-/// Returns the name of the tool that the call with this id calls.
+/// Returns the name of the tool called by the call with this id.
 fn called_name<'c>(history: &'c [Message], wanted: &str) -> Option<&'c str> {
     history
         .iter()
@@ -407,7 +409,7 @@ fn image_anchor<'c>(image: &'c Image, path: &[&str]) -> Anchor<'c> {
 }
 
 impl Block {
-    /// Returns a text that every block of its kind has.
+    /// Returns the text that identifies the block. Every block of the same kind has one.
     fn anchor_text(&self) -> &str {
         match self {
             Block::Text(text) | Block::Thinking { text, .. } => text,
@@ -423,7 +425,7 @@ impl Block {
 
     fn anchor(&self, path: &[&str]) -> Anchor<'_> {
         match (self, path) {
-            // A single text may be the content of the whole message.
+            // A single text may be the whole content of the message.
             (Block::Text(text), ["text"]) => return itself(text),
             (Block::ToolResult { content, .. }, ["content"]) => return itself(content),
             (Block::ToolResult { images, .. }, ["images", index, rest @ ..]) => {
@@ -504,7 +506,7 @@ mod tests {
         assert_eq!(data[1].get("images"), None);
     }
 
-    /// Returns one block of each kind, with every optional part.
+    /// Returns one block of each kind, each with all optional parts.
     fn every_block() -> Vec<Block> {
         let image = || Image {
             data: "d".into(),
@@ -550,7 +552,7 @@ mod tests {
                 text: None,
             }),
         ];
-        // A new kind belongs in the list above.
+        // Add new kinds to the list above.
         blocks.iter().for_each(|block| match block {
             Block::Text(_)
             | Block::Thinking { .. }

@@ -1,8 +1,8 @@
 //! Typed system items: messages that a host program adds to a history.
 //!
-//! Each has fields for programs and the exact text that the model sees. The host writes the text
-//! once. It is never written again, so a replayed history keeps its words even if a newer host
-//! would write others.
+//! Each item has fields for programs, and the exact text that the model sees. The host writes that
+//! text only once, so a replayed history contains the same text even if a newer host would write a
+//! different one.
 
 use std::sync::Arc;
 
@@ -14,56 +14,56 @@ use super::{Block, ItemKind, Message, Role};
 pub enum Item {
     /// Something happened.
     Notification {
-        /// Returns the exact text that the model sees.
+        /// The exact text that the model sees.
         text: Arc<str>,
-        /// A headline for people.
+        /// A headline for people, if there is one.
         title: Option<Arc<str>>,
-        /// Its source, for instance a build.
+        /// The source, such as a build, if known.
         source: Option<Arc<str>>,
     },
-    /// A child agent's life cycle.
+    /// The state of a child agent changed.
     PodEvent {
-        /// Returns the exact text that the model sees.
+        /// The exact text that the model sees.
         text: Arc<str>,
-        /// The child's name.
+        /// The child agent's name.
         agent: Arc<str>,
-        /// The event.
+        /// The new state.
         event: PodEvent,
-        /// More about it, for instance an error.
+        /// Further details, such as an error, if there are any.
         detail: Option<Arc<str>>,
     },
     /// A file was attached.
     FileAttachment {
-        /// Returns the exact text that the model sees.
+        /// The exact text that the model sees.
         text: Arc<str>,
-        /// The path as the user knows it.
+        /// The path by which the user knows the file.
         file_path: Arc<str>,
         /// The file's size in bytes, if known.
         bytes: Option<u64>,
     },
     /// Information that was looked up.
     Knowledge {
-        /// Returns the exact text that the model sees.
+        /// The exact text that the model sees.
         text: Arc<str>,
-        /// The search query.
+        /// The search query, if there was one.
         query: Option<Arc<str>>,
-        /// The sources where it was found.
+        /// The places where the information was found.
         sources: Vec<Arc<str>>,
     },
     /// A step of a workflow.
     Workflow {
-        /// Returns the exact text that the model sees.
+        /// The exact text that the model sees.
         text: Arc<str>,
         /// The workflow's name.
         name: Arc<str>,
-        /// The step, in the workflow's words.
+        /// The name of the step.
         step: Arc<str>,
-        /// The step's state, in the workflow's words.
+        /// The state of the step, in the workflow's own terms.
         state: Arc<str>,
     },
     /// A turn was interrupted.
     Interrupt {
-        /// Returns the exact text that the model sees.
+        /// The exact text that the model sees.
         text: Arc<str>,
         /// The reason for the interruption, if one was given.
         reason: Option<Arc<str>>,
@@ -109,7 +109,7 @@ impl PodEvent {
 }
 
 impl Item {
-    /// Returns the item that is added to a session that was restored in the middle of a turn.
+    /// Returns the item for a session that was restored in the middle of a turn.
     pub fn interrupted() -> Item {
         Item::Interrupt {
             text: Arc::from("The previous turn was interrupted before it was complete."),
@@ -117,7 +117,7 @@ impl Item {
         }
     }
 
-    /// Returns the item that is added to a session whose last answer is incomplete, before the
+    /// Returns the item for a session whose last answer is incomplete. It is added before the
     /// session continues.
     pub fn cut_off(why: CutOff) -> Item {
         let what = match why {
@@ -159,7 +159,8 @@ impl Item {
         }
     }
 
-    /// Returns the message for this item in a history: role `system`, with its text only.
+    /// Returns the message for this item in a history, which has the role `system` and contains
+    /// only the text.
     pub fn to_message(&self) -> Message {
         let blocks = vec![Block::Text(Arc::clone(self.text()))];
         Message {

@@ -1,9 +1,9 @@
-//! The serde forms of values that a host stores or passes on.
+//! The serde forms of values that a host stores or sends elsewhere.
 //!
-//! Each value has one form, the one that contexts and logs use (`docs/contexts.md`,
-//! `docs/sessions.md`), with one writer and one reader, those of the [`log`](super::log). A
-//! [`Conversation`] has the members of a context, and additional members for facts that only a
-//! session knows (`docs/library.md`).
+//! Each value has a single form, which contexts and logs share (`docs/contexts.md`,
+//! `docs/sessions.md`). It is written and read by the functions of the [`log`](super::log). A
+//! [`Conversation`] has the members of a context, and more members for facts that only a session
+//! knows (`docs/library.md`).
 
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error};
 use serde::ser::{Serialize, Serializer};
@@ -16,7 +16,7 @@ use super::{
     Message, PodEvent, ProviderBlock, Role, SystemLayer, Task, Tool, Usage,
 };
 
-/// Implements serde through a JSON value, from a function that writes it and one that reads it.
+/// Implements serde with a function that writes a JSON value, and one that reads it.
 macro_rules! as_json {
     ($($type:ty: $write:expr, $read:expr;)*) => { $(
         impl Serialize for $type {
@@ -74,7 +74,8 @@ as_json! {
     CutOff: |it| it.name().into(), |it| named(&it, CutOff::from_name);
 }
 
-/// Writes a typed item as in a context, and any other message as in a log but without its `kind`.
+/// Returns a typed item in the form of a context, or any other message in the form of a log but
+/// without `kind`.
 fn message(message: &Message) -> Value {
     match (message.role, message.item, message.blocks.as_slice()) {
         (Role::System, Some(kind), [Block::Text(text)]) => {
@@ -84,8 +85,8 @@ fn message(message: &Message) -> Value {
     }
 }
 
-/// Returns the members of a context, without empty ones, followed by those that only a session
-/// knows.
+/// Returns the members of a context, except for empty ones, followed by the members that only a
+/// session has.
 fn conversation(it: &Conversation) -> Value {
     let mut members = Map::new();
     match &it.task {
@@ -156,7 +157,7 @@ fn task(members: &mut Object) -> Read<Task> {
     }
 }
 
-/// Takes an optional member.
+/// Takes an optional member out; a missing member becomes the default value.
 fn member<T: DeserializeOwned + Default>(members: &mut Object, key: &str) -> Read<T> {
     members
         .take(key)

@@ -1,11 +1,11 @@
-//! A session as JSON Lines, in the order in which its events happened.
+//! A session as JSON Lines, in the order of its events.
 //!
-//! Input: bytes that a [`Journal`](crate::world::Journal) kept, or [`Entry`]s. Output: lines to
-//! append, and the history that they describe. The newline is the commit point: anything after the
-//! last one does not count. Every line is kept verbatim, so loading and saving changes no byte,
-//! even if a newer program wrote keys that this version does not read. Lines are numbered, so a
-//! line lost by an editor or a merge is noticed. Knows nothing of files: a
-//! [`Journal`](crate::world::Journal) cuts [`Loaded::tail_bytes`] off before it appends.
+//! Input: bytes stored by a [`Journal`](crate::world::Journal), or [`Entry`]s. Output: lines to
+//! append, and the history that they describe. A newline commits a line: anything after the last
+//! newline is ignored. Every line is kept verbatim, so loading and saving changes no byte, even if
+//! a newer program wrote keys that this version does not read. Lines are numbered, so a line lost
+//! in an editor or a merge is detected. This module does not access files: a
+//! [`Journal`](crate::world::Journal) removes [`Loaded::tail_bytes`] before it appends.
 //!
 //! ```
 //! use reqc::conversation::log::{Entry, Log};
@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 use super::{Block, Item, ItemKind, Message, Role, SystemLayer, Tool, Usage};
 
-/// The newest log version that this crate supports.
+/// The newest version of the log format that this crate supports.
 pub const VERSION: u64 = 1;
 
 /// A session's log.
@@ -46,8 +46,8 @@ pub struct Log {
     cut_off: BTreeMap<usize, CutOff>,
     /// The typed items of the history, by message index.
     items: BTreeMap<usize, Item>,
-    /// The positions of the calls, by id, if the last message consists of results that arrived one
-    /// by one.
+    /// If the last message consists of results that arrived one by one, the positions of the calls
+    /// that they answer, by id.
     #[expect(
         clippy::box_collection,
         reason = "a log stays small beside what else a session may begin with"
@@ -60,21 +60,20 @@ pub struct Log {
     is_summarised: bool,
 }
 
-/// The requests to which thinking of the history is bound.
+/// The facts that determine which thinking in the history is still bound.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Bound {
     /// The number of messages before the last renewal of the instructions.
     from: usize,
-    /// The summaries of requests that were answered with thinking, each with the index of its
-    /// answer.
+    /// The digests of requests whose answers contain thinking, each with the index of the answer.
     sent: Vec<(usize, Sent)>,
 }
 
-/// The content, apart from the history, that a session repeats in every request until the host
-/// renews it.
+/// The content, apart from the history, that is the same in every request of a session until the
+/// host renews it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Instructions {
-    /// The agent that they belong to.
+    /// The agent that uses these instructions.
     pub agent: Arc<str>,
     /// The whole system prompt, exactly as it was sent; blank if there is none.
     pub prompt: Arc<str>,
@@ -82,8 +81,9 @@ pub struct Instructions {
     pub tools: Vec<Tool>,
     /// The named layers that are part of the prompt.
     pub layers: Vec<SystemLayer>,
-    /// In the first instructions of a log, the number of messages that were exchanged under other
-    /// instructions. Later instructions are a renewal: all messages before them count.
+    /// In the first instructions of a log: the number of messages exchanged before them, under
+    /// other instructions. Ignored in later instructions, which renew the session, so that all
+    /// messages before them were exchanged under others.
     pub bound_from: usize,
 }
 
@@ -96,20 +96,21 @@ pub struct Sent {
     pub digest: Arc<str>,
 }
 
-/// A summary that replaces the beginning of the history, from its line on. The log keeps the
+/// A summary that replaces the beginning of the history when its line is read. The log keeps the
 /// replaced lines.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The number of messages and items that it replaces, from the beginning of the history; an
-    /// earlier summary counts as one. Of the replaced items, the latest surroundings and the latest
-    /// version of each attached file are kept after the summary.
+    /// The number of messages and items at the beginning of the history that are replaced; an
+    /// earlier summary is one of them. Of the replaced items, the latest surroundings and the
+    /// latest version of each attached file are kept after the summary.
     pub messages: usize,
-    /// The exact text that the model sees, as a message of the user.
+    /// The exact text that the model sees, as a user message.
     pub text: Arc<str>,
-    /// The agent that wrote it, if one did.
+    /// The agent that wrote the summary, if one did.
     pub agent: Option<Arc<str>>,
-    /// The tokens spent on writing it. They count like those of an answer.
+    /// The tokens used for writing the summary. They are added to the session's usage, like those
+    /// of an answer.
     pub usage: Usage,
 }
 
@@ -123,8 +124,8 @@ impl Summary {
         }
     }
 
-    /// Returns the message for the summary in a history. It has the user's role: what a model wrote
-    /// about tool results must not pass as the words of the host program.
+    /// Returns the message that contains the summary in a history. It has the user's role, because
+    /// a model's text about tool results must not be mistaken for text of the host program.
     fn to_message(&self) -> Message {
         Message {
             role: Role::User,
@@ -139,7 +140,8 @@ impl Summary {
 pub struct Header {
     /// Returns the agent's name.
     pub agent: Arc<str>,
-    /// The start time of the session, in the host's words; this crate does not read the clock.
+    /// The time when the session started, as text from the host, because this crate does not read
+    /// the clock.
     pub created: Option<Arc<str>>,
 }
 
@@ -150,45 +152,46 @@ pub enum Entry {
     Message(Message),
     /// An incomplete answer was added to the history.
     Partial {
-        /// The part that arrived.
+        /// The part of the answer that arrived.
         message: Message,
-        /// The reason for the end.
+        /// The reason why the answer is incomplete.
         cut_off: CutOff,
     },
-    /// A tool finished. Its result, a [`Block::ToolResult`], joins the results of the other calls
-    /// of the last answer in one message, in the order of the calls.
+    /// A tool finished. Its result, a [`Block::ToolResult`], is added to one message with the
+    /// results of all calls in the last answer, in the order of the calls.
     ToolResult(Block),
     /// A typed system item was added to the history.
     Item(Item),
-    /// The system prompt and tools from the next request on. Later instructions replace earlier
-    /// ones; models that bind thinking then get no thinking from earlier messages.
+    /// The system prompt and tools of the next requests. Later instructions replace earlier ones.
+    /// Models that bind thinking then no longer get the thinking in earlier messages.
     Instructions(Instructions),
-    /// The digest of the request that the next message answers. Models that bind thinking bind that
-    /// of the answer to this request.
+    /// The digest of the request that the next message answers. A model that binds thinking binds
+    /// the thinking in that answer to this request.
     Sent(Sent),
-    /// The last messages and items were removed from the history because their dispatch failed.
+    /// The last messages and items were removed from the history because sending them failed, or
+    /// because the host removed them.
     Retract {
         /// The number of messages and items.
         messages: usize,
     },
     /// A summary replaces the beginning of the history.
     Summary(Summary),
-    /// Tokens were used; they add up over the log, even if messages are removed.
+    /// Tokens were used. The counts are added up over the whole log, even if messages are removed.
     Usage(Usage),
 }
 
 #[derive(Debug, Clone, PartialEq)]
 struct Line {
-    /// The line as in the file, with its newline.
+    /// The line as it is in the file, with its newline.
     raw: String,
-    /// The entry; `None` for the header.
+    /// The parsed entry; `None` for the header.
     entry: Option<Entry>,
 }
 
-/// The complete part of a log.
+/// The result of parsing a log, up to the last complete line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
-    /// The log; `None` if even the first line is incomplete, so that the session never began.
+    /// The log; `None` if even the first line is incomplete, so that the session has not begun.
     pub log: Option<Log>,
     /// The number of bytes after the last complete line.
     pub tail_bytes: usize,
@@ -199,7 +202,7 @@ pub struct Loaded {
 pub struct LogError {
     /// The line, counted from 1.
     pub line: usize,
-    /// The message, one lower-case phrase.
+    /// The message: one phrase that begins in lower case.
     pub message: String,
 }
 
@@ -213,8 +216,8 @@ impl std::error::Error for LogError {}
 
 #[cfg(feature = "runtime")]
 impl LogError {
-    /// Returns a message for a file: a wrong first line means that it is not a session, a wrong
-    /// later line that the session is damaged.
+    /// Returns the message for a file. An error in the first line means that the file is not a
+    /// session; an error in a later line means that the session is damaged.
     pub(crate) fn of_file(&self, shown: &str) -> String {
         match self.line {
             1 => format!("`{shown}` is not a session: {self}"),
@@ -223,7 +226,8 @@ impl LogError {
     }
 }
 
-/// Returns the positions of an answer's calls by id; for equal ids, that of the first call.
+/// Returns the positions of an answer's calls by id. If several calls have the same id, returns the
+/// position of the first.
 fn places_of_calls(answer: Option<&Message>) -> HashMap<Arc<str>, usize> {
     let mut places = HashMap::new();
     for id in answer
@@ -237,10 +241,10 @@ fn places_of_calls(answer: Option<&Message>) -> HashMap<Arc<str>, usize> {
     places
 }
 
-/// Checks that no line is missing before this one, as far as that can be known. A line contains its
-/// own number; it may stand further down, since two sessions may have written to one journal. Older
-/// programs wrote no numbers; there, a result needs its call in an earlier line. `calls` holds the
-/// ids of earlier calls.
+/// Checks, as far as possible, that no line is missing before this one. A line contains its own
+/// number, and may be at a later position, because two sessions may have written to the same
+/// journal. Older programs wrote no numbers; in their logs, the call of a result must be in an
+/// earlier line. `calls` contains the ids of earlier calls.
 fn follows(
     entry: &Entry,
     number: Option<u64>,
@@ -271,7 +275,7 @@ fn follows(
     Err(format!("{what}: restore what was removed, or remove this line and all after it").into())
 }
 
-/// Returns the ids by which results can refer to a block.
+/// Returns the ids by which results can refer to a block; empty if the block is not a call.
 fn ids_of_call(block: &Block) -> Vec<Arc<str>> {
     match block {
         Block::ToolUse { id, .. } => vec![Arc::clone(id)],
@@ -283,7 +287,7 @@ fn ids_of_call(block: &Block) -> Vec<Arc<str>> {
     }
 }
 
-/// Splits a map into the entries below an index and the others.
+/// Splits a map into the entries below an index, and the others.
 fn parted<T>(mut all: BTreeMap<usize, T>, at: usize) -> (BTreeMap<usize, T>, BTreeMap<usize, T>) {
     let rest = all.split_off(&at);
     (all, rest)
@@ -309,7 +313,7 @@ fn latest(items: BTreeMap<usize, Item>) -> Vec<Item> {
 }
 
 impl Log {
-    /// Returns the log of a new session, with a header.
+    /// Creates the log of a new session of an agent.
     pub fn new(agent: impl Into<Arc<str>>) -> Log {
         Log::with_header(Header {
             agent: agent.into(),
@@ -317,7 +321,7 @@ impl Log {
         })
     }
 
-    /// Returns the log of a new session with this header.
+    /// Creates the log of a new session with this header.
     pub fn with_header(header: Header) -> Log {
         let raw = write::header(&header);
         Log::begin(header, raw)
@@ -338,11 +342,11 @@ impl Log {
         }
     }
 
-    /// Reads a log. Bytes after the last newline are ignored.
+    /// Parses a log. Bytes after the last newline are ignored.
     ///
     /// # Errors
     ///
-    /// Reports the first complete line that does not belong in a log.
+    /// Returns an error for the first complete line that cannot be part of a log.
     pub fn parse(bytes: &[u8]) -> Result<Loaded, LogError> {
         let complete = bytes
             .iter()
@@ -372,8 +376,8 @@ impl Log {
         })
     }
 
-    /// Returns `true` if the bytes may be the beginning of a log that was cut off inside its first
-    /// line, so that the file contains no data.
+    /// Returns `true` if the bytes may be the beginning of a log that was cut off within its first
+    /// line, so that the file contains no data worth keeping.
     pub fn is_cut_header(bytes: &[u8]) -> bool {
         let begin = write::header_begin();
         !bytes.contains(&b'\n')
@@ -450,13 +454,13 @@ impl Log {
         self.collecting = None;
     }
 
-    /// Replaces the beginning of the history with a summary. Thinking after it was bound to that
-    /// beginning, so it is no longer bound.
+    /// Replaces the beginning of the history with a summary. Thinking after the summary was bound
+    /// to the replaced messages, so it is unbound from now on.
     fn summarise(&mut self, summary: &Summary) {
         let end = summary.messages.min(self.history.len());
         let (items, rest) = parted(std::mem::take(&mut self.items), end);
         let items = latest(items);
-        // The number of messages for the summary and the kept items.
+        // The length of the new beginning: the summary and the kept items.
         let begin = 1 + items.len();
         let messages =
             std::iter::once(summary.to_message()).chain(items.iter().map(Item::to_message));
@@ -484,7 +488,7 @@ impl Log {
         self.is_summarised = true;
     }
 
-    /// Adds a result to the other results of its answer, in the order of the calls.
+    /// Adds a result to the other results for its answer, in the order of the calls.
     fn collect(&mut self, result: Block) {
         let Some(places) = &self.collecting else {
             self.collecting = Some(Box::new(places_of_calls(self.history.last())));
@@ -510,20 +514,20 @@ impl Log {
         results.blocks.insert(at, result);
     }
 
-    /// Adds an entry and returns its line, with the newline. The count in an [`Entry::Retract`] or
-    /// [`Entry::Summary`] is limited to the length of the history.
+    /// Adds an entry, and returns its line with the newline. The number of messages in an
+    /// [`Entry::Retract`] or [`Entry::Summary`] is limited to the length of the history.
     pub fn append(&mut self, entry: Entry) -> &str {
         let kept: Result<(), std::convert::Infallible> = self.append_kept(entry, |_| Ok(()));
         kept.expect("nothing refuses it");
         self.lines.last().map_or("", |line| &line.raw)
     }
 
-    /// Adds an entry like [`Log::append`], but only after `keep` has accepted the line: an entry
-    /// that a journal refuses does not count.
+    /// Adds an entry like [`Log::append`], but only if `keep` accepts its line. If a journal cannot
+    /// store the line, the log is unchanged.
     ///
     /// # Errors
     ///
-    /// Returns those of `keep`.
+    /// Returns the errors of `keep`.
     pub fn append_kept<E>(
         &mut self,
         entry: Entry,
@@ -545,8 +549,8 @@ impl Log {
         Ok(())
     }
 
-    /// Returns the history that the log describes. The text of items comes from the log and is
-    /// never written again.
+    /// Returns the history that the log describes. The text of items is taken from the log and
+    /// never generated again.
     pub fn history(&self) -> &[Message] {
         &self.history
     }
@@ -556,8 +560,8 @@ impl Log {
         self.items.values()
     }
 
-    /// Returns the system prompt and tools of the last request, or `None` if there was no request
-    /// or an older program wrote the log.
+    /// Returns the system prompt and tools of the last request; `None` if there was no request, or
+    /// if an older program wrote the log.
     pub fn instructions(&self) -> Option<&Instructions> {
         self.instructions.as_deref()
     }
@@ -568,8 +572,8 @@ impl Log {
         self.bound.from
     }
 
-    /// Returns the digest of the last request to which thinking of the history is bound, or `None`
-    /// if there is no such thinking or an older program wrote the log.
+    /// Returns the digest of the last request to which any thinking in the history is bound; `None`
+    /// if there is no such thinking, or if an older program wrote the log.
     pub fn sent(&self) -> Option<&Sent> {
         let is_answered = |at: usize| {
             self.history
@@ -584,7 +588,7 @@ impl Log {
             .map(|(_, sent)| sent)
     }
 
-    /// Returns the total usage of the session.
+    /// Returns the total token usage of the session.
     pub fn usage(&self) -> Usage {
         self.usage
     }
@@ -594,29 +598,29 @@ impl Log {
         &self.header.agent
     }
 
-    /// Returns the first line.
+    /// Returns the header, which is the first line.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Returns the entries in order.
+    /// Returns the entries in order, without the header.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.lines.iter().filter_map(|line| line.entry.as_ref())
     }
 
-    /// Returns the lines as in the file, each with its newline, beginning with the header.
+    /// Returns the lines as they are in the file, each with its newline, beginning with the header.
     pub fn lines(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().map(|line| line.raw.as_str())
     }
 
-    /// Returns the whole file.
+    /// Returns the content of the file.
     pub fn to_text(&self) -> String {
         self.lines().collect()
     }
 
-    /// Returns `true` if the last message still awaits a response: it is the user's or contains
+    /// Returns `true` if the last message still requires a response: it is the user's or contains
     /// tool results, or it is an answer that has open calls, was cut off, or is empty. Returns
-    /// `false` if an interrupt item follows it; other items are ignored.
+    /// `false` if an interrupt item follows the message; other items are ignored.
     pub fn is_interrupted(&self) -> bool {
         let mut items = self.history.iter().rev().map_while(|message| message.item);
         if items.any(|item| item == ItemKind::Interrupt) {
@@ -627,7 +631,7 @@ impl Log {
             .iter()
             .rev()
             .find(|message| message.item.is_none());
-        // A summary awaits no answer.
+        // A summary requires no response.
         let last = last.filter(|_| !self.ends_with_summary());
         last.is_some_and(|message| match message.role {
             Role::User => true,
@@ -645,7 +649,7 @@ impl Log {
         self.is_summarised
     }
 
-    /// Returns `true` if nothing follows a summary; items are ignored.
+    /// Returns `true` if no message follows a summary; items are ignored.
     pub fn ends_with_summary(&self) -> bool {
         self.is_summarised
             && self
@@ -655,8 +659,8 @@ impl Log {
                 == Some(0)
     }
 
-    /// Returns why the last answer is incomplete, or `None` if it is complete or the history does
-    /// not end with an answer. Items are ignored.
+    /// Returns the reason why the last answer is incomplete; `None` if it is complete, or if the
+    /// history does not end with an answer. Items are ignored.
     pub fn cut_off(&self) -> Option<CutOff> {
         let last = self
             .history
@@ -665,7 +669,8 @@ impl Log {
         self.cut_off.get(&last).copied()
     }
 
-    /// Returns the calls ([`Block::ToolUse`]) without results in the answer that ends the history.
+    /// Returns the calls ([`Block::ToolUse`]) that have no result, in the answer that ends the
+    /// history.
     pub fn open_calls(&self) -> Vec<&Block> {
         let (answer, results) = match self.history.as_slice() {
             [.., answer, results] if self.collecting.is_some() => {

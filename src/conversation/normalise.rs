@@ -1,8 +1,8 @@
-//! The normal form of a history, from which both the compiler and the runtime render.
+//! The normal form of a history. Both the compiler and the runtime render histories in this form.
 //!
-//! Normalising takes three steps. The first drops content that the target does not take, the second
-//! drops empty content, and the third pairs calls with results and moves each result right after
-//! its call. The second step is then repeated, since a message may have lost its calls.
+//! There are three steps. The first drops content that the target does not accept, the second drops
+//! empty content, and the third pairs calls with results, and moves each result directly after its
+//! call. The second step is then repeated, because a message may have lost its calls.
 
 mod names;
 mod provider;
@@ -15,136 +15,140 @@ use std::sync::Arc;
 
 use super::{Block, Message, Role};
 
-/// The requirements of a request's target. The default holds for every target.
+/// The requirements of a request's target. The default values are suitable for every target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NormalFormRules {
-    /// The client API of the request; thinking of another origin is dropped. `None` accepts any
+    /// The client API of the request. Thinking of another origin is dropped; `None` accepts any
     /// origin.
     pub origin: Option<Arc<str>>,
-    /// `true` if the API refuses thinking without a signature, which is then dropped.
+    /// `true` if the API rejects thinking without a signature, so that such thinking is dropped.
     pub needs_signature: bool,
-    /// `true` if the API refuses a turn that ends with thinking, which is then dropped from the
-    /// end.
+    /// `true` if the API rejects a turn that ends with thinking, so that thinking is dropped from
+    /// the end of turns.
     pub needs_end: bool,
-    /// `true` if open calls of the last round are dropped too, because no request can contain them.
+    /// `true` if calls without results in the last round are dropped, too, because no request can
+    /// contain them.
     pub drops_open_calls: bool,
-    /// The provider's own blocks that are sent back.
+    /// The treatment of provider-specific blocks.
     pub own_blocks: ProviderBlockKinds,
-    /// The names of called tools that the target accepts; a call with another name is renamed.
+    /// The names of called tools that the target accepts. A call with any other name is renamed.
     pub names: NameRule,
-    /// The number of messages whose thinking is no longer bound to the current instructions and is
-    /// dropped.
+    /// The number of messages at the beginning whose thinking is dropped, because it is not bound
+    /// to the current instructions.
     pub bound_from: usize,
 }
 
-/// A history in normal form, and the changes made to it.
+/// A history in normal form, and the changes that were made to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Normal {
     /// The history.
     pub history: Vec<Message>,
-    /// The changes (drops, moves, insertions), in the order of the original messages.
+    /// The changes: blocks that were dropped, moved, inserted or renamed, in the order of the
+    /// original messages.
     pub changes: Vec<NormalFormChange>,
 }
 
-/// A deviation from normal form. Indices refer to the messages of the original history.
+/// A deviation from normal form that was corrected. Indices refer to messages of the original
+/// history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NormalFormChange {
-    /// A tool call without a result; dropped.
+    /// A tool call without a result, which was dropped.
     CallWithoutResult {
         /// The message's index.
         message: usize,
         /// The call's id.
         id: Arc<str>,
     },
-    /// A tool result without a call in the turn before; dropped.
+    /// A tool result without a call in the preceding turn, which was dropped.
     ResultWithoutCall {
         /// The message's index.
         message: usize,
-        /// The id that the result names.
+        /// The id in the result.
         id: Arc<str>,
     },
-    /// A second result for a call; dropped.
+    /// A second result for the same call, which was dropped.
     SecondResult {
         /// The message's index.
         message: usize,
-        /// The id that the result names.
+        /// The id in the result.
         id: Arc<str>,
     },
-    /// A call with the id of an earlier call; it and its result get another id.
+    /// A call with the id of an earlier call. The call and its result get another id.
     RepeatedId {
         /// The message's index.
         message: usize,
-        /// The id.
+        /// The repeated id.
         id: Arc<str>,
     },
-    /// A call without an id; it and its result get one.
+    /// A call without an id. The call and its result get an id.
     CallWithoutId {
         /// The message's index.
         message: usize,
     },
-    /// A call to a tool whose name the target refuses; it and its result get another name.
+    /// A call to a tool whose name the target rejects. The call gets another name.
     RefusedName {
         /// The message's index.
         message: usize,
-        /// The name.
+        /// The rejected name.
         name: Arc<str>,
     },
-    /// A result that is not at the start of the user message after its call; moved.
+    /// A result that was not at the start of the user message after its call, and was moved there.
     ResultApart {
         /// The message's index.
         message: usize,
-        /// The id that the result names.
+        /// The id in the result.
         id: Arc<str>,
     },
-    /// An error result without text; gets [`NO_MESSAGE`].
+    /// An error result without text, which gets the text [`NO_MESSAGE`].
     ErrorWithoutText {
         /// The message's index.
         message: usize,
-        /// The id that the result names.
+        /// The id in the result.
         id: Arc<str>,
     },
-    /// Thinking that another client API produced; dropped.
+    /// Thinking that another client API produced, which was dropped.
     ForeignThinking {
         /// The message's index.
         message: usize,
     },
-    /// Thinking from before the last renewal of system prompt and tools; dropped.
+    /// Thinking from before the last renewal of system prompt and tools, which was dropped.
     UnboundThinking {
         /// The message's index.
         message: usize,
     },
-    /// A provider's own block that is not sent back, because it belongs to another provider or is
-    /// meant only for the host. Its text, if any, replaces it.
+    /// A provider-specific block that is not sent back, because it belongs to another provider or
+    /// is only for the host. It was replaced with its text, if it has any.
     OwnBlock {
         /// The message's index.
         message: usize,
     },
-    /// A provider's own call without its result, or a result without its call; dropped. A call that
-    /// was sent in the middle of its turn is kept, and gets an error as its result.
+    /// A provider-specific call without its result, or a result without its call, which was
+    /// dropped. A call that was already sent in the middle of its turn is kept, and gets an error
+    /// as its result.
     OwnHalf {
         /// The message's index.
         message: usize,
     },
-    /// Thinking without a signature where one is needed; dropped.
+    /// Thinking without a required signature, which was dropped.
     UnsignedThinking {
         /// The message's index.
         message: usize,
     },
-    /// A turn that contains only thinking, or thinking at the end of a turn where something must
-    /// follow; dropped.
+    /// Thinking in a turn that contains nothing else, or at the end of a turn where something must
+    /// follow it, which was dropped.
     ThinkingAlone {
         /// The message's index.
         message: usize,
     },
-    /// A message without blocks, or with only blank text; dropped.
+    /// A message without blocks, or with only blank text, which was dropped.
     EmptyMessage {
         /// The message's index.
         message: usize,
     },
 }
 
-/// The text for an error result that has none: some APIs refuse an error without content.
+/// The text for error results that have none, because some APIs reject an error without content.
 pub const NO_MESSAGE: &str = "The tool failed without a message.";
 
 impl NormalFormChange {
@@ -212,7 +216,8 @@ impl NormalFormChange {
         }
     }
 
-    /// Returns how the deviation was handled, and what to do about it in a context file.
+    /// Returns a description of how the deviation was corrected, and what to change in a context
+    /// file.
     pub fn help(&self) -> &'static str {
         match self {
             NormalFormChange::CallWithoutResult { .. }
@@ -242,24 +247,24 @@ impl NormalFormChange {
     }
 }
 
-/// Brings a history into normal form. Idempotent.
+/// Converts a history to normal form. Idempotent.
 ///
-/// A *turn* is a run of assistant messages. Its *round* extends to the next turn.
+/// A *turn* is a sequence of assistant messages. Its *round* extends to the next turn.
 ///
-/// * Calls without a result in their round are dropped, except those of the last message unless
-///   [`NormalFormRules::drops_open_calls`] is set. Results without a call and second results are
-///   dropped too.
-/// * The results of a round form one message directly after the message with their calls.
-/// * A call with the id of an earlier call gets another id, as does its result. A call without an
-///   id gets one.
-/// * A call to a tool whose name the target refuses gets another name, always the same for the same
-///   name.
+/// * Calls without a result in their round are dropped. Unless
+///   [`NormalFormRules::drops_open_calls`] is set, those of the last message are kept. Results
+///   without a call and second results are dropped, too.
+/// * The results of a round form one message directly after the message that contains their calls.
+/// * A call with the id of an earlier call gets another id, and so does its result. A call without
+///   an id gets one.
+/// * A call to a tool whose name the target rejects gets another name, which is always the same for
+///   the same original name.
 /// * An error result without text and images gets [`NO_MESSAGE`].
-/// * Turns that contain only thinking and messages without content (no block, or only blank text)
-///   are dropped.
-/// * Thinking that the target does not take is dropped. Blocks of another provider are dropped or
-///   replaced by their text.
-/// * If a target is given, a provider's own calls and results are dropped unless they form a pair.
+/// * Turns that contain only thinking are dropped, and so are messages without content, which have
+///   no block or only blank text.
+/// * Thinking that the target does not accept is dropped. Blocks of another provider are dropped,
+///   or replaced with their text.
+/// * If a target is given, provider-specific calls and results are dropped unless they form a pair.
 pub fn normalise(history: &[Message], rules: &NormalFormRules) -> Normal {
     let mut form = NormalForm {
         messages: Vec::with_capacity(history.len()),
@@ -296,14 +301,15 @@ pub(crate) fn depends_on_target(history: &[Message]) -> bool {
             .is_some_and(|last| last.blocks.iter().any(|block| block.call_id().is_some()))
 }
 
-/// A history that is being normalised: each message with its index in the original history.
+/// A history that is being normalised. Each message has its index in the original history.
 struct NormalForm {
     messages: Vec<(usize, Message)>,
     changes: Vec<NormalFormChange>,
 }
 
 impl NormalForm {
-    /// Takes the blocks that the target accepts; replaces others by their text, if any.
+    /// Adds the blocks that the target accepts. Other blocks are replaced with their text, if they
+    /// have any.
     fn take(&mut self, history: &[Message], rules: &NormalFormRules) {
         for (index, message) in history.iter().enumerate() {
             let mut blocks = Vec::with_capacity(message.blocks.len());
@@ -327,7 +333,7 @@ impl NormalForm {
         }
     }
 
-    /// Drops messages without content, and thinking that nothing follows.
+    /// Drops messages without content, and thinking that must not be alone or last.
     fn strip(&mut self, rules: &NormalFormRules) {
         let changes = &mut self.changes;
         self.messages.retain(|(index, message)| {
@@ -413,7 +419,7 @@ impl Message {
 }
 
 impl Block {
-    /// Returns `true` if it is thinking, readable or not.
+    /// Returns `true` if the block is thinking, readable or redacted.
     pub(crate) fn is_thinking(&self) -> bool {
         matches!(
             self,
@@ -421,7 +427,7 @@ impl Block {
         )
     }
 
-    /// Returns `true` if the block has content: it is neither thinking nor blank text.
+    /// Returns `true` if the block has content, that is, if it is neither thinking nor blank text.
     pub(crate) fn says_something(&self) -> bool {
         match self {
             Block::Text(text) => !text.trim().is_empty(),
@@ -429,7 +435,8 @@ impl Block {
         }
     }
 
-    /// Returns the text that replaces the block where it cannot be sent.
+    /// Returns a text block that replaces this block where it cannot be sent; `None` if it has no
+    /// text.
     fn in_words(&self) -> Option<Block> {
         match self {
             Block::Provider(own) => own.text.clone().map(Block::Text),
@@ -437,7 +444,7 @@ impl Block {
         }
     }
 
-    /// Returns the id of the call, if the block is a call.
+    /// Returns the call's id if the block is a call.
     pub(super) fn call_id(&self) -> Option<&Arc<str>> {
         match self {
             Block::ToolUse { id, .. } => Some(id),
@@ -445,7 +452,7 @@ impl Block {
         }
     }
 
-    /// Returns the id of the answered call, if the block is a result.
+    /// Returns the id of the answered call if the block is a result.
     pub(super) fn result_id(&self) -> Option<&Arc<str>> {
         match self {
             Block::ToolResult { id, .. } => Some(id),

@@ -1,17 +1,17 @@
-//! Tokens, as providers count them.
+//! The numbers of tokens that providers report.
 
-/// Tokens of one answer, or of a session.
+/// The numbers of tokens used by one answer or a whole session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Input tokens, cached ones included.
+    /// Input tokens, including cached ones.
     pub input: u64,
-    /// Output tokens, reasoning included.
+    /// Output tokens, including those of reasoning.
     pub output: u64,
-    /// Input tokens that came from a cache.
+    /// Input tokens read from a cache.
     pub cache_read: u64,
-    /// Input tokens that were written to a cache.
+    /// Input tokens written to a cache.
     pub cache_write: u64,
-    /// Output tokens spent on reasoning, if the provider reports them.
+    /// Output tokens used for reasoning, if the provider reports them; otherwise 0.
     pub reasoning: u64,
 }
 

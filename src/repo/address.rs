@@ -1,21 +1,21 @@
-//! Checks addresses: that requests can be sent to a URL and an endpoint, and that neither contains
-//! a secret.
+//! Checks addresses: whether requests can be sent to a URL and an endpoint, and whether either
+//! contains a secret.
 //!
-//! Input: a text as written. Output: the mistake in it, in a message that quotes no part that may
-//! contain a key. An accepted base URL fixes the host: no endpoint appended to it can lead to
-//! another.
+//! Input: a text as written. Output: the mistake in it, with a message that never quotes a part
+//! that may contain a key. An accepted base URL determines the host: no endpoint that is appended
+//! to it can change the host.
 
 use crate::diag::did_you_mean;
 use crate::secret::{is_key_in_path, is_secret_name, is_secret_value, places_to_hide};
 
-/// The reason why no request can be sent to an address.
+/// The reason why an address was rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NoAddress {
-    /// The mistake in words.
+    /// The mistake, described in words.
     pub(crate) why: String,
-    /// The likely intention, if known.
+    /// The suggested correction, if there is one.
     pub(crate) help: Option<String>,
-    /// `true` if it contains a secret and must not be shown.
+    /// `true` if the address contains a secret, so that it must not be shown.
     pub(crate) holds_secret: bool,
 }
 
@@ -43,9 +43,9 @@ impl NoAddress {
     }
 }
 
-/// Rejects a URL that no endpoint can be appended to or that no request can be sent to. The pattern
-/// in `schemas/provider.schema.json` rejects the same URLs, except for large ports and some
-/// characters in host names.
+/// Rejects a URL to which no endpoint can be appended or no request can be sent. The pattern in
+/// `schemas/provider.schema.json` rejects the same URLs, except for large ports and some characters
+/// in host names.
 pub(crate) fn base_url(url: &str) -> Result<(), NoAddress> {
     if url.is_empty() {
         return Err(NoAddress::wrong("it is empty"));
@@ -87,7 +87,7 @@ pub(crate) fn base_url(url: &str) -> Result<(), NoAddress> {
     plain_path(&rest[place.len()..])
 }
 
-/// Checks that requests can be sent to a URL as written, query included.
+/// Checks that requests can be sent to a URL exactly as written, including its query.
 pub(crate) fn server_url(url: &str) -> Result<(), NoAddress> {
     no_secret(url)?;
     if url.contains(|c: char| c.is_whitespace() || c.is_control()) {
@@ -104,8 +104,8 @@ pub(crate) fn server_url(url: &str) -> Result<(), NoAddress> {
     base_url(url.split('?').next().unwrap_or_default())
 }
 
-/// Checks that an endpoint can be appended to a base URL, and that clients do not reinterpret the
-/// result.
+/// Checks that an endpoint can be appended to a base URL, and that clients do not change the
+/// meaning of the result.
 pub(crate) fn endpoint(text: &str) -> Result<(), NoAddress> {
     no_secret(text)?;
     if text.contains("://") {
@@ -121,7 +121,7 @@ pub(crate) fn endpoint(text: &str) -> Result<(), NoAddress> {
     plain_path(text.split('?').next().unwrap_or_default())
 }
 
-/// Returns the part after the scheme and its `//`.
+/// Returns the part of a URL after the scheme and its `//`.
 fn behind_scheme(url: &str) -> Result<&str, NoAddress> {
     let schemes = ["https", "http"];
     if let Some((scheme, rest)) = url.split_once("://") {
@@ -160,7 +160,8 @@ fn other_scheme(scheme: &str) -> NoAddress {
 }
 
 /// Returns `true` if a text may be an IP address or a host name, in any script. Only letters and
-/// digits are allowed, so that lookalikes of dots and slashes and invisible characters are not.
+/// digits are allowed, so that invisible characters, and characters that resemble dots and slashes,
+/// are rejected.
 fn is_host(text: &str) -> bool {
     match text
         .strip_prefix('[')
@@ -173,8 +174,8 @@ fn is_host(text: &str) -> bool {
     }
 }
 
-/// Rejects a path that clients would change before sending it: they replace `\` with `/`, and
-/// resolve `.` and `..`.
+/// Rejects a path that clients would change before they send it, because they replace `\` with `/`
+/// and resolve `.` and `..`.
 fn plain_path(path: &str) -> Result<(), NoAddress> {
     if path.contains('\\') {
         return Err(NoAddress::wrong("a URL cannot contain `\\`").help("write `/`"));
@@ -187,7 +188,7 @@ fn plain_path(path: &str) -> Result<(), NoAddress> {
     }
 }
 
-/// Returns `true` for `.` and `..`, also percent-encoded.
+/// Returns `true` for `.` and `..`, including their percent-encoded forms.
 fn is_dots(part: &str) -> bool {
     matches!(
         part.to_ascii_lowercase().replace("%2e", ".").as_str(),
@@ -195,8 +196,8 @@ fn is_dots(part: &str) -> bool {
     )
 }
 
-/// Rejects a text that contains a login or a parameter with a key, including text that is
-/// percent-encoded once or twice.
+/// Rejects a text that contains a login, or a parameter that is a key. Also detects both after one
+/// or two levels of percent-encoding.
 fn no_secret(text: &str) -> Result<(), NoAddress> {
     if holds_login(text) {
         let help = "remove the part before `@`, and put the key in `api_key_ref`; if a real password was committed, change it";
@@ -210,14 +211,15 @@ fn no_secret(text: &str) -> Result<(), NoAddress> {
     Ok(())
 }
 
-/// Returns `true` if a text contains a key that is percent-encoded once or twice.
+/// Returns `true` if a text contains a key after one or two levels of percent-encoding.
 fn holds_encoded_key(text: &str) -> bool {
     let decoded = percent_decoded(text);
     holds_key(&decoded) || holds_key(&percent_decoded(&decoded))
 }
 
-/// Returns `true` if the host is preceded by a login, by the lenient rules of clients: they skip
-/// tabs and line ends, treat `\` as `/`, and accept any number of slashes and any case in a scheme.
+/// Returns `true` if the host is preceded by a login, according to the lenient rules of clients:
+/// they skip tabs and line ends, treat `\` as `/`, and accept any number of slashes and any case in
+/// a scheme.
 fn holds_login(text: &str) -> bool {
     let text: String = text.chars().filter(|c| !c.is_control()).collect();
     let text = text.trim_start();
@@ -230,7 +232,7 @@ fn holds_login(text: &str) -> bool {
         .split(['/', '\\', '?', '#'])
         .next()
         .unwrap_or_default();
-    // An endpoint such as `@scope/x` or `v1/users@x` is a path, without a login.
+    // An endpoint such as `@scope/x` or `v1/users@x` is a path and contains no login.
     let is_path =
         rest.len() == text.len() && !rest.starts_with(['/', '\\']) && !authority.contains(':');
     !is_path
@@ -243,8 +245,8 @@ fn is_scheme(scheme: &str) -> bool {
         .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
 }
 
-/// Returns `true` if a URL contains a key: as a parameter, wherever parameters begin, or as a part
-/// of the host or path.
+/// Returns `true` if a URL contains a key, either as a parameter, wherever parameters begin, or as
+/// a part of the host or path.
 fn holds_key(text: &str) -> bool {
     let (path, query) = text.split_once(['?', '#']).unwrap_or((text, ""));
     path.split(['/', '&', ';'])
@@ -263,7 +265,7 @@ fn is_named(part: &str) -> bool {
     pair.is_some_and(|(name, value)| !value.is_empty() && is_secret_name(name))
 }
 
-/// Returns a text with its `%XX` sequences of ASCII characters decoded.
+/// Returns a text in which the `%XX` sequences of ASCII characters are decoded.
 fn percent_decoded(text: &str) -> String {
     let mut parts = text.split('%');
     let mut decoded = parts.next().unwrap_or_default().to_owned();

@@ -55,12 +55,12 @@ const REQC_KEYS: [&str; 1] = ["version"];
 /// The settings of a repository.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
-    /// `layer = "bundled"`: this root is the bundled layer.
+    /// `true` if the file contains `layer = "bundled"`, that is, if this root is the bundled layer.
     pub is_bundled_layer: bool,
-    /// The templates' dialect.
+    /// The dialect of the templates.
     pub dialect: Dialect,
-    /// `golden.contexts`: globs for the contexts that have golden files; `None` selects those
-    /// marked `golden`.
+    /// `golden.contexts`: globs that select the contexts with golden files; `None` selects the
+    /// contexts marked `golden`.
     pub golden_contexts: Option<Spanned<Vec<Spanned<Glob>>>>,
     /// `[rules]`: the level of each rule code.
     pub levels: Vec<(Spanned<Arc<str>>, Level)>,
@@ -72,41 +72,41 @@ pub struct Config {
     pub budgets: Vec<Budget>,
 }
 
-/// The maximum number of `[[allow]]` entries: each is compared with each finding.
+/// The maximum number of `[[allow]]` entries. Each is compared with each finding.
 const MAX_ALLOWS: usize = 1_000;
 /// The maximum number of entries in `[rules]`, far above the number of rules.
 const MAX_LEVELS: usize = 1_000;
 /// The maximum number of `[[extension]]` entries.
 const MAX_EXTENSIONS: usize = 1_000;
-/// The maximum number of `[[budget]]` entries: each is compared with each body.
+/// The maximum number of `[[budget]]` entries. Each is compared with each body.
 const MAX_BUDGETS: usize = 100;
-/// The maximum number of fields in one list of an `[[extension]]` entry.
+/// The maximum number of elements in a list of an `[[extension]]` entry.
 const MAX_FIELDS: usize = 1_000;
 
-/// The members that a provider instance accepts beyond its wire format.
+/// An `[[extension]]` entry: what a provider instance accepts in addition to its wire format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extension {
     /// The place of the entry.
     pub span: Span,
-    /// The instance's name.
+    /// The name of the provider instance.
     pub instance: Arc<str>,
-    /// Fields beyond those of the format: JSON pointers, with `*` for any element or member.
+    /// Additional fields, as JSON pointers in which `*` matches any element or member.
     pub fields: Vec<Arc<str>>,
-    /// Values beyond those of the format: such a pointer, `=` and the value.
+    /// Additional values, each written as such a pointer, `=` and the value.
     pub values: Vec<Arc<str>>,
-    /// Fields that may be missing, also as pointers.
+    /// Required fields that may be missing, as such pointers.
     pub optional: Vec<Arc<str>>,
-    /// The reason; `None` is a finding.
+    /// The reason. If it is `None`, a finding was reported.
     pub reason: Option<Arc<str>>,
 }
 
-/// The template dialect of a repository.
+/// The dialect of a repository's templates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dialect {
-    /// Jinja, which also accepts the other engine's spellings.
+    /// Jinja. Spellings of the other engine are accepted, too.
     #[default]
     Jinja,
-    /// The other engine's semantics where the two differ silently.
+    /// The semantics of the other engine, wherever the two differ silently.
     Inja,
 }
 
@@ -124,28 +124,28 @@ pub enum Level {
 pub struct Allow {
     /// The place of the entry.
     pub span: Span,
-    /// The code that it suppresses.
+    /// The rule code whose findings it suppresses.
     pub code: Arc<str>,
-    /// Limits the entry to findings that affect an agent matching this.
+    /// If set, only findings that affect a matching agent are suppressed.
     pub agent: Option<Glob>,
-    /// Limits the entry to findings in a file matching this.
+    /// If set, only findings in a matching file are suppressed.
     pub file: Option<Glob>,
-    /// The reason; `None` is a finding.
+    /// The reason. If it is `None`, a finding was reported.
     pub reason: Option<Arc<str>>,
     /// The last day on which the entry applies.
     pub expires: Option<Date>,
-    /// `true` if the entry itself has findings; it is then not reported as unused.
+    /// `true` if the entry itself has findings. It is then not reported as unused.
     pub(crate) broken: bool,
 }
 
 /// A calendar date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Date {
-    /// Year.
+    /// The year.
     pub year: i32,
-    /// Month, 1 to 12.
+    /// The month, 1 to 12.
     pub month: u8,
-    /// Day, 1 to 31.
+    /// The day, 1 to 31.
     pub day: u8,
 }
 
@@ -205,13 +205,13 @@ impl Config {
     }
 }
 
-/// Rejects a rule's code outside `[rules]`.
+/// Reports a rule code that is used as a key outside `[rules]`.
 fn level_above_rules(key: &str) -> Option<Special> {
     key.contains('/')
         .then(|| Special::Misplaced("rule levels go below `[rules]`".to_owned()))
 }
 
-/// Checks that `[reqc] version` is valid and that this binary satisfies it.
+/// Checks that `[reqc] version` is valid, and that this program satisfies it.
 fn check_version(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) {
     const THIS: &str = env!("CARGO_PKG_VERSION");
     let mut reader = Reader::new(file, table, findings);
@@ -390,18 +390,18 @@ fn texts(list: Vec<Spanned<Arc<str>>>) -> Vec<Arc<str>> {
     list.into_iter().map(|text| text.value).collect()
 }
 
-/// The keys that an `[[extension]]` entry needs one of each.
+/// The keys of an `[[extension]]` entry that are required.
 const EXTENSION_NEEDS: [&str; 3] = ["provider_instance", "fields", "reason"];
 
 fn is_too_long(list: &Spanned<Vec<Spanned<Arc<str>>>>) -> bool {
     list.value.len() > MAX_FIELDS
 }
 
-/// Required keys whose value is a list.
+/// Required keys whose values are lists.
 const LIST_KEYS: [&str; 5] = ["fields", "agents", "command", "models", "wires"];
 
 impl Reader<'_, '_> {
-    /// Reports the required keys that an entry lacks, and an empty reason.
+    /// Reports the required keys that an entry lacks, and a blank reason.
     pub(super) fn missing(&mut self, what: &str, span: Span, needed: &[&str]) {
         let missing: Vec<&str> = needed
             .iter()
@@ -429,13 +429,13 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Reports a list that is longer than allowed.
+    /// Reports a list that has more elements than allowed.
     pub(crate) fn too_many(&mut self, key: &str, what: &str, most: usize, span: Span) {
         let message = format!("`{key}` has more than {most} {what}");
         self.report(Diagnostic::new(&rules::INVALID_VALUE, span, message).help("shorten it"));
     }
 
-    /// Reads a date; reports a value that is not one.
+    /// Reads a date. Reports a value that is not a date, and returns `None`.
     pub(super) fn date(&mut self, key: &str) -> Option<Date> {
         let text = self.date_or_string(key)?;
         let date = Date::parse(&text.value);
@@ -456,12 +456,12 @@ impl fmt::Display for Date {
 
 #[cfg(feature = "cli")]
 impl Date {
-    /// Returns the date if it exists in the calendar.
+    /// Returns the date if the calendar contains it.
     pub(crate) fn is_valid(self) -> Option<Date> {
         Date::parse(&self.to_string())
     }
 
-    /// Returns the date a number of days later.
+    /// Returns the date that is this number of days later.
     pub(crate) fn after(self, days: u32) -> Date {
         (0..days).fold(self, |date, _| date.next())
     }
@@ -497,7 +497,7 @@ impl Date {
         }
     }
 
-    /// Reads `YYYY-MM-DD`.
+    /// Parses a date in the form `YYYY-MM-DD`.
     pub fn parse(text: &str) -> Option<Date> {
         let mut parts = text.splitn(3, '-');
         let date = Date {

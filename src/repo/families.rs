@@ -1,7 +1,7 @@
-//! `model-families.toml`: how models differ from their wire format in what they accept and reject.
+//! `model-families.toml`: what models accept and reject, where that differs from their wire format.
 //!
-//! Input: the file of each layer. Output: [`Family`]s with [`Fact`]s about members of bodies.
-//! Determines which of them apply to a model; bodies are checked elsewhere.
+//! Input: the file of each layer. Output: [`Family`]s with [`Fact`]s about members of bodies. This
+//! module determines which of them apply to a model; the bodies are checked elsewhere.
 
 mod name;
 mod place;
@@ -64,7 +64,7 @@ const PROPERTY_KEYS: [&str; Property::ALL.len()] = {
     keys
 };
 
-/// The keys that every fact may have.
+/// The keys that every kind of fact may have.
 const FACT_KEYS: [&str; 9] = [
     "at", "when", "unless", "wires", "level", "says", "help", "source", "seen",
 ];
@@ -88,66 +88,69 @@ const fn joined<const A: usize, const B: usize, const ALL: usize>(
     all
 }
 
-/// The maximum number of families, patterns and facts in a file, combined: each agent is compared
-/// with all patterns, and each body with the facts of its model.
+/// The maximum total number of families, patterns and facts in a file, because each agent is
+/// compared with all patterns, and each body with the facts about its model.
 const MAX_SIZE: usize = 5_000;
 
-/// The maximum number of values, pointers or conditions for one key of a fact, and of facts in a
+/// The maximum number of values, pointers or conditions under one key of a fact, and of facts in a
 /// family.
 const MAX_LIST: usize = 100;
 
-/// Models that share the same known facts.
+/// A group of models to which the same facts apply.
 #[derive(Debug, Clone)]
 pub struct Family {
-    /// The common name; unique in a file.
+    /// The name of the family, unique in its file.
     pub name: Spanned<Arc<str>>,
-    /// Patterns of the model names in the family.
+    /// The patterns for names of models in the family.
     pub models: Vec<ModelPattern>,
-    /// Patterns of the model names to exclude again.
+    /// The patterns for names of models that are excluded again.
     pub except: Vec<ModelPattern>,
-    /// The wire formats that the facts apply to.
+    /// The wire formats for which the facts are valid.
     pub wires: Vec<Spanned<Arc<str>>>,
-    /// The servers that the facts apply to; empty for all servers of these models.
+    /// The servers for which the facts are valid; empty for all servers.
     pub servers: Vec<Spanned<Arc<str>>>,
-    /// `true` if the facts apply on these servers and nowhere else; for the models `*`, to every
-    /// model there, named or not.
+    /// `true` if the facts are valid only on these servers. If the models are `*`, the facts then
+    /// apply to every model there, even if the model's name is unknown.
     pub of_server: bool,
-    /// The API version, as named in a header, from which the facts apply; `None` for all versions.
+    /// The API version, specified in a header, from which the facts are valid; `None` for all
+    /// versions.
     pub from_version: Option<Arc<str>>,
-    /// The API version, as named in the address, from which the facts no longer apply.
+    /// The API version, specified in the URL, from which the facts are no longer valid; `None` for
+    /// no limit.
     pub before_version: Option<Arc<str>>,
-    /// The beta feature, as named in a header, that makes the facts no longer apply.
+    /// The beta feature, specified in a header, with which the facts are not valid; `None` if there
+    /// is none.
     pub without_beta: Option<Arc<str>>,
     /// The source of the facts.
     pub origin: Origin,
     /// The properties of these models, each true or false.
     pub properties: Vec<(Property, bool)>,
-    /// The severity of a finding for a message with calls that lacks its `reasoning_content` while
+    /// The severity of the finding for a message with calls that lacks `reasoning_content` while
     /// the model thinks; `None` if the content is optional.
     pub reasoned_calls: Option<Severity>,
-    /// The length of the shortest prefix that is cached, in tokens.
+    /// The minimum length of a prefix that is cached, in tokens.
     pub cache_minimum: Option<i64>,
     /// The maximum number of tokens in a request and its answer together.
     pub context_window: Option<i64>,
     /// The maximum number of tokens in a request, if it is less than the context window.
     pub longest_request: Option<i64>,
-    /// The price of tokens.
+    /// The price of the models' tokens, if known.
     pub price: Option<Price>,
     /// The facts about members of bodies.
     pub facts: Vec<Fact>,
 }
 
-/// The source of a fact.
+/// The source of facts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Origin {
-    /// A URL, or the names of issues.
+    /// A URL, or the names of issues or packages.
     pub source: Option<Arc<str>>,
-    /// The day on which the fact was last seen there.
+    /// The day on which the source last contained the fact.
     pub seen: Option<Arc<str>>,
 }
 
 impl Origin {
-    /// Returns the rank of the best source; `None` if no address is given.
+    /// Returns the rank of the most reliable source; `None` if there is no source.
     pub fn rank(&self) -> Option<Rank> {
         citations(self.source.as_deref()?)
             .first()
@@ -155,62 +158,62 @@ impl Origin {
     }
 }
 
-/// A pattern of model names.
+/// A pattern for names of models.
 #[derive(Debug, Clone)]
 pub struct ModelPattern {
     /// The pattern as written.
     pub text: Spanned<Arc<str>>,
-    /// The account that publishes the models; `None` for any.
+    /// The account that publishes the models; `None` for any account.
     account: Option<Box<str>>,
-    /// The literal beginning of each name.
+    /// The literal text with which each matching name begins.
     begins: Box<str>,
     rest: Rest,
 }
 
-/// The rest of a pattern after its literal beginning. Most patterns are a name or a prefix, and
-/// need no glob.
+/// The rest of a pattern after the literal text at its beginning. Most patterns are a name or a
+/// prefix, which need no glob.
 #[derive(Debug, Clone)]
 enum Rest {
     Nothing,
     Anything,
-    /// The whole name must match this glob.
+    /// The rest of the name must match this glob.
     Like(Glob),
 }
 
 /// A fact about a member of bodies.
 #[derive(Debug, Clone)]
 pub struct Fact {
-    /// The members that the fact concerns.
+    /// The members to which the fact applies.
     pub at: Vec<MemberPath>,
-    /// The demand on these members.
+    /// The requirement for these members.
     pub demand: Demand,
-    /// The fact applies only to bodies that meet all of these conditions.
+    /// Conditions on the body, all of which must be met for the fact to apply.
     pub when: Vec<Condition>,
-    /// The fact does not apply to bodies that meet any of these conditions.
+    /// Conditions on the body, none of which may be met for the fact to apply.
     pub unless: Vec<Condition>,
-    /// The wire formats that the fact applies to; empty for those of the family.
+    /// The wire formats for which the fact is valid; empty for those of the family.
     pub wires: Vec<Spanned<Arc<str>>>,
-    /// The severity of a violation.
+    /// The severity of a finding about a violation.
     pub level: Severity,
-    /// The consequence, in the author's words.
+    /// The consequence of a violation, in the author's words.
     pub says: Option<Arc<str>>,
-    /// The help, in the author's words.
+    /// The help for a violation, in the author's words.
     pub help: Option<Arc<str>>,
-    /// The source of the fact; empty parts are taken from the family.
+    /// The source of the fact. Missing parts are taken from the family.
     pub origin: Origin,
 }
 
-/// The demand on a member.
+/// A requirement for a member.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Demand {
     /// The member must be absent.
     Absent {
-        /// The member to use instead.
+        /// The member to use instead, if there is one.
         instead: Option<Arc<str>>,
-        /// The rejected values; if empty, all values are rejected.
+        /// The rejected values; empty if all values are rejected.
         values: Vec<Value>,
     },
-    /// The value must be one of these, or a number in this range.
+    /// The value must be one of the listed ones, or a number in the range.
     Value {
         /// The accepted values.
         one_of: Vec<Value>,
@@ -230,10 +233,10 @@ pub struct Condition {
     pub is: State,
 }
 
-/// The required state of a member.
+/// The state of a member that a condition requires.
 #[derive(Debug, Clone, PartialEq)]
 pub enum State {
-    /// The member is present, or is absent.
+    /// `true` if the member must be present, `false` if it must be absent.
     Present(bool),
     /// The member has one of these values.
     OneOf(Vec<Value>),
@@ -260,8 +263,8 @@ const REFUSAL: Known = Known::flat("a [[family.refuses]] entry", &REFUSES_KEYS);
 /// The keys of a `takes` entry.
 const TAKEN: Known = Known::flat("a [[family.takes]] entry", &TAKES_KEYS);
 
-/// Merges the families of both layers: those of the repository replace bundled ones of the same
-/// name, and come after the others.
+/// Merges the families of both layers. Families of the repository come last, and replace bundled
+/// ones with the same name.
 pub(super) fn merged(bundled: Vec<Family>, own: Vec<Family>) -> Vec<Family> {
     let mut families: Vec<Family> = bundled
         .into_iter()
@@ -326,12 +329,14 @@ impl Family {
             && !self.except.iter().any(|pattern| pattern.is_match(model))
     }
 
-    /// Returns `true` if it applies to a model itself, rather than to all models on a server.
+    /// Returns `true` if the family applies to this model in particular, rather than to all models
+    /// on a server.
     pub fn is_about(&self, model: &ModelName) -> bool {
         !self.is_of_whole_server() && self.has(model)
     }
 
-    /// Returns `true` if it applies to every model on its servers, named or not.
+    /// Returns `true` if the family applies to every model on its servers, even if the model's name
+    /// is unknown.
     pub fn is_of_whole_server(&self) -> bool {
         self.of_server
             && self
@@ -340,7 +345,7 @@ impl Family {
                 .any(|pattern| &*pattern.text.value == "*")
     }
 
-    /// Returns the value of a property; `None` if it is not set.
+    /// Returns the value of a property; `None` if the family does not set it.
     pub fn property(&self, property: Property) -> Option<bool> {
         self.properties
             .iter()
@@ -406,7 +411,7 @@ impl Family {
 }
 
 impl ModelPattern {
-    /// Parses a pattern; the error contains the mistake and its place.
+    /// Parses a pattern. An error contains the mistake and its place.
     fn new(text: Spanned<Arc<str>>) -> Result<ModelPattern, (GlobError, Span)> {
         let (account, pattern) = name::normal_pattern(&text.value);
         let plain = pattern
@@ -425,7 +430,7 @@ impl ModelPattern {
         })
     }
 
-    /// Returns `true` if a name matches, with or without its date.
+    /// Returns `true` if the name of a model matches, with or without the date in it.
     pub fn is_match(&self, model: &ModelName) -> bool {
         let is_published_there = self.account.as_deref().is_none_or(|name| model.is_of(name));
         is_published_there
@@ -446,7 +451,7 @@ impl ModelPattern {
 }
 
 impl Fact {
-    /// Reads the entries under one key of a family.
+    /// Reads the entries of a family under a key.
     fn read_all(reader: &mut Reader<'_, '_>, key: &str, known: &Known) -> Vec<Fact> {
         let entries = reader.tables(key);
         if let Some(further) = entries.get(MAX_LIST) {
@@ -500,7 +505,7 @@ impl Fact {
 }
 
 impl Demand {
-    /// Reads the demand of an entry; `None` if it has a finding.
+    /// Reads the requirement of an entry; `None` if a finding was reported.
     fn read(reader: &mut Reader<'_, '_>, known: &[&str]) -> Option<Demand> {
         if known.contains(&"instead") {
             let values = reader.listed_values("values")?;
@@ -566,7 +571,7 @@ impl<'t> Reader<'t, '_> {
         Some(patterns)
     }
 
-    /// Reads one pointer, or a list of pointers.
+    /// Reads one pointer or a list of pointers; `None` if a finding was reported.
     fn places(&mut self, key: &str) -> Option<Vec<MemberPath>> {
         let texts = match &self.get(key)?.kind {
             Kind::Array(elements) if elements.len() > MAX_LIST => {
@@ -597,7 +602,8 @@ impl<'t> Reader<'t, '_> {
         None
     }
 
-    /// Reads a table of pointers and their required states; `None` if it has a finding.
+    /// Reads a table of pointers and the states that they require; `None` if a finding was
+    /// reported.
     fn conditions(&mut self, key: &str) -> Option<Vec<Condition>> {
         if self.get(key).is_none() {
             return Some(Vec::new());
@@ -640,8 +646,8 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
-    /// Reads a list of values that must not be empty. An absent key yields an empty list; a finding
-    /// yields `None`.
+    /// Reads a list of values that must not be empty if it is present. Returns an empty list if the
+    /// key is absent, and `None` if a finding was reported.
     fn listed_values(&mut self, key: &str) -> Option<Vec<Value>> {
         let Some(node) = self.get(key) else {
             return Some(Vec::new());
@@ -665,7 +671,7 @@ impl<'t> Reader<'t, '_> {
         !values.is_empty()
     }
 
-    /// Reads a number; `None` if it has a finding, `Some(None)` if it is absent.
+    /// Reads a number; `None` if a finding was reported, `Some(None)` if the key is absent.
     #[expect(
         clippy::option_option,
         reason = "wrong, absent and there are three things"

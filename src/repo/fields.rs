@@ -1,11 +1,11 @@
-//! The field names of request bodies in any wire format.
+//! The field names that request bodies of any wire format may have.
 
 use std::collections::BTreeSet;
 
 use super::{LayerKind, Repo};
 use crate::json;
 
-/// Returns the top-level fields of request bodies, as named in the bundled wire schemas.
+/// Returns the names of the top-level fields in the bundled wire schemas.
 pub(crate) fn body_fields(repo: &Repo) -> BTreeSet<String> {
     let mut fields = BTreeSet::new();
     for source in repo

@@ -1,4 +1,4 @@
-//! The conventional folders of an agent repository. `build/` reads this file too.
+//! The conventional folders of an agent repository. Also included by `build/`.
 
 /// Profiles.
 pub(crate) const AGENTS: &str = "agents";
@@ -13,8 +13,9 @@ pub(crate) const ROLES: &str = "roles";
 /// JSON Schemas.
 pub(crate) const SCHEMAS: &str = "schemas";
 
-/// The file of facts about models: the only file at the root that is bundled with the program.
+/// The file with facts about models, which is the only bundled file at the root.
 pub(crate) const MODEL_FAMILIES: &str = "model-families.toml";
 
-/// All folders with files that users write, sorted; `golden/` is written by the program.
+/// All folders with files that users write, sorted. `golden/` is not among them, because the
+/// program writes it.
 pub(crate) const ALL: [&str; 6] = [AGENTS, CONTEXTS, PARTIALS, PROVIDERS, ROLES, SCHEMAS];

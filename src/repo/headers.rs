@@ -1,5 +1,5 @@
-//! `[headers]` of provider instances and profiles: the headers that a repository may add to its
-//! requests, and those reserved for reqc.
+//! `[headers]` of provider instances and profiles: which headers a repository may add to its
+//! requests, and which are reserved for reqc.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::source::Span;
 use crate::text::cut;
 use crate::toml::{Kind, Table};
 
-/// Reads the table. Omits headers with a finding; returns names in lower case.
+/// Reads the table. Returns the names in lower case, without headers that have a finding.
 pub(crate) fn read(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>, Arc<str>)> {
     let mut headers: Vec<(Arc<str>, Arc<str>)> = Vec::new();
     for (key, node) in &table.entries {
@@ -49,7 +49,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>,
     headers
 }
 
-/// Returns the finding for an invalid header, at its name or its value.
+/// Returns a finding if a header is invalid, located at its name or its value.
 fn problem(name: &str, value: &str, [named, span]: [Span; 2]) -> Option<Diagnostic> {
     if !value.is_empty()
         && (is_secret_name(name) || is_secret_value(name) || is_secret_value(value))
@@ -90,8 +90,8 @@ fn problem(name: &str, value: &str, [named, span]: [Span; 2]) -> Option<Diagnost
     })
 }
 
-/// Returns `true` if a header may carry a key: its name is valid, and it does not concern the
-/// connection or the body.
+/// Returns `true` if a header may contain a key, that is, if its name is valid and it does not
+/// concern the connection or the body.
 pub(super) fn is_key_header(name: &str) -> bool {
     let is_for_keys = matches!(
         &*name.to_ascii_lowercase(),
@@ -100,7 +100,7 @@ pub(super) fn is_key_header(name: &str) -> bool {
     is_name(name) && (is_for_keys || reserved(name).is_none())
 }
 
-/// Returns `true` for a token of RFC 9110, section 5.6.2.
+/// Returns `true` if a text is a token of RFC 9110, section 5.6.2.
 fn is_name(name: &str) -> bool {
     !name.is_empty()
         && name
@@ -108,7 +108,7 @@ fn is_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-/// Returns the reason why repositories must not set a header; `None` if they may.
+/// Returns the reason why a repository must not set this header; `None` if it may.
 fn reserved(name: &str) -> Option<&'static str> {
     Some(match name.to_ascii_lowercase().as_str() {
         "content-length" | "transfer-encoding" | "content-encoding" | "trailer" | "te" => {

@@ -1,4 +1,4 @@
-//! Provider instances: the API, the URL and the key.
+//! Provider instances, which specify the API, the URL and the key.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,44 +13,44 @@ use crate::secret::is_key_for_reference;
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::Table;
 
-/// A provider instance with its `extends` resolved.
+/// A provider instance, with inherited settings.
 #[derive(Debug, Clone)]
 pub struct Instance {
-    /// The name that profiles refer to.
+    /// The name by which profiles refer to the instance.
     pub name: Spanned<Arc<str>>,
-    /// The instances that it inherits from, the nearest first.
+    /// The instances from which it inherits, nearest first.
     pub bases: Vec<Arc<str>>,
-    /// The layer it comes from.
+    /// The layer that contains it.
     pub layer: LayerKind,
-    /// The client API's name; checked by [`provider`](crate::provider).
+    /// The name of the client API, which [`provider`](crate::provider) checks.
     pub client_api: Spanned<Arc<str>>,
     /// The base URL.
     pub url: Spanned<Arc<str>>,
-    /// The reference to the key.
+    /// The reference to the key, if the instance needs one.
     pub api_key_ref: Option<Spanned<SecretRef>>,
     /// The description for users.
     pub description: Option<Arc<str>>,
-    /// Extra headers, in the author's order.
+    /// Additional headers, in the author's order.
     pub headers: Vec<(Arc<str>, Arc<str>)>,
     /// The places of the headers, in the same order.
     pub header_spans: Vec<Span>,
 }
 
 impl Instance {
-    /// Returns `true` if the instance has this name, or inherits from an instance with it.
+    /// Returns `true` if the instance has this name or inherits from an instance that has it.
     pub fn is_a(&self, name: &str) -> bool {
         *self.name.value == *name || self.bases.iter().any(|base| **base == *name)
     }
 }
 
-/// A reference to a secret, never the secret.
+/// A reference to a secret. Never contains the secret itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretRef {
-    /// An environment variable.
+    /// The name of an environment variable.
     Env(Arc<str>),
-    /// A file.
+    /// The path of a file.
     File(Arc<str>),
-    /// A keyring entry.
+    /// An entry of the system's keyring.
     Keyring {
         /// The service.
         service: Arc<str>,
@@ -60,9 +60,9 @@ pub enum SecretRef {
 }
 
 impl SecretRef {
-    /// Reads a reference.
+    /// Parses a reference.
     fn parse(text: &str) -> Result<SecretRef, NoSecretRef> {
-        // A file path may contain anything.
+        // The path of a file may contain any text.
         if is_key_for_reference(text.strip_prefix("file:").map_or(text, file_name)) {
             return Err(NoSecretRef::Key);
         }
@@ -108,7 +108,7 @@ fn malformed(why: &str) -> Result<SecretRef, NoSecretRef> {
     Err(NoSecretRef::Malformed(why.to_owned()))
 }
 
-/// Formats the reference as in a file; a plain name gets its long form.
+/// Formats the reference as it is written in files; a bare name is written with its prefix.
 impl fmt::Display for SecretRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -119,11 +119,11 @@ impl fmt::Display for SecretRef {
     }
 }
 
-/// The reason why a text is not a reference to a secret.
+/// The reason why a text cannot be a reference to a secret.
 enum NoSecretRef {
-    /// The text resembles the secret itself.
+    /// The text looks like the secret itself.
     Key,
-    /// The text has no known form; contains the mistake.
+    /// The text has none of the known forms. Contains the mistake.
     Malformed(String),
 }
 
@@ -138,7 +138,7 @@ fn is_variable(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Returns `true` if a name looks like that of an environment variable: `SOME_KEY`.
+/// Returns `true` if a name looks like that of an environment variable, such as `SOME_KEY`.
 fn is_constant(name: &str) -> bool {
     name.contains('_')
         && name
@@ -146,7 +146,7 @@ fn is_constant(name: &str) -> bool {
             .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-/// A provider file whose `extends` is not resolved yet.
+/// A provider file, before `extends` is resolved.
 pub(super) struct RawInstance {
     pub(super) file: FileId,
     pub(super) layer: LayerKind,
@@ -157,7 +157,7 @@ pub(super) struct RawInstance {
     api_key_ref: Option<Spanned<SecretRef>>,
     description: Option<Arc<str>>,
     headers: Vec<PlacedHeader>,
-    /// `true` if a finding makes it unusable.
+    /// `true` if a finding makes the instance unusable.
     pub(super) broken: bool,
 }
 
@@ -227,10 +227,10 @@ impl RawInstance {
     }
 }
 
-/// A header's name, with its value and place.
+/// A header's name, with its value and its place.
 type PlacedHeader = (Arc<str>, (Arc<str>, Span));
 
-/// Reads the headers with their places.
+/// Reads the headers and their places.
 fn headers_of(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<PlacedHeader> {
     let spans: BTreeMap<String, Span> = table
         .entries
@@ -272,7 +272,7 @@ pub(super) fn read_secret(
     None
 }
 
-/// Reports a URL that no request may be sent to, and returns `false` for it.
+/// Reports a URL to which no request may be sent, and returns `false` for it.
 pub(super) fn check_url(
     reader: &mut Reader<'_, '_>,
     url: &Spanned<Arc<str>>,
@@ -296,8 +296,8 @@ pub(super) fn check_url(
     false
 }
 
-/// Resolves `extends` among instances: a child inherits the settings that it lacks; headers are
-/// combined.
+/// Resolves `extends` among instances. An instance inherits the settings that it does not set
+/// itself; headers are combined.
 pub(super) fn resolve(
     raw: &BTreeMap<Arc<str>, RawInstance>,
     findings: &mut Vec<Diagnostic>,
@@ -313,7 +313,7 @@ pub(super) fn resolve(
     instances
 }
 
-/// Returns the files of each instance: its own, and those of its ancestors.
+/// Returns the files of each instance, including those of its ancestors.
 pub(super) fn files(raw: &BTreeMap<Arc<str>, RawInstance>) -> BTreeMap<Arc<str>, Vec<FileId>> {
     raw.iter()
         .map(|(name, leaf)| {
@@ -326,11 +326,11 @@ pub(super) fn files(raw: &BTreeMap<Arc<str>, RawInstance>) -> BTreeMap<Arc<str>,
         .collect()
 }
 
-/// The maximum length of a chain of instances, the leaf included.
+/// The maximum number of instances in a chain, including the first.
 const MAX_CHAIN: usize = 32;
 
-/// Returns an instance and its ancestors, up to a repetition; a chain that is too long is cut off
-/// one instance beyond the limit.
+/// Returns an instance and its ancestors. Stops before a repeated instance, and one instance beyond
+/// the maximum length.
 fn chain<'i>(
     leaf: &'i RawInstance,
     raw: &'i BTreeMap<Arc<str>, RawInstance>,
@@ -354,8 +354,8 @@ fn parent<'i>(
     raw.get(&child.extends.as_ref()?.value)
 }
 
-/// Returns findings for instances that extend each other in a cycle, each at the cycle's first
-/// member.
+/// Returns the findings about cycles of instances that extend each other, each located at the
+/// cycle's first member.
 fn circles(raw: &BTreeMap<Arc<str>, RawInstance>) -> Vec<Diagnostic> {
     let index: BTreeMap<&Arc<str>, usize> = raw
         .keys()
@@ -388,7 +388,7 @@ fn circles(raw: &BTreeMap<Arc<str>, RawInstance>) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// Returns the finding for an instance whose parent does not exist.
+/// Returns the finding about an instance whose parent does not exist.
 fn unknown_parent(
     extends: &Spanned<Arc<str>>,
     raw: &BTreeMap<Arc<str>, RawInstance>,
@@ -402,8 +402,8 @@ fn unknown_parent(
     Diagnostic::new(&rules::INSTANCE_EXTENDS, extends.span, message).help(help)
 }
 
-/// Returns `true` if a chain ends properly. A mistake is reported once, at the instance that causes
-/// it, and not for the instances that inherit from it.
+/// Returns `true` if a chain is valid. A mistake is reported only at the instance that contains it,
+/// and not at instances that inherit from that one.
 fn ends_well(
     chain: &[&RawInstance],
     raw: &BTreeMap<Arc<str>, RawInstance>,
@@ -450,7 +450,7 @@ fn resolve_one(
         .filter(|it| it.1)
         .map(|it| it.0)
         .collect();
-    // A setting that the parent lacks too is reported there.
+    // If the parent lacks a setting too, that is reported there.
     if !missing.is_empty() && chain.len() == 1 {
         let message = format!(
             "provider instance `{}` needs `{}`",

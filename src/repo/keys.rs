@@ -7,30 +7,30 @@ use crate::diag::{Diagnostic, Severity, did_you_mean, is_misspelling};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::{Kind, Node, Table};
 
-/// Reads keys of one table; a key with a finding counts as absent.
+/// Reads the keys of one table. A key with a finding is treated as absent.
 ///
-/// A misspelt key is reported, and read as the intended one, so that it is not also reported as
-/// missing.
+/// A misspelt key is reported, and read as the key that was probably intended, so that the intended
+/// key is not reported as missing.
 pub(crate) struct Reader<'t, 'f> {
     file: FileId,
     table: &'t Table,
     findings: &'f mut Vec<Diagnostic>,
-    /// Known keys that are misspelt, with the indices of their entries.
+    /// Known keys that are misspelt, each with the index of its entry.
     misspelt: Vec<(&'static str, usize)>,
 }
 
-/// The keys that a table may have.
+/// The known keys of a table.
 pub(crate) struct Known {
-    /// The name of the table, with its article.
+    /// A description of the table for messages, with an article.
     pub(crate) what: &'static str,
-    /// Its keys.
+    /// The keys of the table.
     pub(crate) keys: &'static [&'static str],
-    /// The tables in it, and their keys.
+    /// The tables inside it, with their keys.
     pub(crate) inner: &'static [(&'static str, &'static [&'static str])],
 }
 
 impl Known {
-    /// Lists the keys of a table that contains no tables.
+    /// Describes a table that contains no other tables.
     pub(crate) const fn flat(what: &'static str, keys: &'static [&'static str]) -> Known {
         Known {
             what,
@@ -39,8 +39,8 @@ impl Known {
         }
     }
 
-    /// Returns the inner table that a key belongs to, by the key's own name or its name after the
-    /// table's (`golden_contexts`).
+    /// Returns the inner table to which a key belongs, and the key's name there. The key is given
+    /// by that name, or with the table's name in front (`golden_contexts`).
     fn table_of(&self, key: &str) -> Option<(&'static str, &'static str)> {
         self.inner.iter().find_map(|(table, keys)| {
             let name = key
@@ -51,7 +51,7 @@ impl Known {
         })
     }
 
-    /// Returns the known key that a key is a misspelling of.
+    /// Returns the known key of which a key is a misspelling.
     fn meant_by(&self, key: &str) -> Option<&'static str> {
         self.keys
             .iter()
@@ -60,7 +60,7 @@ impl Known {
     }
 }
 
-/// The maximum number of unknown keys to report for one table.
+/// The maximum number of unknown keys that are reported for one table.
 const MOST_UNKNOWN: usize = 1_000;
 
 impl<'t, 'f> Reader<'t, 'f> {
@@ -82,7 +82,7 @@ impl<'t, 'f> Reader<'t, 'f> {
         self.file
     }
 
-    /// Returns the place of a node of this table.
+    /// Returns the place of a node in this table's file.
     pub(crate) fn span(&self, node: &Node) -> Span {
         Span::new(self.file, node.span.clone())
     }
@@ -108,13 +108,13 @@ impl<'t, 'f> Reader<'t, 'f> {
         }
     }
 
-    /// Reports unknown keys.
+    /// Reports keys that are not known.
     pub(crate) fn only(&mut self, known: &Known) {
         self.only_beside(known, |_| None);
     }
 
-    /// Reports unknown keys. For some, `special` gives another message, or none because they are
-    /// reported elsewhere.
+    /// Reports keys that are not known. For some keys, `special` returns another message, or says
+    /// that the key is reported elsewhere.
     pub(crate) fn only_beside(&mut self, known: &Known, special: impl Fn(&str) -> Option<Special>) {
         let table = self.table;
         let entries = table.entries.iter().enumerate();
@@ -141,7 +141,7 @@ impl<'t, 'f> Reader<'t, 'f> {
         }
     }
 
-    /// Returns the finding for an unknown key: misspelt, in the wrong table, or neither.
+    /// Returns the finding about an unknown key, which is misspelt, in the wrong table, or neither.
     fn unknown_key(&mut self, known: &Known, at: usize, key: &str, span: Span) -> Diagnostic {
         if let Some((table, name)) = known.table_of(key) {
             return misplaced(
@@ -165,7 +165,7 @@ impl<'t, 'f> Reader<'t, 'f> {
         Diagnostic::new(&rules::UNKNOWN_KEY, span, message).help(help)
     }
 
-    /// Returns the value of a key of any type, even if the key is misspelt.
+    /// Returns the value of a key, whatever its type, even if the key is misspelt.
     pub(super) fn get(&self, key: &str) -> Option<&'t Node> {
         self.table.get(key).or_else(|| {
             let (_, at) = self.misspelt.iter().find(|(meant, _)| *meant == key)?;
@@ -206,8 +206,8 @@ impl<'t, 'f> Reader<'t, 'f> {
         self.string_at(key, node)
     }
 
-    /// Reads the string of a given entry. Looking up every key of a table would take quadratic
-    /// time.
+    /// Reads the string in a given entry. Looking up every key of a table by name would take
+    /// quadratic time.
     pub(crate) fn string_at(&mut self, key: &str, node: &'t Node) -> Option<Spanned<Arc<str>>> {
         match &node.kind {
             Kind::String(text) => Some(Spanned {
@@ -290,7 +290,7 @@ impl<'t, 'f> Reader<'t, 'f> {
         })
     }
 
-    /// Reads a TOML date, or a date in a string.
+    /// Reads a TOML date, or a string that contains a date.
     pub(crate) fn date_or_string(&mut self, key: &str) -> Option<Spanned<Arc<str>>> {
         self.typed(key, "a date", |kind| match kind {
             Kind::String(text) | Kind::Datetime(text) => Some(Arc::from(text.as_str())),
@@ -298,24 +298,24 @@ impl<'t, 'f> Reader<'t, 'f> {
         })
     }
 
-    /// Returns `true` if findings were added since there were `before`.
+    /// Returns `true` if findings were added since there were `before` of them.
     pub(crate) fn found_more_than(&self, before: usize) -> bool {
         self.findings.len() > before
     }
 
-    /// Returns `true` if a finding was added that cannot be lowered: the values read are not those
-    /// intended.
+    /// Returns `true` if, since there were `before` findings, one was added that cannot be lowered,
+    /// so that the values read are not the intended ones.
     pub(crate) fn found_unusable(&self, before: usize) -> bool {
         self.findings[before..].iter().any(is_fatal)
     }
 
-    /// Returns the place of a string that is blank.
+    /// Returns the place of a string, if it is blank.
     pub(crate) fn blank(&self, key: &str) -> Option<Span> {
         let node = self.get(key)?;
         matches!(&node.kind, Kind::String(text) if text.trim().is_empty()).then(|| self.span(node))
     }
 
-    /// Reads a string that must be one of a few.
+    /// Reads a string that must be one of `choices`.
     pub(crate) fn one_of<T: Copy>(
         &mut self,
         key: &str,
@@ -325,7 +325,7 @@ impl<'t, 'f> Reader<'t, 'f> {
         self.one_of_at(key, node, choices)
     }
 
-    /// Reads a string of a given entry that must be one of a few.
+    /// Reads the string in a given entry, which must be one of `choices`.
     pub(crate) fn one_of_at<T: Copy>(
         &mut self,
         key: &str,
@@ -346,7 +346,7 @@ impl<'t, 'f> Reader<'t, 'f> {
         }
     }
 
-    /// Reports a string that is not one of `choices`.
+    /// Reports that a string is not one of `choices`.
     pub(crate) fn invalid<'a>(
         &mut self,
         key: &str,
@@ -361,7 +361,7 @@ impl<'t, 'f> Reader<'t, 'f> {
             .push(Diagnostic::new(&rules::INVALID_VALUE, found.span, message).help(help));
     }
 
-    /// Reads `schema_version`; reports a version newer than `known`, and returns `false` for it.
+    /// Reads `schema_version`. If it is newer than `known`, reports this and returns `false`.
     pub(crate) fn schema_version(&mut self, known: i64) -> bool {
         let version = self.integer("schema_version");
         match version {
@@ -379,16 +379,16 @@ impl<'t, 'f> Reader<'t, 'f> {
     }
 }
 
-/// Returns `true` if a finding makes its subject unusable.
+/// Returns `true` if a finding makes the reported item unusable.
 pub(crate) fn is_fatal(finding: &Diagnostic) -> bool {
     finding.severity == Severity::Error && !finding.rule.can_be_lowered
 }
 
-/// The treatment of an unknown key.
+/// A special treatment for an unknown key.
 pub(crate) enum Special {
     /// The key is reported elsewhere.
     Told,
-    /// The key belongs elsewhere; contains the right place.
+    /// The key belongs elsewhere. Contains the right place.
     Misplaced(String),
 }
 

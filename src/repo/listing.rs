@@ -1,9 +1,9 @@
-//! Sorts the files of a layer by their folders and names.
+//! Sorts the files of a layer into kinds, by their folders and names.
 
 use super::folders;
 use crate::world::{Entry, EntryKind, ReadError, Unread, World};
 
-/// The kind of file that was probably intended, judged by its folder.
+/// The kind of source file that a file was probably meant to be, judged by its folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Like {
     Profile,
@@ -11,7 +11,7 @@ pub(super) enum Like {
     Context,
     Schema,
     Provider,
-    /// A file at the root: a profile of a flat repository, or settings.
+    /// A profile of a flat repository, or a settings file, because the file is at the root.
     AtRoot,
 }
 
@@ -19,14 +19,14 @@ pub(super) enum Like {
 #[derive(Default)]
 pub(super) struct Listing {
     pub(super) profiles: Vec<String>,
-    /// The name (`partials/…`) and the path.
+    /// The partials, each with its name (`partials/…`) and its path.
     pub(super) partials: Vec<(String, String)>,
     pub(super) contexts: Vec<String>,
     pub(super) schemas: Vec<String>,
     pub(super) providers: Vec<String>,
-    /// Other files, which are not read, and the kind that was probably intended.
+    /// Other files, which are not read, each with the kind that it was probably meant to be.
     pub(super) others: Vec<(String, Like)>,
-    /// Hidden files with the name of a source file.
+    /// Hidden files that have the name of a source file.
     pub(super) hidden: Vec<String>,
     /// The folders that could not be listed.
     pub(super) unread: Vec<Unread>,
@@ -50,7 +50,7 @@ pub(super) const SETTINGS: [&str; 5] = [
     "tools.toml",
 ];
 
-/// The files at the root that belong to other programs.
+/// Files at the root that belong to other programs.
 pub(super) const FOREIGN: [&str; 4] = [
     "Cargo.toml",
     "pyproject.toml",
@@ -97,7 +97,8 @@ impl Listing {
         found.entries.into_iter().map(|entry| entry.path).collect()
     }
 
-    /// Reports a file in place of a folder, which hides everything that belongs in the folder.
+    /// Reports files whose name should be that of a folder, because they hide everything that
+    /// belongs in the folder.
     fn files_in_place_of_folders(&mut self, world: &dyn World) {
         let folders = FOLDERS.map(|(folder, _)| folder).into_iter().chain([
             folders::SCHEMAS,
@@ -113,7 +114,7 @@ impl Listing {
         }
     }
 
-    /// Lists the files directly at the root. In a flat repository, these are the profiles.
+    /// Lists the files at the root. In a flat repository, these are the profiles.
     fn root(&mut self, world: &dyn World, is_flat: bool) {
         let entries = match world.list("") {
             Ok(entries) => entries,
@@ -123,7 +124,7 @@ impl Listing {
                     why,
                 });
             }
-            // The root need not be listable, as long as the folders of sources are.
+            // The root need not be listable, as long as the folders with sources are.
             Err(_) => return,
         };
         for Entry { path, kind } in entries {
@@ -139,14 +140,14 @@ impl Listing {
         }
     }
 
-    /// Lists a folder whose name differs from one of ours in case, or by spaces or dots at its
+    /// Lists a folder whose name differs from one of ours only in case, or in spaces or dots at its
     /// ends.
     fn folder_at_root(&mut self, world: &dyn World, path: &str) {
         let plain = plain_name(path);
         let like = FOLDERS
             .into_iter()
             .find(|(folder, _)| *folder == plain && *folder != path);
-        // On a case-insensitive file system, it is the same folder and was already read.
+        // On a case-insensitive file system, this is the same folder, which was already read.
         let Some((_, like)) =
             like.filter(|(folder, _)| world.kind(folder) == Err(ReadError::Missing))
         else {
@@ -164,8 +165,8 @@ pub(super) fn plain_name(name: &str) -> String {
         .to_lowercase()
 }
 
-/// Returns the name that includes use: for files in a `partials/` folder, the path from the first
-/// such folder on.
+/// Returns the name by which templates include a file in a `partials/` folder: the part of the path
+/// that starts at the first such folder. `None` for other files.
 fn partial_name(path: &str) -> Option<&str> {
     if !path.ends_with(".jinja") {
         return None;

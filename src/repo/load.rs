@@ -26,7 +26,7 @@ pub struct LoadOptions {
     pub without_bundled: bool,
 }
 
-/// Reads a repository. `bundled` contains the files embedded in the binary, which are not read if
+/// Reads a repository. `bundled` contains the files embedded in the program, which are ignored if
 /// the root itself is the bundled layer.
 pub fn load(own: Arc<dyn World>, bundled: Arc<dyn World>, options: LoadOptions) -> Loaded {
     let mut loader = Loader::default();
@@ -80,7 +80,7 @@ pub fn load(own: Arc<dyn World>, bundled: Arc<dyn World>, options: LoadOptions) 
     }
 }
 
-/// Reads a `tools.toml`. The root of `world` is the file's folder; nothing outside it is read.
+/// Reads a `tools.toml`. The root of `world` is the folder of the file; nothing outside it is read.
 pub fn read_tools(
     world: &dyn World,
     path: &str,
@@ -89,7 +89,8 @@ pub fn read_tools(
     read_tools_below("", world, path, sources)
 }
 
-/// Reads a `tools.toml` from a world whose root is displayed as `folder`, with its final `/`.
+/// Reads a `tools.toml`. Reports display the root of `world` as `folder`, which includes the final
+/// `/`.
 pub(crate) fn read_tools_below(
     folder: &str,
     world: &dyn World,
@@ -113,7 +114,7 @@ pub(crate) fn read_tools_below(
 struct Loader {
     sources: Sources,
     findings: Vec<Diagnostic>,
-    /// The prefix of file paths in reports.
+    /// The prefix with which reports display file paths.
     shown_below: String,
     profiles: Vec<LayerFile>,
     unreadable_profiles: Vec<LayerFile>,
@@ -123,7 +124,7 @@ struct Loader {
     raw_instances: BTreeMap<Arc<str>, RawInstance>,
     unreadable_partials: BTreeMap<Arc<str>, FileId>,
     unlisted_partials: Vec<String>,
-    /// The number of bytes read so far, in all files.
+    /// The total number of bytes read so far.
     bytes_read: u64,
 }
 
@@ -159,7 +160,8 @@ impl Loader {
         models
     }
 
-    /// Returns the families of models, also without bundled profiles.
+    /// Returns the model families, including the bundled ones even if bundled profiles are
+    /// excluded.
     fn families(&mut self, layers: &[Layer], config: &Config) -> Vec<Arc<Family>> {
         let mut of_layers = layers.iter().map(|layer| {
             let is_embedded = layer.kind == LayerKind::Bundled && !config.is_bundled_layer;
@@ -268,7 +270,7 @@ impl Loader {
                     found.push((path, String::new(), unread::not_looked_at()));
                     break;
                 }
-                // A larger file is not a source, and neither is an unreadable one.
+                // A larger or unreadable file is not a source.
                 Err(_) => Vec::new(),
             };
             left -= bytes.len() as u64;
@@ -310,7 +312,7 @@ impl Loader {
 
     fn raw_instance(&mut self, layer: &Layer, path: &str) -> Option<RawInstance> {
         let file = self.text(layer.world.as_ref(), path)?;
-        // The program's own files contain no user secrets.
+        // Files of the program itself contain no secrets of a user.
         if self.shown_below.is_empty() {
             for place in secret::places_to_hide(self.sources.get(file).text()) {
                 self.sources.mask(Span::new(file, place));
@@ -395,13 +397,13 @@ impl Loader {
         }
     }
 
-    /// Reads and registers a file; on failure, reports a finding and returns `None`.
+    /// Reads and registers a file. If this fails, reports a finding and returns `None`.
     fn text(&mut self, world: &dyn World, path: &str) -> Option<FileId> {
         self.read(world, path).ok()
     }
 
-    /// Reads and registers a file; on failure, reports a finding and returns the file that it
-    /// refers to.
+    /// Reads and registers a file. If this fails, reports a finding, and returns the file to which
+    /// it refers.
     fn read(&mut self, world: &dyn World, path: &str) -> Result<FileId, FileId> {
         let shown = format!("{}{path}", self.shown_below);
         let left = MAX_REPOSITORY_BYTES.saturating_sub(self.bytes_read);
@@ -426,10 +428,10 @@ impl Loader {
         }
     }
 
-    /// Reports a folder that could not be listed.
+    /// Reports that a folder could not be listed.
     fn unread(&mut self, world: &dyn World, folder: &Unread) {
         let shown = format!("{}{}", self.shown_below, folder.path);
-        // A file in place of a folder has lines; a folder does not.
+        // A file where a folder is expected is shown without a final `/`.
         let is_file = world.kind(&folder.path) == Ok(EntryKind::File);
         let place = if is_file {
             shown.clone()
@@ -446,7 +448,7 @@ impl Loader {
             .push(finding.help(how_to_make_readable(&folder.why)));
     }
 
-    /// Returns the repository, without the settings that only the root's files contain.
+    /// Returns the repository, without settings that are only in the root's files.
     fn repo(&mut self, layers: Vec<Layer>, config: Config) -> Repo {
         for finding in self
             .findings
@@ -478,8 +480,8 @@ impl Loader {
     }
 }
 
-/// Returns the finding for an unreadable file. `left` is the number of bytes that all remaining
-/// files may have.
+/// Returns the finding about an unreadable file. `left` is the number of bytes allowed for all
+/// remaining files.
 fn unreadable(file: FileId, shown: &str, error: &ReadError, left: u64) -> Diagnostic {
     let (rule, message) = match error {
         ReadError::TooLarge { size, limit } if left < MAX_FILE_BYTES && *limit == left => {
@@ -514,7 +516,7 @@ fn how_to_make_readable(error: &ReadError) -> &'static str {
     }
 }
 
-/// Returns the finding for a file that is not TOML.
+/// Returns the finding about a file that is not TOML.
 pub(crate) fn not_toml(file: FileId, error: toml::SyntaxError) -> Diagnostic {
     let edit = error
         .edit
@@ -572,8 +574,8 @@ fn not_text(file: FileId, bytes: &[u8], error: &TextError, shown: &str) -> Diagn
     }
 }
 
-/// Returns the place of a file offset. Everything before the first bad byte is decoded identically,
-/// so its length gives the place.
+/// Converts an offset in a file to one in the decoded text. Everything before the first invalid
+/// byte is decoded identically, so the length of that part is the result.
 fn place(offset: usize, bytes: &[u8]) -> usize {
     SourceText::salvage(&bytes[..offset]).as_str().len()
 }

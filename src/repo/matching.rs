@@ -1,4 +1,4 @@
-//! `match`: the files that an agent handles.
+//! `match`: which files an agent handles.
 
 mod examples;
 
@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 
 use globset::{GlobBuilder, GlobMatcher};
 
-/// The conditions on a file and a project. Every dimension must accept; one matching pattern
-/// suffices, and a dimension without patterns accepts everything.
+/// The conditions on a file and a project. Every dimension must accept them. A dimension accepts if
+/// one of its patterns matches, or if it has no patterns.
 #[derive(Debug, Clone, Default)]
 pub struct Matcher {
     files: Vec<Pattern>,
@@ -24,10 +24,10 @@ struct Pattern {
     glob: Glob,
 }
 
-/// A file to find an agent for.
+/// A file for which an agent is to be found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileToRoute {
-    /// The path, with `/` as separator.
+    /// The path, with `/` between its parts.
     path: String,
     project: Option<String>,
 }
@@ -37,25 +37,25 @@ pub struct FileToRoute {
 pub struct Mismatch {
     /// The dimension.
     pub dimension: Dimension,
-    /// The patterns, any of which would be accepted, as written.
+    /// The patterns as written, at least one of which would have to match.
     pub wanted: Vec<Arc<str>>,
-    /// The name that was found; `None` if no project was named.
+    /// The actual name; `None` if no project was specified.
     pub found: Option<String>,
 }
 
-/// The property that a matcher compares.
+/// A property that a matcher compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dimension {
-    /// `file_patterns`: globs on the file's name or on the whole path.
+    /// `file_patterns`: globs that match the file's name or the whole path.
     File,
-    /// `path_patterns`: globs on the whole path.
+    /// `path_patterns`: globs that match the whole path.
     Path,
-    /// `project_names`: exact.
+    /// `project_names`: exact names.
     Project,
 }
 
 impl Dimension {
-    /// Returns the key in `[match]`.
+    /// Returns the dimension's key in `[match]`.
     pub fn key(self) -> &'static str {
         match self {
             Dimension::File => "file_patterns",
@@ -66,7 +66,7 @@ impl Dimension {
 }
 
 impl FileToRoute {
-    /// Returns a file, in a project if that is known. Both `/` and `\` separate folders.
+    /// Returns a file, and its project if known. Both `/` and `\` separate folders.
     pub fn new(path: &str, project: Option<&str>) -> FileToRoute {
         let path = path.replace('\\', "/");
         let path = path.trim_start_matches("./").to_owned();
@@ -82,8 +82,8 @@ impl FileToRoute {
 }
 
 impl Matcher {
-    /// Builds a matcher from patterns as written. Invalid globs are left out: they are reported
-    /// elsewhere.
+    /// Builds a matcher from patterns as written. Invalid globs are omitted, because they are
+    /// reported elsewhere.
     pub fn new<'p>(
         files: impl IntoIterator<Item = &'p str>,
         paths: impl IntoIterator<Item = &'p str>,
@@ -96,12 +96,12 @@ impl Matcher {
         }
     }
 
-    /// Returns `true` if it accepts everything.
+    /// Returns `true` if the matcher has no patterns, and thus accepts everything.
     pub fn is_unconstrained(&self) -> bool {
         self.files.is_empty() && self.paths.is_empty() && self.projects.is_empty()
     }
 
-    /// Returns the dimensions that do not accept a file; empty if all do.
+    /// Returns the dimensions that do not accept a file; empty if the file is accepted.
     pub fn mismatches(&self, subject: &FileToRoute) -> Vec<Mismatch> {
         let path = fold(&subject.path);
         let name = fold(subject.file_name());
@@ -162,13 +162,13 @@ impl Pattern {
     }
 }
 
-/// Returns a text in lower case: the glob library folds only ASCII.
+/// Returns a text in lower case, because the glob library ignores case only for ASCII.
 fn fold(text: &str) -> String {
     text.to_lowercase()
 }
 
-/// Parses a glob of `[match]`: anchored at both ends, `*` crosses `/`, and case is ignored; the
-/// text to match must be in lower case.
+/// Parses a glob of `[match]`, which is anchored at both ends and ignores case, and in which `*`
+/// also matches `/`. The text to match must be in lower case.
 ///
 /// # Errors
 ///
@@ -186,11 +186,11 @@ pub(crate) fn glob(text: &str) -> Result<Glob, GlobError> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GlobError {
-    /// It has more than 1,000 bytes.
+    /// The glob has more than 1,000 bytes.
     TooLong,
-    /// Its braces nest deeper than 8 levels.
+    /// The braces in the glob are nested deeper than 8 levels.
     TooDeep,
-    /// Its syntax is invalid.
+    /// The syntax of the glob is invalid.
     Syntax(globset::ErrorKind),
 }
 
@@ -220,7 +220,7 @@ impl From<globset::Error> for GlobError {
 pub struct Glob {
     text: Arc<str>,
     parsed: globset::Glob,
-    /// Compiled on first use: of the bundled patterns, a run needs few.
+    /// Compiled on first use, because a run needs only a few of the bundled patterns.
     matcher: OnceLock<GlobMatcher>,
 }
 
@@ -232,7 +232,7 @@ const MAX_GLOB_DEPTH: usize = 8;
 pub(crate) const MAX_GLOBS: usize = 500;
 
 impl Glob {
-    /// Parses a glob with the syntax of shells, except that `*` crosses `/`.
+    /// Parses a glob in the syntax of shells, except that `*` also matches `/`.
     ///
     /// # Errors
     ///
@@ -263,13 +263,13 @@ impl Glob {
 
     /// Returns `true` if a name or path matches.
     pub fn is_match(&self, name: &str) -> bool {
-        // Compiling fails only for large globs, which `check_size` rejects.
+        // Compiling fails only for large globs, which `check_size` has rejected.
         let matcher = self.matcher.get_or_init(|| self.parsed.compile_matcher());
         matcher.is_match(name)
     }
 }
 
-/// Checks that a glob is small enough to be matched in time linear in the name's length.
+/// Checks that a glob is small enough to be matched in time linear in the length of the name.
 fn check_size(text: &str) -> Result<(), GlobError> {
     if text.len() > MAX_GLOB_BYTES {
         return Err(GlobError::TooLong);

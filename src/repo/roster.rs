@@ -14,14 +14,14 @@ pub const ROSTERS_KEYS: [&str; 2] = ["schema_version", "roster"];
 /// Every key of a `[[roster]]` entry.
 pub const ROSTER_KEYS: [&str; 3] = ["name", "description", "agents"];
 
-/// A list of agents: the first one whose `match` accepts a file handles it.
+/// A list of agents for a pipeline. A file is handled by the first agent whose `match` accepts it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Roster {
-    /// The name, unique in the file.
+    /// The name, which is unique in the file.
     pub name: Spanned<Arc<str>>,
     /// The description for users.
     pub description: Option<Arc<str>>,
-    /// The agents' names in order, without duplicates. An empty list disables the pipeline.
+    /// The names of the agents in order, without duplicates. An empty list disables the pipeline.
     pub agents: Vec<Spanned<Arc<str>>>,
 }
 
@@ -80,7 +80,7 @@ impl Roster {
     }
 }
 
-/// Returns the names without duplicates, which are reported.
+/// Returns the names without duplicates. Reports the duplicates.
 fn each_once(
     reader: &mut Reader<'_, '_>,
     agents: Vec<Spanned<Arc<str>>>,

@@ -1,7 +1,7 @@
 //! `tools.toml`: programs that a model may run, and MCP servers whose tools it may call.
 //!
-//! Input: a world whose root is the file's folder. Output: a [`ToolsFile`]. The runtime finds out
-//! whether a program exists, how to run it, and what a server offers.
+//! Input: a world whose root is the folder of the file. Output: a [`ToolsFile`]. Whether a program
+//! exists, how it is run, and which tools a server offers is determined by the runtime.
 
 mod server;
 
@@ -39,13 +39,13 @@ pub const TOOL_KEYS: [&str; 9] = [
 /// The default time limit of a tool.
 pub const DEFAULT_TIME_LIMIT: Duration = Duration::from_mins(1);
 
-/// The default limit of a tool's output, in bytes.
+/// The default limit on a tool's output, in bytes.
 pub const DEFAULT_OUTPUT_LIMIT: usize = 64 * 1024;
 
-/// The maximum length of a tool's name that every wire format accepts, in bytes.
+/// The maximum length of a tool's name, in bytes, that every wire format accepts.
 pub const MAX_TOOL_NAME: usize = 64;
 
-/// Returns `true` if every wire format allows a byte in a tool's name.
+/// Returns `true` if every wire format accepts this byte in a tool's name.
 pub fn is_in_names(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
@@ -53,28 +53,28 @@ pub fn is_in_names(byte: u8) -> bool {
 /// The maximum time limit of a tool, in seconds: a day.
 const MAX_SECONDS: i64 = 24 * 60 * 60;
 
-/// The maximum output limit of a tool, in bytes: more than any model can read.
+/// The maximum limit on a tool's output, in bytes. No model can read more.
 const MAX_BYTES: i64 = 64 * 1024 * 1024;
 
-/// The tools that a `tools.toml` names.
+/// The programs and servers that a `tools.toml` defines.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolsFile {
-    /// Programs that a model may run, in the order in which they are offered.
+    /// The programs that a model may run, in the order in which they are offered.
     pub tools: Vec<ToolSpec>,
-    /// MCP servers whose tools a model may call; these are offered after the programs, in this
-    /// order.
+    /// The MCP servers whose tools a model may call. Their tools are offered after the programs, in
+    /// this order.
     pub servers: Vec<ServerSpec>,
 }
 
 /// A program that a model may run, as defined in `tools.toml`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
-    /// The definition that the model sees.
+    /// The definition for the model.
     pub definition: Tool,
     /// The program to run.
     pub program: ProgramSpec,
-    /// The time limit of a run.
+    /// The time limit for one run.
     pub time_limit: Duration,
     /// The maximum size of the standard output, in bytes.
     pub output_limit: usize,
@@ -83,18 +83,18 @@ pub struct ToolSpec {
 /// A program, as defined in `tools.toml`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProgramSpec {
-    /// The program: a name to look up, or a path.
+    /// The name of the program, which is looked up, or its path.
     pub name: Spanned<Arc<str>>,
-    /// Its arguments; no shell interprets them.
+    /// The arguments. No shell interprets them.
     pub arguments: Vec<Arc<str>>,
-    /// The working directory, relative to the file's folder; empty for that folder itself.
+    /// The working directory, relative to the folder of the file; empty for that folder itself.
     pub working_directory: String,
-    /// The only environment variables that it inherits.
+    /// The names of the environment variables that the program inherits; it gets no others.
     pub environment: Vec<Arc<str>>,
 }
 
 impl ToolSpec {
-    /// Returns the finding for a program that is missing or not executable.
+    /// Returns the finding about a program that is missing or not executable.
     pub fn not_found(&self, why: &str) -> Diagnostic {
         self.program
             .not_found(&format!("the tool `{}`", self.definition.name), why)
@@ -102,7 +102,7 @@ impl ToolSpec {
 }
 
 impl ProgramSpec {
-    /// Returns the finding for the program of `whose` that is missing or not executable.
+    /// Returns the finding that the program of `whose` is missing or not executable.
     fn not_found(&self, whose: &str, why: &str) -> Diagnostic {
         let message = format!("the program of {whose} cannot be run: {why}");
         Diagnostic::new(&rules::NO_PROGRAM, self.name.span, message)
@@ -129,14 +129,14 @@ impl ProgramSpec {
     }
 }
 
-/// The limits on a tool's time and output.
+/// The limits on a tool's run time and output.
 struct Limits {
     time: Duration,
     output: usize,
 }
 
 impl Limits {
-    /// Reads the limits; `None` if they have a finding.
+    /// Reads the limits; `None` if a finding was reported.
     fn read(reader: &mut Reader<'_, '_>) -> Option<Limits> {
         let seconds = reader.integer_within("timeout_seconds", 1..=MAX_SECONDS);
         let bytes = reader.integer_within("max_output_bytes", 1..=MAX_BYTES);
@@ -177,7 +177,7 @@ pub(super) fn read(
     }
 }
 
-/// Reads entries with unique names; of several with one name, keeps the first.
+/// Reads entries, whose names must be unique. If several have the same name, keeps the first.
 fn read_entries<T>(
     file: FileId,
     what: &str,
@@ -244,8 +244,8 @@ fn read_tool(
     Some((tool, name))
 }
 
-/// Checks the name of a tool. Anthropic and `OpenAI` accept `^[a-zA-Z0-9_-]{1,64}$`; the others
-/// accept at least that.
+/// Checks the name of a tool. Anthropic and `OpenAI` accept `^[a-zA-Z0-9_-]{1,64}$`; all other
+/// providers accept at least these names.
 fn check_name(
     reader: &mut Reader<'_, '_>,
     what: &str,
@@ -304,7 +304,7 @@ fn check_variable(reader: &mut Reader<'_, '_>, name: &Spanned<Arc<str>>) {
     }
 }
 
-/// Reads the working directory; `None` if it has a finding.
+/// Reads the working directory; `None` if a finding was reported.
 fn read_directory(world: &dyn World, reader: &mut Reader<'_, '_>) -> Option<String> {
     if !reader.has("working_directory") {
         return Some(String::new());
@@ -333,7 +333,7 @@ fn read_directory(world: &dyn World, reader: &mut Reader<'_, '_>) -> Option<Stri
     None
 }
 
-/// Reads the schema of the arguments; `None` if it has a finding.
+/// Reads the schema of the arguments; `None` if a finding was reported.
 fn read_schema(world: &dyn World, reader: &mut Reader<'_, '_>) -> Option<Map<String, Value>> {
     match (reader.has("schema"), reader.has("schema_file")) {
         (false, false) => Some(Map::from_iter([
@@ -388,7 +388,7 @@ fn schema_of_file(world: &dyn World, path: &str) -> Result<Map<String, Value>, S
     }
 }
 
-/// Checks that a schema has the type `object`, since arguments are always an object.
+/// Checks that a schema has the type `object`, because arguments are always an object.
 fn is_object_schema(reader: &mut Reader<'_, '_>, span: Span, schema: &Map<String, Value>) -> bool {
     let is_object = schema.get("type").is_some_and(|kind| kind == "object");
     if !is_object {
@@ -437,7 +437,8 @@ pub(super) fn node_json(reader: &mut Reader<'_, '_>, node: &Node) -> Option<Valu
 }
 
 impl Reader<'_, '_> {
-    /// Reads an integer within a range; `None` if it has a finding, `Some(None)` if it is absent.
+    /// Reads an integer within a range; `None` if a finding was reported, `Some(None)` if the key
+    /// is absent.
     #[expect(
         clippy::option_option,
         reason = "wrong, absent and there are three things"

@@ -1,31 +1,34 @@
-//! Detects files that look like sources but are not read: otherwise they would be missing silently.
+//! Detects files that look like sources but are not read, because nobody would notice that they are
+//! missing.
 //!
-//! The content of a file decides, not its name: a `clippy.toml` is not a profile, and a profile is
-//! one under any name. The name decides only for files that cannot be examined or whose content is
-//! inconclusive.
+//! This is decided by the content of a file rather than its name: a `clippy.toml` is not a profile,
+//! but a file with the content of a profile is one under any name. Names are used only for files
+//! that cannot be examined or whose content is inconclusive.
 
 use super::listing::{FOREIGN, Like, SETTINGS, plain_name};
 use super::rules::{NOT_READ, UNUSUAL_NAME};
 use crate::diag::Rule;
 use crate::toml::{self, Kind, Table};
 
-/// The size of the largest file to examine, in bytes; larger TOML files are never read.
+/// The maximum size of a file that is examined, in bytes. Larger TOML files are never read as
+/// sources.
 pub(super) const MAX_BYTES: u64 = 2 << 20;
-/// The maximum number of bytes to examine in total.
+/// The maximum total number of bytes that are examined.
 pub(super) const MAX_ALL_BYTES: u64 = 64 << 20;
-/// The maximum number of files to report.
+/// The maximum number of files that are reported.
 pub(super) const MOST: usize = 100;
 
-/// The reason why a file should not be ignored.
+/// The reason why a file should probably be read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Suspicion {
     pub(super) rule: &'static Rule,
-    /// The part of the message after the path.
+    /// The part of the message that follows the path.
     pub(super) message: String,
     pub(super) help: String,
 }
 
-/// Returns the suspicion about a file that is not read; `None` if there is none.
+/// Returns the suspicion about a file that is not read; `None` if the file does not look like a
+/// source.
 pub(super) fn suspicion(path: &str, text: &str, like: Like) -> Option<Suspicion> {
     let what = match like {
         Like::Profile | Like::AtRoot => is_profile(text).then_some("a profile"),
@@ -44,7 +47,7 @@ pub(super) fn suspicion(path: &str, text: &str, like: Like) -> Option<Suspicion>
     }
 }
 
-/// Returns the suspicion about a hidden file with the name of a source file.
+/// Returns the suspicion about a hidden file that has the name of a source file.
 pub(super) fn hidden() -> Suspicion {
     Suspicion {
         rule: &UNUSUAL_NAME,
@@ -53,7 +56,7 @@ pub(super) fn hidden() -> Suspicion {
     }
 }
 
-/// Returns the suspicion about a file that was not examined, because there were too many others.
+/// Returns the suspicion about a file that was not examined because there were too many files.
 pub(super) fn not_looked_at() -> Suspicion {
     Suspicion {
         rule: &UNUSUAL_NAME,
@@ -77,7 +80,8 @@ fn by_name(path: &str, like: Like) -> Option<Suspicion> {
     has_ending.then(|| unusual_name(how_to_be_read(path, like)))
 }
 
-/// Suspects a file at the root whose name resembles a settings file: only the exact names are read.
+/// Returns a suspicion about a file at the root whose name resembles that of a settings file,
+/// because only exact names are read.
 fn at_root_by_name(name: &str) -> Option<Suspicion> {
     let stem = name
         .strip_suffix(".toml")
@@ -152,8 +156,8 @@ fn is_string(table: &Table, key: &str) -> bool {
         .is_some_and(|node| matches!(node.kind, Kind::String(_)))
 }
 
-/// Parses as much of a text as possible as TOML, if one of its lines begins with one of these keys.
-/// Most texts have no such line, and parsing is expensive.
+/// Parses as much of a text as possible as TOML, if one of its lines begins with one of these keys;
+/// otherwise returns `None`. Most texts have no such line, and parsing is expensive.
 fn read(text: &str, keys: &[&str]) -> Option<Table> {
     let may_have = keys
         .iter()

@@ -10,7 +10,7 @@ use crate::profile::Profile;
 use crate::repo::{Dialect, LayerKind, rules as repo_rules};
 use crate::source::Span;
 
-/// The maximum length of a chain of profiles, the leaf included.
+/// The maximum number of profiles in a chain, including the first.
 pub const MAX_CHAIN: usize = 32;
 
 /// The index of a profile in a [`Hierarchy`].
@@ -27,24 +27,26 @@ impl ProfileId {
     }
 }
 
-/// All profiles with their parents, checked for duplicates, cycles, missing parents and depth.
+/// All profiles and their parents, checked for duplicate names, cycles, missing parents and chains
+/// that are too long.
 #[derive(Debug, Default)]
 pub struct Hierarchy {
     profiles: Vec<Profile>,
-    /// Parents, with cycles cut.
+    /// The parent of each profile, without the links that would close a cycle.
     parents: Vec<Option<ProfileId>>,
-    /// Parents as the files declare them.
+    /// The parent of each profile as declared in its file.
     links: Vec<Option<ProfileId>>,
     usable: Vec<bool>,
     by_name: HashMap<Arc<str>, ProfileId>,
-    /// Bundled profiles whose name is also used in the repository; to other bundled profiles, the
-    /// name still refers to these.
+    /// Bundled profiles whose name is also used in the repository. In other bundled profiles, the
+    /// name still refers to the bundled profile.
     taken: HashMap<Arc<str>, ProfileId>,
 }
 
 impl Hierarchy {
-    /// Builds the hierarchy; every mistake is reported once, where it was made. A profile in a
-    /// collection of the original client may reuse a bundled profile's name, which is a warning.
+    /// Builds the hierarchy. Every mistake is reported once, at the profile that contains it. In a
+    /// collection of the original client, a profile may have the name of a bundled profile, which
+    /// is only a warning.
     pub fn build(profiles: Vec<Profile>, dialect: Dialect) -> (Hierarchy, Vec<Diagnostic>) {
         let mut findings = Vec::new();
         let mut hierarchy = Hierarchy {
@@ -59,12 +61,12 @@ impl Hierarchy {
         (hierarchy, findings)
     }
 
-    /// Returns the profile with an id.
+    /// Returns the profile with this id.
     pub fn get(&self, id: ProfileId) -> &Profile {
         &self.profiles[id.index()]
     }
 
-    /// Returns the id of the profile with a name.
+    /// Returns the id of the profile with this name.
     pub fn by_name(&self, name: &str) -> Option<ProfileId> {
         self.by_name.get(name).copied()
     }
@@ -81,12 +83,12 @@ impl Hierarchy {
             .map(|profile| profile.name.value.as_ref())
     }
 
-    /// Returns the parent of a profile.
+    /// Returns the parent of a profile, if it has one.
     pub fn parent(&self, id: ProfileId) -> Option<ProfileId> {
         self.parents[id.index()]
     }
 
-    /// Returns the profile and its ancestors, itself first; `None` if a finding makes one of them
+    /// Returns the profile followed by its ancestors; `None` if a finding makes one of them
     /// unusable.
     pub fn chain(&self, id: ProfileId) -> Option<Vec<&Profile>> {
         let ids: Vec<ProfileId> = std::iter::successors(Some(id), |id| self.parents[id.index()])
@@ -96,13 +98,13 @@ impl Hierarchy {
         usable.then(|| ids.iter().map(|id| &self.profiles[id.index()]).collect())
     }
 
-    /// Marks a profile as unusable, for a reason that a finding reports.
+    /// Marks a profile as unusable. A finding must have reported the reason.
     pub(crate) fn refuse(&mut self, id: ProfileId) {
         self.usable[id.index()] = false;
     }
 
-    /// Returns the profile and its ancestors as the files declare them: each once, even in a cycle,
-    /// and only the nearest of a chain that is far too long.
+    /// Returns the profile followed by its ancestors, as declared in their files. Each is contained
+    /// only once, even in a cycle, and a chain that is far too long is truncated.
     pub fn lineage(&self, id: ProfileId) -> Vec<ProfileId> {
         let mut lineage = vec![id];
         while lineage.len() <= 2 * MAX_CHAIN
@@ -125,7 +127,7 @@ impl Hierarchy {
             let other = &self.profiles[known.index()];
             let (finding, is_usable) = match (other.layer, profile.layer) {
                 (LayerKind::Bundled, LayerKind::Own) => {
-                    // In the repository's own profiles, the name refers to the repository's
+                    // In profiles of the repository itself, the name refers to the repository's
                     // profile.
                     self.taken.insert(Arc::clone(&name.value), known);
                     self.by_name.insert(Arc::clone(&name.value), id);
@@ -138,7 +140,7 @@ impl Hierarchy {
                 }
             };
             if other.layer == profile.layer {
-                // The name would be ambiguous.
+                // Neither can be used, because the name is ambiguous.
                 self.usable[known.index()] = false;
             }
             findings.push(finding.related(other.name.span, "the other one"));
@@ -146,12 +148,12 @@ impl Hierarchy {
         }
     }
 
-    /// Returns `true` if a profile of the repository has the same name as this bundled one.
+    /// Returns `true` if a profile of the repository has the same name as this bundled profile.
     pub(crate) fn is_taken(&self, id: ProfileId) -> bool {
         self.taken.get(&self.get(id).name.value) == Some(&id)
     }
 
-    /// Returns the profile that a name refers to in a layer.
+    /// Returns the profile to which a name refers in a profile of this layer.
     fn meant(&self, layer: LayerKind, name: &str) -> Option<ProfileId> {
         let taken = self.taken.get(name).filter(|_| layer == LayerKind::Bundled);
         taken.or_else(|| self.by_name.get(name)).copied()
@@ -183,7 +185,7 @@ impl Hierarchy {
             }
         }
         self.links.clone_from(&self.parents);
-        // Thousands of profiles share one string for their parent's name.
+        // Thousands of profiles may share the same string as the name of their parent.
         for (index, parent) in self.parents.iter().enumerate() {
             let name = parent.map(|parent| Arc::clone(&self.profiles[parent.index()].name.value));
             if let (Some(extends), Some(name)) = (&mut self.profiles[index].extends, name) {
@@ -192,7 +194,7 @@ impl Hierarchy {
         }
     }
 
-    /// Finds each cycle once and cuts it, so that chains end.
+    /// Reports each cycle once, and removes the link that closes it, so that all chains end.
     fn find_cycles(&mut self, findings: &mut Vec<Diagnostic>) {
         let parents: Vec<Option<usize>> = self
             .parents
@@ -208,7 +210,7 @@ impl Hierarchy {
         }
     }
 
-    /// Returns the finding of a cycle, starting at its first member.
+    /// Returns the finding about a cycle, located at its first member.
     fn cycle(&self, cycle: &[usize]) -> Diagnostic {
         let members: Vec<&Profile> = cycle.iter().map(|&at| &self.profiles[at]).collect();
         let message = match members.as_slice() {
@@ -240,7 +242,7 @@ impl Hierarchy {
                 std::iter::successors(Some(index), |&at| self.parents[at].map(ProfileId::index))
                     .take(MAX_CHAIN + 2)
                     .count();
-            // Only the first profile that is too deep is reported: its descendants are skipped.
+            // Report only the first profile that is too deep, and none of its descendants.
             if depth == MAX_CHAIN + 1 {
                 let extends = self.profiles[index]
                     .extends
@@ -266,7 +268,7 @@ fn extends(profile: &Profile) -> Span {
         .span
 }
 
-/// Returns the finding of a profile with the name of a bundled one.
+/// Returns the finding about a profile with the name of a bundled one.
 fn bundled_name(profile: &Profile, dialect: Dialect) -> Diagnostic {
     let name = &profile.name;
     let message = format!("`{}` is the name of a bundled profile", name.value);

@@ -1,4 +1,4 @@
-//! Deep merge that keeps track of overridden values.
+//! Deep merging of tables that records which values were overridden.
 
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
@@ -8,32 +8,33 @@ use crate::diag::Diagnostic;
 use crate::source::{FileId, Span};
 use crate::toml::{Key, Kind, Node, Table};
 
-/// A table merged from several levels, in order: the parent's keys, then the child's new ones.
+/// A table merged from several levels. The parent's keys come first, followed by those that the
+/// child adds.
 #[derive(Debug, Clone, Default)]
 pub struct MergedTable<'r> {
     entries: IndexMap<&'r str, Merged<'r>, RandomState>,
-    /// The place of the `unset` for each inherited key that was removed.
+    /// The inherited keys that were removed, each with the place of its `unset`.
     unset: Vec<(String, Span)>,
 }
 
 /// A merged value.
 #[derive(Debug, Clone)]
 pub struct Merged<'r> {
-    /// The file of the last level that set it.
+    /// The file of the last level that sets the value.
     pub file: FileId,
     /// The key as written in that file.
     pub key: &'r Key,
     /// The value as written in that file; for a merged table, only that level's part.
     pub node: &'r Node,
-    /// The merged members, if it is a table.
+    /// The merged members, if the value is a table.
     children: Option<MergedTable<'r>>,
-    /// The levels that it overrides, the nearest first.
+    /// The overridden values, nearest level first.
     pub overrode: Vec<Level<'r>>,
-    /// `true` if it was removed but not [swept](MergedTable::sweep) yet.
+    /// `true` if the value was removed, but not yet [swept](MergedTable::sweep).
     is_removed: bool,
 }
 
-/// The value at one level of the chain.
+/// A value at one level of a chain of profiles.
 #[derive(Debug, Clone, Copy)]
 pub struct Level<'r> {
     /// The file.
@@ -55,8 +56,9 @@ impl<'r> Merged<'r> {
         Span::new(self.file, self.key.span.clone())
     }
 
-    /// Returns the level at which a merged table begins: the farthest in the unbroken run of levels
-    /// that `takes` accepts. For any other value, returns the nearest level.
+    /// Returns the level at which a merged table begins. Starting at the nearest level, this is the
+    /// last one that is reached through levels that `takes` accepts. For any other value, returns
+    /// the nearest level.
     pub fn beginning(&self, takes: impl Fn(FileId) -> bool) -> Level<'r> {
         let nearest = Level {
             file: self.file,
@@ -71,7 +73,7 @@ impl<'r> Merged<'r> {
         farther.last().copied().unwrap_or(nearest)
     }
 
-    /// Returns the merged members, if it is a table.
+    /// Returns the merged members, if the value is a table.
     pub fn table(&self) -> Option<&MergedTable<'r>> {
         self.children.as_ref()
     }
@@ -96,11 +98,11 @@ impl<'r> MergedTable<'r> {
         self.entries.is_empty()
     }
 
-    /// Merges a level over this table.
+    /// Merges a level into this table. The values of the new level override those that are already
+    /// here.
     ///
-    /// Tables merge key by key at any depth; all other values, including arrays, are replaced as a
-    /// whole. Merging an empty table changes nothing; merging is associative; the last level that
-    /// sets a value wins.
+    /// Tables are merged key by key at any depth. All other values, including arrays, are replaced
+    /// as a whole. Merging an empty table changes nothing, and merging is associative.
     pub fn merge(&mut self, file: FileId, table: &'r Table, findings: &mut Vec<Diagnostic>) {
         for (key, node) in &table.entries {
             match self.entries.get_mut(key.name.as_str()) {
@@ -110,9 +112,9 @@ impl<'r> MergedTable<'r> {
         }
     }
 
-    /// Removes the value at `path` inside the member `root`, as the `unset` at `by` demands;
-    /// `false` if there is none. [`sweep`](MergedTable::sweep) then frees the space of all removed
-    /// values at once.
+    /// Removes the value at `path` inside the member `root`, because of the `unset` at `by`.
+    /// Returns `false` if there is no such value. The memory of all removed values is freed by one
+    /// call of [`sweep`](MergedTable::sweep).
     pub fn remove(&mut self, root: &str, path: &[String], by: Span) -> bool {
         let Some(children) = self.there(root).and_then(|merged| merged.children.as_mut()) else {
             return false;
@@ -133,7 +135,8 @@ impl<'r> MergedTable<'r> {
         true
     }
 
-    /// Returns the place of the `unset` that removed a member, unless a later level set it again.
+    /// Returns the place of the `unset` that removed a member; `None` if it was not removed, or if
+    /// a later level set it again.
     pub fn unset_at(&self, key: &str) -> Option<Span> {
         if self.get(key).is_some() {
             return None;
@@ -151,7 +154,7 @@ impl<'r> MergedTable<'r> {
             .filter(|merged| !merged.is_removed)
     }
 
-    /// Frees the removed values.
+    /// Frees the memory of removed values.
     pub fn sweep(&mut self) {
         self.entries.retain(|_, merged| !merged.is_removed);
         self.entries
@@ -229,7 +232,7 @@ impl<'r> Merged<'r> {
     }
 }
 
-/// Returns the finding for a value that equals the inherited one.
+/// Returns the finding about a value that equals the inherited one.
 fn repeated(file: FileId, key: &Key, inherited: Level<'_>) -> Diagnostic {
     let message = format!(
         "`{}` repeats an inherited value",

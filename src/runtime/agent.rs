@@ -36,13 +36,14 @@ pub struct Agent {
     compiler: Arc<Compiler>,
     id: ProfileId,
     name: Arc<str>,
-    /// The wire format of its requests, cached because finding it requires a merged profile.
+    /// The wire format of the agent's requests, cached because determining it requires a merged
+    /// profile.
     wire: WireFormat,
     environment: PromptEnvironment,
     model: Option<Arc<str>>,
     policy: Option<Arc<PolicyOptions>>,
     content: Option<Arc<dyn ContentLoader>>,
-    /// The latest checked request, for the session that sends it next.
+    /// The latest checked request, reused by the session that sends it next.
     ahead: Arc<Mutex<Option<Ahead>>>,
 }
 
@@ -52,10 +53,10 @@ struct Ahead {
     checked: Checked,
 }
 
-/// A request with its findings.
+/// A compiled request and the findings in it.
 type Checked = (Compiled, Vec<Diagnostic>);
 
-/// A compiled request: exactly the request to send, except for the key.
+/// A compiled request, exactly as it will be sent except for the key.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Compiled {
@@ -74,18 +75,18 @@ pub struct Compiled {
     pub instance: Arc<str>,
     /// The model's name.
     model: Arc<str>,
-    /// The price of its tokens, if known.
+    /// The price of the model's tokens, if known, and the cache lifetime that the body asks for.
     price: Option<(Price, Kept)>,
 }
 
 impl Compiled {
-    /// Estimates the tokens of the request, part by part.
+    /// Returns the estimated number of tokens of the request, by part.
     pub fn estimate(&self) -> TokenEstimate {
         TokenEstimate::of(self.body.value(), self.wire, &self.model)
     }
 
-    /// Returns the cost of the tokens of an answer, in US dollars; `None` if a required price is
-    /// unknown.
+    /// Returns the cost of an answer in US dollars, computed from its token counts; `None` if a
+    /// required price is unknown.
     pub fn cost(&self, usage: &Usage) -> Option<f64> {
         let (price, kept) = self.price.as_ref()?;
         price.cost(usage, *kept)
@@ -106,8 +107,8 @@ impl Outgoing for Compiled {
     }
 }
 
-/// Returns the cache lifetime that a body asks for; `None` if it asks for a service with separate
-/// prices.
+/// Returns the cache lifetime that a body asks for; `None` if the body asks for a service tier with
+/// separate prices.
 fn kept(body: &Value) -> Option<Kept> {
     let is_special = body.get("service_tier").is_some_and(|tier| !is_usual(tier))
         || ["speed", "inference_geo", "prompt_cache_retention"]
@@ -143,9 +144,9 @@ pub(super) struct Made {
     pub(super) compiled: Compiled,
     /// The system prompt, for a chat.
     pub(super) prompt: Option<Arc<str>>,
-    /// The digest of the request, if thinking in its answer may be bound to the request.
+    /// The digest of the request, if the model may bind thinking in its answer to the request.
     pub(super) sent: Option<Sent>,
-    /// `true` if the request still begins with the text that thinking in the history is bound to.
+    /// `true` if the request still begins with the text on which thinking in the history depends.
     pub(super) is_bound: bool,
     /// The estimated number of tokens.
     pub(super) tokens: u64,
@@ -157,11 +158,11 @@ pub(super) struct Made {
 /// the same, except for `{:#?}`, which contains the findings.
 #[non_exhaustive]
 pub enum CompileError {
-    /// The agent or its templates have errors; the findings give the places.
+    /// The agent or its templates have errors; the findings contain their places.
     Findings(Vec<Diagnostic>),
-    /// No model is named anywhere.
+    /// No model is specified. Contains the agent's name.
     NoModel(Arc<str>),
-    /// The agent is for the other kind of conversation.
+    /// The agent does not support this kind of conversation.
     WrongKind {
         /// The agent's name.
         agent: Arc<str>,
@@ -210,12 +211,12 @@ impl std::error::Error for CompileError {}
 const NOT_COMPILED: &str = "the request could not be compiled";
 
 impl Agent {
-    /// Returns the agent with a name.
+    /// Returns the agent with this name.
     ///
     /// # Errors
     ///
-    /// Returns an error if there is no such agent or it cannot be compiled: the detail contains the
-    /// likely causes, and [`Compiler::findings`] all findings of the repository.
+    /// Returns an error if there is no such agent or it cannot be compiled. The detail contains the
+    /// likely causes; [`Compiler::findings`] contains all findings of the repository.
     pub fn new(
         compiler: Arc<Compiler>,
         name: &str,
@@ -249,7 +250,7 @@ impl Agent {
         }
     }
 
-    /// Sets a model, which replaces that of `models.toml` or the profile.
+    /// Sets the model, overriding `models.toml` and the profile.
     #[must_use]
     pub fn with_model(mut self, model: Option<impl Into<Arc<str>>>) -> Agent {
         self.model = model.map(Into::into);
@@ -257,8 +258,8 @@ impl Agent {
         self
     }
 
-    /// Sets a policy: every request of a session is checked before it is sent, including those
-    /// after tool results. A request with an error under this policy is not sent, and fails as
+    /// Sets a policy. Every request of a session is then checked before it is sent, including those
+    /// after tool results. A request with an error under this policy is not sent, and fails with
     /// [`Category::Config`].
     #[must_use]
     pub fn checked(mut self, policy: PolicyOptions) -> Agent {
@@ -309,13 +310,13 @@ impl Agent {
         )
     }
 
-    /// Returns the wire format of its requests.
+    /// Returns the wire format of the agent's requests.
     pub(super) fn wire(&self) -> WireFormat {
         self.wire
     }
 
-    /// Returns `true` if two agents make the same requests: they have the same compiler, model,
-    /// policy and environment.
+    /// Returns `true` if two agents make identical requests because they have the same compiler,
+    /// model, policy and environment.
     pub(super) fn is_same(&self, other: &Agent) -> bool {
         let policies = (
             self.policy.as_ref().map(Arc::as_ptr),
@@ -332,11 +333,11 @@ impl Agent {
         &self.compiler
     }
 
-    /// Compiles the request for a conversation, which is first brought into normal form.
+    /// Normalises a conversation, and compiles the request for it.
     ///
     /// # Errors
     ///
-    /// Returns an error if a template fails for this conversation, or there is no model.
+    /// Returns an error if a template fails for this conversation, or if no model is specified.
     pub fn compile(&self, conversation: Conversation) -> Result<Compiled, CompileError> {
         let (plan, model) = self.plan_for(&conversation)?;
         let conversation = self.loaded(conversation)?;
@@ -344,7 +345,7 @@ impl Agent {
         Ok(self.compiled(&plan, model, body.map_err(CompileError::Findings)?))
     }
 
-    /// Estimates the tokens of the request for a conversation, part by part.
+    /// Estimates the number of tokens of the request for a conversation, by part.
     ///
     /// # Errors
     ///
@@ -356,10 +357,10 @@ impl Agent {
         Ok(compiled.estimate())
     }
 
-    /// Returns the agent that compresses chats of this one: the first in the roster
-    /// `chat_compression` or, in a repository without that roster, the first with the tag
-    /// `compression` and the same provider instance. Unless another model is named, it uses this
-    /// agent's model.
+    /// Returns the agent that compresses this agent's chats: the first agent in the roster
+    /// `chat_compression` or, in a repository without that roster, the first agent with the tag
+    /// `compression` and the same provider instance. It uses this agent's model unless another is
+    /// specified.
     ///
     /// # Errors
     ///
@@ -398,7 +399,8 @@ impl Agent {
         })
     }
 
-    /// Returns the context window of its model in tokens, if `model-families.toml` contains it.
+    /// Returns the model's context window in tokens; `None` if `model-families.toml` does not
+    /// contain it.
     pub fn context_window(&self) -> Option<u64> {
         let plan = self
             .compiler
@@ -411,9 +413,10 @@ impl Agent {
         Live::new(&self.compiler, &plan).context_window(model)
     }
 
-    /// Compiles a body once for both [`Agent::compile`] and [`Agent::findings`]. A session of this
-    /// agent that sends the request next reuses the result; a result of
-    /// [`SessionStart::preview`](super::SessionStart::preview) is reused here.
+    /// Compiles a body once and returns it with its findings, in place of separate calls of
+    /// [`Agent::compile`] and [`Agent::findings`]. If a session of this agent sends the same
+    /// request next, it reuses the result. Conversely, this method reuses the result of
+    /// [`SessionStart::preview`](super::SessionStart::preview).
     ///
     /// # Errors
     ///
@@ -444,7 +447,7 @@ impl Agent {
         Ok(checked)
     }
 
-    /// Compiles a request; returns it with its findings and its system prompt.
+    /// Compiles a request, and returns it with its findings and its system prompt.
     fn checked_request(
         &self,
         conversation: Conversation,
@@ -465,7 +468,7 @@ impl Agent {
         Ok(((self.compiled(&plan, model, body), findings), prompt))
     }
 
-    /// Returns `true` if the request for a conversation does not depend on the project once the
+    /// Returns `true` if the request for a conversation no longer depends on the project once the
     /// system prompt is known.
     fn depends_on_prompt_alone(&self, conversation: &Conversation) -> bool {
         let plan = self
@@ -479,7 +482,8 @@ impl Agent {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the latest checked request if it is for this conversation; forgets it in any case.
+    /// Takes the latest checked request out of the cache, and returns it if it is for this
+    /// conversation.
     fn known_request(&self, conversation: &Conversation) -> Option<Checked> {
         let known = self
             .ahead()
@@ -488,7 +492,7 @@ impl Agent {
         known.map(|known| known.checked)
     }
 
-    /// Returns the plan and the model for a conversation.
+    /// Returns the plan and the model for a conversation; the model is `None` if none is specified.
     fn plan_for(
         &self,
         conversation: &Conversation,
@@ -514,13 +518,13 @@ impl Agent {
     }
 
     /// Renders the agent's surroundings; `None` for an agent that does not report any. If there is
-    /// a text, attached files become messages too.
+    /// a text, attached files also become messages.
     ///
     /// # Errors
     ///
     /// Returns the error of the template.
     pub(super) fn surroundings(&self, is_omitted: bool) -> Result<Option<Arc<str>>, Error> {
-        // Templates may nest deeper than the stacks of async workers allow.
+        // Templates may be nested more deeply than the stacks of async workers allow.
         std::thread::scope(|scope| {
             let builder = std::thread::Builder::new()
                 .name("reqc-compile".into())
@@ -547,7 +551,7 @@ impl Agent {
         told.map_err(|finding| CompileError::Findings(vec![*finding]).into_error(&self.compiler))
     }
 
-    /// Adds the system prompt to a conversation, rendering it unless it is known.
+    /// Adds the system prompt to a conversation, rendering it unless it is already known.
     fn with_prompt(&self, conversation: Conversation) -> Result<Conversation, CompileError> {
         if conversation.known_prompt.is_some() || conversation.kind() != TaskKind::Chat {
             return Ok(conversation);
@@ -562,8 +566,8 @@ impl Agent {
         })
     }
 
-    /// Returns the findings of schemas and rules for a request, at the lines that wrote its values.
-    /// No policy is applied.
+    /// Returns the findings of schemas and rules for a request, each at the line that wrote the
+    /// value. No policy is applied.
     pub fn findings(&self, conversation: Conversation) -> Vec<Diagnostic> {
         let plan = self
             .compiler
@@ -576,8 +580,8 @@ impl Agent {
         Live::new(&self.compiler, &plan).findings(conversation, &self.environment, model)
     }
 
-    /// Compiles the request for a conversation, and rejects errors that the agent's policy does not
-    /// permit.
+    /// Compiles the request for a conversation, and returns an error if the agent's policy forbids
+    /// one of its findings.
     fn compile_checked(&self, conversation: Conversation) -> Result<Compiled, Error> {
         let (compiled, found) = match (self.known_request(&conversation), &self.policy) {
             (Some(known), _) => known,
@@ -601,8 +605,8 @@ impl Agent {
         }
     }
 
-    /// Returns the error of a request that must not be sent, if the findings contain an error under
-    /// the policy.
+    /// Returns an error if any finding is an error under the policy, because the request must not
+    /// be sent.
     fn refusal(&self, policy: &PolicyOptions, found: Vec<Diagnostic>) -> Option<Error> {
         let compiler = &self.compiler;
         let report = Reporter::new(compiler, &Selection::default(), policy)
@@ -620,9 +624,9 @@ impl Agent {
         )
     }
 
-    /// Calls [`Agent::compile_checked`] on a separate thread: templates may nest deeper than the
-    /// stacks of async workers allow. `bound_to` is the digest that thinking in the history is
-    /// bound to.
+    /// Calls [`Agent::compile_checked`] on a separate thread, because templates may be nested more
+    /// deeply than the stacks of async workers allow. `bound_to` is the digest of the request that
+    /// thinking in the history is bound to.
     pub(super) async fn compile_apart(
         &self,
         conversation: Conversation,
@@ -655,7 +659,7 @@ impl Agent {
                             tokens,
                         })
                     });
-                // If the request was cancelled, nothing waits for the result.
+                // If the request was cancelled, no receiver is left.
                 let _ = sender.send(compiled);
             });
         spawned.map_err(|error| {
@@ -678,8 +682,9 @@ fn named(id: ProfileId, compiler: &Arc<Compiler>) -> &Arc<str> {
 }
 
 impl Agent {
-    /// Returns `true` if the request for a conversation preserves the text that its thinking is
-    /// bound to, or cannot be compiled. Keeps the compiled request for later.
+    /// Returns `true` if the request for a conversation still begins with the text that its
+    /// thinking is bound to, or if the request cannot be compiled. Keeps the compiled request for
+    /// later.
     pub(super) fn continues(&self, conversation: Conversation, bound_to: &Sent) -> bool {
         !self.binds_thinking()
             || self
@@ -695,7 +700,7 @@ impl Agent {
         sent::begins_with(&compiled.body, earlier) || !self.binds_thinking()
     }
 
-    /// Returns `true` if the model binds thinking to the messages before it.
+    /// Returns `true` if the model binds thinking to the messages that precede it.
     pub(super) fn binds_thinking(&self) -> bool {
         let plan = self
             .compiler
@@ -708,7 +713,7 @@ impl Agent {
         Live::new(&self.compiler, &plan).binds_thinking(model)
     }
 
-    /// Combines a body with the rest of its request.
+    /// Combines a body with the other parts of its request.
     fn compiled(&self, plan: &Plan<'_>, model: Option<&str>, body: Body) -> Compiled {
         let (line, instance) = (
             plan.request_line(model),
@@ -736,7 +741,7 @@ impl Agent {
 }
 
 impl CompileError {
-    /// Converts it to the error of a request, on one line.
+    /// Converts this to the error of a request, with its message on one line.
     pub fn into_error(self, compiler: &Compiler) -> Error {
         match &self {
             CompileError::NoModel(_) => {
@@ -754,8 +759,8 @@ impl CompileError {
     }
 }
 
-/// Returns the error for an agent that cannot be used, with the repository's errors as possible
-/// causes.
+/// Returns the error for an agent that cannot be used. Its detail lists the repository's errors as
+/// possible causes.
 fn unusable(compiler: &Compiler, name: &str, help: Option<String>) -> Error {
     let mistakes: Vec<&Diagnostic> = compiler
         .findings()
@@ -782,10 +787,10 @@ fn unusable(compiler: &Compiler, name: &str, help: Option<String>) -> Error {
     }
 }
 
-/// The maximum number of the repository's errors that an error lists.
+/// The maximum number of repository errors that an error lists.
 const MOST_TOLD: usize = 8;
 
-/// Returns a finding on one line.
+/// Formats a finding on one line.
 fn told(compiler: &Compiler, finding: &Diagnostic) -> String {
     format!(
         "{} {} {}",
@@ -795,10 +800,11 @@ fn told(compiler: &Compiler, finding: &Diagnostic) -> String {
     )
 }
 
-/// The help if no model is named.
+/// The help for a request without a model.
 const MODEL_HELP: &str = "name one with `--model`, in `models.toml`, or as the profile's `model`";
 
-/// Returns `true` if a model's name is a single plain word in a URL, and cannot change the path.
+/// Returns `true` if a model's name is a single plain word, so that it cannot change the path of a
+/// URL.
 fn is_plain(model: &str) -> bool {
     model
         .bytes()
@@ -807,12 +813,12 @@ fn is_plain(model: &str) -> bool {
 }
 
 impl Compiled {
-    /// Returns the URL for reports, without credentials and query.
+    /// Returns the URL for display, without credentials and query.
     pub fn address(&self) -> String {
         UrlParts::of(&self.line.url).to_string()
     }
 
-    /// Returns `true` if the key would be sent unencrypted: plain HTTP to a host other than this
+    /// Returns `true` if the key would be sent unencrypted, that is, over plain HTTP to another
     /// machine.
     pub fn exposes_key(&self) -> bool {
         let has_key = self

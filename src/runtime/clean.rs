@@ -1,14 +1,15 @@
 //! Prepares answers of completion and refactoring agents for insertion into a file.
 //!
 //! Models put code into fences, introduce it with a sentence, repeat the code around the gap, or
-//! use a different indentation from the code that they replace. Takes an answer and the host's
-//! knowledge of its place, and returns the code. Nothing is removed on suspicion: an answer without
-//! fences and echoes is returned byte for byte. The history keeps the model's original text.
+//! use a different indentation from that of the replaced code. This module receives an answer and
+//! the host's knowledge of the place where it goes, and returns the code. It removes nothing on
+//! mere suspicion: an answer without fences and echoes is returned byte for byte. The history keeps
+//! the model's original text.
 
 use std::borrow::Cow;
 
-/// The place that an answer is inserted at. The default contains no text, so that only fences are
-/// removed.
+/// The place where an answer will be inserted. The default contains no text, so that only fences
+/// are removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AnswerPlace<'t> {
     /// The text before the answer.
@@ -17,12 +18,12 @@ pub struct AnswerPlace<'t> {
     pub suffix: &'t str,
     /// The text that the answer replaces: its first line determines the indentation of the answer.
     pub replaced: &'t str,
-    /// `true` if the place is in a Markdown document, where fences and sentences belong to the
-    /// text: only a fence around the whole answer is removed.
+    /// `true` if the place is in a Markdown document, where fences and introductory sentences are
+    /// part of the text. Only a fence around the whole answer is then removed.
     pub is_markdown: bool,
 }
 
-/// Removes fences, echoes of the surrounding text, and foreign indentation from an answer.
+/// Removes fences, repetitions of the surrounding text, and wrong indentation from an answer.
 ///
 /// ```
 /// use reqc::runtime::clean::{AnswerPlace, clean};
@@ -42,13 +43,13 @@ pub fn clean<'a>(answer: &'a str, place: &AnswerPlace<'_>) -> Cow<'a, str> {
 struct Fence<'l> {
     mark: char,
     length: usize,
-    /// The text after the marks, such as the language.
+    /// The text after the fence characters, such as the language.
     info: &'l str,
 }
 
 impl<'l> Fence<'l> {
-    /// Reads a line as a fence: at most three spaces, then at least three equal marks
-    /// (`CommonMark`, 4.5).
+    /// Parses a line as a fence: at most three spaces, then at least three identical fence
+    /// characters (`CommonMark`, 4.5).
     fn of(line: &'l str) -> Option<Fence<'l>> {
         let text = line.trim_start_matches(' ');
         let mark = text
@@ -67,7 +68,7 @@ impl<'l> Fence<'l> {
     }
 }
 
-/// A block of code: the offsets of its lines in the answer, and of the text around it.
+/// A block of code, given by the offsets in the answer of its lines and of the surrounding text.
 struct FencedBlock {
     before: usize,
     start: usize,
@@ -90,15 +91,16 @@ fn without_fence(answer: &str, is_markdown: bool) -> &str {
         .map_or(code, |code| code.strip_suffix('\r').unwrap_or(code))
 }
 
-/// Returns `true` if a text introduces code: a short paragraph that ends with a colon.
+/// Returns `true` if a text introduces code, that is, if it is a short paragraph that ends with a
+/// colon.
 fn is_preamble(text: &str) -> bool {
     let text = text.trim();
     text.ends_with([':', '：']) && text.lines().count() <= 3 && text.contains(' ')
 }
 
-/// Finds the block of code of an answer, if there is exactly one at the top level. Models nest
-/// blocks with fences of equal length: a fence with a language opens a block, and a bare one closes
-/// the innermost.
+/// Finds the code block of an answer, if there is exactly one at the top level. Models nest blocks
+/// with fences of equal length; therefore, a fence with a language opens a block, and a bare one
+/// closes the innermost.
 fn only_block(answer: &str) -> Option<FencedBlock> {
     let mut open: Vec<Fence<'_>> = Vec::new();
     let mut found: Option<FencedBlock> = None;
@@ -127,7 +129,7 @@ fn only_block(answer: &str) -> Option<FencedBlock> {
                 }
             }
             Some(around) if around.mark == fence.mark && !fence.info.is_empty() => open.push(fence),
-            // A fence of another kind is part of the block's text.
+            // A fence made of other characters is part of the block's text.
             Some(_) => {}
         }
     }
@@ -136,7 +138,7 @@ fn only_block(answer: &str) -> Option<FencedBlock> {
     found.filter(|_| !is_cut_inside)
 }
 
-/// The minimum number of letters and digits in an echo: a shorter repetition may be intended.
+/// The minimum number of letters and digits in an echo; a shorter repetition may be intentional.
 const SHORTEST_ECHO: usize = 3;
 
 /// The maximum number of lines in an echo.
@@ -149,7 +151,7 @@ fn is_long_enough(text: &str) -> bool {
         >= SHORTEST_ECHO
 }
 
-/// Removes the longest repetition of the last lines of `prefix` from the start of an answer.
+/// Removes the longest repetition of the last lines of `prefix` from the beginning of an answer.
 fn without_echo_before<'a>(answer: &'a str, prefix: &str) -> &'a str {
     let mut starts: Vec<usize> = prefix
         .rmatch_indices('\n')
@@ -193,8 +195,8 @@ fn without_echo_after<'a>(answer: &'a str, suffix: &str) -> &'a str {
         .unwrap_or(answer)
 }
 
-/// Replaces an answer's indentation with that of the code that it replaces, if every line is
-/// indented at least as far as the first one.
+/// Replaces an answer's indentation with that of the replaced code, if every line is indented at
+/// least as far as the first one.
 fn indented_like<'a>(answer: &'a str, replaced: &str) -> Cow<'a, str> {
     let (Some(wanted), Some(own)) = (first_indentation(replaced), first_indentation(answer)) else {
         return Cow::Borrowed(answer);
@@ -222,7 +224,7 @@ fn is_blank(line: &str) -> bool {
     line.trim().is_empty()
 }
 
-/// Returns the white space before the first line that is not blank.
+/// Returns the white space at the beginning of the first line that is not blank.
 fn first_indentation(text: &str) -> Option<&str> {
     let line = text.lines().find(|line| !line.trim().is_empty())?;
     Some(&line[..line.len() - line.trim_start_matches([' ', '\t']).len()])
@@ -241,7 +243,7 @@ mod tests {
         is_markdown: false,
     };
 
-    /// Asserts the result for an answer.
+    /// Checks the result for an answer.
     fn check(answer: &str, place: AnswerPlace<'_>, expected: &str) {
         assert_eq!(clean(answer, &place), expected, "{answer:?}");
     }
@@ -340,7 +342,7 @@ mod tests {
         );
     }
 
-    /// Generates code without fence marks, and without text that occurs in the surroundings below.
+    /// Generates code without fence characters, and without any of the surrounding text used below.
     fn code() -> impl Strategy<Value = String> {
         proptest::collection::vec("[ \t]{0,6}[a-z(){};=\"'/*#éß]{0,12}\r?", 0..12)
             .prop_map(|lines| lines.join("\n"))

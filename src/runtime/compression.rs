@@ -1,4 +1,4 @@
-//! Compression of a chat: the agent that writes the summary, and the size at which it does.
+//! Compression of a chat: which agent writes the summary, and the request size that triggers it.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use super::session::{BorrowedSession, Session, Summariser, WhenFull};
 use super::{Category, Error, Run};
 use crate::conversation::{Conversation, DEFAULT_PRIORITY, SystemLayer};
 
-/// The method of compressing a chat: another agent, in a one-shot session, writes a summary, and
-/// the chat continues with that in place of the summarised messages. See
+/// The settings for compressing a chat. Another agent writes a summary in a one-shot session, and
+/// the chat continues with the summary in place of the summarised messages. See
 /// [`Session::compress`](super::Session::compress).
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Compression {
-    /// The pool that provides the agent's session. Don't let a session of this pool be compressed
-    /// by the same agent: with all places taken, it would wait for itself.
+    /// The pool that provides the agent's session. Do not let the same agent compress a session of
+    /// this pool: if all its places are taken, the session would wait for itself.
     pub pool: SessionPool,
     /// The agent that writes the summary, for example [`Agent::compression_agent`] of the chat's
     /// agent.
@@ -32,12 +32,12 @@ pub struct Compression {
 /// The layer of the agent's system prompt that contains [`Compression::guidance`].
 const LAYER: &str = "compression";
 
-/// The default guidance of the agent.
+/// The default guidance for the agent.
 const GUIDANCE: &str = "Your summary takes the place of the conversation: whoever goes on sees the summary and nothing else of what was said. \
                         Write names, numbers, paths and quoted code exactly as they are.";
 
 impl Compression {
-    /// Returns compression by an agent, in a session of a pool.
+    /// Returns settings with which an agent compresses chats, in a session of a pool.
     pub fn new(pool: SessionPool, agent: Agent) -> Compression {
         Compression {
             pool,
@@ -47,7 +47,7 @@ impl Compression {
         }
     }
 
-    /// Keeps this number of latest turns unchanged.
+    /// Sets the number of latest turns that are kept unchanged.
     #[must_use]
     pub fn keeping(self, turns: usize) -> Compression {
         Compression {
@@ -56,7 +56,7 @@ impl Compression {
         }
     }
 
-    /// Sets another guidance for the agent; a blank text disables it.
+    /// Replaces the guidance for the agent; a blank text removes it.
     #[must_use]
     pub fn guided(self, guidance: impl Into<Arc<str>>) -> Compression {
         Compression {
@@ -88,25 +88,26 @@ impl Summariser for Compression {
     }
 }
 
-/// Automatic compression of a chat:
+/// The settings for automatic compression of a chat; see
 /// [`Session::set_auto_compression`](super::Session::set_auto_compression).
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct AutoCompression {
     /// The agent and the pool.
     pub compression: Compression,
-    /// The share of the context window above which a request is too large, 0.8 by default.
+    /// The share of the context window that a request may fill before the chat is compressed, 0.8
+    /// by default.
     pub share: f64,
-    /// The context window in tokens; by default that of the model, if `model-families.toml`
+    /// The context window in tokens. The default is that of the model, if `model-families.toml`
     /// contains it.
     pub window: Option<u64>,
 }
 
-/// The default share of the window; the rest is for the answer.
+/// The default share of the context window for the request; the rest is left for the answer.
 const SHARE: f64 = 0.8;
 
 impl AutoCompression {
-    /// Returns compression at 80 % of the model's context window.
+    /// Returns settings that compress a chat at 80 % of the model's context window.
     pub fn new(compression: Compression) -> AutoCompression {
         AutoCompression {
             compression,
@@ -115,7 +116,7 @@ impl AutoCompression {
         }
     }
 
-    /// Sets another share of the window.
+    /// Sets the share of the context window.
     #[must_use]
     pub fn at_share(self, share: f64) -> AutoCompression {
         AutoCompression { share, ..self }
@@ -130,7 +131,7 @@ impl AutoCompression {
         }
     }
 
-    /// Returns the number of tokens above which an agent's request is too large.
+    /// Returns the number of tokens above which a request of this agent is too large.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_sign_loss,
@@ -158,21 +159,22 @@ impl AutoCompression {
 
 impl Session {
     /// Lets an agent write a summary of the history, and continues with the summary in its place.
-    /// The run is the agent's: its text is the summary; its usage and cost are added to the
-    /// session's. `docs/sessions.md`, “Summaries”, describes the parts that are kept, the treatment
-    /// of thinking, images, calls and items, and the entries in the log.
+    /// The returned run is that of the other agent: its text is the summary, and its usage and cost
+    /// are added to those of this session. For the parts that are kept, the treatment of thinking,
+    /// images, calls and items, and the entries in the log, see “Summaries” in `docs/sessions.md`.
     ///
-    /// Fails as [`Category::Config`](super::Category::Config) if there is nothing to compress, and
-    /// whenever the agent's request fails. A failed or cancelled compression leaves the session
-    /// unchanged.
+    /// Fails with [`Category::Config`](super::Category::Config) if there is nothing to compress,
+    /// and with the agent's error if its request fails. A failed or cancelled compression leaves
+    /// the session unchanged.
     pub fn compress(&self, compression: &Compression) -> Run {
         self.summarise(Arc::new(compression.clone()))
     }
 
-    /// Compresses the chat automatically before a request that exceeds a share of the model's
-    /// context window, also between tool rounds; `None`, the default, disables this. The run
-    /// reports it with [`Event::Compressed`](super::Event::Compressed). If the summary fails, the
-    /// request is sent as it is, with a warning. Applies from the next request on.
+    /// Enables automatic compression, or disables it with `None`, the default. Before each request,
+    /// including those between tool rounds, the chat is compressed if the request would exceed a
+    /// share of the model's context window. The run reports this with
+    /// [`Event::Compressed`](super::Event::Compressed). If no summary can be made, the request is
+    /// sent uncompressed, with a warning. Takes effect with the next request.
     ///
     /// # Errors
     ///

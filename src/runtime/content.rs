@@ -1,9 +1,9 @@
-//! Content stored by the host: a session contains references, and the bytes are loaded when a
-//! request is made.
+//! Content that the host stores: a session contains only references, and the bytes are loaded when
+//! a request is made.
 //!
-//! Sessions stay small, and replay byte for byte: a reference contains the digest of the bytes, and
-//! a file that has changed since is an error, like a missing one. In that case nothing is sent, and
-//! nothing else is lost.
+//! Sessions stay small, and their requests can be reproduced byte for byte: a reference contains
+//! the digest of the bytes, and a missing or changed file is an error. In that case, no request is
+//! sent, and the session is unaffected.
 
 use std::sync::Arc;
 
@@ -17,15 +17,16 @@ use crate::conversation::{
 };
 use crate::world::AccessError;
 
-/// The largest stored content, in bytes.
+/// The maximum size of a stored item, in bytes.
 pub const MAX_BYTES: u64 = image::MAX_BYTES;
 
-/// The maximum total size of the stored contents in one request, in bytes.
+/// The maximum total size of the stored content in one request, in bytes.
 pub const MAX_REQUEST_BYTES: u64 = 4 * MAX_BYTES;
 
 /// Loads the bytes of stored content.
 pub trait ContentLoader: Send + Sync {
-    /// Returns the bytes that a reference stands for. May block: it is called on a separate thread.
+    /// Returns the bytes that a reference identifies. May block, because it is called on a separate
+    /// thread.
     ///
     /// # Errors
     ///
@@ -33,12 +34,12 @@ pub trait ContentLoader: Send + Sync {
     fn load(&self, reference: &str) -> Result<Vec<u8>, AccessError>;
 }
 
-/// Creates a reference to bytes, which a loader returns later.
+/// Creates a reference to bytes that a loader will return later.
 ///
 /// # Errors
 ///
-/// Returns an error if there are too many bytes, or their kind cannot be part of a message: allowed
-/// are an image, a PDF, audio and text.
+/// Returns an error if there are too many bytes, or if their type cannot be part of a message.
+/// Allowed types are images, PDF, audio and text.
 pub fn stored(reference: impl Into<Arc<str>>, bytes: &[u8]) -> Result<StoredContent, Error> {
     let reference = reference.into();
     if bytes.len() as u64 > MAX_BYTES {
@@ -62,7 +63,8 @@ fn config(why: &str, reference: &Arc<str>) -> Error {
     Error::new(Category::Config, format!("`{reference}` {why}"))
 }
 
-/// Returns the media type from the first bytes; for any text, `text/plain`.
+/// Returns the media type, determined from the first bytes; `text/plain` for any text, and `None`
+/// for an unknown type.
 fn media_type(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [b'%', b'P', b'D', b'F', b'-', ..] => Some("application/pdf"),
@@ -89,7 +91,7 @@ fn media_type(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Returns the conversation with bytes in place of references.
+/// Returns the conversation with its references replaced by the bytes.
 pub(super) fn loaded(
     mut conversation: Conversation,
     loader: Option<&dyn ContentLoader>,
@@ -145,7 +147,7 @@ fn unusable(reference: &str, why: &str) -> Error {
     )
 }
 
-/// Returns the block that represents bytes of a media type.
+/// Returns the block for bytes of a media type; `None` for text that is not UTF-8.
 fn block(content: &StoredContent, bytes: Vec<u8>) -> Option<Block> {
     let media_type = Arc::clone(&content.media_type);
     let title = content.reference.rsplit('/').next().map(Into::into);

@@ -1,4 +1,4 @@
-//! The digest that tells whether bytes are still those of earlier.
+//! A digest that shows whether bytes have changed.
 
 use sha2::{Digest, Sha256};
 

@@ -1,68 +1,69 @@
-//! The errors once a body is to be sent, and what a provider says of its answer.
+//! The errors of sending a request, and a provider's metadata about its response.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The failure of a request.
+/// An error of a request.
 ///
-/// A `main` that returns this error prints its [`Display`](fmt::Display) form: its `Debug` form is
-/// the same. `{:#?}` contains the members.
+/// If `main` returns this error, its [`Display`](fmt::Display) form is printed, because the `Debug`
+/// form is the same. `{:#?}` prints the fields.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Error {
-    /// The category, which indicates who can fix the failure.
+    /// The category, which indicates who can fix the error.
     pub category: Category,
-    /// The message for users, one lower-case phrase.
+    /// The message for users: one phrase that begins in lower case.
     pub message: String,
-    /// The provider's own words, if any; at most a few hundred bytes.
+    /// The provider's own message, if any; at most a few hundred bytes.
     pub detail: Option<String>,
     /// The HTTP status, if there was a response.
     pub status: Option<u16>,
     /// `true` if the same request may succeed later. Not all such requests are retried
-    /// automatically: none is once an answer has begun.
+    /// automatically: after an answer has begun, none is.
     pub retryable: bool,
-    /// The delay that the provider asks for, if any.
+    /// The delay that the provider asks for before a retry, if any.
     pub retry_after: Option<Duration>,
-    /// The provider's facts about its response, if any: the ids for its support, and the model.
+    /// The provider's metadata about its response, if any: the ids that its support needs, and the
+    /// model.
     pub response: Option<Arc<ResponseInfo>>,
 }
 
-/// The party that can fix an [`Error`].
+/// The category of an [`Error`], by the party that can fix it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Category {
-    /// The agent, its provider instance or the host's settings: nothing was sent.
+    /// The agent, its provider instance or the host's settings are wrong. Nothing was sent.
     Config,
-    /// The key is missing, wrong, or not allowed to do this (HTTP 401, 403).
+    /// The key is missing, invalid, or lacks permission (HTTP 401, 403).
     Auth,
-    /// The connection could not be made, broke, or was silent for too long.
+    /// The connection failed, was interrupted, or was silent for too long.
     Network,
     /// The provider is overloaded, failed, or violated its own protocol.
     Provider,
-    /// The provider rejects the request as it is (HTTP 400, 404, 413, 422).
+    /// The provider rejected the request as invalid (HTTP 400, 404, 413, 422).
     Validation,
-    /// The tool loop had too many rounds, or nothing to continue with.
+    /// The tool loop reached its round limit, or there was nothing to continue with.
     Tool,
-    /// The host's time limit for a whole run expired:
+    /// The host's time limit for a whole run was exceeded:
     /// [`Session::set_run_timeout`](super::Session::set_run_timeout).
     Timeout,
 }
 
-/// A provider's facts about its response.
+/// A provider's metadata about its response.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ResponseInfo {
-    /// The provider's id of the request, from the headers or the error, for its support.
+    /// The provider's id of the request, from the headers or the error, which its support needs.
     pub request_id: Option<Arc<str>>,
     /// The provider's id of the answer.
     pub response_id: Option<Arc<str>>,
-    /// The model that answered, which may differ from the requested one.
+    /// The model that produced the answer, which may differ from the requested one.
     pub model: Option<Arc<str>>,
 }
 
 impl ResponseInfo {
-    /// Returns these facts, completed with those of another response.
+    /// Returns this metadata, with missing values taken from another response.
     pub(super) fn or(self, other: &ResponseInfo) -> ResponseInfo {
         ResponseInfo {
             request_id: self.request_id.or_else(|| other.request_id.clone()),
@@ -88,7 +89,7 @@ impl Category {
 }
 
 impl Error {
-    /// Returns an error without detail that no retry can fix.
+    /// Returns an error without detail that cannot be retried.
     pub fn new(category: Category, message: impl Into<String>) -> Error {
         let message = message.into();
         Error {
@@ -102,14 +103,14 @@ impl Error {
         }
     }
 
-    /// Adds the provider's own words.
+    /// Adds the provider's own message.
     #[must_use]
     pub fn detail(mut self, detail: impl Into<String>) -> Error {
         self.detail = Some(detail.into());
         self
     }
 
-    /// Adds facts about the response; facts that are already set stay.
+    /// Adds metadata about the response; values that are already set are kept.
     #[must_use]
     pub(crate) fn with_response(mut self, info: &ResponseInfo) -> Error {
         let known = self
@@ -122,12 +123,12 @@ impl Error {
         self
     }
 
-    /// Returns the provider's id of the request, for its support.
+    /// Returns the provider's id of the request, which its support needs.
     pub fn request_id(&self) -> Option<&str> {
         self.response.as_ref()?.request_id.as_deref()
     }
 
-    /// Marks the failure as one that a retry may avoid.
+    /// Marks the error as one that a retry may resolve.
     #[must_use]
     pub fn retryable(mut self) -> Error {
         self.retryable = true;

@@ -20,84 +20,83 @@ pub(crate) use json::named;
 pub enum Event {
     /// A user message was added to the history.
     Message(Message),
-    /// A typed item was added to the history: by the host, or by the session to tell the model of
-    /// an interruption.
+    /// A typed item was added to the history, either by the host or by the session, which informs
+    /// the model about an interruption.
     Item(Item),
-    /// The system prompt and tools are new, because the host renewed or changed them, because the
-    /// agent produces a different text that thinking is bound to, or because the log of an older
-    /// version does not record that text. For APIs that bind thinking to the messages before it,
-    /// thinking in earlier messages is omitted from now on.
+    /// The system prompt and tools were renewed. The possible reasons are that the host renewed or
+    /// changed them, that the agent now produces a different text to which thinking is bound, or
+    /// that an older version wrote the log and did not record that text. For APIs that bind
+    /// thinking to the messages before it, thinking in earlier messages is omitted from now on.
     Renewed,
     /// A summary replaced the beginning of the history. For APIs that bind thinking to the messages
-    /// before it, the thinking after the summary is omitted from now on.
+    /// before it, thinking in the remaining messages is omitted from now on.
     Compressed {
         /// The number of messages and items that the summary replaces.
         messages: usize,
         /// The exact text that the model sees instead.
         summary: Arc<str>,
-        /// The tokens that were used for the summary.
+        /// The tokens that writing the summary used.
         usage: Usage,
     },
-    /// A body is about to be sent; rounds count from 1.
+    /// A request is about to be sent.
     TurnStart {
-        /// The round of the tool loop.
+        /// The round of the tool loop, counted from 1.
         round: u32,
     },
-    /// The answer begins.
+    /// The answer has begun.
     AnswerStart(ResponseInfo),
     /// A piece of the answer's text.
     Text(String),
     /// A piece of the model's reasoning.
     Thinking(String),
-    /// The model begins to call a tool.
+    /// The model began a tool call.
     ToolCallStart {
-        /// The call's id, unique in its answer.
+        /// The call's id, unique within its answer.
         id: Arc<str>,
         /// The tool's name.
         name: Arc<str>,
     },
-    /// Adds a piece to the JSON text of a call's arguments.
+    /// A piece of the JSON text of a call's arguments.
     ToolCallArguments {
         /// The call's id.
         id: Arc<str>,
-        /// The piece.
+        /// The next piece of the text.
         json: String,
     },
-    /// A call is complete. A call without this event was cut off, or the provider ran it.
+    /// A tool call is complete. A call without this event was cut off, or was run by the provider.
     ToolCallEnd(ToolCall),
-    /// A tool reports its progress.
+    /// A tool reported progress.
     ToolProgress {
         /// The call's id.
         id: Arc<str>,
-        /// The text of its report.
+        /// The progress as text.
         text: String,
     },
-    /// A tool answered.
+    /// A tool returned a result.
     ToolResult {
         /// The call's id.
         id: Arc<str>,
         /// The tool's name.
         name: Arc<str>,
-        /// The answer.
+        /// The result.
         output: ToolOutput,
     },
-    /// A block in the provider's own form was kept from the answer of this round: a call that the
-    /// provider ran, its result, sources, or an unknown kind. It is sent back to the provider
-    /// unchanged, as far as requests have a place for it.
+    /// The answer of this round contains a provider-specific block: a call that the provider ran,
+    /// its result, sources, or a block of an unknown kind. It is sent back to the provider
+    /// unchanged, unless requests cannot contain it.
     ProviderBlock {
-        /// The block that is kept.
+        /// The block.
         block: ProviderBlock,
-        /// `true` if it is a call that waits for a result, such as one of a custom tool. No tool of
-        /// a session handles it: either the host adds the result to its next message, or the call
-        /// gets an error.
+        /// `true` if the block is a call that waits for a result, such as a call of a custom tool.
+        /// No tool of a session handles it: either the host adds the result to its next message, or
+        /// the call gets an error.
         is_open_call: bool,
     },
-    /// Tokens counted so far in this round; replaces the previous count.
+    /// The tokens used so far in this round; replaces the previous counts.
     Usage(Usage),
-    /// The cost of the tokens of this round's answer, in US dollars. Reported only if the prices
-    /// are known.
+    /// The cost of this round's answer in US dollars. Reported only if the prices are known.
     Cost(f64),
-    /// The request is retried.
+    /// The request is about to be retried.
     Retry {
         /// The number of the next attempt, counted from 2.
         attempt: u32,
@@ -106,23 +105,23 @@ pub enum Event {
         /// The error of the previous attempt.
         error: Error,
     },
-    /// A part of the answer that is not kept, as one phrase: for example a second choice, or a part
-    /// unknown to the decoder. Each is reported once per request.
+    /// A part of the answer was not kept; contains one phrase, for example about a second choice or
+    /// a part that the decoder does not know. Each is reported once per request.
     Warning(String),
-    /// The model or a filter of the provider refused to answer, with the provider's reason. The
-    /// partial answer stays in the history, and is marked;
+    /// The model or a filter of the provider refused to answer. Contains the provider's reason. The
+    /// partial answer stays in the history and is marked;
     /// [`Session::take_back`](super::Session::take_back) removes it.
     Refused(Refusal),
     /// The answer of this round is complete.
     TurnEnd {
-        /// The stop reason.
+        /// The reason why the model stopped.
         stop: StopReason,
     },
     /// The round ended without a complete answer.
     TurnCutOff {
         /// The cause.
         reason: CutOff,
-        /// `true` if the partial answer stays in the history, where it is marked.
+        /// `true` if the partial answer stays in the history, marked as incomplete.
         kept: bool,
         /// The error, unless the request was cancelled.
         error: Option<Error>,
@@ -131,22 +130,22 @@ pub enum Event {
     Done(Outcome),
 }
 
-/// The reason why an answer was refused, in the provider's words.
+/// A provider's reason for refusing to answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refusal {
-    /// The category of refused content, such as `cyber` or `SAFETY`.
+    /// The provider's category of refused content, such as `cyber` or `SAFETY`.
     pub category: Option<String>,
-    /// An explanation for users.
+    /// The provider's explanation for users.
     pub explanation: Option<String>,
 }
 
 /// The result of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// The request has an answer.
+    /// The request finished; contains the reason why the model stopped.
     Finished(StopReason),
-    /// The request has no answer, or only a partial one.
+    /// The request failed, with no answer or only a partial one.
     Failed(Error),
     /// The request was cancelled.
     Cancelled,
@@ -158,20 +157,20 @@ pub enum Outcome {
 pub enum StopReason {
     /// The model finished its answer.
     EndTurn,
-    /// The model wants tools to run.
+    /// The model called tools and waits for their results.
     ToolUse,
-    /// The limit of output tokens or the context limit was reached.
+    /// The answer reached the limit of output tokens or the end of the context window.
     MaxTokens,
-    /// A stop sequence of the body occurred.
+    /// The model produced one of the stop sequences in the body.
     StopSequence,
     /// The model or a filter of the provider refused to answer.
     Refusal,
-    /// The provider paused a long turn: a request with the same history continues it. A session
+    /// The provider paused a long turn, which a request with the same history continues. A session
     /// sends that request automatically.
     Paused,
-    /// A hook stopped the turn, with this reason.
+    /// A hook stopped the turn. Contains its reason.
     Stopped(String),
-    /// Another reason, as named by the provider.
+    /// Any other reason, in the provider's wording.
     Other(String),
 }
 
@@ -182,7 +181,7 @@ pub struct ToolCall {
     pub id: Arc<str>,
     /// The tool's name.
     pub name: Arc<str>,
-    /// The arguments, always an object; or the malformed text with its mistake.
+    /// The arguments, always an object; or the malformed text and the error in it.
     pub input: Result<Value, MalformedInput>,
 }
 
@@ -191,21 +190,21 @@ pub struct ToolCall {
 pub struct MalformedInput {
     /// The model's text.
     pub text: String,
-    /// The mistake, as one phrase.
+    /// The error in the text, as one phrase.
     pub problem: String,
 }
 
-/// The answer of a model in one round, complete or partial.
+/// A model's answer in one round, complete or partial.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
-    /// Text, thinking and complete tool calls, in order. For a call with malformed arguments, the
-    /// text is under the key `_malformed`, so that the model sees its own output in the history.
+    /// Text, thinking and complete tool calls, in order. Malformed arguments are stored as text
+    /// under the key `_malformed`, so that the model sees its own output in the history.
     pub blocks: Vec<Block>,
     /// The complete tool calls, in order.
     pub calls: Vec<ToolCall>,
-    /// The tokens of the round, even if the answer is incomplete.
+    /// The tokens used in the round, even if the answer is incomplete.
     pub usage: Usage,
-    /// The reason for a refusal, if the provider gives one.
+    /// The provider's reason for refusing to answer, if it gives one.
     pub refusal: Option<Refusal>,
 }
 

@@ -18,33 +18,33 @@ use super::transport::{
 use super::{Answer, Error, Event, ResponseInfo, StopReason};
 use crate::provider::WireFormat;
 
-/// The time for a connection to end after its answer, so that it can be reused.
+/// The time allowed for a connection to end after its answer, so that it can be reused.
 const GRACE: Duration = Duration::from_millis(50);
 
 /// The result of a round.
 pub(super) struct Exchange {
     /// The answer, complete or partial.
     pub(super) answer: Answer,
-    /// Text held back until hooks have seen it.
+    /// Text that is held back for hooks and has not been shown yet.
     pub(super) held: String,
     /// `true` if any part of an answer arrived.
     pub(super) has_begun: bool,
     /// `true` if the model began to call a tool.
     pub(super) calls_begun: bool,
-    /// The end of the round.
+    /// The way in which the round ended.
     pub(super) ended: Ended,
-    /// The wire format of its request.
+    /// The wire format of the request.
     pub(super) wire: WireFormat,
 }
 
-/// The end of a round.
+/// The way in which a round ended.
 pub(super) enum Ended {
     Complete(StopReason),
     Broken(Error),
     Cancelled,
 }
 
-/// The context of a round, apart from its request.
+/// The context in which a round runs, apart from its request.
 pub(super) struct RoundContext<'a> {
     pub(super) transport: &'a Transport,
     pub(super) emitter: &'a Emitter,
@@ -53,11 +53,11 @@ pub(super) struct RoundContext<'a> {
     pub(super) hold: bool,
 }
 
-/// The time limit for a silent server, also one that only keeps the connection alive.
+/// The time limit for a server that sends no content, even if it keeps the connection alive.
 struct Patience {
     limit: Duration,
     until: Instant,
-    /// The number of content bytes at the start of the current time limit.
+    /// The number of content bytes that had arrived when the current time limit started.
     seen: usize,
 }
 
@@ -70,7 +70,8 @@ impl Patience {
         }
     }
 
-    /// Returns the next piece. New content since the last call restarts the time limit.
+    /// Returns the next piece of the body. Restarts the time limit if content has arrived since the
+    /// last call.
     async fn piece(
         &mut self,
         body: &mut HttpBody,
@@ -89,7 +90,8 @@ impl Patience {
     }
 }
 
-/// An answer while it is received: its head, and the stages that process its bytes and events.
+/// An answer that is being received: its metadata, and the stages that process its bytes and
+/// events.
 struct Incoming {
     info: ResponseInfo,
     decoder: Decoder,
@@ -119,7 +121,8 @@ impl RoundContext<'_> {
         }
     }
 
-    /// Retries until an answer begins or a retry is pointless.
+    /// Sends the request, and retries until an answer begins or no retry is left that could
+    /// succeed.
     async fn connect(&self, request: &Compiled) -> Result<Response<HttpBody>, Error> {
         let mut backoff = Backoff::new(&self.transport.options.retry);
         for attempt in 2.. {
@@ -196,7 +199,7 @@ impl RoundContext<'_> {
         exchange
     }
 
-    /// Reads until the answer or the connection ends, or the time limit expires.
+    /// Reads until the answer or the connection ends, or the time limit is exceeded.
     async fn pump(
         &self,
         request: &Compiled,
@@ -226,8 +229,8 @@ impl RoundContext<'_> {
         self.tell_next(events, incoming, exchange);
         match finished {
             Ok(stop) => {
-                // The remaining bytes are irrelevant, but a connection that was read to its end can
-                // be reused.
+                // The remaining bytes are irrelevant, but the connection can be reused only if it
+                // is read to the end.
                 let _ = timeout(GRACE, async {
                     while let Ok(Some(_)) = body.piece().await {}
                 })
@@ -238,7 +241,7 @@ impl RoundContext<'_> {
         }
     }
 
-    /// Emits the decoded events, preceded by the start of the answer the first time.
+    /// Emits the decoded events. Before the first ones, emits the start of the answer.
     fn tell_next(&self, events: Vec<Event>, incoming: &mut Incoming, exchange: &mut Exchange) {
         let Incoming {
             info,

@@ -1,7 +1,7 @@
-//! Parses the errors of providers in all their shapes, from HTTP responses and from streams.
+//! Parses provider errors of all known forms, from HTTP responses and from streams.
 //!
-//! Input: a status and a body, or a JSON value of a stream. Output: an [`Error`] with a message in
-//! our words and the provider's as detail.
+//! Input: a status and a body, or a JSON value from a stream. Output: an [`Error`] with a message
+//! of our own, and the provider's message as its detail.
 //!
 //! | provider | shape |
 //! | --- | --- |
@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use super::{Category, Error, ResponseInfo};
 
-/// The number of characters of a provider's words to keep.
+/// The maximum number of characters of a provider's message that are kept.
 const LONGEST: usize = 300;
 
 /// Google's code for an invalid key.
@@ -50,8 +50,8 @@ pub(crate) fn from_status(status: u16, content_type: Option<&str>, body: &[u8]) 
     .with_response(&parsed.as_ref().map(named).unwrap_or_default())
 }
 
-/// Returns the ids in an error: the `request_id` of Anthropic and `DashScope`, and the `requestId`
-/// in Google's details.
+/// Returns the ids in an error: `request_id` of Anthropic and `DashScope`, and `requestId` in
+/// Google's details.
 fn named(value: &Value) -> ResponseInfo {
     if let Value::Array(values) = value {
         return values.first().map(named).unwrap_or_default();
@@ -72,7 +72,7 @@ fn named(value: &Value) -> ResponseInfo {
     }
 }
 
-/// Returns the id in a `google.rpc.RequestInfo` among the details of an error.
+/// Returns the id of a `google.rpc.RequestInfo` in the details of an error.
 fn google_id(value: &Value) -> Option<Arc<str>> {
     let details = value.pointer("/error/details")?.as_array()?;
     details
@@ -81,7 +81,8 @@ fn google_id(value: &Value) -> Option<Arc<str>> {
         .find_map(id)
 }
 
-/// Returns the delay that Google asks for: `google.rpc.RetryInfo` among the details of an error.
+/// Returns the delay that Google asks for, from a `google.rpc.RetryInfo` in the details of an
+/// error.
 pub(crate) fn retry_delay(body: &[u8]) -> Option<String> {
     let value = parse(body)?;
     let error = value.get(0).unwrap_or(&value);
@@ -91,8 +92,8 @@ pub(crate) fn retry_delay(body: &[u8]) -> Option<String> {
         .find_map(|detail| Some(detail.get("retryDelay")?.as_str()?.to_owned()))
 }
 
-/// Returns a provider's id, unless it is too long or more than one word and thus unsuitable for
-/// reports.
+/// Returns a provider's id; `None` if it is too long or more than one word, and thus unsuitable for
+/// display.
 pub(crate) fn id(text: &str) -> Option<Arc<str>> {
     let is_id = !text.is_empty()
         && text.len() <= LONGEST_ID
@@ -100,10 +101,11 @@ pub(crate) fn id(text: &str) -> Option<Arc<str>> {
     is_id.then(|| text.into())
 }
 
-/// The maximum length of an id to report, in bytes: proxies put several facts into one.
+/// The maximum length of an id that is reported, in bytes. It is large because proxies combine
+/// several facts in one id.
 const LONGEST_ID: usize = 1_000;
 
-/// Returns `true` if a JSON value of an answer reports an error.
+/// Returns `true` if a JSON value in an answer reports an error.
 pub(crate) fn is_reported(value: &Value) -> bool {
     let error = value.get("error").is_some_and(|error| match error {
         Value::String(text) => !text.is_empty(),
@@ -121,9 +123,9 @@ pub(crate) fn is_reported(value: &Value) -> bool {
             .any(|key| value.get(key).and_then(Value::as_str) == Some("error"))
 }
 
-/// Returns the error for a response that has a success status but not its wire format. If it
-/// contains a provider's error, that determines the category; otherwise the beginning of the
-/// response is shown.
+/// Returns the error for a response with a success status that is not in its wire format. If the
+/// response contains a provider's error, that error determines the category. Otherwise, the detail
+/// is the beginning of the response.
 pub(crate) fn not_of_format(message: String, value: Option<&Value>, head: &[u8]) -> Error {
     let reported = value.and_then(reported);
     let told = reported.as_ref().and_then(Reported::meaning);
@@ -137,8 +139,8 @@ pub(crate) fn not_of_format(message: String, value: Option<&Value>, head: &[u8])
 }
 
 /// Returns the error for a JSON value in the middle of an answer. The provider's code, type or
-/// words determine the category; without any of these, it counts as a temporary failure of the
-/// provider.
+/// message determines the category. Without any of these, it is treated as a temporary failure of
+/// the provider.
 pub(crate) fn in_stream(value: &Value) -> Error {
     let reported = reported(value).unwrap_or_else(|| Reported {
         kind: String::new(),
@@ -154,17 +156,17 @@ pub(crate) fn in_stream(value: &Value) -> Error {
     }
 }
 
-/// Returns a short excerpt of an unintelligible response: white space collapsed, markup without
-/// tags.
+/// Returns a short excerpt of a response that could not be parsed, with white space collapsed and
+/// tags removed.
 pub(crate) fn snippet(body: &[u8]) -> String {
     body_snippet(None, body)
 }
 
-/// The parts of an error that a provider sent.
+/// The parts of a provider's error.
 struct Reported {
-    /// Its type, or its code if that is a word.
+    /// The error type, or the code if the code is a word.
     kind: String,
-    /// Its code, if that is an HTTP status.
+    /// The code, if it is an HTTP status.
     code: Option<u16>,
     message: String,
 }
@@ -178,18 +180,19 @@ impl Reported {
         }
     }
 
-    /// Returns `true` for an empty account, which OpenAI reports with 429 although no retry will
-    /// succeed.
+    /// Returns `true` for an empty account, which OpenAI reports with status 429, although no retry
+    /// can succeed.
     fn is_unpaid(&self) -> bool {
         meaning_of_kind(&self.kind) == Some(UNPAID)
     }
 
-    /// Returns `true` for an invalid key, which Google reports with 400 and `INVALID_ARGUMENT`.
+    /// Returns `true` for an invalid key, which Google reports with status 400 and
+    /// `INVALID_ARGUMENT`.
     fn is_bad_key(&self) -> bool {
         self.kind == BAD_KEY
     }
 
-    /// Returns the meaning of the code, the type or the words.
+    /// Returns the meaning of the error, from its code, type or message.
     fn meaning(&self) -> Option<Meaning> {
         match self.code {
             Some(status) if !self.is_bad_key() => Some(meaning(status)),
@@ -198,13 +201,13 @@ impl Reported {
     }
 }
 
-/// The meaning of an error: its category, a phrase, and whether a retry may succeed.
+/// The meaning of an error: its category, a phrase for users, and whether a retry may succeed.
 type Meaning = (Category, &'static str, bool);
 
-/// A failure of the provider. As after a 5xx status, a retry may succeed.
+/// A failure of the provider. A retry may succeed, as after a 5xx status.
 const FAILED: Meaning = (Category::Provider, "the provider failed", true);
 
-/// A failure that lasts until the account is paid.
+/// A failure that persists until the account has credit again.
 const UNPAID: Meaning = (
     Category::Provider,
     "the provider refuses further requests",
@@ -257,11 +260,11 @@ fn meaning(status: u16) -> Meaning {
     }
 }
 
-/// Returns the meaning of an error type: that of the first family with a part that occurs in the
-/// type, ignoring all characters but letters and digits. Types: Anthropic's and OpenAI's pages on
-/// errors and the classes of their SDKs, `google.rpc.Code`, `ResponseErrorCode` of OpenAI's API
-/// document, `DashScope`'s error codes, llama.cpp's `format_error_response`, `vLLM`'s and
-/// `LiteLLM`'s classes.
+/// Returns the meaning of an error type, compared only by its letters and digits: that of the first
+/// family whose keyword occurs in the type. Sources of types: the error pages of Anthropic and
+/// OpenAI and the classes of their SDKs, `google.rpc.Code`, `ResponseErrorCode` of OpenAI's API
+/// document, `DashScope`'s error codes, llama.cpp's `format_error_response`, the classes of `vLLM`
+/// and `LiteLLM`.
 fn meaning_of_kind(kind: &str) -> Option<Meaning> {
     let letters: String = kind
         .chars()
@@ -274,8 +277,8 @@ fn meaning_of_kind(kind: &str) -> Option<Meaning> {
     Some(family.1.meaning())
 }
 
-/// Returns the meaning of a message without a type, which is less reliable because a message may
-/// quote anything.
+/// Returns the meaning of a message without a type. This is less reliable, because a message may
+/// quote any text.
 fn meaning_of_words(message: &str) -> Option<Meaning> {
     let start: String = message
         .chars()
@@ -293,9 +296,9 @@ fn meaning_of_words(message: &str) -> Option<Meaning> {
     Some(family.1.meaning())
 }
 
-/// The meaning of a family of types or phrases.
+/// The meaning of a family of error types or phrases.
 enum Family {
-    /// The meaning of this HTTP status.
+    /// The same meaning as this HTTP status.
     Status(u16),
     Unpaid,
     Failed,
@@ -311,7 +314,7 @@ impl Family {
     }
 }
 
-/// Parts of error types, reduced to letters and digits.
+/// Keywords in error types, reduced to letters and digits.
 const KINDS: &[(&[&str], Family)] = &[
     (
         &[
@@ -412,7 +415,7 @@ const KINDS: &[(&[&str], Family)] = &[
     ),
 ];
 
-/// Beginnings of words in messages.
+/// Beginnings of words that identify an error in a message.
 const PHRASES: &[(&[&str], Family)] = &[
     (
         &[
@@ -499,7 +502,7 @@ const PHRASES: &[(&[&str], Family)] = &[
     ),
 ];
 
-/// Parses an error in any of the shapes.
+/// Parses an error in any of the known forms.
 fn reported(value: &Value) -> Option<Reported> {
     if let Value::Array(values) = value {
         return values.iter().find_map(reported);
@@ -531,7 +534,7 @@ fn reported(value: &Value) -> Option<Reported> {
     })
 }
 
-/// Returns `true` if a member may contain an error.
+/// Returns `true` if a member may describe an error.
 fn says_something(error: &Value) -> bool {
     matches!(error, Value::Object(_)) || error.as_str().is_some_and(|text| !text.is_empty())
 }
@@ -553,8 +556,7 @@ fn is_bad_key(error: &Value) -> bool {
         .any(|reason| reason == BAD_KEY)
 }
 
-/// Returns a code that is an HTTP status. Mistral's codes are its own, but its `raw_status_code` is
-/// a status.
+/// Returns the code if it is an HTTP status. Mistral's codes are not, but its `raw_status_code` is.
 fn code(error: &Value) -> Option<u16> {
     [
         "code",
@@ -605,8 +607,8 @@ fn message(error: &Value) -> String {
     }
 }
 
-/// Returns a message from a text, a list of findings (`{"loc": […], "msg": "…"}`), or an object
-/// that contains either.
+/// Returns the message in a text, in a list of validation errors (`{"loc": […], "msg": "…"}`), or
+/// in an object that contains either.
 fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -668,7 +670,7 @@ fn body_snippet(content_type: Option<&str>, body: &[u8]) -> String {
     }
 }
 
-/// Returns the text of a page without tags, scripts and styles.
+/// Returns the text of an HTML page, without tags, scripts and styles.
 fn without_tags(page: &str) -> String {
     let mut rest = page;
     let mut text = String::new();
@@ -696,7 +698,8 @@ fn is(name: &str, tag: &str) -> bool {
         .is_some_and(|found| found.eq_ignore_ascii_case(name))
 }
 
-/// Collapses white space, removes control characters, and cuts the text to [`LONGEST`] characters.
+/// Collapses white space, removes control characters, and truncates the text to [`LONGEST`]
+/// characters.
 fn squeeze(text: &str) -> String {
     let words: Vec<&str> = text
         .split(|c: char| c.is_whitespace() || c.is_control())

@@ -7,25 +7,25 @@ use serde_json::Value;
 pub use super::future::BoxFuture;
 use super::{Event, ToolCall};
 
-/// A host's hooks into the work of an agent. Every method has a default that changes nothing.
+/// A host's hooks into the work of an agent. The default of every method changes nothing.
 /// [`before_tool`] turns a closure into hooks.
 pub trait Hooks: Send + Sync {
-    /// Decides before a body is sent; rounds count from 1. May stop the request, which then
-    /// finishes with the given reason.
+    /// Called before a request is sent. May stop the request, which then finishes with the given
+    /// reason. `round` is counted from 1.
     fn before_turn(&self, round: u32) -> BoxFuture<'_, RoundDecision> {
         let _ = round;
         Box::pin(async { RoundDecision::Go })
     }
 
-    /// Decides before a tool runs. The calls of one answer are passed in order, before any of them
+    /// Called before a tool runs. All calls of an answer are passed in order, before any of them
     /// runs.
     fn before_tool<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, ToolDecision> {
         let _ = call;
         Box::pin(async { ToolDecision::Run })
     }
 
-    /// Observes every event, in order, before the receiver gets it, including user messages and
-    /// items that are added to the history.
+    /// Called with every event, in order, before the receiver gets it. Events include user messages
+    /// and items that are added to the history.
     fn observe(&self, event: &Event) {
         let _ = event;
     }
@@ -34,16 +34,17 @@ pub trait Hooks: Send + Sync {
 /// A hook that sees messages before they are shown:
 /// [`AgentLoop::with_message_hook`](super::AgentLoop::with_message_hook).
 pub trait MessageHook: Send + Sync {
-    /// Decides before the text of a complete answer is shown. The history keeps the original.
+    /// Called before the text of a complete answer is shown. The history keeps the original text.
     fn before_message<'a>(&'a self, text: &'a str) -> BoxFuture<'a, MessageDecision>;
 }
 
 /// The decision on a round.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RoundDecision {
-    /// Send the body.
+    /// Send the request.
     Go,
-    /// Skip the round, and finish the request with this reason; an empty one is replaced.
+    /// Skip the round, and finish the request with this reason. An empty reason is replaced by a
+    /// default.
     Stop(String),
 }
 
@@ -52,10 +53,11 @@ pub enum RoundDecision {
 pub enum ToolDecision {
     /// Run the tool.
     Run,
-    /// Don't run the tool; the model gets the reason as the tool's error; an empty one is replaced.
+    /// Do not run the tool. The model gets the reason as the tool's error; an empty reason is
+    /// replaced by a default.
     Refuse(String),
-    /// Run the tool with these arguments; the history keeps the model's. A value that is not an
-    /// object is ignored.
+    /// Run the tool with these arguments. The history keeps the model's arguments. A value that is
+    /// not an object is ignored.
     Rewrite(Value),
 }
 
@@ -77,13 +79,13 @@ pub enum MessageDecision {
     Replace(String),
 }
 
-/// No hooks.
+/// Hooks that change nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoHooks;
 
 impl Hooks for NoHooks {}
 
-/// Creates hooks that decide on each call before its tool runs, without waiting.
+/// Creates hooks with a synchronous closure that decides on each call before its tool runs.
 ///
 /// ```
 /// use reqc::runtime::hooks::{ToolDecision, before_tool};

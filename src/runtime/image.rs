@@ -1,4 +1,4 @@
-//! Recognises images of users and tools, and converts them for messages.
+//! Recognises images from users and tools, and converts them for messages.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,13 +9,13 @@ use crate::conversation::Image;
 /// Gemini up to 20 MB per request.
 pub const MAX_BYTES: u64 = 15 * 1024 * 1024;
 
-/// Returns `true` if an image's name is a URL that providers fetch themselves.
+/// Returns `true` if an image is named by a URL that providers download themselves.
 pub fn is_url(source: &str) -> bool {
     source.starts_with("https://") || source.starts_with("http://")
 }
 
-/// Returns `true` if an image's name is a URL that providers do not fetch. Check this only if there
-/// is no such file, since file names may contain colons.
+/// Returns `true` if an image is named by a URL that providers do not download. Check first that
+/// there is no file with this name, because file names may contain colons.
 pub fn is_other_url(source: &str) -> bool {
     source.starts_with("data:")
         || source
@@ -27,7 +27,7 @@ fn is_scheme(text: &str) -> bool {
     text.len() > 1 && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// Returns the image at a URL, without fetching it.
+/// Returns the image at a URL, without downloading it.
 pub fn at_url(url: &str) -> Image {
     Image {
         data: url.into(),
@@ -36,8 +36,8 @@ pub fn at_url(url: &str) -> Image {
     }
 }
 
-/// Returns the image in some bytes; `None` unless they are of a kind that providers accept: PNG,
-/// JPEG, GIF or WebP.
+/// Returns the image in some bytes; `None` unless their format is accepted by providers: PNG, JPEG,
+/// GIF or WebP.
 pub fn of_bytes(bytes: &[u8]) -> Option<Image> {
     let media_type = sniff(bytes)?;
     Some(Image {
@@ -48,13 +48,13 @@ pub fn of_bytes(bytes: &[u8]) -> Option<Image> {
 }
 
 /// Returns the image in base64 text; `None` if the text is not base64, is larger than
-/// [`MAX_BYTES`], or is of no accepted kind.
+/// [`MAX_BYTES`], or is not in an accepted format.
 pub(super) fn of_base64(data: &str) -> Option<Image> {
     let has_room = data.len() as u64 / 4 * 3 <= MAX_BYTES;
     of_bytes(&has_room.then(|| STANDARD.decode(data).ok())??)
 }
 
-/// Returns the text that replaces base64 data that models cannot see.
+/// Returns the text that replaces base64 data that a model cannot see.
 pub(super) fn left_out(what: &str, media_type: &str, data: &str) -> String {
     format!(
         "[{what}: {media_type}, {} bytes, left out]",
@@ -62,8 +62,8 @@ pub(super) fn left_out(what: &str, media_type: &str, data: &str) -> String {
     )
 }
 
-/// Returns the media type from the first bytes (WHATWG MIME Sniffing, 6.1), regardless of the
-/// file's name.
+/// Returns the media type, determined from the first bytes (WHATWG MIME Sniffing, 6.1) regardless
+/// of the file name; `None` if they are not an image in an accepted format.
 pub(super) fn sniff(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
@@ -88,7 +88,7 @@ pub(super) fn sniff(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Returns the media type of a URL that was not fetched: by its extension, or JPEG.
+/// Returns the probable media type of an image at a URL: that of the extension, or JPEG.
 fn by_extension(url: &str) -> &'static str {
     let path = url
         .split(['?', '#'])

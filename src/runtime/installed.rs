@@ -2,8 +2,8 @@
 //! Mistral, OpenRouter, LM Studio, llama.cpp, and Ollama's tags.
 //!
 //! Input: a provider instance. Output: [`InstalledModel`]s, each with the families that it belongs
-//! to. A list is requested like an answer: with the same key in the same header, retries, no
-//! redirects, and limits.
+//! to. The list is requested in the same way as an answer: with the same key in the same header,
+//! with retries and limits, and without following redirects.
 //!
 //! | client API | list | next page |
 //! | --- | --- | --- |
@@ -30,21 +30,21 @@ use crate::repo::{Family, Instance, ModelName};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InstalledModel {
-    /// Its name in requests.
+    /// The model's name in requests.
     pub id: Arc<str>,
-    /// Its display name, if the server has one.
+    /// The display name, if the server has one.
     pub title: Option<Arc<str>>,
-    /// The maximum number of tokens of a request and its answer, if the server reports it.
+    /// The maximum number of tokens in a request and its answer together, if the server reports it.
     pub context_window: Option<u64>,
-    /// The size of its weights on the server's disk in bytes, if the server reports it.
+    /// The size of the model's weights on the server's disk in bytes, if the server reports it.
     pub size_bytes: Option<u64>,
-    /// The families of `model-families.toml` that it belongs to, in the order of that file; empty
-    /// if none is known.
+    /// The families of `model-families.toml` that the model belongs to, in the order of that file;
+    /// empty if there are none.
     pub families: Vec<Arc<str>>,
 }
 
 impl InstalledModel {
-    /// Returns the members by name; `null` for unknown ones.
+    /// Returns the fields by name, `null` if unknown.
     pub fn to_json(&self) -> Value {
         let families: Vec<&str> = self.families.iter().map(AsRef::as_ref).collect();
         json!({
@@ -54,7 +54,7 @@ impl InstalledModel {
     }
 }
 
-/// A request for a list of models, which can be displayed before it is sent.
+/// A request for a list of models. It can be displayed before it is sent.
 #[derive(Debug, Clone)]
 pub struct ModelList {
     line: RequestLine,
@@ -73,7 +73,7 @@ const MOST_MODELS: usize = 20_000;
 const PAGE_BYTES: usize = 16 * 1024 * 1024;
 
 impl ModelList {
-    /// Returns the request for the list of a provider instance.
+    /// Returns the request for the list of models of a provider instance.
     ///
     /// # Errors
     ///
@@ -131,7 +131,7 @@ impl ModelList {
         &self.instance
     }
 
-    /// Requests the list, page by page.
+    /// Fetches the list, page by page.
     ///
     /// # Errors
     ///
@@ -159,7 +159,7 @@ impl ModelList {
         )))
     }
 
-    /// Fetches one page as JSON. Retries failures that may be temporary.
+    /// Fetches one page as JSON. Retries temporary failures.
     async fn fetch_page(&self, transport: &Transport) -> Result<Value, Error> {
         let mut backoff = Backoff::new(&transport.options.retry);
         let mut body = loop {
@@ -216,11 +216,11 @@ impl ModelList {
     }
 
     fn models(&self, list: &Value, transport: &Transport) -> Result<Vec<InstalledModel>, Error> {
-        // llama.cpp has both; only its `data` has details of a model.
+        // llama.cpp sends both, but only `data` contains details of a model.
         let entries = ["data", "models"]
             .iter()
             .find_map(|name| list.get(*name)?.as_array());
-        // A few compatible servers return the bare list.
+        // A few compatible servers send the list without an enclosing object.
         let Some(entries) = entries.or_else(|| list.as_array()) else {
             // Gemini omits an empty list.
             if self.api == ClientApi::GoogleAi
@@ -303,7 +303,7 @@ impl ModelList {
     }
 }
 
-/// Returns a member that is a non-empty text.
+/// Returns a member if it is a non-empty string.
 fn filled_text(list: &Value, name: &str) -> Option<String> {
     list.get(name)?
         .as_str()
@@ -332,8 +332,8 @@ impl Outgoing for ModelList {
     }
 }
 
-/// The members for a model's context window: OpenRouter and Mistral, vLLM, Anthropic, Gemini,
-/// llama.cpp as started and as trained, LM Studio.
+/// The members that contain a model's context window: of OpenRouter and Mistral, vLLM, Anthropic,
+/// Gemini, llama.cpp (as started and as trained), LM Studio.
 const WINDOWS: [&str; 8] = [
     "/context_length",
     "/max_context_length",
@@ -352,7 +352,7 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// Returns the endpoint of the list, relative to the instance's URL.
+/// Returns the path of the list's endpoint, relative to the instance's URL.
 fn endpoint(instance: &Instance, api: ClientApi) -> String {
     match api {
         ClientApi::Claude => format!("{}models?limit=1000", version("v1", instance)),
@@ -378,7 +378,7 @@ fn version(version: &str, instance: &Instance) -> String {
     }
 }
 
-/// Returns `true` if a URL ends in the version of an API, such as `v1` or `v1beta`.
+/// Returns `true` if a URL ends with an API version, such as `v1` or `v1beta`.
 fn has_version(url: &str) -> bool {
     let last = url
         .trim_end_matches('/')

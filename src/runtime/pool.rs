@@ -1,8 +1,8 @@
-//! A bounded pool of one-shot sessions, for work beside a chat: a summary, a title, a commit
-//! message.
+//! A bounded pool of one-shot sessions, for tasks beside a chat, such as writing a summary, a title
+//! or a commit message.
 //!
 //! Input: an [`Agent`]. Output: a [`PooledSession`] without any trace of its previous user. The
-//! number of sessions in use is limited for each agent; waiting callers are served in order.
+//! number of sessions in use is limited for each agent. Waiting callers are served in order.
 
 use std::fmt;
 use std::ops::Deref;
@@ -16,7 +16,7 @@ use super::session::{Session, lock};
 use super::transport::Transport;
 use crate::conversation::Conversation;
 
-/// A pool of a few one-shot sessions per agent. Cheap to clone: clones share the pool.
+/// A pool with a few one-shot sessions per agent. Cheap to clone; clones share the sessions.
 ///
 /// ```no_run
 /// # async fn title(repository: &reqc::system::OpenedRepository) -> Result<String, reqc::runtime::Error> {
@@ -35,7 +35,7 @@ pub struct SessionPool {
 struct Shared {
     transport: Transport,
     options: PoolOptions,
-    /// The sessions of each agent, the most recently used agent last.
+    /// The sessions of each agent, with the most recently used agent last.
     stocks: Mutex<Vec<Arc<Stock>>>,
 }
 
@@ -43,11 +43,11 @@ struct Shared {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolOptions {
-    /// The maximum number of sessions of one agent in use at the same time, 4 by default; 0 counts
-    /// as 1.
+    /// The maximum number of sessions of one agent that are in use at the same time, 4 by default;
+    /// 0 is treated as 1.
     pub sessions: usize,
     /// The maximum number of agents whose idle sessions are kept, 32 by default. Agents with
-    /// sessions in use are kept anyway.
+    /// sessions in use are never removed.
     pub agents: usize,
 }
 
@@ -61,7 +61,7 @@ impl Default for PoolOptions {
 }
 
 impl PoolOptions {
-    /// Sets the number of sessions of one agent.
+    /// Sets the maximum number of sessions of one agent in use at the same time.
     #[must_use]
     pub fn with_sessions(self, sessions: usize) -> PoolOptions {
         PoolOptions { sessions, ..self }
@@ -76,10 +76,12 @@ struct Stock {
     idle: Mutex<Vec<Session>>,
 }
 
-/// A session of a [`SessionPool`]: without history, layers and tools when it is acquired. Dropping
-/// it cancels its request and returns it; its place becomes free once the request has ended.
+/// A session from a [`SessionPool`]. When it is acquired, it has no history, layers or tools.
+/// Dropping it cancels its request and returns it; its place in the pool becomes free once the
+/// request has ended.
 ///
-/// A clone of the session that outlives this value still works, but does not return to the pool.
+/// A clone of the session that outlives this value can still be used, but does not return to the
+/// pool.
 pub struct PooledSession {
     /// Present until this value is dropped.
     lease: Option<Lease>,
@@ -90,13 +92,14 @@ struct Lease {
     session: Session,
     stock: Arc<Stock>,
     permit: OwnedSemaphorePermit,
-    /// The runtime that it was acquired in, if any, which waits for the end of its request.
+    /// The async runtime in which the session was acquired, if any. It waits for the end of the
+    /// session's request.
     runtime: Option<Handle>,
 }
 
 impl SessionPool {
-    /// Returns an empty pool. Sessions are created when first needed, and share this transport's
-    /// connections.
+    /// Returns an empty pool. Sessions are created when they are first needed, and share the
+    /// connections of this transport.
     pub fn new(transport: Transport, options: PoolOptions) -> SessionPool {
         SessionPool {
             shared: Arc::new(Shared {
@@ -108,7 +111,7 @@ impl SessionPool {
     }
 
     /// Waits for an empty session of an agent. Callers are served in the order of their requests.
-    /// Dropping the future gives up the place in the queue, and loses no session.
+    /// If the future is dropped, the caller leaves the queue, and no session is lost.
     ///
     /// Sessions are shared between equal agents, which have the same compiler, model, policy and
     /// environment.
@@ -116,7 +119,7 @@ impl SessionPool {
         self.acquire_for(agent, Conversation::default()).await
     }
 
-    /// Waits like [`SessionPool::acquire`], for a session that begins with a conversation: a
+    /// Waits like [`SessionPool::acquire`], for a session that starts from a conversation with a
     /// history, layers, or a gap to fill.
     pub async fn acquire_for(&self, agent: &Agent, conversation: Conversation) -> PooledSession {
         let stock = self.shared.stock(agent);
@@ -127,7 +130,7 @@ impl SessionPool {
         // A separate statement, so that the lock is not held while a session is created.
         let idle = lock(&stock.idle).pop();
         let session = match idle {
-            // It was cleared when it was returned.
+            // The session was cleared when it was returned.
             Some(session) if conversation == Conversation::default() => session,
             Some(session) => {
                 session.reset(conversation);
@@ -150,8 +153,8 @@ impl SessionPool {
         }
     }
 
-    /// Returns the number of an agent's sessions in use: acquired, or still ending a request after
-    /// their return.
+    /// Returns the number of an agent's sessions in use, including returned ones whose request has
+    /// not ended yet.
     pub fn in_use(&self, agent: &Agent) -> usize {
         let stocks = lock(&self.shared.stocks);
         let stock = stocks.iter().find(|stock| stock.agent.is_same(agent));
@@ -160,7 +163,7 @@ impl SessionPool {
         })
     }
 
-    /// Returns the number of an agent's idle sessions.
+    /// Returns the number of idle sessions of an agent.
     pub fn idle(&self, agent: &Agent) -> usize {
         let stocks = lock(&self.shared.stocks);
         let stock = stocks.iter().find(|stock| stock.agent.is_same(agent));
@@ -169,7 +172,7 @@ impl SessionPool {
 }
 
 impl Shared {
-    /// Returns the stock of an agent, and makes it the most recently used.
+    /// Returns the sessions of an agent, and makes it the most recently used agent.
     fn stock(&self, agent: &Agent) -> Arc<Stock> {
         let mut stocks = lock(&self.stocks);
         let known = stocks.iter().position(|stock| stock.agent.is_same(agent));
@@ -183,7 +186,7 @@ impl Shared {
     }
 }
 
-/// Removes unused stocks, the oldest first, until at most `most` are left.
+/// Removes unused stocks, the least recently used first, until at most `most` are left.
 fn forget_oldest(stocks: &mut Vec<Arc<Stock>>, most: usize) {
     while stocks.len() > most
         && let Some(unused) = stocks
@@ -206,7 +209,8 @@ impl Stock {
 }
 
 impl Lease {
-    /// Returns the session at once if it is idle, otherwise after its request has ended.
+    /// Returns the session to the pool, at once if it is idle, otherwise after its request has
+    /// ended.
     fn end(self) {
         let waiting = if self.session.is_idle() {
             None
@@ -222,7 +226,7 @@ impl Lease {
         }
     }
 
-    /// Keeps the session for the next caller, unless there is another handle of it.
+    /// Keeps the session for the next caller, unless another handle to it exists.
     fn put_back(self) {
         let Lease {
             session,
@@ -231,18 +235,18 @@ impl Lease {
             ..
         } = self;
         if session.is_idle() && session.is_only_handle() {
-            // The conversation is freed now, not at the next use.
+            // Free the conversation now, not at the next use.
             session.reset(Conversation::default());
             lock(&stock.idle).push(session);
         }
-        // The next caller finds the session.
+        // Release the permit last, so that the next caller finds the session.
         drop(permit);
     }
 }
 
 impl PooledSession {
-    /// Cancels the request and waits for its end; the session is then returned. Dropping it does
-    /// the same without waiting.
+    /// Cancels the request, waits for its end, and returns the session to the pool. Dropping the
+    /// session has the same effect without waiting.
     pub async fn release(self) {
         self.cancel();
         self.idle().await;

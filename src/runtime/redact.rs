@@ -1,4 +1,5 @@
-//! Removes keys from external text: the one place for answers, errors and results of tools.
+//! Removes keys from text that comes from outside. All answers, errors and tool results pass
+//! through here.
 //!
 //! Input: the keys that requests carried, and a text. Output: the text with `[key]` in place of
 //! each key. A key is found verbatim and, in any letter case, also as
@@ -8,9 +9,9 @@
 //! - percent-encoding, JSON escapes, and HTML character references, for all of its characters or
 //!   only some.
 //!
-//! A key that was encoded twice, reversed, or split up by other text is not found: a server that
-//! has the key can always express it in an unforeseen way. Keys of fewer than [`SHORTEST`]
-//! characters are ignored, because ordinary words would be removed with them.
+//! A key that was encoded twice, reversed, or interspersed with other text is not found; a server
+//! that has the key can always express it in an unforeseen way. Keys of fewer than [`SHORTEST`]
+//! characters are ignored, because ordinary words would be removed along with them.
 
 mod events;
 
@@ -29,47 +30,48 @@ pub(super) use events::Redacting;
 /// The text that replaces a key.
 const MARK: &str = "[key]";
 
-/// The minimum length of a key to search for, in characters.
+/// The minimum length of a key that is searched for, in characters.
 const SHORTEST: usize = 8;
 
-/// The minimum number of characters at the end of a cut text that count as the beginning of a key;
-/// fewer may be coincidence.
+/// The minimum number of characters at the end of a truncated text that are treated as the
+/// beginning of a key. Fewer may be a coincidence.
 const TELLING: usize = 4;
 
-/// The maximum length of the spelling of one character: `&#x000041;`.
+/// The maximum number of characters that represent one character, as in `&#x000041;`.
 const LONGEST_SPELLING: usize = 10;
 
-/// Finds keys. Cheap to clone; its debug output is empty.
+/// Finds keys in text. Cheap to clone; its debug output is empty.
 #[derive(Clone, Default)]
 pub(super) struct Redactor {
     spellings: Arc<[Spelling]>,
 }
 
-/// A spelling of a key.
+/// A form in which a key may occur in text.
 struct Spelling {
     signs: Vec<char>,
-    /// `true` if case matters, and `-` and `_` stand for `+` and `/`.
+    /// `true` if case is significant, and if `-` and `_` are equivalent to `+` and `/`.
     is_base64: bool,
 }
 
-/// The result of a search at a place in a text.
+/// The result of a search at an offset of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
-    /// A key, which ends at this offset.
+    /// A key that ends at this offset.
     Key(usize),
-    /// The beginning of a key, of this many characters, at the end of the text.
+    /// The text ends with the beginning of a key, of this many characters.
     Start(usize),
     Nothing,
 }
 
-/// Text that arrives in pieces; a possible beginning of a key waits for the next piece.
+/// A text that arrives in pieces. If a piece may end with the beginning of a key, that end is held
+/// back until the next piece.
 #[derive(Default)]
 pub(super) struct Flow {
     waiting: String,
 }
 
 impl Redactor {
-    /// Returns a redactor for one more key.
+    /// Returns a redactor that also finds this key.
     pub(super) fn with(&self, key: &str) -> Redactor {
         if self.text(key) == MARK {
             return self.clone();
@@ -101,7 +103,7 @@ impl Redactor {
         clean + &self.remainder(rest, TELLING) + &text[whole.len()..]
     }
 
-    /// Returns the part of a text that can be reported after its next piece.
+    /// Adds the next piece of a text, and returns the text that can be reported now.
     pub(super) fn next(&self, flow: &mut Flow, piece: &str) -> String {
         flow.waiting.push_str(piece);
         let (clean, rest) = self.split(&flow.waiting);
@@ -110,12 +112,12 @@ impl Redactor {
         clean
     }
 
-    /// Returns the rest of a text that arrived in pieces.
+    /// Returns the text that is still held back at the end of a text in pieces.
     pub(super) fn last(&self, flow: &mut Flow) -> String {
         self.remainder(&std::mem::take(&mut flow.waiting), SHORTEST)
     }
 
-    /// Returns the text without keys, and the possible beginning of a key at its end.
+    /// Returns the text without keys, and the end of the text if it may be the beginning of a key.
     fn split<'t>(&self, text: &'t str) -> (String, &'t str) {
         let mut clean = String::with_capacity(text.len());
         let mut at = 0;
@@ -135,8 +137,8 @@ impl Redactor {
         (clean, "")
     }
 
-    /// Returns the text that waited for more, in which at least `telling` characters count as a
-    /// cut-off key.
+    /// Returns text that was held back. At its end, at least `telling` matching characters are
+    /// treated as a truncated key.
     fn remainder(&self, text: &str, telling: usize) -> String {
         let mut clean = String::new();
         let mut rest = text;
@@ -156,7 +158,7 @@ impl Redactor {
         clean
     }
 
-    /// Returns the longest key at the start of a text.
+    /// Searches for the longest key at the beginning of a text.
     fn find(&self, text: &str) -> Found {
         let mut best = Found::Nothing;
         for spelling in self.spellings.iter() {
@@ -189,7 +191,7 @@ impl Redactor {
         error
     }
 
-    /// Removes keys from the facts about a response.
+    /// Removes keys from the metadata of a response.
     pub(super) fn info(&self, mut info: ResponseInfo) -> ResponseInfo {
         [&mut info.request_id, &mut info.response_id, &mut info.model]
             .into_iter()
@@ -198,7 +200,7 @@ impl Redactor {
         info
     }
 
-    /// Removes keys from a refusal.
+    /// Removes keys from a refusal's category and explanation.
     fn refusal(&self, refusal: &mut Refusal) {
         let texts = [&mut refusal.category, &mut refusal.explanation];
         texts
@@ -219,14 +221,14 @@ impl Redactor {
         }
     }
 
-    /// Removes keys from the output of a tool.
+    /// Removes keys from a tool's output.
     pub(super) fn output(&self, output: &mut ToolOutput) {
         if !self.is_idle() {
             self.shared(&mut output.content);
         }
     }
 
-    /// Removes keys from the progress of a tool.
+    /// Removes keys from a tool's progress event.
     pub(super) fn progress(&self, event: Event) -> Event {
         match event {
             Event::ToolProgress { id, text } => Event::ToolProgress {
@@ -302,7 +304,8 @@ impl Redactor {
 }
 
 impl Spelling {
-    /// Follows all readings of the text at once: a `%` may be literal or the start of `%25`.
+    /// Follows all interpretations of the text at once, because a `%` may be literal or the start
+    /// of `%25`.
     fn find(&self, text: &str) -> Found {
         if !self.may_begin(text) {
             return Found::Nothing;
@@ -338,7 +341,8 @@ impl Spelling {
         places.into_iter().max().map_or(Found::Nothing, Found::Key)
     }
 
-    /// Returns `false` quickly for most characters, which cannot begin a key.
+    /// Returns `false` if the first character of a text cannot begin a key. A quick check, which
+    /// may return `true` for other characters as well.
     fn may_begin(&self, text: &str) -> bool {
         let first = text.chars().next();
         first.is_some_and(|c| matches!(c, '\\' | '%' | '&') || self.is_same(self.signs[0], c))
@@ -354,7 +358,7 @@ impl Spelling {
     }
 }
 
-/// Returns all spellings of a key; none if it is too short to search for.
+/// Returns all forms of a key that are searched for; none if the key is too short.
 fn spellings(key: &str) -> Vec<Spelling> {
     if key.chars().count() < SHORTEST {
         return Vec::new();
@@ -370,8 +374,8 @@ fn spellings(key: &str) -> Vec<Spelling> {
     plain.into_iter().chain(base64).collect()
 }
 
-/// Returns the part of a text's base64 that does not depend on the surrounding text, if `before`
-/// bytes of its group precede it.
+/// Returns the part of a key's base64 that does not depend on the surrounding text, if `before`
+/// bytes precede the key in its group of three.
 fn base64_core(key: &str, before: usize) -> Vec<char> {
     let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(key.bytes()).collect();
     let whole_bits = bytes.len() * 8 / 6;
@@ -384,7 +388,7 @@ fn base64_core(key: &str, before: usize) -> Vec<char> {
         .collect()
 }
 
-/// Returns an escaped character, and the length of its spelling.
+/// Returns the character that an escape sequence represents, and the length of the sequence.
 fn spelled(text: &str) -> Option<(char, usize)> {
     match text.as_bytes() {
         [b'\\', b'u', ..] => Some((code(text.get(2..6)?, 16)?, 6)),
@@ -407,7 +411,7 @@ fn code(digits: &str, radix: u32) -> Option<char> {
     char::from_u32(u32::from_str_radix(digits, radix).ok()?)
 }
 
-/// Returns the character of an HTML reference, given without `&` and `;`.
+/// Returns the character of an HTML character reference, given without `&` and `;`.
 fn reference(name: &str) -> Option<char> {
     let code = match name.strip_prefix('#') {
         Some(digits) => match digits.strip_prefix(['x', 'X']) {
@@ -432,7 +436,7 @@ fn reference(name: &str) -> Option<char> {
     char::from_u32(code.ok()?)
 }
 
-/// Returns `true` if a text is empty, or ends in the middle of one character's spelling.
+/// Returns `true` if a text is empty, or ends in the middle of an escape sequence.
 fn may_be_cut(text: &str) -> bool {
     let is_open = match text.as_bytes() {
         [] => true,

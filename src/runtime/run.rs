@@ -15,14 +15,14 @@ use tokio_util::sync::CancellationToken;
 use super::hooks::Hooks;
 use super::{Category, Error, Event, Outcome, StopReason, structured};
 
-/// The number of events that are queued individually. Beyond that, pieces of the same text are
-/// joined, and the progress of tools is dropped.
+/// The number of events that are queued individually. When more are queued, pieces of the same text
+/// are joined, and progress reports of tools are dropped.
 const EVENTS: usize = 256;
 
 /// A running request, from a message to its outcome, with any number of answers and tool rounds. As
-/// a stream, it yields the events, and ends with exactly one [`Event::Done`]. Dropping it cancels
-/// the request. A slow reader does not block the request: its events are queued, and take no more
-/// memory than their text.
+/// a stream, it yields events, and ends with exactly one [`Event::Done`]. Dropping it cancels the
+/// request. A slow reader does not block the request: the events are queued, and use no more memory
+/// than their text.
 #[must_use = "dropping a run cancels its request: read its events, or wait for its `outcome()`"]
 pub struct Run {
     queue: Arc<Queue>,
@@ -45,13 +45,13 @@ impl Run {
         std::future::poll_fn(|context| self.poll_event(context)).await
     }
 
-    /// Waits for the outcome, and drops the events.
+    /// Waits for the outcome, discarding the events.
     pub async fn outcome(self) -> Outcome {
         self.outcome_with(drop).await
     }
 
-    /// Waits for the outcome, and passes on each event as it comes; the last one, [`Event::Done`],
-    /// is returned as the outcome.
+    /// Waits for the outcome, and passes each event to `read` as it arrives. The last event,
+    /// [`Event::Done`], is returned as the outcome instead.
     ///
     /// ```no_run
     /// # async fn show(session: reqc::runtime::Session) {
@@ -71,7 +71,7 @@ impl Run {
         }
     }
 
-    /// Waits for the end, and returns the text with the outcome.
+    /// Waits for the end, and returns the text of the answer with the outcome.
     pub async fn answer(self) -> TextAnswer {
         let mut text = String::new();
         let outcome = self
@@ -109,11 +109,12 @@ impl Run {
         self.cancel.cancel();
     }
 
-    /// Cancels the request when a future completes first, for example `tokio::signal::ctrl_c()`.
+    /// Cancels the request if `stop`, for example `tokio::signal::ctrl_c()`, completes before the
+    /// request does.
     pub fn cancel_on(self, stop: impl Future + Send + 'static) -> Run {
         let cancel = self.cancel.clone();
         tokio::spawn(async move {
-            // Dropping the run cancels it too.
+            // Dropping the run also cancels the request.
             tokio::select! {
                 _ = stop => cancel.cancel(),
                 () = cancel.cancelled() => {}
@@ -122,7 +123,7 @@ impl Run {
         self
     }
 
-    /// Returns a token that cancels the request from elsewhere.
+    /// Returns a token with which other code can cancel the request.
     pub fn cancellation(&self) -> CancellationToken {
         self.cancel.clone()
     }
@@ -164,8 +165,8 @@ impl Drop for Run {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct TextAnswer {
-    /// The model's text in the last round; for a completion, the text for the gap. It is partial if
-    /// the request failed or was cancelled.
+    /// The model's text in the last round or, for a completion, the text for the gap. It is partial
+    /// if the request failed or was cancelled.
     pub text: String,
     /// The outcome of the request.
     pub outcome: Outcome,
@@ -187,19 +188,19 @@ impl TextAnswer {
 }
 
 impl TextAnswer {
-    /// Returns the structured output of an agent as a value of a Rust type: JSON that fits the
-    /// type's schema ([`schema_of`](super::tools::schema_of)).
+    /// Parses the agent's structured output, JSON that conforms to the type's schema
+    /// ([`schema_of`](super::tools::schema_of)), as a value of a Rust type.
     ///
     /// # Errors
     ///
     /// Returns an error if the request failed or was cancelled, or if the answer is incomplete, is
-    /// not JSON, or does not fit; the error contains the place and the expected value. The text
-    /// remains available here.
+    /// not JSON, or does not conform to the schema. The error contains the place and the expected
+    /// value. The text remains available in this value.
     pub fn parse<T: DeserializeOwned + JsonSchema>(&self) -> Result<T, Error> {
         structured::parse(self.complete()?)
     }
 
-    /// Returns the text, if the model completed it.
+    /// Returns the text, or an error if the model did not complete it.
     pub(super) fn complete(&self) -> Result<&str, Error> {
         match &self.outcome {
             Outcome::Finished(
@@ -234,7 +235,7 @@ impl Queue {
     }
 }
 
-/// The queued events, and the reader that waits for one.
+/// The queued events, and the waker of a reader that waits for one.
 #[derive(Default)]
 struct Waiting {
     events: VecDeque<Event>,
@@ -286,7 +287,7 @@ impl Waiting {
 }
 
 impl Event {
-    /// Merges another event into this one; returns it if that is not possible.
+    /// Merges another event into this one, or returns that event if it cannot be merged.
     fn absorb(&mut self, next: Event) -> Option<Event> {
         match (self, next) {
             (Event::Text(text), Event::Text(piece))
@@ -314,7 +315,7 @@ impl Event {
 pub(super) struct Emitter {
     queue: Arc<Queue>,
     hooks: Arc<dyn Hooks>,
-    /// The warnings so far: each is emitted once per run.
+    /// The warnings emitted so far; each is emitted once per run.
     warned: Mutex<HashSet<String>>,
 }
 
@@ -330,7 +331,7 @@ impl Emitter {
         self.queue.lock().push(event);
     }
 
-    /// Reports the last event to the hooks only; the [`Run`] passes it to its reader itself.
+    /// Passes the last event to the hooks only. The [`Run`] itself passes it to the reader.
     pub(super) fn done(&self, outcome: Outcome) -> Outcome {
         let event = Event::Done(outcome);
         self.hooks.observe(&event);
@@ -347,7 +348,7 @@ impl Drop for Emitter {
     }
 }
 
-/// Starts a request; `run` receives the emitter for its events.
+/// Starts a request. `run` receives the emitter of its events.
 pub(super) fn start<F>(
     hooks: Arc<dyn Hooks>,
     cancel: CancellationToken,

@@ -1,8 +1,8 @@
-//! Keys: resolves references to them without ever displaying a key.
+//! Resolves references to keys, without ever displaying a key.
 //!
-//! Input: a [`SecretRef`] of a provider instance. Output: a [`SecretString`], which prints nothing
-//! and is wiped when dropped. [`SystemSecrets`](crate::system::SystemSecrets) reads the system's
-//! keys.
+//! Input: a [`SecretRef`] of a provider instance. Output: a [`SecretString`], which is never
+//! printed and is wiped when it is dropped. [`SystemSecrets`](crate::system::SystemSecrets) reads
+//! the keys of the operating system.
 
 use std::fmt;
 
@@ -14,7 +14,8 @@ pub use crate::repo::SecretRef;
 
 /// A source of keys.
 pub trait Secrets: Send + Sync {
-    /// Returns the key behind a reference. May block while a keyring asks the user for a password.
+    /// Returns the key that a reference identifies. May block while a keyring asks the user for a
+    /// password.
     ///
     /// # Errors
     ///
@@ -26,7 +27,8 @@ pub trait Secrets: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SecretError {
-    /// The reference leads to nothing. The phrase contains the place and the next step.
+    /// The reference identifies nothing. The phrase contains the place that was searched and what
+    /// to do.
     Missing(String),
     /// The key exists but cannot be used. The phrase contains the reason.
     Unreadable(String),
@@ -55,14 +57,14 @@ impl From<SecretError> for Error {
     }
 }
 
-/// Keys in memory: for tests, and for hosts that already have them.
+/// Keys in memory, for tests and for hosts that already have them.
 #[derive(Debug, Default)]
 pub struct MemorySecrets {
     keys: Vec<(SecretRef, SecretString)>,
 }
 
 impl MemorySecrets {
-    /// Adds a key, replacing any other with the same reference.
+    /// Adds a key, replacing the previous key with the same reference.
     #[must_use]
     pub fn with(mut self, reference: SecretRef, key: impl Into<String>) -> MemorySecrets {
         self.keys.retain(|(known, _)| *known != reference);

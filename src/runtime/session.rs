@@ -1,10 +1,10 @@
-//! A session: a growing conversation, and the requests about it.
+//! A session: a growing conversation, and the requests for it.
 //!
-//! A change is written to the journal before it takes effect, and a failed request leaves the
-//! history unchanged. The system prompt and tools stay those of the first request, which the log
-//! contains. Only the host renews them; if the model binds thinking to them, older thinking is then
-//! omitted. A request that no longer begins with the text that thinking is bound to counts as a
-//! renewal too.
+//! A change is written to the journal before it takes effect. A failed request leaves the history
+//! unchanged. The system prompt and tools of the first request are kept, and are recorded in the
+//! log; only the host renews them. If the model binds thinking to them, a renewal omits older
+//! thinking. If a request no longer begins with the text to which its thinking is bound, this is
+//! treated as a renewal too.
 
 mod summariser;
 mod state;
@@ -34,11 +34,11 @@ pub use state::SessionStart;
 use state::{Start, State};
 pub(super) use summariser::{BorrowedSession, Summariser, WhenFull};
 
-/// A conversation with one agent. There is no other copy of the history: every request, including
-/// those after tool results, is compiled from it.
+/// A conversation with one agent. The history exists only here: every request, including those
+/// after tool results, is compiled from it.
 ///
-/// This is a handle: clones refer to the same session. At most one request is in flight; a new one
-/// cancels it and waits for its end. Requests run as tokio tasks.
+/// This is a handle: clones refer to the same session. At most one request is in flight; a new
+/// request cancels the current one and waits for its end. Requests run as tokio tasks.
 #[derive(Clone)]
 pub struct Session {
     shared: Arc<Shared>,
@@ -51,11 +51,12 @@ struct Shared {
     tool_loop: Mutex<ToolLoop>,
     /// The maximum number of tool rounds in a request without hooks.
     round_limit: AtomicU32,
-    /// The maximum number of tools of one answer that run at the same time.
+    /// The maximum number of tools from one answer that run at the same time.
     tools_at_once: AtomicUsize,
     /// The time limit for a whole run.
     run_timeout: Mutex<Option<Duration>>,
-    /// Who writes a summary before a request that is too large, if anybody.
+    /// The agent that summarises the chat before a request that is too large; `None` if nothing is
+    /// summarised.
     when_full: Mutex<Option<WhenFull>>,
     flight: Mutex<Flight>,
 }
@@ -68,7 +69,7 @@ struct Flight {
     ended: CancellationToken,
 }
 
-/// A session with hooks: [`Session::with_hooks`].
+/// A session with hooks, returned by [`Session::with_hooks`].
 #[derive(Clone)]
 pub struct AgentLoop {
     session: Session,
@@ -79,8 +80,9 @@ pub struct AgentLoop {
 
 impl Session {
     /// Creates a session that continues a conversation, which may be empty. Tools in the
-    /// conversation itself are offered to the model but not run: a request that calls one finishes,
-    /// and the host answers with [`Block::ToolResult`](crate::conversation::Block::ToolResult)s.
+    /// conversation itself are offered to the model but not run. A request in which the model calls
+    /// one of them finishes, and the host sends the results as
+    /// [`Block::ToolResult`](crate::conversation::Block::ToolResult)s.
     pub fn new(agent: Agent, transport: Transport, conversation: Conversation) -> Session {
         let state = State::new(&agent, conversation);
         Session::of(agent, transport, state)
@@ -105,8 +107,8 @@ impl Session {
         }
     }
 
-    /// Replaces the conversation, and resets settings and tools to those of a new session. No
-    /// request may be in flight.
+    /// Replaces the conversation, and resets settings and tools to those of a new session. Call
+    /// this only while no request is in flight.
     pub(super) fn reset(&self, conversation: Conversation) {
         let shared = &self.shared;
         let state = State::new(&shared.agent, conversation);
@@ -116,7 +118,7 @@ impl Session {
         shared.tools_at_once.store(TOOLS_AT_ONCE, Ordering::Relaxed);
         *lock(&shared.run_timeout) = None;
         let when_full = lock(&shared.when_full).take();
-        // The host's tools are dropped while no lock is held.
+        // Drop the host's tools only after all locks are released.
         drop((old, when_full));
     }
 
@@ -125,14 +127,14 @@ impl Session {
         lock(&self.shared.flight).ended.is_cancelled()
     }
 
-    /// Returns `true` if there is no other handle of this session: neither a clone nor a request.
+    /// Returns `true` if no clone and no request holds another handle to this session.
     pub(super) fn is_only_handle(&self) -> bool {
         Arc::strong_count(&self.shared) == 1
     }
 
-    /// Creates a session that writes every step to a journal before the model sees it: a new
-    /// session, or a loaded one. A session that was interrupted in the middle of a turn gets an
-    /// item that informs the model.
+    /// Creates a session, new or loaded, that writes every step to a journal before the model sees
+    /// it. If a loaded session was interrupted in the middle of a turn, an item that informs the
+    /// model is added.
     ///
     /// # Errors
     ///
@@ -147,36 +149,39 @@ impl Session {
         Ok(Session::of(agent, transport, state))
     }
 
-    /// Adds a user message and asks for an answer. The session's tools run, and their results are
-    /// sent back, up to [`PLAIN_LIMIT`] times, or as often as [`Session::set_round_limit`] allows.
+    /// Adds a user message and asks for an answer. The session's tools are run, and their results
+    /// are sent back, in up to [`PLAIN_LIMIT`] rounds or the number set by
+    /// [`Session::set_round_limit`].
     pub fn send(&self, message: impl Into<Content>) -> Run {
         self.start(Start::Message(message.into().0), self.plain())
     }
 
-    /// Asks for an answer to the history as it is: after a failure or a cancelled request, after
+    /// Asks for an answer to the unchanged history: after a failed or cancelled request, after
     /// injected items, or for a completion. If the history ends with a complete answer, the request
     /// fails.
     pub fn proceed(&self) -> Run {
         self.start(Start::Proceed, self.plain())
     }
 
-    /// The agent.
+    /// Returns the agent.
     pub(super) fn agent(&self) -> &Agent {
         &self.shared.agent
     }
 
-    /// Puts a summary by another agent in the place of what was said. The run is that agent's.
+    /// Replaces the history with a summary written by another agent. The returned run is that
+    /// agent's.
     pub(super) fn summarise(&self, summariser: Arc<dyn Summariser>) -> Run {
         self.start(Start::Summarise(summariser), self.plain())
     }
 
-    /// Does the same from now on before a request that is too large; `None` never does.
+    /// Sets the agent that summarises the chat before each request that is too large; `None`
+    /// disables this.
     pub(super) fn set_when_full(&self, when_full: Option<WhenFull>) {
         *lock(&self.shared.when_full) = when_full;
     }
 
-    /// Estimates the tokens of the request that would be sent now, part by part, corrected by the
-    /// counts in this session's answers. Compiles the body, and takes as long.
+    /// Estimates the number of tokens of the next request, by part, corrected by the token counts
+    /// of this session's answers. Takes as long as compiling the body.
     ///
     /// # Errors
     ///
@@ -194,7 +199,7 @@ impl Session {
     }
 
     /// Returns this session with hooks around every turn, tool and message, and a limit of
-    /// [`AGENT_LIMIT`] rounds. To access the hooks later, pass an `Arc` of them.
+    /// [`AGENT_LIMIT`] rounds. To keep access to the hooks, pass an `Arc`.
     pub fn with_hooks(&self, hooks: impl Hooks + 'static) -> AgentLoop {
         AgentLoop {
             session: self.clone(),
@@ -204,26 +209,27 @@ impl Session {
         }
     }
 
-    /// Sets the maximum number of tool rounds in one request without hooks; 0 for no limit.
+    /// Sets the maximum number of tool rounds in one request without hooks; 0 means no limit.
     pub fn set_round_limit(&self, limit: u32) {
         self.shared.round_limit.store(limit, Ordering::Relaxed);
     }
 
-    /// Sets the maximum number of tools of one answer that run at the same time, [`TOOLS_AT_ONCE`]
-    /// by default. With 1 or 0, they run one after another. Tools start in the order of the model's
-    /// calls, and their results reach the model in that order; the events report each result as
-    /// soon as it is available. Applies from the next answer on, also with hooks. A tool's own
-    /// restriction ([`Tool::is_concurrent`](super::tools::Tool::is_concurrent)) applies as well.
+    /// Sets the maximum number of tools from one answer that run at the same time,
+    /// [`TOOLS_AT_ONCE`] by default. With 1 or 0, they run one after another. Tools start in the
+    /// order of the model's calls, and the model gets their results in that order; events report
+    /// each result as soon as it is available. Takes effect with the next answer, also with hooks.
+    /// In addition, a tool may have to run alone
+    /// ([`Tool::is_concurrent`](super::tools::Tool::is_concurrent)).
     pub fn set_tools_at_once(&self, most: usize) {
         self.shared.tools_at_once.store(most, Ordering::Relaxed);
     }
 
     /// Sets a time limit for a whole run, from the call that starts it, including all rounds,
-    /// retries, hooks and tools. There is none by default; the limits of
-    /// [`TransportOptions`](super::TransportOptions) apply to each answer. A run that exceeds it
-    /// fails as [`Category::Timeout`](super::Category::Timeout). A partial answer is kept and
-    /// marked, and finished tools keep their results; the other tools are stopped, which may take
-    /// another second. Applies to runs that start from now on, also with hooks.
+    /// retries, hooks and tools. By default there is none; the limits of
+    /// [`TransportOptions`](super::TransportOptions) apply to each answer. A run that exceeds the
+    /// limit fails with [`Category::Timeout`](super::Category::Timeout). A partial answer is kept
+    /// and marked, and finished tools keep their results; the other tools are stopped, which may
+    /// take another second. Takes effect for runs that start after this call, also with hooks.
     pub fn set_run_timeout(&self, timeout: Option<Duration>) {
         *lock(&self.shared.run_timeout) = timeout;
     }
@@ -250,12 +256,13 @@ impl Session {
             Arc::clone(&policy.hooks),
             next.cancel,
             |emitter| async move {
-                // Cancelled requests end at once; waiting puts their last events before ours.
+                // Cancelled requests end at once. Waiting ensures that their last events precede
+                // ours.
                 last.ended.cancelled().await;
                 let outcome = RequestTask::new(&shared, policy, emitter, &cancel, deadline)
                     .run(start)
                     .await;
-                // A caller that waits for the end may open the journal's file next.
+                // A caller that waits for the end may immediately open the journal's file.
                 drop(shared);
                 drop(ended);
                 outcome
@@ -274,22 +281,22 @@ impl Session {
         ended.cancelled().await;
     }
 
-    /// Adds a typed item, which is logged with its exact text before the model sees it. During a
-    /// request, it waits until the tools of a round have returned or the request has ended, and
-    /// until all calls of the model have results. The current request, or the next one, reports it
-    /// with [`Event::Item`](super::Event::Item).
+    /// Adds a typed item, whose exact text is logged before the model sees it. During a request,
+    /// the item waits until the tools of a round have returned or the request has ended, and until
+    /// all calls of the model have results. The current request, or else the next one, reports the
+    /// item with [`Event::Item`](super::Event::Item).
     ///
     /// # Errors
     ///
-    /// Returns an error if the journal cannot be written, or the session is a completion. An item
-    /// that could not be written keeps waiting.
+    /// Returns an error if the journal cannot be written, or if the session is a completion. An
+    /// item that could not be written is kept and tried again.
     pub fn inject(&self, item: Item) -> Result<(), Error> {
         self.shared.state().inject(item)
     }
 
-    /// Removes the last messages and items from the history, for example a question that was
-    /// refused, with its partial answer: providers keep refusing while it is there. The log keeps
-    /// both.
+    /// Removes the last messages and items from the history, for example a refused question and its
+    /// partial answer, because a provider keeps refusing while the question is in the history. The
+    /// log keeps the removed messages.
     ///
     /// # Errors
     ///
@@ -299,22 +306,22 @@ impl Session {
         self.shared.state().take_back(messages)
     }
 
-    /// Renders the system prompt again for the next round. Until then, a session keeps the prompt
-    /// of its first request, even if the files that it reads have changed. A renewal emits
-    /// [`Event::Renewed`](super::Event::Renewed), and omits earlier thinking for models that bind
-    /// it.
+    /// Makes the next round render the system prompt again. Otherwise, a session keeps the prompt
+    /// of its first request, even if the files that the prompt includes have changed. A renewal
+    /// emits [`Event::Renewed`](super::Event::Renewed) and, for models that bind thinking, omits
+    /// earlier thinking.
     pub fn renew(&self) {
         self.shared.state().renew();
     }
 
-    /// Replaces the tools from the next round on. After the first request, a change of tools is a
-    /// [renewal](Session::renew).
+    /// Replaces the tools, beginning with the next round. After the first request, changing the
+    /// tools is a [renewal](Session::renew).
     pub fn set_tools(&self, tools: ToolSet) {
         self.shared.state().set_tools(tools);
     }
 
-    /// Sets a named layer of the system prompt from the next round on; a blank text removes it.
-    /// After the first request, a change of its text is a [renewal](Session::renew).
+    /// Sets a named layer of the system prompt, beginning with the next round; a blank text removes
+    /// the layer. After the first request, changing its text is a [renewal](Session::renew).
     pub fn set_layer(&self, layer: SystemLayer) {
         self.shared.state().set_layer(layer);
     }
@@ -324,43 +331,42 @@ impl Session {
         self.shared.state().history().to_vec()
     }
 
-    /// Returns the tokens of all requests so far.
+    /// Returns the number of tokens used by all requests so far.
     pub fn usage(&self) -> Usage {
         self.shared.state().usage()
     }
 
-    /// Returns the cost of the tokens of all answers since the session was created or restored, in
-    /// US dollars; `None` if the cost of any answer is unknown.
+    /// Returns the cost of all answers since the session was created or restored, in US dollars;
+    /// `None` if the cost of any answer is unknown.
     pub fn cost(&self) -> Option<f64> {
         self.shared.state().cost()
     }
 
-    /// Starts the count of tokens from earlier usage.
+    /// Adds earlier usage, for example that of a previous session, to the session's token counts.
     pub fn seed_usage(&self, usage: Usage) {
         self.shared.state().seed_usage(usage);
     }
 
-    /// Returns the findings of schemas and rules for the request that would be sent now; no policy
-    /// is applied.
+    /// Returns the findings of schemas and rules for the next request. No policy is applied.
     pub fn findings(&self) -> Vec<Diagnostic> {
         let conversation = self.shared.state().to_ask().conversation;
         self.shared.agent.findings(conversation)
     }
 
-    /// Returns the number of open requests in the tool loop: 0 when none is in flight.
+    /// Returns the number of open requests in the tool loop; 0 if no request is in flight.
     pub fn open_requests(&self) -> usize {
         lock(&self.shared.tool_loop).open_requests()
     }
 }
 
 impl AgentLoop {
-    /// Sets the limit of rounds; 0 for none.
+    /// Sets the limit of rounds; 0 means no limit.
     #[must_use]
     pub fn with_limit(self, limit: u32) -> AgentLoop {
         AgentLoop { limit, ..self }
     }
 
-    /// Adds a hook that sees each message before it is shown; the text is held back until it is
+    /// Adds a hook that gets each message before it is shown. The text is held back until it is
     /// complete.
     #[must_use]
     pub fn with_message_hook(self, hook: impl MessageHook + 'static) -> AgentLoop {
@@ -370,13 +376,13 @@ impl AgentLoop {
         }
     }
 
-    /// Sends like [`Session::send`].
+    /// Sends a message like [`Session::send`].
     pub fn send(&self, message: impl Into<Content>) -> Run {
         self.session
             .start(Start::Message(message.into().0), self.policy())
     }
 
-    /// Proceeds like [`Session::proceed`].
+    /// Asks for an answer like [`Session::proceed`].
     pub fn proceed(&self) -> Run {
         self.session.start(Start::Proceed, self.policy())
     }
@@ -397,7 +403,8 @@ impl Shared {
     }
 }
 
-/// Locks a mutex even if another holder panicked: the data is only changed in single steps.
+/// Locks a mutex even if another thread panicked while holding it, because each change to the data
+/// is a single step.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,13 +1,13 @@
-//! Decodes the bytes of an answer to events and an [`Answer`].
+//! Decodes the bytes of an answer into events and an [`Answer`].
 //!
-//! Pure: the decoder uses no clock and no network, so that every transcript can be replayed with
-//! every split. A [`Decoder`] has three parts: framing (SSE, lines, or one JSON value), the parser
-//! of a wire format (frame → parts), and the builder, which turns parts into events and blocks. All
-//! are bounded by [`Limits`].
+//! The decoder is pure: it uses no clock and no network, so every transcript can be replayed with
+//! every possible split. A [`Decoder`] has three stages: framing (SSE, lines, or one JSON value),
+//! the parser of a wire format (frame → parts), and the builder, which turns parts into events and
+//! blocks. [`Limits`] bounds all of them.
 //!
-//! Events are created per frame, not per chunk: they do not depend on how the bytes were split. In
-//! all but one wire format, a stream and a whole answer have the same shapes, so one parser reads
-//! both.
+//! Events are created per frame, not per chunk, so they do not depend on how the bytes were split.
+//! In all wire formats but one, a stream and a whole answer have the same structure, so one parser
+//! reads both.
 
 mod builder;
 mod frame;
@@ -38,13 +38,13 @@ pub struct Limits {
     pub line: usize,
     /// One event of a stream, or one whole answer.
     pub event: usize,
-    /// The whole answer, as it comes over the wire.
+    /// The whole answer, as transmitted.
     pub answer: usize,
 }
 
 impl Default for Limits {
-    /// Returns 16 MiB per line, 16 MiB per event, 64 MiB per answer: enough for an image of 10 MB
-    /// in base64.
+    /// Returns 16 MiB per line, 16 MiB per event, and 64 MiB per answer, which is enough for a 10
+    /// MB image in base64.
     fn default() -> Limits {
         const MIB: usize = 1024 * 1024;
         Limits {
@@ -55,20 +55,20 @@ impl Default for Limits {
     }
 }
 
-/// The division of an answer into JSON values.
+/// The way in which an answer is divided into JSON values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// `text/event-stream`.
     Sse,
-    /// One JSON value a line.
+    /// One JSON value per line.
     Lines,
-    /// One JSON value.
+    /// One JSON value as the whole answer.
     Whole,
 }
 
 impl Framing {
-    /// Returns the framing for a `content-type`; without a known one, the usual framing for streams
-    /// of the wire format.
+    /// Returns the framing for a `content-type`. If that is missing or unknown, returns the usual
+    /// framing of the wire format's streams.
     pub fn of(content_type: Option<&str>, wire: WireFormat) -> Framing {
         let kind = content_type
             .unwrap_or_default()
@@ -87,42 +87,42 @@ impl Framing {
     }
 }
 
-/// The facts of a request that the decoder of its answer must know.
+/// The facts about a request that are needed to decode its answer.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// The client API, whose name becomes the origin of thinking.
+    /// The client API. Its name becomes the origin of thinking.
     pub api: ClientApi,
     /// The wire format.
     pub wire: WireFormat,
-    /// The prefix for the ids of calls without a provider's id, such as `call_3_`; unique in a
+    /// The prefix of ids for calls to which the provider gives none, such as `call_3_`; unique in a
     /// history.
     pub id_prefix: String,
 }
 
-/// The parser for a wire format's frames.
+/// A parser for the frames of a wire format.
 trait AnswerParser: Send {
-    /// Reads one JSON value of the answer. `kind` is its `type`, or else the name of its event, or
-    /// else empty.
+    /// Reads one JSON value of the answer. `kind` is the value's `type`; if there is none, it is
+    /// the name of the event or empty.
     fn read(&mut self, kind: &str, value: &Value, answer: &mut AnswerBuilder) -> Result<(), Error>;
 
-    /// Ends all open parts, since nothing more comes.
+    /// Ends all open parts, because no more values follow.
     fn end(&mut self, _: &mut AnswerBuilder) {}
 }
 
-/// Reads one answer.
+/// Decodes one answer.
 pub struct Decoder {
     framer: Framer,
     parser: Box<dyn AnswerParser>,
     answer: AnswerBuilder,
     wire: WireFormat,
-    /// The number of bytes that may still come.
+    /// The number of further bytes allowed.
     room: usize,
     limit: usize,
-    /// The beginning of the answer, to show in an error.
+    /// The beginning of the answer, which errors may show.
     head: Vec<u8>,
-    /// `true` if any value of the wire format came.
+    /// `true` if at least one value of the wire format was received.
     begun: bool,
-    /// The first JSON value of a foreign format, if it came before any other value.
+    /// The first JSON value that is not of the wire format, if no other value preceded it.
     foreign: Option<Value>,
     /// `true` if the connection ended in the middle of a JSON value.
     cut: bool,
@@ -130,7 +130,7 @@ pub struct Decoder {
     outcome: Option<Result<StopReason, Error>>,
 }
 
-/// The number of bytes of an answer to keep for errors.
+/// The number of bytes at the beginning of an answer that are kept for errors.
 const HEAD: usize = 1024;
 
 impl Decoder {
@@ -152,13 +152,13 @@ impl Decoder {
         }
     }
 
-    /// Takes the next bytes and adds the events that they complete.
+    /// Decodes the next bytes, and adds the events that they complete.
     ///
     /// # Errors
     ///
-    /// Returns an error if the answer is broken: the provider reported an error, sent another
-    /// format, or sent too much. Nothing more may be pushed; [`Decoder::into_answer`] returns the
-    /// previous content.
+    /// Returns an error if the answer is broken, that is, if the provider reported an error, sent
+    /// another format, or sent too much. After an error, do not push more bytes;
+    /// [`Decoder::into_answer`] returns the content before the error.
     pub fn push(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), Error> {
         if let Some(outcome) = &self.outcome {
             return outcome.clone().map(|_| ());
@@ -171,18 +171,18 @@ impl Decoder {
         result
     }
 
-    /// Returns `true` if the answer has begun: a value of its format came.
+    /// Returns `true` if the answer has begun, that is, if a value of its wire format was received.
     pub fn has_begun(&self) -> bool {
         self.begun
     }
 
-    /// Returns the facts in the answer so far.
+    /// Returns the response metadata received so far.
     pub fn info(&self) -> &ResponseInfo {
         &self.info
     }
 
-    /// Returns the number of content bytes so far, without comments and white space, which servers
-    /// send to keep a connection alive.
+    /// Returns the number of content bytes received so far. Comments and white space, which servers
+    /// send to keep a connection alive, are not included.
     pub fn content_bytes(&self) -> usize {
         self.framer.content_bytes()
     }
@@ -192,8 +192,8 @@ impl Decoder {
         self.answer.is_closed() || self.outcome.is_some()
     }
 
-    /// Ends the answer with the connection, and adds the last events. Further calls return the same
-    /// result.
+    /// Ends the answer because the connection has ended, and adds the last events. Further calls
+    /// return the same result.
     ///
     /// # Errors
     ///
@@ -208,8 +208,8 @@ impl Decoder {
         outcome
     }
 
-    /// Returns the content so far: partial text and thinking are included, partial calls and
-    /// partial signatures are not. A call that was cut by the limit of output tokens is partial.
+    /// Returns the content received so far. It includes partial text and thinking, but no partial
+    /// calls or signatures. A call that was cut off by the limit of output tokens is partial.
     pub fn into_answer(self) -> Answer {
         self.answer.into_answer()
     }
@@ -241,7 +241,7 @@ impl Decoder {
         )
     }
 
-    /// Reports stream fields that the standard does not define.
+    /// Warns about stream fields that the standard does not define.
     fn tell_of_fields(&mut self) {
         if !self.begun {
             return;
@@ -255,7 +255,7 @@ impl Decoder {
         }
     }
 
-    /// Reads text without a final line end, then ends the answer.
+    /// Reads text that has no final line end, and then ends the answer.
     fn end(&mut self, events: &mut Vec<Event>) -> Result<StopReason, Error> {
         if !self.answer.is_closed()
             && let Some(frame) = self.framer.finish()
@@ -263,7 +263,7 @@ impl Decoder {
             self.read(&frame, true, events)?;
         }
         if self.begun && !self.cut && self.framer.is_whole() {
-            // A single JSON value is the complete answer.
+            // A single JSON value is a complete answer.
             self.answer.close();
         }
         self.parser.end(&mut self.answer);
@@ -285,8 +285,8 @@ impl Decoder {
         ))
     }
 
-    /// Reads the JSON values of a frame, usually one. Invalid JSON in the last frame may have been
-    /// cut off.
+    /// Reads the JSON values of a frame, usually one. Invalid JSON in the `last` frame may be
+    /// truncated.
     fn read(&mut self, frame: &Frame, last: bool, events: &mut Vec<Event>) -> Result<(), Error> {
         let name = frame.event.as_deref().unwrap_or_default();
         if frame.has_replacements {
@@ -324,8 +324,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Returns `true` if an event that is not JSON is not part of the answer, such as `event:
-    /// ping`: its name is unknown to the wire format, and its data does not resemble JSON.
+    /// Returns `true` if an event without JSON, such as `event: ping`, is not part of the answer:
+    /// the wire format does not know its name, and its data does not resemble JSON.
     fn is_beside_the_answer(&self, name: &str, data: &str) -> bool {
         let is_named = !matches!(name, "" | "error" | "message" | "data" | "completion");
         let of_format = self
@@ -337,7 +337,7 @@ impl Decoder {
         is_named && !of_format && !data.starts_with(['{', '['])
     }
 
-    /// Marks the answer as begun; a foreign value that came first belongs to it too.
+    /// Marks the answer as begun. A foreign value received before is then part of the answer.
     fn begin(&mut self) {
         self.begun = true;
         if let Some(before) = self.foreign.take().filter(Value::is_object) {
@@ -376,7 +376,7 @@ impl Decoder {
             return Err(failure::in_stream(value));
         }
         json::note_info(&mut self.info, value);
-        // Unknown parts of a response that is not an answer are covered by its error.
+        // If the response is not an answer, its error already covers the unknown parts.
         if value.is_object() && self.begun {
             shape_of(self.wire).look_over(kind, value, &mut self.answer);
         }
@@ -438,10 +438,10 @@ fn could_begin_an_answer(head: &[u8]) -> bool {
 /// The warning about undecodable characters.
 const REPLACED: &str = "the answer contains invalid UTF-8, which was replaced by U+FFFD";
 
-/// Events that only keep a connection alive.
+/// The names of events that only keep a connection alive.
 const KEEP_ALIVE: [&str; 5] = ["ping", "keepalive", "keep-alive", "keep_alive", "heartbeat"];
 
-/// Returns the known parts of an answer in a wire format.
+/// Returns the table of known parts in answers of a wire format.
 fn shape_of(wire: WireFormat) -> &'static Shape {
     match wire.facts().answers {
         AnswerForm::Claude => &anthropic::SHAPE,
@@ -453,8 +453,8 @@ fn shape_of(wire: WireFormat) -> &'static Shape {
     }
 }
 
-/// Returns a Markdown table for the documentation, with the parts of an answer that are read, kept,
-/// or ignored, and the reasons.
+/// Returns a Markdown table for the documentation. It lists the parts of an answer that are read,
+/// kept, or ignored, with reasons.
 #[doc(hidden)]
 pub fn markdown_of(wire: WireFormat) -> String {
     shape::markdown(shape_of(wire))

@@ -1,4 +1,4 @@
-//! Parses structured answers to a value of a Rust type, or reports the place of a mismatch.
+//! Parses structured answers as a value of a Rust type, or reports where they do not conform.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -8,7 +8,7 @@ use super::tools::{mistakes, schema_of, validator};
 use super::{Category, Error};
 use crate::secret::masked;
 
-/// The number of characters to show on each side of a place.
+/// The number of characters shown on each side of a place.
 const AROUND: usize = 30;
 
 /// Parses the text of an answer.
@@ -25,7 +25,7 @@ pub(super) fn parse<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, E
     })?;
     match mistakes(&validator, &value) {
         Some(problem) => Err(misfit(&name, &problem)),
-        // The type may be stricter than its schema can express.
+        // The type may be stricter than its schema.
         None => serde_json::from_value(value).map_err(|error| misfit(&name, &error.to_string())),
     }
 }

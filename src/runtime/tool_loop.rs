@@ -11,14 +11,17 @@ use crate::conversation::Block;
 pub const PLAIN_LIMIT: u32 = 10;
 /// The maximum number of tool rounds in one request of an agent loop.
 pub const AGENT_LIMIT: u32 = 50;
-/// The default maximum number of tools of one answer that run at the same time; the others wait.
+/// The default for the maximum number of tools from one answer that run at the same time; the
+/// others wait.
 pub const TOOLS_AT_ONCE: usize = 16;
 
-/// The whole policy of tool calls. Handles several requests at once, independently of each other.
+/// The complete policy for tool calls. Handles several requests at once, independently of each
+/// other.
 ///
-/// A request is [opened](ToolLoop::open), gets what the model [answered](ToolLoop::answered) and
-/// the tools [returned](ToolLoop::returned), round by round, and is [closed](ToolLoop::close)
-/// whatever its outcome.
+/// A request is [opened](ToolLoop::open). In each round, the loop is given the calls that the model
+/// [answered](ToolLoop::answered) with, and the results that the tools
+/// [returned](ToolLoop::returned). Finally, the request is [closed](ToolLoop::close), whatever its
+/// outcome.
 #[derive(Debug, Default)]
 pub struct ToolLoop {
     opened: u64,
@@ -46,7 +49,7 @@ pub enum Next {
 }
 
 impl ToolLoop {
-    /// Opens a request that may run tools in `limit` rounds; 0 for no limit.
+    /// Opens a request in which tools may run for `limit` rounds; 0 means no limit.
     pub fn open(&mut self, limit: u32) -> RequestId {
         self.opened += 1;
         let id = RequestId(self.opened);
@@ -86,13 +89,12 @@ impl ToolLoop {
         Ok(Next::Run(calls))
     }
 
-    /// Records the results of tools. Returns the blocks of the next message: one result per call,
-    /// in the order of the calls; a call without a result gets an error.
+    /// Records the results of tools. Returns the blocks of the next message, with one result per
+    /// call in the order of the calls. A call without a result gets an error.
     ///
     /// # Errors
-    ///
-    /// Returns an error if no call is open or the request is closed. Nothing may be sent in that
-    /// case.
+    /// Returns an error if no call is open or the request is closed. In that case, nothing may be
+    /// sent.
     pub fn returned(
         &mut self,
         id: RequestId,
@@ -115,7 +117,7 @@ impl ToolLoop {
             .collect())
     }
 
-    /// Closes a request whatever its outcome; nothing of it is kept.
+    /// Closes a request, whatever its outcome, and forgets everything about it.
     pub fn close(&mut self, id: RequestId) {
         self.requests.remove(&id);
     }

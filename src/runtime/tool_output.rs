@@ -1,4 +1,4 @@
-//! The answer of a tool, and what of it is fit for a history.
+//! The output of a tool, and its conversion for the history.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ pub struct ToolOutput {
     pub content: Arc<str>,
     /// `true` if the tool failed.
     pub is_error: bool,
-    /// Images that the model sees: PNG, JPEG, GIF or WebP, in base64 or at a web URL. Others are
-    /// left out of the history, and the text mentions them.
+    /// Images that the model sees: PNG, JPEG, GIF or WebP, in base64 or at a web URL. Any other
+    /// image is omitted from the history and mentioned in the text.
     pub images: Vec<Image>,
 }
 
 impl ToolOutput {
-    /// Returns a text.
+    /// Returns an output that consists of text.
     pub fn text(content: impl Into<Arc<str>>) -> ToolOutput {
         ToolOutput {
             content: content.into(),
@@ -26,7 +26,7 @@ impl ToolOutput {
         }
     }
 
-    /// Returns a failure with a message for the model.
+    /// Returns the output of a failed tool, with a message for the model.
     pub fn error(content: impl Into<Arc<str>>) -> ToolOutput {
         ToolOutput {
             is_error: true,
@@ -34,11 +34,11 @@ impl ToolOutput {
         }
     }
 
-    /// Removes content that would break every later request. Omits images that no server accepts,
-    /// and mentions them in the text: formats other than PNG, JPEG, GIF and WebP, images that are
-    /// too large, and URLs that are not on the web. The media type of an image is taken from its
-    /// bytes. NUL becomes U+FFFD: it makes models behind llama.cpp end all later answers early
-    /// (aebrer/dreb#352).
+    /// Removes content that would break every later request. Images that no server accepts are
+    /// omitted and mentioned in the text: formats other than PNG, JPEG, GIF and WebP, images that
+    /// are too large, and URLs that are not on the web. The media type of an image is determined
+    /// from its bytes. NUL is replaced with U+FFFD, because it makes models behind llama.cpp end
+    /// all later answers early (aebrer/dreb#352).
     pub(super) fn fit_for_history(self) -> ToolOutput {
         let mut content = self.content.replace('\0', "\u{fffd}");
         let mut images = Vec::with_capacity(self.images.len());
@@ -81,7 +81,7 @@ impl ToolOutput {
         ToolOutput::error(CANCELLED)
     }
 
-    /// Returns `true` if the output is only the cancellation.
+    /// Returns `true` if the output only reports the cancellation.
     pub(super) fn is_cancelled(&self) -> bool {
         self.is_error && &*self.content == CANCELLED
     }
@@ -97,5 +97,5 @@ impl ToolOutput {
     }
 }
 
-/// The output of a tool that was cancelled.
+/// The text of a tool that was cancelled.
 const CANCELLED: &str = "the tool was cancelled";

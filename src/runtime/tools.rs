@@ -1,8 +1,8 @@
 //! Tools that a model may call: closures, functions with Rust types, trait objects, programs, or
 //! tools of MCP servers.
 //!
-//! Input: arguments as JSON. Output: a [`ToolOutput`], which the model sees. The loops decide when
-//! and how often tools run.
+//! Input: arguments as JSON. Output: a [`ToolOutput`], which the model sees. When tools run, and
+//! for how many rounds, is decided by [`tool_loop`](super::tool_loop).
 
 mod arguments;
 mod process;
@@ -36,34 +36,35 @@ use arguments::Arguments;
 
 /// A tool that a model can call.
 pub trait Tool: Send + Sync {
-    /// Returns its name, description and the JSON Schema of its arguments.
+    /// Returns the tool's name, its description and the JSON Schema of its arguments.
     fn definition(&self) -> &Definition;
 
-    /// Runs the tool. The future is dropped when the request is cancelled; put any cleanup into a
-    /// drop guard. A panic is caught, and the model sees an error.
+    /// Runs the tool. The future is dropped when the request is cancelled, so use a drop guard for
+    /// any cleanup. If the tool panics, the model gets an error.
     ///
-    /// A session passes only arguments that fit the schema; for others, the model gets the mistake.
+    /// A session passes only arguments that conform to the schema. For other arguments, the model
+    /// is told what is wrong.
     fn call(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutput>;
 
-    /// Returns `true` if the tool may run together with other tools of the same answer, which is
-    /// the default. A tool that may not, for example because it writes data that others read, runs
-    /// alone: after the calls before it have ended, and before later ones start.
+    /// Returns `true` if the tool may run at the same time as other tools of the same answer, which
+    /// is the default. Otherwise, for example because it writes data that others read, the tool
+    /// runs alone: after the calls before it have ended, and before later ones start.
     fn is_concurrent(&self) -> bool {
         true
     }
 }
 
-/// The context of a call, for the running tool.
+/// The context of a call, passed to the running tool.
 pub struct ToolContext {
     /// The call's id.
     pub id: Arc<str>,
-    /// Cancelled together with the request.
+    /// A token that is cancelled together with the request.
     pub cancelled: CancellationToken,
     events: mpsc::Sender<Event>,
 }
 
 impl ToolContext {
-    /// Returns the context of one call, whose progress is sent to `events`.
+    /// Returns the context of one call. Progress is sent to `events`.
     pub fn new(
         id: Arc<str>,
         cancelled: CancellationToken,
@@ -76,7 +77,7 @@ impl ToolContext {
         }
     }
 
-    /// Reports the progress of the tool. Ignored if there is no receiver.
+    /// Reports the progress of the tool. Does nothing if there is no receiver.
     pub async fn progress(&self, text: impl Into<String>) {
         let event = Event::ToolProgress {
             id: Arc::clone(&self.id),
@@ -93,7 +94,7 @@ pub struct ToolSet {
     tools: IndexMap<Arc<str>, Offered>,
 }
 
-/// A tool with its argument checker.
+/// A tool, with the checker for its arguments.
 #[derive(Clone)]
 struct Offered {
     tool: Arc<dyn Tool>,
@@ -106,14 +107,14 @@ impl ToolSet {
         ToolSet::default()
     }
 
-    /// Adds a tool, replacing any other with its name.
+    /// Adds a tool, replacing the tool with the same name, if any.
     #[must_use]
     pub fn with(mut self, tool: impl Tool + 'static) -> ToolSet {
         self.insert(Arc::new(tool));
         self
     }
 
-    /// Adds a tool, replacing any other with its name.
+    /// Adds a tool, replacing the tool with the same name, if any.
     pub fn insert(&mut self, tool: Arc<dyn Tool>) {
         let name = Arc::clone(&tool.definition().name);
         self.tools.insert(
@@ -125,13 +126,13 @@ impl ToolSet {
         );
     }
 
-    /// Returns the tool with a name.
+    /// Returns the tool with this name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.tools.get(name).map(|offered| &offered.tool)
     }
 
-    /// Checks arguments against a tool's schema, and returns the mistakes in one line for the
-    /// model. `None` if they fit, or if there is no such tool.
+    /// Checks arguments against a tool's schema. Returns the mistakes on one line for the model;
+    /// `None` if there are none, or if there is no such tool.
     pub fn mistake(&self, name: &str, input: &Value) -> Option<String> {
         let Offered { tool, arguments } = self.tools.get(name)?;
         arguments.mistake(tool.definition(), input)
@@ -150,7 +151,7 @@ impl ToolSet {
         self.tools.is_empty()
     }
 
-    /// Returns the names, in order.
+    /// Returns the names of the tools, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tools.keys().map(AsRef::as_ref)
     }
@@ -183,7 +184,7 @@ where
         }
     }
 
-    /// Makes the tool run alone: see [`Tool::is_concurrent`].
+    /// Makes the tool run alone; see [`Tool::is_concurrent`].
     #[must_use]
     pub fn not_concurrent(self) -> FnTool<F> {
         FnTool {

@@ -1,8 +1,8 @@
 //! HTTP: sends a compiled request, and returns a response that has begun, or the reason why there
 //! is none.
 //!
-//! Requests are retried here, only before the first byte of an answer. Redirects are not followed:
-//! the key would be sent along.
+//! Requests are retried here, but only before the first byte of an answer. Redirects are not
+//! followed, because the key would be sent along.
 
 mod backoff;
 mod http;
@@ -31,26 +31,26 @@ use client::Clients;
 pub use client::ReqwestClient;
 pub use http::{HttpBody, HttpClient, HttpError, HttpErrorKind};
 
-/// The limits on waiting, retries and sizes.
+/// The time limits, size limits and retry policy of a [`Transport`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransportOptions {
-    /// The time limit for connecting.
+    /// The time limit for establishing a connection.
     pub connect_timeout: Duration,
-    /// The time limit for a silent server, before the answer and within it. Anything before the
-    /// answer, such as interim responses (1xx), counts as silence, and so do comments and blank
-    /// lines within an answer.
+    /// The time limit for a silent server, both before and within the answer. Before the answer,
+    /// anything else that the server sends is treated as silence, such as interim responses (1xx);
+    /// within the answer, so are comments and blank lines.
     pub idle_timeout: Duration,
     /// The time limit for one answer, from its first byte to its last.
     pub answer_timeout: Duration,
-    /// The retries.
+    /// The retry policy.
     pub retry: RetryPolicy,
     /// The size limits of an answer.
     pub limits: Limits,
 }
 
 impl Default for TransportOptions {
-    /// Returns ten seconds to connect; five minutes of silence, which thinking models need; two
-    /// hours for an answer.
+    /// Returns ten seconds for connecting, five minutes for silence, which thinking models need,
+    /// and two hours for an answer.
     fn default() -> TransportOptions {
         TransportOptions {
             connect_timeout: Duration::from_secs(10),
@@ -73,30 +73,29 @@ pub(super) trait Outgoing: Send + Sync {
     /// Returns the body, which may be empty.
     fn body(&self) -> Bytes;
 
-    /// Returns the URL for reports, without credentials and query.
+    /// Returns the URL for display, without credentials and query.
     fn address(&self) -> String {
         UrlParts::of(&self.line().url).to_string()
     }
 }
 
-/// Sends requests; sessions share it, and thereby its connections.
+/// Sends requests. Sessions that share a transport share its connections.
 #[derive(Clone)]
 pub struct Transport {
     client: Arc<dyn HttpClient>,
     /// The transport's own clients, which also connect to MCP servers.
     own: Arc<Clients>,
     secrets: Arc<dyn Secrets>,
-    /// Contains every key that was sent.
+    /// A redactor for every key that was sent.
     redactor: Arc<Mutex<Redactor>>,
     clock: Option<Arc<dyn Clock>>,
     pub(super) options: TransportOptions,
 }
 
-/// An error before the first byte of an answer, with the delay that the server asks for.
+/// An error before the first byte of an answer, with the delay that the server asks for, if any.
 pub(super) struct Refused {
     pub(super) error: Error,
-    /// `true` if an immediate retry is worthwhile: it may succeed, and a failure does not take
-    /// long.
+    /// `true` if a retry is worthwhile, because it may succeed, and would fail quickly otherwise.
     pub(super) again: bool,
     pub(super) retry_after: Option<Duration>,
 }
@@ -112,7 +111,7 @@ impl From<Error> for Refused {
 }
 
 impl Refused {
-    /// Returns the refusal after a silence, which is not retried: another silence would last as
+    /// Returns the error after a silence. It is not retried, because another silence would last as
     /// long.
     fn after_silence(error: Error) -> Refused {
         Refused {
@@ -122,16 +121,16 @@ impl Refused {
     }
 }
 
-/// The maximum size of an error's body to read, in bytes.
+/// The maximum number of bytes that are read of an error's body.
 const ERROR_BYTES: usize = 64 * 1024;
 
-/// The time limit for an error's body.
+/// The time limit for reading an error's body.
 const ERROR_TIME: Duration = Duration::from_secs(10);
 
 impl Transport {
-    /// Returns a transport that takes keys from `secrets`. Proxies come from `HTTPS_PROXY`,
-    /// `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, but are never used for this machine itself.
-    /// Certificates are the system's; on Linux, `SSL_CERT_FILE` and `SSL_CERT_DIR` override them.
+    /// Returns a transport that reads keys from `secrets`. Proxies are configured by `HTTPS_PROXY`,
+    /// `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, but are never used for this machine itself. The
+    /// system's certificates are used; on Linux, `SSL_CERT_FILE` and `SSL_CERT_DIR` override them.
     pub fn new(secrets: Arc<dyn Secrets>, options: TransportOptions) -> Transport {
         let own = Arc::new(Clients::new(&options));
         let client = Arc::clone(&own) as Arc<dyn HttpClient>;
@@ -145,7 +144,7 @@ impl Transport {
         }
     }
 
-    /// Returns the time in seconds since 1970, if there is a clock.
+    /// Returns the time in seconds since 1970; `None` without a clock.
     pub(super) fn now(&self) -> Option<u64> {
         let now = self.clock.as_deref()?.now();
         now.duration_since(std::time::UNIX_EPOCH)
@@ -153,27 +152,27 @@ impl Transport {
             .map(|since| since.as_secs())
     }
 
-    /// Sets a clock. It is used to check the expiry date of spoken answers in the history, and to
-    /// compute the delay if `Retry-After` is a date and the response has no `Date`; without a
-    /// clock, such a delay is ignored.
+    /// Sets a clock. It is used to check whether audio answers in the history have expired, and to
+    /// compute the delay if `Retry-After` is a date and the response has no `Date` header. Without
+    /// a clock, such a delay is ignored.
     #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Transport {
         self.clock = Some(clock);
         self
     }
 
-    /// Sets a client of the host in place of the transport's own: a [`ReqwestClient`] that the host
-    /// sets up, or any other carrier of requests, also in memory. Retries and the limits of time
-    /// and size stay, except for the connection timeout, which is up to the client. The permission
-    /// for requests is decided before, as always: see [`trust`](super::trust). MCP servers are
-    /// reached by the transport's own clients.
+    /// Replaces the transport's own client with one from the host: a [`ReqwestClient`] that the
+    /// host configures, or any other implementation, for example in memory. Retries and the limits
+    /// of time and size still apply, except for the connection timeout, which is up to the client.
+    /// Permission for requests is checked before, as always: see [`trust`](super::trust). MCP
+    /// servers are still accessed with the transport's own clients.
     #[must_use]
     pub fn with_client(mut self, client: Arc<dyn HttpClient>) -> Transport {
         self.client = client;
         self
     }
 
-    /// Returns a redactor for every key that was sent so far.
+    /// Returns a redactor for every key sent so far.
     pub(super) fn redactor(&self) -> Redactor {
         self.redactor
             .lock()
@@ -186,7 +185,7 @@ impl Transport {
         *redactor = redactor.with(key.expose_secret());
     }
 
-    /// Makes one attempt. Resolves when the head of a successful answer arrives.
+    /// Makes one attempt. Completes when the head of a successful answer arrives.
     pub(super) async fn attempt(
         &self,
         request: &dyn Outgoing,
@@ -259,10 +258,10 @@ impl Transport {
                 }
             }
         };
-        // A failure to read the error's body is ignored: the part so far is used.
+        // If reading the error's body fails, use the part that was read.
         let _ = tokio::time::timeout(ERROR_TIME, read).await;
         let mut error = failure::from_status(status, kind.as_deref(), &body);
-        // For a web page or an unknown endpoint, the URL may be wrong.
+        // If the response is a web page or the endpoint is unknown, the URL may be wrong.
         if matches!(status, 200..300 | 404 | 405) {
             error.message.push_str(&format!(" at {}", place(request)));
         }
@@ -342,15 +341,15 @@ impl Transport {
         Ok(map)
     }
 
-    /// Reads a key, which may block.
+    /// Reads a key. This may block, so it runs on a separate thread.
     async fn key(&self, reference: SecretRef) -> Result<SecretString, Error> {
         let secrets = Arc::clone(&self.secrets);
         let read = tokio::task::spawn_blocking(move || secrets.read(&reference)).await;
         Ok(read.map_err(|_| Error::new(Category::Auth, "looking up the key panicked"))??)
     }
 
-    /// Returns a header's value with its key; `None` if it contains characters that headers must
-    /// not contain.
+    /// Returns a header's value, including the key if it contains one; `None` if the value contains
+    /// characters that headers must not contain.
     async fn value(&self, value: &HeaderValue) -> Result<Option<HttpValue>, Error> {
         match value {
             HeaderValue::Plain(text) => Ok(HttpValue::from_str(text).ok()),
@@ -378,7 +377,7 @@ fn illegal(header: &Header) -> Error {
     config(format!("`{}` is not a valid header", header.name))
 }
 
-/// The sender's name in requests, unless the agent sets another.
+/// The name of this program in requests, unless the agent sets another.
 const OWN_NAME: &str = concat!("reqc/", env!("CARGO_PKG_VERSION"));
 
 /// Returns the media type of an answer.
@@ -387,14 +386,14 @@ pub(super) fn content_type(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Returns the content coding of a body, if there is one. Requests do not ask for any, and a client
-/// that decodes one removes the header.
+/// that decodes the body removes the header.
 fn coding(headers: &HeaderMap) -> Option<String> {
     let coding = failure::snippet(headers.get(CONTENT_ENCODING)?.as_bytes());
     let is_none = coding.is_empty() || coding.eq_ignore_ascii_case("identity");
     (!is_none).then(|| format!("`content-encoding: {coding}`"))
 }
 
-/// Returns the provider's id for a request from the headers: Anthropic's `request-id`;
+/// Returns the provider's id for a request, from one of these headers: Anthropic's `request-id`;
 /// `x-request-id` of OpenAI and most others; the specific headers of Azure, Amazon, Google,
 /// Mistral, OpenRouter, `DeepSeek` and `LiteLLM`.
 pub(super) fn named(headers: &HeaderMap) -> ResponseInfo {
@@ -445,7 +444,7 @@ fn redirected<B>(response: &Response<B>) -> Error {
     error
 }
 
-/// Returns the destination of a request, for errors.
+/// Returns the destination of a request, for error messages.
 fn place(request: &dyn Outgoing) -> String {
     format!(
         "{} (provider instance `{}`)",
@@ -472,7 +471,7 @@ pub(super) fn endless(request: &dyn Outgoing, limit: Duration) -> Error {
     Error::new(Category::Network, message).retryable()
 }
 
-/// Returns the refusal for a connection failure before an answer.
+/// Returns the error for a connection that failed before an answer.
 fn network(error: &HttpError, request: &dyn Outgoing) -> Refused {
     let is_connect = matches!(
         error.kind,
@@ -490,8 +489,8 @@ fn network(error: &HttpError, request: &dyn Outgoing) -> Refused {
         HttpErrorKind::Silence => format!("{place} sent nothing for too long"),
         HttpErrorKind::Broken => format!("the connection to {place} was lost before an answer"),
     };
-    // A port of this machine accepts a connection at once: silence after that means that it expects
-    // another protocol.
+    // A port on this machine accepts a connection at once. Silence after that means that the server
+    // expects another protocol.
     let is_stuck =
         error.kind == HttpErrorKind::ConnectTimeout && is_tls_at_home(&request.line().url);
     let told = Error::new(Category::Network, message);
@@ -504,7 +503,7 @@ fn network(error: &HttpError, request: &dyn Outgoing) -> Refused {
     }
 }
 
-/// Returns the error for a client that cannot be used.
+/// Returns the error for an HTTP client that cannot be used.
 fn unusable(error: &HttpError) -> Error {
     let own = error
         .source()
@@ -515,7 +514,7 @@ fn unusable(error: &HttpError) -> Error {
     })
 }
 
-/// The help if a server does not respond in TLS.
+/// The help for a server that does not respond in TLS.
 const PLAIN_HELP: &str =
     "if the server does not use TLS, write `http://` in the provider instance's `url`";
 
@@ -544,7 +543,7 @@ fn not_secure(problem: &rustls::Error, request: &dyn Outgoing) -> Option<Error> 
     Some(Error::new(Category::Network, message).detail(format!("{problem}{help}")))
 }
 
-/// Returns the error for a connection failure in the middle of an answer.
+/// Returns the error for a connection that failed in the middle of an answer.
 pub(super) fn broken(error: &HttpError, request: &dyn Outgoing) -> Error {
     let place = place(request);
     let message = match error.kind == HttpErrorKind::Silence {
@@ -561,15 +560,15 @@ fn tls_problem(error: &HttpError) -> Option<&rustls::Error> {
     std::iter::successors(error.source(), |&error| error.source()).find_map(tls_error)
 }
 
-/// Returns the TLS error in an error, also inside I/O errors, which do not expose it as their
-/// source.
+/// Returns the TLS error in an error. Also searches inside I/O errors, which do not expose their
+/// content as their source.
 fn tls_error<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e rustls::Error> {
     error
         .downcast_ref()
         .or_else(|| tls_error(error.downcast_ref::<std::io::Error>()?.get_ref()?))
 }
 
-/// Returns the innermost cause, which is the most specific; never the URL.
+/// Returns the innermost cause, which is the most specific. Never contains the URL.
 pub(super) fn cause(error: &dyn std::error::Error) -> String {
     let mut deepest = error;
     while let Some(source) = deepest.source() {

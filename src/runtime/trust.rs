@@ -1,10 +1,10 @@
-//! Trust: the requests of a repository that only a user can permit.
+//! Trust: the actions of a repository that only a user can permit.
 //!
-//! A repository determines which server gets a request, which key is sent along, and which programs
-//! a model may run. In an untrusted repository, its author makes these choices. Each is a
-//! [`Grant`], which states exactly what would happen; a [`TrustStore`] records a user's
-//! permissions, under a fingerprint of the grant and the repository's root. If the content of a
-//! grant changes, so does its fingerprint, and the user is asked again.
+//! A repository determines which server receives a request, which key is sent along, and which
+//! programs a model may run. In an untrusted repository, its author makes these decisions. Each is
+//! a [`Grant`], which states exactly what would happen. A [`TrustStore`] records the grants that a
+//! user has permitted, under a fingerprint of the grant and the repository's root. If the content
+//! of a grant changes, its fingerprint changes too, and the user is asked again.
 //!
 //! [`Transport`](super::Transport) and [`ProcessTool`](super::tools::ProcessTool) do not check
 //! trust: a host that opens other people's repositories must do so before it uses them.
@@ -25,28 +25,28 @@ use crate::text::hex;
 use crate::unit::Plan;
 use crate::world::{AccessError, MemoryWorld, World};
 
-/// One permission that a repository asks for. Its display form is one line that states what would
-/// happen.
+/// One permission that a repository asks for. Its [`Display`](fmt::Display) form is one line that
+/// states what would happen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grant {
-    /// Requests to a server, with a key if there is one.
+    /// Sending requests to a server, with a key if there is one.
     Server {
-        /// The source of the requests.
+        /// The part of the repository that asks.
         asker: Asker,
         /// The exact URL, with `${MODEL}` in place of a plain model name.
         url: String,
         /// Every header, with the key's reference in place of the key.
         headers: Vec<(String, String)>,
-        /// The reference to the key.
+        /// The reference to the key, if there is one.
         key: Option<SecretRef>,
         /// The file of a `file:` reference, with links resolved.
         key_file: Option<String>,
     },
-    /// The execution of a program, for a model that calls it or as an MCP server.
+    /// Running a program, for a model that calls it or as an MCP server.
     Program {
-        /// The source of the request.
+        /// The part of the repository that asks.
         asker: Asker,
-        /// The program's file, or its name if there is none.
+        /// The program's file, or its name if no file was found.
         program: String,
         /// Its arguments.
         arguments: Vec<Arc<str>>,
@@ -54,12 +54,12 @@ pub enum Grant {
         folder: String,
         /// The environment variables that it inherits.
         environment: Vec<Arc<str>>,
-        /// The repository's files on the command line, with their SHA-256.
+        /// The repository's files that the command line names, each with its SHA-256.
         files: Vec<(String, String)>,
     },
 }
 
-/// The source of a request for permission.
+/// The part of a repository that asks for permission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asker {
     /// A provider instance.
@@ -78,7 +78,7 @@ impl Asker {
     }
 }
 
-/// Formats the name quoted and escaped.
+/// Formats the kind, and the name quoted and escaped.
 impl fmt::Display for Asker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -89,12 +89,12 @@ impl fmt::Display for Asker {
     }
 }
 
-/// The permissions that a user has given.
+/// The permissions that a user has granted.
 pub trait TrustStore: Send + Sync {
     /// Returns `true` if a fingerprint was permitted.
     fn is_trusted(&self, fingerprint: &str) -> bool;
 
-    /// Records a fingerprint, with a text that explains it to the user.
+    /// Records a fingerprint, and a text that explains it to the user.
     ///
     /// # Errors
     ///
@@ -103,7 +103,7 @@ pub trait TrustStore: Send + Sync {
 }
 
 impl Grant {
-    /// Returns the grant that a compiled request needs.
+    /// Returns the grant that a compiled request requires.
     ///
     /// # Errors
     ///
@@ -118,8 +118,8 @@ impl Grant {
         })
     }
 
-    /// Returns the grant that an agent's requests need, for a model with a plain name; `None` if
-    /// its URL is invalid.
+    /// Returns the grant that an agent's requests require, for models with a plain name; `None` if
+    /// the URL is invalid.
     pub fn of_agent(plan: &Plan<'_>, key_file: Option<&Path>) -> Option<Grant> {
         let line = plan.request_line(Some(MODEL_PLACEHOLDER));
         server(
@@ -130,7 +130,8 @@ impl Grant {
         )
     }
 
-    /// Returns the grant that a request for a list of models needs; `None` if its URL is invalid.
+    /// Returns the grant that a request for a list of models requires; `None` if the URL is
+    /// invalid.
     pub fn of_models(list: &ModelList, key_file: Option<&Path>) -> Option<Grant> {
         server(
             Asker::Instance(Arc::clone(list.instance())),
@@ -140,7 +141,7 @@ impl Grant {
         )
     }
 
-    /// Returns the grant that an MCP server at a URL needs; `None` if its URL is invalid.
+    /// Returns the grant that an MCP server at a URL requires; `None` if the URL is invalid.
     pub fn of_server(name: &Arc<str>, http: &HttpSpec, key_file: Option<&Path>) -> Option<Grant> {
         server(
             Asker::Server(Arc::clone(name)),
@@ -221,7 +222,8 @@ impl Grant {
     }
 }
 
-/// Adds a part and its length, so that different lists of parts never give the same bytes.
+/// Adds a part, preceded by its length so that different lists of parts never produce the same
+/// bytes.
 fn add_part(context: &mut Sha256, part: &str) {
     context.update((part.len() as u64).to_le_bytes());
     context.update(part.as_bytes());
@@ -233,8 +235,8 @@ fn list(items: &[Arc<str>]) -> Vec<String> {
         .collect::<Vec<_>>()
 }
 
-/// Quotes all text from the repository, so that it cannot pass for ours: control characters and
-/// invisible characters are escaped.
+/// Quotes all text from the repository, so that it cannot be mistaken for ours. Control characters
+/// and invisible characters are escaped.
 impl fmt::Display for Grant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -291,7 +293,7 @@ impl fmt::Display for Grant {
     }
 }
 
-/// Returns the headers worth displaying: neither the type of every body nor the key.
+/// Returns the headers worth displaying: all except the usual content type and the key.
 fn told(headers: &[(String, String)], key: Option<&SecretRef>) -> Vec<String> {
     let usual = ("content-type", "application/json");
     headers
@@ -304,14 +306,14 @@ fn told(headers: &[(String, String)], key: Option<&SecretRef>) -> Vec<String> {
         .collect()
 }
 
-/// The grants of the program itself: the requests of its bundled agents, and those for lists of
-/// models of its instances.
+/// The grants that the program itself contains: for the requests of its bundled agents, and for
+/// lists of models from its provider instances.
 pub struct Bundled {
     grants: Vec<Grant>,
 }
 
 impl Bundled {
-    /// Reads the agents of a bundled layer, which no repository can change.
+    /// Reads the agents in a bundled layer, which no repository can change.
     pub fn read(layer: Arc<dyn World>) -> Bundled {
         let options = LoadOptions {
             with_bundled: true,
@@ -361,14 +363,14 @@ impl Bundled {
     }
 }
 
-/// Returns the grant of a request. `target` is its URL, possibly with `${MODEL}` in it.
+/// Returns the grant for a request. `target` is its URL, which may contain `${MODEL}`.
 fn server(
     asker: Asker,
     headers: &[Header],
     target: &str,
     key_file: Option<&Path>,
 ) -> Option<Grant> {
-    // The URL as sent: with hosts in ASCII, and other rewrites by clients.
+    // Use the URL as it is sent: clients convert hosts to ASCII, and make other changes.
     let url = reqwest::Url::parse(target)
         .ok()?
         .to_string()
@@ -399,7 +401,7 @@ fn key(header: &Header) -> Option<SecretRef> {
 mod tests {
     use super::*;
 
-    /// Returns `true` if the grant of the repository's own agent is covered.
+    /// Returns `true` if the grant for an agent of the repository itself is covered.
     fn is_covered(agent: &str, files: &[(&str, &str)]) -> bool {
         let embedded = Arc::new(crate::system::Embedded::bundled());
         let agent = format!("name = \"Mine\"\n{agent}\n");

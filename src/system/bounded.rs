@@ -1,7 +1,7 @@
-//! The only place where bytes of files are read: from regular files only, and up to a limit.
+//! The only place where the content of files is read: only from regular files, and up to a limit.
 //!
-//! A pipe waits for its other end, a device has no end, and a sparse file can claim any size. Each
-//! is therefore detected before the first byte is read.
+//! A pipe waits for its other end, a device may have no end, and a sparse file can claim any size.
+//! Therefore, all of them are detected before the first byte is read.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
@@ -25,8 +25,8 @@ pub(super) fn open(path: &Path) -> Result<File, ReadError> {
 
 /// Opens a path that was a regular file at the time of the check.
 fn unchecked(path: &Path) -> Result<File, ReadError> {
-    // The type is checked first, because opening a device can have effects. If the file is replaced
-    // in between, opening does not block.
+    // Check the type first, because opening a device can have side effects. If the file is replaced
+    // in between, opening it does not block.
     regular(&fs::metadata(path).map_err(|error| failed(&error))?)?;
     let mut options = OpenOptions::new();
     #[cfg(unix)]
@@ -37,7 +37,7 @@ fn unchecked(path: &Path) -> Result<File, ReadError> {
         .map_err(|error| failed(&error))
 }
 
-/// Returns the bytes of an opened file, if it is a regular one.
+/// Returns the bytes of an opened file, or an error if it is not a regular file.
 pub(super) fn read_opened(file: File, limit: u64) -> Result<Vec<u8>, ReadError> {
     let found = file.metadata().map_err(|error| failed(&error))?;
     regular(&found)?;
@@ -49,8 +49,9 @@ pub(super) fn read_sized(file: File, size: u64, limit: u64) -> Result<Vec<u8>, R
     if size > limit {
         return Err(ReadError::TooLarge { size, limit });
     }
-    // One extra byte lets the last read detect the end without another buffer. `take` keeps the
-    // standard library from querying the size again, and keeps a growing file within the limit.
+    // With one extra byte, the last read detects the end without another buffer. `take` prevents
+    // the standard library from querying the size again, and enforces the limit if the file is
+    // growing.
     let mut bytes = Vec::new();
     let room = usize::try_from(size)
         .unwrap_or(usize::MAX)
@@ -90,8 +91,8 @@ pub(super) fn non_blocking() -> i32 {
         .cast_signed()
 }
 
-/// Returns the flags of [`non_blocking`], and one that refuses links, for a path that has been
-/// resolved.
+/// Returns the flags of [`non_blocking`], and one that makes opening a link fail, for a path whose
+/// links have been resolved.
 #[cfg(unix)]
 pub(super) fn unlinked() -> i32 {
     non_blocking() | rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()

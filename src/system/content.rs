@@ -1,4 +1,4 @@
-//! Stored content in files below a folder, for example beside a session.
+//! Stored content in files below a folder, such as the folder of a session.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use crate::runtime::content::{ContentLoader, MAX_BYTES, stored};
 use crate::runtime::{Category, Error};
 use crate::world::{AccessError, World};
 
-/// Files below a folder, by their relative paths with `/`. No path leads out of the folder, even
-/// through links; hidden files and keys are not read.
+/// Files below a folder, identified by relative paths with `/`. No path leads out of the folder,
+/// not even through links. Hidden files and keys are not read.
 pub struct FolderContent(Disk);
 
 impl FolderContent {
@@ -17,16 +17,17 @@ impl FolderContent {
     ///
     /// # Errors
     ///
-    /// The folder does not exist.
+    /// Returns an error if the folder does not exist.
     pub fn open(folder: &Path) -> Result<FolderContent, AccessError> {
         Disk::open(folder).map(FolderContent)
     }
 
-    /// Makes a reference to a file below the folder.
+    /// Creates a reference to a file below the folder.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, is too large, or has a type that messages cannot contain.
+    /// Returns an error if the file cannot be read, is too large, or has a type that messages
+    /// cannot contain.
     pub fn store(&self, path: &str) -> Result<StoredContent, Error> {
         let bytes = self.load(path);
         let bytes = bytes.map_err(|why| {

@@ -1,7 +1,7 @@
 //! A folder on disk that can be read and written.
 //!
-//! Nothing outside the folder is ever read or written. Reading follows links that stay inside and
-//! lead to nothing hidden; writing follows no links.
+//! Nothing outside the folder is ever read or written. Reading follows links, unless they lead
+//! outside or to hidden files; writing follows no links.
 
 mod held;
 mod walk;
@@ -22,7 +22,7 @@ use crate::world::{
 /// A folder on disk.
 #[derive(Debug, Clone)]
 pub struct Disk {
-    /// The canonical path, without links.
+    /// The canonical path, in which no links are left.
     root: PathBuf,
     /// A file that may be read although it is hidden, because the user named it.
     named: Option<String>,
@@ -34,7 +34,7 @@ impl Disk {
     /// Opens a folder.
     ///
     /// # Errors
-    /// Returns a phrase that names `root`, if it is missing, unreadable, or not a folder.
+    /// Returns a phrase that mentions `root`, if it is missing, unreadable, or not a folder.
     pub fn open(root: &Path) -> Result<Disk, AccessError> {
         let shown = root.display();
         match fs::canonicalize(root) {
@@ -55,9 +55,9 @@ impl Disk {
     /// Opens a folder to write to, creating it if it is missing.
     ///
     /// # Errors
-    /// Those of [`Disk::open`]. Also fails if the folder cannot be created, is in a `.git`, or is
-    /// reached through a link in a repository: a repository must not decide where files are
-    /// written. `root`, if given, counts as such a repository.
+    /// Returns the errors of [`Disk::open`], and fails if the folder cannot be created, is in a
+    /// `.git`, or is reached through a link in a repository, because a repository must not decide
+    /// where files are written. `root`, if given, is treated as such a repository.
     pub fn create(folder: &Path, root: Option<&Path>) -> Result<Disk, AccessError> {
         let folder = place::to_write(folder, root)?;
         fs::create_dir_all(&folder).map_err(|error| {
@@ -88,7 +88,7 @@ impl Disk {
         is_hidden(path) && self.named.as_deref() != Some(path)
     }
 
-    /// Returns the path without `.` and `..`, unless this path is hidden.
+    /// Returns the path without `.` and `..`, or an error if the path is hidden.
     fn visible(&self, path: &str) -> Result<String, ReadError> {
         let path = folded(path)?;
         if self.is_hidden(&path) {
@@ -99,7 +99,7 @@ impl Disk {
     }
 
     /// Returns the path of an existing file relative to the root, with links resolved. `path` must
-    /// be folded and not hidden.
+    /// not contain `.` or `..`, and must not be hidden.
     fn resolve(&self, path: &str) -> Result<String, ReadError> {
         #[cfg(target_os = "linux")]
         match self
@@ -114,7 +114,7 @@ impl Disk {
         let place = self.root.join(path);
         let real = match fs::canonicalize(&place) {
             Ok(real) if !real.starts_with(&self.root) => return Err(ReadError::Outside),
-            // A lossy conversion to text could equal the name of another file.
+            // After a lossy conversion to text, it could equal the name of another file.
             Ok(real) if no_text(&self.root, &real) => return Err(not_utf8()),
             Ok(real) => relative(&self.root, &real),
             Err(error) if fs::symlink_metadata(&place).is_ok() => return Err(broken_link(&error)),
@@ -131,7 +131,8 @@ impl Disk {
         }
     }
 
-    /// Returns the reason why a file does not exist, if a link on the way leads outside or nowhere.
+    /// Returns the reason why a file does not exist, if one of the links in its path leads outside
+    /// or nowhere.
     fn lost_on_the_way(&self, place: &Path) -> Option<ReadError> {
         let mut folders = place
             .ancestors()
@@ -159,7 +160,7 @@ fn folded(path: &str) -> Result<String, ReadError> {
     Ok(parts.join("/"))
 }
 
-/// Returns `true` if part of a path below a folder is not valid Unicode.
+/// Returns `true` if the part of a path below a folder is not valid Unicode.
 fn no_text(root: &Path, path: &Path) -> bool {
     path.to_str().is_none() && path.strip_prefix(root).unwrap_or(path).to_str().is_none()
 }
@@ -241,7 +242,7 @@ fn no_key(bytes: Vec<u8>) -> Result<Vec<u8>, ReadError> {
     }
 }
 
-/// Reads below a folder in a single step that follows no links, which is enough for most files of a
+/// Reads below a folder in one step that follows no links. This is enough for most files in a
 /// repository.
 #[cfg(target_os = "linux")]
 mod beneath {
@@ -258,7 +259,7 @@ mod beneath {
     use super::bounded;
     use crate::world::ReadError;
 
-    /// Opens a folder, if it can be held open.
+    /// Opens a folder to be held open; `None` if that is not possible.
     pub(super) fn open(folder: &Path) -> Option<Arc<OwnedFd>> {
         open_path(
             folder,
@@ -269,7 +270,7 @@ mod beneath {
         .map(Arc::new)
     }
 
-    /// The result of looking for a path without following links.
+    /// The result of checking a path without following links.
     pub(super) enum Presence {
         /// The path exists.
         Found,
@@ -279,7 +280,7 @@ mod beneath {
         Unclear,
     }
 
-    /// Looks for a path without opening the file.
+    /// Checks whether a path exists, without opening the file.
     pub(super) fn look(folder: &OwnedFd, path: &str) -> Presence {
         let path = if path.is_empty() { "." } else { path };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
@@ -297,14 +298,14 @@ mod beneath {
     }
 
     /// Returns the bytes of a file; `None` if further checks are needed, for example to find the
-    /// reason for a failure.
+    /// reason for an error.
     pub(super) fn read(
         folder: &OwnedFd,
         path: &str,
         limit: u64,
     ) -> Option<Result<Vec<u8>, ReadError>> {
-        // The type is checked first, because opening a pipe or device can have effects. If the file
-        // is replaced in between, opening does not block.
+        // Check the type first, because opening a pipe or device can have side effects. If the file
+        // is replaced in between, opening it does not block.
         let found = statat(folder, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
             return None;
@@ -320,7 +321,8 @@ mod beneath {
     }
 }
 
-/// Returns the date of a day counted from 1970-01-01 (Hinnant's `civil_from_days`).
+/// Returns the date of a day counted from 1970-01-01 (Hinnant's `civil_from_days`); `None` if it is
+/// out of range.
 fn civil_date(days: i64) -> Option<(i32, u8, u8)> {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);
@@ -348,7 +350,7 @@ mod tests {
     use super::*;
     use crate::world::{MAX_DEPTH, MAX_FILE_BYTES, Output, Unread};
 
-    /// Makes a folder with these files.
+    /// Creates a folder with these files.
     fn folder(files: &[&str]) -> (tempfile::TempDir, Disk) {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let disk = Disk::open(dir.path()).expect("it exists");
@@ -574,7 +576,7 @@ mod tests {
                     .join(std::ffi::OsStr::from_bytes(name))
             };
             if fs::write(at("agents", b"a\xff.toml"), "theirs").is_err() {
-                // The file system does not support such names.
+                // This file system does not support such names.
                 return;
             }
             fs::create_dir(at("agents", b"d\xff"))

@@ -8,8 +8,8 @@ use super::relative;
 use crate::repo::folders;
 use crate::world::{self, Entry, EntryKind, MemoryWorld, ReadError, Walk, World};
 
-/// The embedded folders of the crate's root: all of [`folders::ALL`](crate::repo::folders::ALL),
-/// spelled out because a macro reads them.
+/// The embedded folders, which are those of [`folders::ALL`](crate::repo::folders::ALL), repeated
+/// here because a macro must read them as literals.
 static FOLDERS: [(&str, Dir<'_>); 6] = [
     ("agents", include_dir!("$CARGO_MANIFEST_DIR/agents")),
     ("contexts", include_dir!("$CARGO_MANIFEST_DIR/contexts")),
@@ -19,18 +19,18 @@ static FOLDERS: [(&str, Dir<'_>); 6] = [
     ("schemas", include_dir!("$CARGO_MANIFEST_DIR/schemas")),
 ];
 
-/// The facts about models.
+/// The content of `model-families.toml`, which contains facts about models.
 static MODEL_FAMILIES: &[u8] =
     include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/model-families.toml"));
 
-/// The files that are bundled with `reqc`.
+/// The files that are embedded in the program.
 #[derive(Debug, Clone)]
 pub struct Embedded {
     files: MemoryWorld,
 }
 
 impl Embedded {
-    /// Returns the bundled layer.
+    /// Returns the files of the bundled layer.
     pub fn bundled() -> Embedded {
         let mut files = MemoryWorld::default();
         files.insert_static(folders::MODEL_FAMILIES.to_owned(), MODEL_FAMILIES);

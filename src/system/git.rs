@@ -1,9 +1,9 @@
-//! A repository at a git revision, read from git's objects without touching the work tree.
+//! Reads a repository at a git revision from git's objects, without touching the work tree.
 //!
-//! Apart from objects, git would read files that may be untrusted: a configuration that names
-//! programs, hooks, and other repositories. Git therefore never sees the repository itself. It gets
-//! a folder of our own, with our configuration and a copy of the refs, and the object folder, which
-//! has been checked for links and pipes.
+//! Apart from objects, git would read files that may be untrusted: a configuration that specifies
+//! programs, hooks, and other repositories. Therefore, git never sees the repository itself. It
+//! gets a folder of our own, which contains our configuration and a copy of the refs, and the
+//! object folder, which has been checked for links and pipes.
 
 mod file;
 mod running;
@@ -22,17 +22,17 @@ use tree::Trees;
 
 use crate::world::{AccessError, MemoryWorld};
 
-/// A reader of git revisions.
+/// Reads git revisions.
 #[derive(Debug)]
 pub struct GitRevision;
 
 impl GitRevision {
-    /// Returns the content of `root`, a git work tree or a folder in one, at revision `rev`: the
-    /// folders and root files of an agent repository. Links that stay inside `root` are followed;
-    /// others are omitted.
+    /// Returns the content of `root` at revision `rev`: the folders and root files of an agent
+    /// repository. `root` is a git work tree or a folder in one. Links that do not lead outside
+    /// `root` are followed; others are omitted.
     ///
     /// # Errors
-    /// Returns a phrase that includes git's own message, if git cannot be run, `root` is in no
+    /// Returns a phrase that includes git's own message, if git cannot be run, `root` is not in a
     /// readable repository, `rev` is not a commit, or objects are missing or too large.
     pub fn load(root: &Path, rev: &str) -> Result<MemoryWorld, AccessError> {
         let (repository, stand_in) = stand_in(root, &[rev])?;
@@ -46,10 +46,11 @@ impl GitRevision {
         })
     }
 
-    /// Returns the staged content of the work tree, with the same folders and files.
+    /// Returns the staged content of the work tree, limited to the same folders and files as
+    /// [`GitRevision::load`].
     ///
     /// # Errors
-    /// Those of [`GitRevision::load`]. Also fails if there is no readable index.
+    /// Returns the errors of [`GitRevision::load`], and fails if there is no readable index.
     pub fn staged(root: &Path) -> Result<MemoryWorld, AccessError> {
         let (repository, mut stand_in) = stand_in(root, &[])?;
         let entries = stand_in.staged(&repository).map_err(no_index)?;
@@ -60,10 +61,11 @@ impl GitRevision {
             .map_err(|why| no_index(format!("{why}{}", stand_in.advice("HEAD"))))
     }
 
-    /// Returns the merge base of two revisions; `None` if it is the first of them.
+    /// Returns the merge base of two revisions; `None` if it is the first of the two.
     ///
     /// # Errors
-    /// Those of [`GitRevision::load`]. Also fails if the available histories have no common commit.
+    /// Returns the errors of [`GitRevision::load`], and fails if the available histories have no
+    /// common commit.
     pub fn merge_base(root: &Path, one: &str, other: &str) -> Result<Option<String>, AccessError> {
         let (_, stand_in) = stand_in(root, &[one, other])?;
         let (first, second) = (commit(one, &stand_in)?, commit(other, &stand_in)?);
@@ -82,7 +84,8 @@ fn no_commit(rev: &str, why: &AccessError) -> AccessError {
     format!("`{rev}` is not a commit: {why}").into()
 }
 
-/// Returns the repository around a folder, and a stand-in for it that contains some revisions.
+/// Returns the repository that contains a folder, and a stand-in for it that contains some
+/// revisions.
 fn stand_in(root: &Path, revisions: &[&str]) -> Result<(Repository, StandIn), AccessError> {
     if let Some(rev) = revisions
         .iter()
@@ -310,7 +313,7 @@ mod tests {
         assert_eq!(second.read("agents/a.toml").as_deref(), Ok(b"2".as_slice()));
     }
 
-    /// Names of the first of two commits.
+    /// Revision names that refer to the first of two commits.
     const FIRST_COMMIT: &[&str] = &[
         "HEAD~1",
         "HEAD^",
@@ -339,7 +342,7 @@ mod tests {
         "main@{now}~1",
     ];
 
-    /// Makes two commits on `main`. The first is tagged, has been fetched, and is the tip of a
+    /// Creates two commits on `main`. The first is tagged, has been fetched, and is the tip of a
     /// remote branch and of another branch.
     fn two_commits(disk: &Disk) {
         commit_all(disk);

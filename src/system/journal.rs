@@ -1,8 +1,8 @@
 //! A journal on disk: a file to which whole lines are appended.
 //!
 //! Nothing is parsed here. Each line is written with one call and then flushed to disk. Bytes after
-//! the last newline come from a killed process or a failed write, and are cut off before the next
-//! line. Only one process at a time can open the file; others get an error.
+//! the last newline are left over from a killed process or a failed write, and are removed before
+//! the next line is written. Only one process at a time can open the file; others get an error.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
@@ -20,27 +20,27 @@ pub struct JournalFile {
     /// The length of the file's complete lines, in bytes.
     length: u64,
     /// `true` if the file may also contain an incomplete line, which must not become the beginning
-    /// of the next one.
+    /// of the next line.
     is_torn: bool,
 }
 
-/// A journal with its content.
+/// A journal that was opened, with its content.
 #[derive(Debug)]
 pub struct OpenedJournal {
-    /// The journal.
+    /// The journal, to which further lines can be appended.
     pub journal: JournalFile,
-    /// The bytes of the file, empty for a new one. Bytes after the last newline are included; they
-    /// stay until a line is appended.
+    /// The bytes of the file; empty if it is new. Any bytes after the last newline are included,
+    /// and stay in the file until a line is appended.
     pub bytes: Vec<u8>,
 }
 
 impl JournalFile {
-    /// Creates a journal. An existing file is overwritten only if it is empty or was cut off inside
+    /// Creates a journal. Overwrites an existing file only if it is empty, or contains only part of
     /// the first line of a session.
     ///
     /// # Errors
     ///
-    /// Returns a phrase that names the file, for example if the path already exists.
+    /// Returns a phrase that mentions the file, for example if the file already exists.
     pub fn create(path: &Path) -> Result<JournalFile, AccessError> {
         match open(path, OpenOptions::new().create_new(true)) {
             Ok(opened) => Ok(opened.journal),
@@ -55,8 +55,8 @@ impl JournalFile {
     ///
     /// # Errors
     ///
-    /// Returns a phrase that names the file, if it is missing, not a regular file, not writable, or
-    /// opened by another process.
+    /// Returns a phrase that mentions the file, if it is missing, is not a regular file, is not
+    /// writable, or is open in another process.
     pub fn open(path: &Path) -> Result<OpenedJournal, AccessError> {
         open(path, &mut OpenOptions::new())
     }
@@ -65,12 +65,12 @@ impl JournalFile {
     ///
     /// # Errors
     ///
-    /// Those of [`JournalFile::open`].
+    /// Returns the errors of [`JournalFile::open`].
     pub fn open_or_create(path: &Path) -> Result<OpenedJournal, AccessError> {
         open(path, OpenOptions::new().create(true))
     }
 
-    /// Cuts off an incomplete line.
+    /// Removes an incomplete line from the end of the file.
     fn cut(&mut self) -> std::io::Result<()> {
         self.file.set_len(self.length)?;
         self.file.sync_data()?;
@@ -98,8 +98,8 @@ impl JournalFile {
 
 impl Drop for JournalFile {
     fn drop(&mut self) {
-        // Closing the file is not enough: a process that is just being started has a copy of every
-        // file descriptor until its program runs.
+        // Closing the file does not suffice, because a process that is being started has copies of
+        // all file descriptors until its program runs.
         let _ = self.file.unlock();
     }
 }
@@ -108,7 +108,7 @@ impl Journal for JournalFile {
     fn append(&mut self, line: &str) -> Result<(), AccessError> {
         let written = self.write(line);
         written.map_err(|error| {
-            // If this fails, the next line tries again.
+            // If this fails, it is tried again before the next line.
             let _ = self.cut();
             self.failed("cannot be written", &error).into()
         })
@@ -117,10 +117,10 @@ impl Journal for JournalFile {
 
 fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, AccessError> {
     let shown = path.display();
-    // A link from a repository must not decide which file is written. The checked path is the one
-    // that is opened.
+    // A link in a repository must not decide which file is written. The path that is checked is
+    // also the one that is opened.
     let place = super::place::to_write(path, None)?;
-    // A pipe would wait for its other end, and a device has no end to append to.
+    // A pipe would wait for its other end, and nothing can be appended to a device.
     if fs::metadata(&place).is_ok_and(|found| !found.is_file()) {
         let what = if place.is_dir() {
             "a folder"
@@ -129,7 +129,7 @@ fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, AccessE
         };
         return Err(format!("`{shown}` is {what}").into());
     }
-    // Conversations with agents are private.
+    // Conversations with agents are private, so only the user may read the file.
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
@@ -147,7 +147,8 @@ fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, AccessE
             )
             .into());
         }
-        // Some file systems do not support locks; the user must then avoid opening a file twice.
+        // Some file systems do not support locks. Then, it is up to the user not to open a file
+        // twice.
         Err(TryLockError::Error(error)) if error.kind() != ErrorKind::Unsupported => {
             return Err(format!("`{shown}` cannot be locked: {}", words(&error)).into());
         }
@@ -200,15 +201,15 @@ fn cannot_open(path: &Path, error: &std::io::Error) -> String {
     }
 }
 
-/// Flushes the folder too if possible, so that the name of a new file is kept.
+/// Also flushes the folder to disk if possible, so that the name of a new file is preserved.
 fn sync_folder(path: &Path) {
     if cfg!(unix) {
         let folder = path
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
-        // The lines themselves are what matters, so a file system that does not support this is no
-        // reason to fail.
+        // What matters are the lines themselves, so ignore a file system that does not support
+        // this.
         let _ = File::open(folder).and_then(|folder| folder.sync_all());
     }
 }

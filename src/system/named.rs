@@ -1,4 +1,4 @@
-//! Files and paths named on the command line, and facts about the environment.
+//! Access to files and paths named on the command line, and facts about the environment.
 
 use std::path::{Path, PathBuf};
 
@@ -11,12 +11,11 @@ use super::{read_bytes, words};
 use crate::world::MAX_FILE_BYTES;
 use crate::world::{AccessError, Output};
 
-/// Opens a regular file anywhere on the disk, for files named on the command line that are read in
-/// parts.
+/// Opens a regular file at any path on the disk. For files named on the command line that are read
+/// in parts.
 ///
 /// # Errors
-///
-/// Returns a phrase that follows the file's name in a sentence.
+/// Returns a phrase that completes a sentence whose subject is the file.
 pub(crate) fn open(path: &Path) -> Result<std::fs::File, AccessError> {
     bounded::open(path).map_err(|why| format!("cannot be read: {why}").into())
 }
@@ -28,11 +27,11 @@ pub(crate) fn size(path: &Path) -> u64 {
         .map_or(0, |data| data.len())
 }
 
-/// Returns the text of a regular file anywhere on the disk, for files named on the command line.
+/// Returns the text of a regular file at any path on the disk. For files named on the command line.
 ///
 /// # Errors
 ///
-/// Returns a phrase that follows the file's name in a sentence.
+/// Returns a phrase that completes a sentence whose subject is the file.
 #[cfg(feature = "runtime")]
 pub(crate) fn read_text(path: &Path) -> Result<String, AccessError> {
     let bytes = read_bytes(path, MAX_FILE_BYTES)?;
@@ -43,7 +42,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, AccessError> {
 ///
 /// # Errors
 ///
-/// Returns a phrase that follows “standard input” in a sentence.
+/// Returns a phrase that completes a sentence whose subject is “standard input”.
 #[cfg(feature = "runtime")]
 pub(crate) fn read_input() -> Result<String, AccessError> {
     use std::io::Read;
@@ -59,12 +58,12 @@ pub(crate) fn read_input() -> Result<String, AccessError> {
     }
 }
 
-/// Writes a file named on the command line, in one step. Its folder must exist; links from a
+/// Writes a file named on the command line, in one step. Its folder must exist. Links in a
 /// repository are not followed.
 ///
 /// # Errors
 ///
-/// Returns a phrase that gives the reason.
+/// Returns a phrase with the reason why the file cannot be written.
 pub(crate) fn write_named(path: &Path, bytes: &[u8]) -> Result<(), AccessError> {
     let place = to_write(path, None)?;
     let (Some(folder), Some(name)) = (place.parent(), place.file_name()) else {
@@ -82,8 +81,8 @@ pub(crate) fn write_named(path: &Path, bytes: &[u8]) -> Result<(), AccessError> 
     Disk::open(folder)?.replace(name, bytes)
 }
 
-/// Returns the path of a folder relative to its checkout, which is the nearest folder around it
-/// that contains a `.git`; `None` if there is none.
+/// Returns the path of a folder relative to its checkout, which is the nearest parent folder, or
+/// the folder itself, that contains a `.git`; `None` if there is none.
 pub(crate) fn below_checkout(folder: &Path) -> Option<String> {
     let folder = std::fs::canonicalize(folder).ok()?;
     let top = folder
@@ -92,19 +91,20 @@ pub(crate) fn below_checkout(folder: &Path) -> Option<String> {
     Some(relative(top, &folder))
 }
 
-/// Returns `true` if this process runs in CI, where nobody can be asked and only requested files
-/// are written.
+/// Returns `true` if this process runs in CI, where no questions can be asked, and only requested
+/// files are written.
 pub(crate) fn is_ci() -> bool {
     std::env::var_os("CI")
         .is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
 }
 
-/// Returns `true` if `NO_COLOR` asks for plain output; see <https://no-color.org>.
+/// Returns `true` if `NO_COLOR` requests plain output; see <https://no-color.org>.
 pub(crate) fn no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
-/// Returns the root of the agent repository around a file or folder, as found by [`find_root`].
+/// Returns the root of the agent repository that contains a file or folder, as determined by
+/// [`find_root`].
 ///
 /// # Errors
 ///
@@ -121,8 +121,8 @@ pub(crate) fn root_around(path: &Path) -> Result<PathBuf, AccessError> {
     find_root(if is_folder { path } else { parent }, false)
 }
 
-/// Returns the path of an existing file relative to a root, with `/`; `""` for the root itself. A
-/// link is identified by its own name.
+/// Returns the path of an existing file relative to a root, with `/` between its parts; `""` for
+/// the root itself. The last part is not resolved if it is a link.
 ///
 /// # Errors
 ///

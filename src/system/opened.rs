@@ -1,5 +1,5 @@
-//! A repository on disk, with the project in which its agents work: the starting point for
-//! programs.
+//! A repository on disk, together with the project in which its agents work. This is where most
+//! programs start.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::world::{AccessError, World};
 /// A repository of agents, loaded from disk.
 #[non_exhaustive]
 pub struct OpenedRepository {
-    /// Its root.
+    /// The repository's root folder.
     pub root: PathBuf,
-    /// The compiler for its agents and the bundled ones.
+    /// The compiler for the repository's agents and the bundled ones.
     pub compiler: Arc<Compiler>,
-    /// The environment for prompts: the real folder as the project, with real paths.
+    /// The environment for prompts, with the real folder as the project, and with real paths.
     pub environment: PromptEnvironment,
 }
 
@@ -29,24 +29,24 @@ impl OpenedRepository {
     ///
     /// # Errors
     ///
-    /// Those of [`Agent::new`].
+    /// Returns the errors of [`Agent::new`].
     pub fn agent(&self, name: &str) -> Result<Agent, Error> {
         Agent::new(Arc::clone(&self.compiler), name, self.environment.clone())
     }
 
-    /// Returns a transport that takes keys from the sources named in the repository, with the usual
-    /// limits. Sessions that share a transport share its connections.
+    /// Returns a transport with the default limits, which reads keys from the sources named in the
+    /// repository. Sessions that share a transport share its connections.
     ///
-    /// It asks no questions: programs that open untrusted repositories must check
-    /// [`trust`](crate::runtime::trust) first.
+    /// The transport does not ask the user for permission. Programs that open untrusted
+    /// repositories must check [`trust`](crate::runtime::trust) first.
     pub fn transport(&self) -> Transport {
         let secrets = Arc::new(super::SystemSecrets::new(&self.root));
         Transport::new(secrets, TransportOptions::default())
             .with_clock(Arc::new(super::SystemClock))
     }
 
-    /// Returns the tools of the repository's `tools.toml`, including those of its MCP servers,
-    /// which are started. As with [`OpenedRepository::transport`], no questions are asked. The
+    /// Starts the MCP servers in the repository's `tools.toml`, and returns all tools that the file
+    /// defines. As with [`OpenedRepository::transport`], the user is not asked for permission. The
     /// servers run until [`RunningTools`](super::RunningTools) is closed or dropped.
     ///
     /// ```no_run
@@ -63,7 +63,8 @@ impl OpenedRepository {
     ///
     /// # Errors
     ///
-    /// The file does not exist or contains mistakes, or a server cannot be used.
+    /// Returns an error if the file does not exist or contains mistakes, or if a server cannot be
+    /// used.
     pub async fn start_tools(&self, transport: &Transport) -> Result<super::RunningTools, Error> {
         let opened = super::OpenedTools::open(self.root.join("tools.toml"));
         opened
@@ -72,11 +73,11 @@ impl OpenedRepository {
             .await
     }
 
-    /// Starts a session with an agent, with a transport of its own. The session is not saved.
+    /// Starts a session with an agent, using a new transport. The session is not saved.
     ///
     /// # Errors
     ///
-    /// Those of [`Agent::new`].
+    /// Returns the errors of [`Agent::new`].
     pub fn session(&self, agent: &str) -> Result<Session, Error> {
         Ok(Session::new(
             self.agent(agent)?,
@@ -85,12 +86,12 @@ impl OpenedRepository {
         ))
     }
 
-    /// Prepares a gap for a completion agent to fill, with a transport of its own. `proceed()` asks
-    /// for the text between the prefix and the suffix.
+    /// Creates a session in which a completion agent fills a gap, using a new transport.
+    /// `proceed()` asks for the text between the prefix and the suffix.
     ///
     /// # Errors
     ///
-    /// Those of [`Agent::new`].
+    /// Returns the errors of [`Agent::new`].
     pub fn completion(
         &self,
         agent: &str,
@@ -112,14 +113,14 @@ impl OpenedRepository {
         ))
     }
 
-    /// Opens the session in a file with an agent, or begins one, with a transport of its own. Each
-    /// step is written to the file before the model sees it. Use [`SessionFile`] to supply a
-    /// transport.
+    /// Continues the session in a file with an agent, or starts a session if there is no file,
+    /// using a new transport. Each step is written to the file before the model sees it. To supply
+    /// a transport, use [`SessionFile`].
     ///
     /// # Errors
     ///
-    /// Those of [`Agent::new`] and [`SessionFile::open_or_create`]. Also fails if the file cannot
-    /// be written.
+    /// Returns the errors of [`Agent::new`] and [`SessionFile::open_or_create`], and fails if the
+    /// file cannot be written.
     pub fn session_in(&self, agent: &str, file: impl AsRef<Path>) -> Result<Session, Error> {
         let agent = self.agent(agent)?;
         let file =
@@ -128,24 +129,23 @@ impl OpenedRepository {
     }
 }
 
-/// A session in a file: its starting point, and the journal for its further lines.
+/// A session in a file: its content so far, and the journal for further lines.
 #[cfg(feature = "runtime")]
 #[non_exhaustive]
 pub struct SessionFile {
-    /// The content of the file, without a line that a killed process left unfinished.
+    /// The content of the file, without a last line that a killed process left incomplete.
     pub start: SessionStart,
-    /// The file, locked against other writers.
+    /// The journal, locked against other writers.
     pub journal: super::JournalFile,
 }
 
 #[cfg(feature = "runtime")]
 impl SessionFile {
-    /// Opens the file, or creates it.
+    /// Opens the file, or creates it if it is missing.
     ///
     /// # Errors
     ///
-    /// Returns a phrase if the file cannot be opened, is in use, or contains something other than a
-    /// session.
+    /// Returns a phrase if the file cannot be opened, is in use, or does not contain a session.
     pub fn open_or_create(path: impl AsRef<Path>) -> Result<SessionFile, AccessError> {
         let path = path.as_ref();
         let opened = super::JournalFile::open_or_create(path)?;
@@ -165,14 +165,14 @@ impl SessionFile {
     ///
     /// # Errors
     ///
-    /// The file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn session(self, agent: Agent, transport: Transport) -> Result<Session, Error> {
         Session::journaled(agent, transport, self.start, Box::new(self.journal))
     }
 }
 
-/// Loads the repository around a folder. The folder is the project in which its agents work.
-/// Mistakes in the repository are in [`Compiler::findings`].
+/// Loads the repository that contains a folder. The folder is also the project in which the agents
+/// work. Mistakes in the repository are reported by [`Compiler::findings`].
 ///
 /// # Errors
 ///
@@ -198,7 +198,7 @@ pub fn open_repository(folder: impl AsRef<Path>) -> Result<OpenedRepository, Acc
 }
 
 /// Returns the environment for prompts, with the real paths of a project on disk. `config` is the
-/// folder of the repository.
+/// folder of the agent repository.
 ///
 /// # Errors
 ///

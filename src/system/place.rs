@@ -1,4 +1,4 @@
-//! Checks where files named by the user may be written.
+//! Checks whether paths named by the user may be written or read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,16 +9,17 @@ use crate::world::AccessError;
 /// The maximum number of links in one path, as in Linux.
 const MAX_LINKS: usize = 40;
 
-/// Returns the path with `..` and links resolved; its last parts need not exist.
+/// Returns the path of a file to write, with `..` and links resolved. The last parts of the path
+/// need not exist.
 ///
-/// A link inside a repository is refused, even if one of the user's links leads to it, because a
+/// A link inside a repository is rejected, even if a link of the user leads to it, because a
 /// repository must not decide where files are written. Other links belong to the system or the
-/// user. Paths inside a `.git` are refused too. `root` counts as a repository even if it is not
-/// marked as one.
+/// user. Paths inside a `.git` are rejected, too. `root` is treated as a repository even if it is
+/// not marked as one.
 ///
 /// # Errors
 ///
-/// Returns a phrase that names the place.
+/// Returns a phrase that mentions the place.
 pub(crate) fn to_write(path: &Path, root: Option<&Path>) -> Result<PathBuf, AccessError> {
     let place = followed(path, root, "written to")?;
     match place
@@ -35,25 +36,25 @@ pub(crate) fn to_write(path: &Path, root: Option<&Path>) -> Result<PathBuf, Acce
 }
 
 /// Returns the path of a file that the command line names for reading. Links inside a repository
-/// are not followed, whatever their target. The folder in which the command was started and `root`
-/// count as repositories.
+/// are not followed, whatever their target. `root` and the folder in which the command was started
+/// are treated as repositories.
 ///
 /// # Errors
 ///
-/// Returns a phrase that names the place.
+/// Returns a phrase that mentions the place.
 #[cfg(feature = "cli")]
 pub(crate) fn to_read(path: &Path, root: &Path) -> Result<PathBuf, AccessError> {
     followed(path, Some(root), "read")
 }
 
-/// Returns the folder in which the command was started, unless it is the root of the disk.
+/// Returns the folder in which the command was started; `None` if that is the root of the disk.
 fn started_in() -> Option<PathBuf> {
     std::env::current_dir()
         .ok()
         .filter(|folder| folder.parent().is_some())
 }
 
-/// Resolves the links of a path one by one; a link inside a repository is an error.
+/// Resolves the links in a path one by one. A link inside a repository is an error.
 fn followed(path: &Path, root: Option<&Path>, what: &str) -> Result<PathBuf, AccessError> {
     let shown = path.display();
     let whole = std::path::absolute(path)
@@ -97,7 +98,7 @@ fn parts_of(path: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns the target of a link, if it may be followed.
+/// Returns the target of a link, or an error if the link may not be followed.
 fn target(link: &Path, folder: &Path, roots: &[PathBuf]) -> Result<PathBuf, AccessError> {
     let shown = link.display();
     if roots.iter().any(|root| folder.starts_with(root)) || folder.ancestors().any(is_repository) {
@@ -114,9 +115,9 @@ pub(super) fn is_repository(folder: &Path) -> bool {
         .any(|name| fs::symlink_metadata(folder.join(name)).is_ok())
 }
 
-/// Returns `true` if a name is that of a repository's own folder on any file system. Some file
-/// systems ignore case, dots and spaces at the end, or a few invisible characters, and some have a
-/// short form of the name.
+/// Returns `true` if a file system may treat a name as that of a repository's own folder, `.git`.
+/// Some file systems ignore case, dots and spaces at the end, or a few invisible characters, and
+/// some have short names.
 fn is_git(name: &str) -> bool {
     let visible: String = name
         .chars()
@@ -176,7 +177,7 @@ mod tests {
             assert!(to_write(&base.join(refused), None).is_err(), "{refused}");
         }
         assert!(to_write(&base.join("plain/inner/up"), Some(&base.join("plain"))).is_err());
-        // A link of the user's that leads to one in the repository, and circular links.
+        // A link of the user that leads to one in the repository, and circular links.
         link("repo/build", "own");
         link("repo", "repository");
         link("around", "about");

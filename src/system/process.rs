@@ -1,5 +1,5 @@
-//! Runs programs without a shell and with an empty environment, and ends them together with
-//! everything that they started.
+//! Runs programs without a shell and with an empty environment, and ends them together with all
+//! processes that they started.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -21,23 +21,23 @@ use crate::world::AccessError;
 /// The input of a supervised program.
 #[derive(Clone, Copy)]
 enum Input {
-    /// The whole input, available at the start.
+    /// The whole input is available at the start.
     Whole,
-    /// A stream that is written while the program runs.
+    /// The input is a stream that is written while the program runs.
     Stream,
 }
 
-/// The maximum size of a repository's program that can be trusted, in bytes.
+/// The maximum size of a program file in a repository that can be trusted, in bytes.
 const MAX_PROGRAM_BYTES: u64 = 256 * 1024 * 1024;
 
-/// The time for which pipes may stay open after the program has ended; a process that left its
-/// group may still hold them.
+/// The time for which pipes may stay open after the program has ended, because a process that left
+/// the program's group may still hold them.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// The time that a supervisor may take to end all processes.
+/// The time that a supervisor has to end all processes.
 const SUPERVISOR_GRACE: Duration = Duration::from_secs(3);
 
-/// Programs of this machine, run in a folder or below it.
+/// Runs programs of this machine, in a folder or below it.
 #[derive(Debug, Clone)]
 pub struct SystemProcesses {
     folder: PathBuf,
@@ -45,12 +45,12 @@ pub struct SystemProcesses {
 }
 
 impl SystemProcesses {
-    /// Makes a runner in which relative paths of programs and working directories start at
+    /// Returns a runner in which relative paths of programs and working directories are relative to
     /// `folder`, the folder of `tools.toml`.
     ///
     /// # Errors
     ///
-    /// Returns a phrase that names the folder, if it is missing or not a folder.
+    /// Returns a phrase that mentions the folder, if it is missing or not a folder.
     pub fn new(folder: &Path) -> Result<SystemProcesses, AccessError> {
         Ok(SystemProcesses {
             folder: Disk::open(folder)?.root().to_path_buf(),
@@ -58,10 +58,10 @@ impl SystemProcesses {
         })
     }
 
-    /// Adds a supervisor to each program, so that processes that leave the program's group are
-    /// ended with it, even if this process is killed. The supervisor is this program, started
-    /// again: its `main` must begin with [`supervise`](super::supervise). Linux only; elsewhere
-    /// this has no effect.
+    /// Adds a supervisor to each program, so that processes that left the program's group are ended
+    /// with it, even if this process is killed. The supervisor is this same program, started again;
+    /// therefore, its `main` must begin with [`supervise`](super::supervise). Linux only; has no
+    /// effect on other systems.
     #[must_use]
     pub fn supervised(self) -> SystemProcesses {
         SystemProcesses {
@@ -77,7 +77,7 @@ impl SystemProcesses {
         if !self.is_supervised {
             return Command::new(program);
         }
-        // This is the running program's file, even if its path has been overwritten.
+        // This refers to the file of the running program, even if its path has been overwritten.
         let mut command = Command::new("/proc/self/exe");
         let role = match input {
             Input::Whole => ROLE,
@@ -92,8 +92,7 @@ impl SystemProcesses {
         Command::new(program)
     }
 
-    /// Finds a program: a name is looked up in `PATH`, and a name that contains a separator is a
-    /// path.
+    /// Finds a program. A name is looked up in `PATH`; a name that contains a separator is a path.
     fn locate(&self, program: &str) -> Result<PathBuf, AccessError> {
         if program.contains(std::path::is_separator) {
             let path = self.folder.join(program);
@@ -107,13 +106,13 @@ impl SystemProcesses {
         found.ok_or_else(|| format!("there is no program `{program}` in `PATH`").into())
     }
 
-    /// Returns the permission that a user gives by allowing a tool or server that is a program. It
-    /// includes the content of files named on its command line if they are in the repository with
-    /// this `root`, or beside `tools.toml`.
+    /// Returns the grant that a user gives by allowing a program as a tool or server. The grant
+    /// includes the content of files named on the program's command line if they are beside
+    /// `tools.toml`, or in the repository with this `root`.
     ///
     /// # Errors
     ///
-    /// Returns a phrase that names a file that cannot be read.
+    /// Returns a phrase that mentions the file, if one of the files cannot be read.
     pub fn grant(
         &self,
         asker: Asker,
@@ -129,7 +128,7 @@ impl SystemProcesses {
             .join(&program.working_directory)
             .components()
             .collect();
-        // A file may also be given as `--option=FILE`.
+        // A file may also be given in the form `--option=FILE`.
         let words = program
             .arguments
             .iter()
@@ -149,8 +148,8 @@ impl SystemProcesses {
         })
     }
 
-    /// Returns a file of the repository and the digest of its content; `None` if it is not a file
-    /// or is outside the repository.
+    /// Returns the path of a file in the repository and the digest of its content; `None` if the
+    /// path is not a file or is outside the repository.
     fn content(&self, path: &Path, root: &Path) -> Result<Option<(String, String)>, AccessError> {
         let Ok(real) = std::fs::canonicalize(path) else {
             return Ok(None);
@@ -167,8 +166,8 @@ impl SystemProcesses {
         Ok(Some((shown, digest(&bytes))))
     }
 
-    /// Returns the folder to run in, with links resolved. It was checked when the file was read,
-    /// but may have changed since.
+    /// Returns the working directory, with links resolved. It was checked when `tools.toml` was
+    /// read, but may have changed since.
     fn directory(&self, spec: &ProgramSpec) -> Result<PathBuf, AccessError> {
         let folder = std::fs::canonicalize(self.folder.join(&spec.working_directory));
         let folder =
@@ -199,7 +198,7 @@ impl SystemProcesses {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        // A supervisor ends by itself after it has ended the others.
+        // A supervisor exits by itself after it has ended the other processes.
         command.kill_on_drop(!self.is_supervised);
         #[cfg(unix)]
         command.process_group(0);
@@ -251,7 +250,7 @@ impl Processes for SystemProcesses {
         let ended = Box::pin(async move {
             let status = child.wait().await;
             group.kill();
-            // Reads the rest of its error output.
+            // Read the rest of the program's error output.
             let _ = timeout(GRACE, listening.join_next()).await;
             status.ok().and_then(|status| status.code())
         });
@@ -267,7 +266,7 @@ impl Processes for SystemProcesses {
 struct Running {
     child: Child,
     group: Group,
-    /// Standard input. A supervisor lets its tool run while it is open.
+    /// Standard input. A supervisor runs its tool as long as this is open.
     stdin: Option<ChildStdin>,
 }
 
@@ -304,7 +303,7 @@ impl Running {
         }
     }
 
-    /// Ends all processes before it returns. Processes that cannot be killed are not waited for.
+    /// Ends all processes before it returns. Does not wait for processes that cannot be killed.
     async fn end(&mut self) {
         self.stdin = None;
         if self.group.is_supervised {
@@ -314,7 +313,7 @@ impl Running {
         let _ = timeout(GRACE, self.child.kill()).await;
     }
 
-    /// Writes, reads, and waits at the same time, because a program may do any of it first.
+    /// Writes, reads, and waits at the same time, because the program may do these in any order.
     async fn exchange(
         &mut self,
         process: Process<'_>,
@@ -327,7 +326,7 @@ impl Running {
         let feed = async {
             if let Some(pipe) = stdin {
                 let length = (process.input.len() as u64).to_le_bytes();
-                // A program need not read its input.
+                // The program need not read its input.
                 let _ = pipe
                     .write_all(if is_supervised { &length } else { &[] })
                     .await;
@@ -348,7 +347,7 @@ impl Running {
                 self.child.wait().await
             }
             status = self.child.wait() => {
-                // Processes that it left behind hold the pipes open.
+                // Processes that the program left behind hold the pipes open.
                 self.group.kill();
                 timeout(GRACE, pipes).await.unwrap_or(Ok(()))?;
                 status
@@ -359,7 +358,7 @@ impl Running {
     }
 }
 
-/// The reasons for not waiting for a program.
+/// The reasons to stop waiting for a program.
 enum Stop {
     TooMuch,
     Failed(String),
@@ -391,7 +390,7 @@ async fn read_up_to(
     }
 }
 
-/// Reads everything and keeps the end.
+/// Reads everything, and keeps only the end.
 async fn keep_end(
     pipe: Option<impl AsyncRead + Unpin>,
     complaint: &Complaint,
@@ -406,11 +405,13 @@ async fn keep_end(
     }
 }
 
-/// The process group that a child leads.
+/// The process group whose leader is the child.
 struct Group {
-    /// `None` after it was killed, because its number may then belong to another group.
+    /// The leader's process id; `None` after the group was killed, because the id may then be
+    /// reused.
     leader: Option<u32>,
-    /// `true` if the leader is a supervisor, which must live until it has ended the others.
+    /// `true` if the leader is a supervisor, which must live until it has ended the other
+    /// processes.
     is_supervised: bool,
 }
 
@@ -422,14 +423,14 @@ impl Group {
             .take()
             .and_then(|leader| i32::try_from(leader).ok());
         if let Some(leader) = leader.and_then(rustix::process::Pid::from_raw) {
-            // Usually, no process is left.
+            // This fails if no process is left, which is the usual case.
             let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
         }
     }
 
     #[cfg(not(unix))]
     fn kill(&mut self) {
-        // The child is killed through its own handle.
+        // The child itself is killed through its own handle.
         self.leader = None;
     }
 }

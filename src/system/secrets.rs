@@ -10,23 +10,24 @@ use crate::runtime::secret::{SecretError, SecretString, Secrets};
 
 use super::{bounded, words};
 
-/// The maximum length of a key in bytes; a larger file contains something else.
+/// The maximum length of a key in bytes. A larger file contains something else.
 const MAX_KEY_BYTES: u64 = 64 * 1024;
 
-/// The keys that this process may read.
+/// Reads the keys that this process has access to.
 #[derive(Debug, Clone)]
 pub struct SystemSecrets {
     root: PathBuf,
 }
 
 impl SystemSecrets {
-    /// Makes a reader in which relative paths of `file:` references start at `root`, the agent
-    /// repository.
+    /// Returns a reader in which relative paths of `file:` references are relative to `root`, the
+    /// agent repository.
     pub fn new(root: impl Into<PathBuf>) -> SystemSecrets {
         SystemSecrets { root: root.into() }
     }
 
-    /// Returns a warning about a key that other users of the machine can read.
+    /// Returns a warning about a key that other users of the machine can read; `None` if there is
+    /// none.
     pub fn remark(&self, reference: &SecretRef) -> Option<String> {
         let SecretRef::File(path) = reference else {
             return None;
@@ -36,7 +37,8 @@ impl SystemSecrets {
             .then(|| format!("every user of this machine can read `{}`", path.display()))
     }
 
-    /// Returns the file of a reference, with links resolved; `None` if it refers to no file.
+    /// Returns the file of a reference, with links resolved; `None` if the reference does not name
+    /// a file.
     pub fn file_of(&self, reference: &SecretRef) -> Option<PathBuf> {
         let SecretRef::File(path) = reference else {
             return None;
@@ -45,7 +47,8 @@ impl SystemSecrets {
         Some(fs::canonicalize(&path).unwrap_or(path))
     }
 
-    /// Returns the file that contains the key of a request's headers, if it is in a file.
+    /// Returns the file that contains the key for a request's headers; `None` if the key is not in
+    /// a file.
     pub fn file_of_line(&self, line: &RequestLine) -> Option<PathBuf> {
         line.headers.iter().find_map(|header| match &header.value {
             HeaderValue::Key { key, .. } => self.file_of(key),
@@ -53,12 +56,12 @@ impl SystemSecrets {
         })
     }
 
-    /// Checks that the file of a reference exists and may contain a key, without opening it, since
-    /// permission may be missing. Other kinds of references are not checked.
+    /// Checks that the file of a reference exists and may contain a key. The file is not opened,
+    /// because the user may not have permitted that yet. Other kinds of references are not checked.
     ///
     /// # Errors
     ///
-    /// Returns the reason why there is no such file.
+    /// Returns the reason why the file is missing or cannot contain a key.
     pub fn look_for_file(&self, reference: &SecretRef) -> Result<(), SecretError> {
         match reference {
             SecretRef::File(path) => Self::found(&self.path(path)?),
@@ -66,7 +69,7 @@ impl SystemSecrets {
         }
     }
 
-    /// Returns an error unless there is a file at the path that may contain a key.
+    /// Returns an error unless the path names a file that may contain a key.
     fn found(path: &Path) -> Result<(), SecretError> {
         match fs::metadata(path) {
             Err(error)
@@ -146,7 +149,7 @@ fn variable(name: &str) -> Result<SecretString, SecretError> {
     }
 }
 
-/// Returns a key without the line ending that editors and shells append.
+/// Returns a key without the line ending that editors and shells add.
 fn key(text: &str, place: &str, what_to_do: &str) -> Result<SecretString, SecretError> {
     let text = text.trim_end_matches(['\r', '\n']);
     if text.trim().is_empty() {
@@ -170,7 +173,7 @@ fn keyring(service: &str, user: &str) -> Result<SecretString, SecretError> {
         Err(keyring::Error::NoEntry) => Err(SecretError::Missing(format!(
             "{entry} does not exist: store the key there"
         ))),
-        // The error contains the stored value, so it is not displayed.
+        // The error contains the stored value, so do not display it.
         Err(keyring::Error::BadEncoding(_)) => {
             Err(SecretError::Unreadable(format!("{entry} is not UTF-8")))
         }

@@ -1,14 +1,16 @@
-//! A process between `reqc` and a tool that outlives neither.
+//! A process between `reqc` and a tool, which ends when either of them does.
 //!
 //! A tool may start processes that leave its group and its parents (`setsid`, daemons). On Linux,
-//! they become children of the nearest *subreaper* above them, which is this process: `reqc`
-//! started again in another role. It ends when the tool ends or when its standard input is closed,
-//! which the system also does if `reqc` is killed. Before it ends, it kills all remaining children.
+//! such processes become children of the nearest *subreaper* above them. This process is that
+//! subreaper: it is `reqc`, started again in another role. It ends when the tool ends or when its
+//! standard input is closed, which the system also does if `reqc` is killed. Before it ends, it
+//! kills all remaining children.
 //!
-//! The standard input for a tool contains the length of its input (8 bytes, little-endian), the
-//! input, and nothing more until the end. A server reads standard input itself, and this process
-//! only checks if it is closed. The arguments are the program and its arguments. The working
-//! folder, environment, and outputs are those of the program.
+//! For a tool, this process reads from standard input the length of the tool's input (8 bytes,
+//! little-endian) and the input itself. After that, standard input stays open without further data.
+//! A server reads standard input itself, and this process only checks whether it is closed. The
+//! arguments are the program and its arguments. The program inherits the working folder,
+//! environment, and outputs.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -27,14 +29,14 @@ pub(super) const ROLE: &str = "--supervise-tool";
 /// The first argument that makes this program the supervisor of a server.
 pub(super) const SERVER_ROLE: &str = "--supervise-server";
 
-/// The time that a server has to end by itself after its standard input was closed.
+/// The time that a server has to exit by itself after its standard input was closed.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// The time in which remaining processes must die. Processes that start others faster than they are
-/// killed would never end.
+/// The time in which the remaining processes must end. Otherwise, processes that start others
+/// faster than they are killed would never end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The status that shells return for a program that cannot be started.
+/// The exit status that shells return for a program that cannot be started.
 const NOT_STARTED: u8 = 127;
 
 /// Acts as a supervisor if this process was started as one, and returns its exit status; otherwise,
@@ -94,8 +96,8 @@ fn start(
         })
 }
 
-/// Waits for the program, which `watch` ends if necessary, and then ends all processes that it left
-/// behind.
+/// Waits for the program, which `watch` ends if necessary, and then ends all processes that the
+/// program left behind.
 fn finish(child: &Child, watch: fn(Pid)) -> ExitCode {
     let Some(program) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
         return ExitCode::FAILURE;
@@ -129,8 +131,8 @@ fn end_with_parent(tool: Pid) {
     });
 }
 
-/// Kills the server some time after standard input was closed. Data that the server has not read
-/// yet is left to it, since `poll` reports immediately that a pipe has no writer left.
+/// Kills the server some time after standard input was closed. The delay lets the server read
+/// remaining data, because `poll` reports immediately that a pipe has no writer left.
 fn end_after_parent(server: Pid) {
     kill_after(server, || {
         let stdin = std::io::stdin();
@@ -141,7 +143,7 @@ fn end_after_parent(server: Pid) {
     });
 }
 
-/// Kills a program when `wait` returns. The process id cannot have been reused in the meantime.
+/// Kills a program when `wait` returns. Its process id cannot have been reused in the meantime.
 fn kill_after(program: Pid, wait: impl FnOnce()) {
     let handle = pidfd_open(program, PidfdFlags::empty());
     wait();
@@ -151,7 +153,7 @@ fn kill_after(program: Pid, wait: impl FnOnce()) {
     };
 }
 
-/// Waits for the tool, and reaps processes that it left behind.
+/// Waits for the tool, and meanwhile reaps processes that the tool left behind.
 fn wait_for(tool: Pid) -> Option<WaitStatus> {
     loop {
         match wait(WaitOptions::empty()) {
@@ -162,14 +164,14 @@ fn wait_for(tool: Pid) -> Option<WaitStatus> {
     }
 }
 
-/// Makes this process the parent of orphaned descendants. Where this is not permitted, as in a very
-/// strict sandbox, only processes in the program's group are ended.
+/// Makes this process the parent of orphaned descendants. If this is not permitted, for example in
+/// a very strict sandbox, only processes in the program's group are ended.
 pub(crate) fn adopt() {
     let _ = set_child_subreaper(Some(getpid()));
 }
 
-/// Kills children until none are left; their own children become ours. A child that has not been
-/// reaped keeps its process id, so no other process can be hit.
+/// Kills children until none are left; their own children become children of this process. A child
+/// that has not been reaped keeps its process id, so no other process can be killed by mistake.
 pub(crate) fn end_the_rest() {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -198,8 +200,8 @@ fn children() -> Vec<Pid> {
         .collect()
 }
 
-/// Returns the parent of a process: the second field after its name, which is in parentheses and
-/// may contain any character.
+/// Returns the parent of a process, from `/proc/PID/stat`: the second field after the process name,
+/// which is in parentheses and may contain any character.
 fn parent(pid: Pid) -> Option<Pid> {
     let stat = std::fs::read(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
     let stat = String::from_utf8_lossy(&stat);
@@ -213,7 +215,7 @@ fn parent(pid: Pid) -> Option<Pid> {
     )
 }
 
-/// Exits in the same way as the tool.
+/// Exits with the tool's exit status, or the signal that ended it.
 fn leave(status: Option<WaitStatus>) -> ExitCode {
     if status.is_some_and(WaitStatus::signaled) {
         let _ = kill_process(getpid(), Signal::KILL);

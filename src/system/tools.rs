@@ -1,5 +1,5 @@
-//! A `tools.toml` on disk: its definitions, the permissions it needs, and its tools when its
-//! servers run.
+//! A `tools.toml` on disk: its definitions, the permissions that it requires, and its tools while
+//! its servers run.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,23 +15,25 @@ use crate::runtime::{Category, Error, Transport};
 use crate::source::Sources;
 use crate::world::{AccessError, World};
 
-/// A `tools.toml` that has been read but not started.
+/// A `tools.toml` that was read, and whose servers are not started.
 #[non_exhaustive]
 pub struct OpenedTools {
-    /// The tools in it, as far as they have no mistakes.
+    /// The definitions that have no mistakes.
     pub file: ToolsFile,
-    /// The mistakes in it. Missing programs are warnings, and their tools answer with an error.
+    /// The findings about mistakes in the file. Missing programs are warnings, and their tools
+    /// return an error.
     pub findings: Vec<Diagnostic>,
     /// The source files of the findings.
     pub sources: Sources,
     processes: Arc<SystemProcesses>,
 }
 
-/// Tools that can be called, and the servers that provide some of them. Dropping it ends the
-/// servers, whose tools fail from then on.
+/// Tools that can be called, and the servers that provide some of them. Dropping it stops the
+/// servers, and their tools fail from then on.
 #[non_exhaustive]
 pub struct RunningTools {
-    /// The tools: first the programs, then those of servers, each in the order of the file.
+    /// The tools: first those that are programs, then those of servers, each in the order of the
+    /// file.
     pub set: ToolSet,
     servers: Vec<McpServer>,
 }
@@ -46,8 +48,8 @@ impl OpenedTools {
         OpenedTools::open_as(path.as_ref(), "", path.as_ref())
     }
 
-    /// Reads a file that the user knows as `known`. Findings show its folder as `shown`, which
-    /// includes the trailing `/`.
+    /// Reads a file, which the user knows by the path `known`. Findings show its folder as `shown`,
+    /// which includes the trailing `/`.
     pub(crate) fn open_as(
         known: &Path,
         shown: &str,
@@ -77,7 +79,7 @@ impl OpenedTools {
         })
     }
 
-    /// Adds a supervisor to each program: see [`SystemProcesses::supervised`].
+    /// Adds a supervisor to each program; see [`SystemProcesses::supervised`].
     #[must_use]
     pub fn supervised(self) -> OpenedTools {
         let processes = Arc::unwrap_or_clone(self.processes).supervised();
@@ -87,7 +89,7 @@ impl OpenedTools {
         }
     }
 
-    /// Returns the permissions for everything in the file, in the repository with this root: see
+    /// Returns the permissions that the file requires in the repository with this root; see
     /// [`trust`](crate::runtime::trust).
     ///
     /// # Errors
@@ -132,12 +134,13 @@ impl OpenedTools {
         set
     }
 
-    /// Starts all servers at once. Their keys are read from the secrets of `transport`. No
-    /// permission is asked for.
+    /// Starts all servers at once. Their keys are read from the secrets of `transport`. The user is
+    /// not asked for permission.
     ///
     /// # Errors
     ///
-    /// The file has mistakes, or a server cannot be used; the first such server is reported.
+    /// Returns an error if the file has mistakes or a server cannot be used. If several servers
+    /// cannot be used, the first is reported.
     pub async fn start(&self, transport: &Transport) -> Result<RunningTools, Error> {
         let mistake = self
             .findings
@@ -171,7 +174,8 @@ impl OpenedTools {
 }
 
 impl RunningTools {
-    /// Returns warnings about the servers: tools that they do not have, or that cannot be offered.
+    /// Returns warnings about the servers: tools that do not exist, or that cannot be offered to a
+    /// model.
     pub fn warnings(&self) -> impl Iterator<Item = &str> {
         self.servers
             .iter()
@@ -179,7 +183,7 @@ impl RunningTools {
             .map(String::as_str)
     }
 
-    /// Ends all servers at once, and gives them a moment to do so.
+    /// Stops all servers at once, after giving them a moment to exit by themselves.
     pub async fn close(self) {
         let closing: JoinSet<()> = self.servers.into_iter().map(McpServer::close).collect();
         closing.join_all().await;

@@ -1,8 +1,8 @@
-//! The permissions given by the user of this machine: one small file per grant, in the folder for
-//! application state.
+//! The permissions granted by the user of this machine. Each grant is a small file in the folder
+//! for application state.
 //!
-//! A file counts only if it and its folder belong to the user and nobody else has access to them,
-//! and if the folder is outside the repository. A checkout can therefore never grant permissions to
+//! A file is valid only if it and its folder belong to the user, nobody else has access to them,
+//! and the folder is outside the repository. Therefore, a checkout can never grant permissions to
 //! itself.
 
 use std::fs;
@@ -12,15 +12,15 @@ use super::words;
 use crate::runtime::trust::TrustStore;
 use crate::world::AccessError;
 
-/// A folder of grants.
+/// A folder that contains a file for each permitted grant.
 #[derive(Debug, Clone)]
 pub struct TrustFolder {
-    /// The folder, or the reason why nothing can be remembered.
+    /// The folder, or the reason why grants cannot be recorded.
     folder: Result<PathBuf, AccessError>,
 }
 
 impl TrustFolder {
-    /// Returns the user's own folder: `$XDG_STATE_HOME/reqc/trust`, by default below
+    /// Returns the folder of the current user: `$XDG_STATE_HOME/reqc/trust`, by default below
     /// `~/.local/state`; on macOS below `~/Library/Application Support`, on Windows below
     /// `%LOCALAPPDATA%`. `root` is the canonical root of the repository.
     pub fn of_person(root: &Path) -> TrustFolder {
@@ -51,8 +51,8 @@ impl TrustStore for TrustFolder {
     }
 }
 
-/// Writes a temporary file and renames it. The file is not written through a link, and only the
-/// user can read it.
+/// Writes a temporary file and renames it, so that nothing is written through a link. Only the user
+/// can read the file.
 fn write_aside(folder: &Path, text: &str, path: &Path) -> std::io::Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     std::io::Write::write_all(&mut file, text.as_bytes())?;
@@ -88,7 +88,7 @@ fn variable(name: &str) -> Option<PathBuf> {
         .filter(|path| path.is_absolute())
 }
 
-/// Returns the folder, unless it is part of the checkout that contains `root`.
+/// Returns the folder, or an error if it is in the checkout that contains `root`.
 fn outside(folder: &Path, root: &Path) -> Result<PathBuf, AccessError> {
     let checkout = root
         .ancestors()
@@ -107,7 +107,7 @@ fn outside(folder: &Path, root: &Path) -> Result<PathBuf, AccessError> {
     }
 }
 
-/// Creates a folder and its parents, accessible only to this user.
+/// Creates a folder and its parents, with access only for this user.
 fn create_private(folder: &Path) -> std::io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -116,7 +116,7 @@ fn create_private(folder: &Path) -> std::io::Result<()> {
     builder.create(folder)
 }
 
-/// Returns `true` if a file belongs to this user and nobody else has access to it.
+/// Returns `true` if a file belongs to this user, and nobody else has access to it.
 #[cfg(unix)]
 fn is_ours(found: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -189,7 +189,7 @@ mod tests {
         set_mode(&folder, 0o700);
         symlink(folder.join("ab"), folder.join("link")).expect("writable");
         assert!(store.is_trusted("ab") && !store.is_trusted("link"));
-        // A home folder inside the checkout, also through a link.
+        // A home folder inside the checkout, directly and through a link.
         fs::create_dir(root.path().join("home")).expect("writable");
         symlink(root.path().join("home"), state.path().join("elsewhere")).expect("writable");
         let root = fs::canonicalize(root.path()).expect("it is there");

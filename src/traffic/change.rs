@@ -1,4 +1,4 @@
-//! The change at the first place where two requests differ.
+//! Identifies the change at the first place where two requests differ.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::story::{Break, Change};
 use crate::check::prefix::{Part, difference};
 use crate::json::Pointer;
 
-/// A change and its place.
+/// A change, with its place and the text around it.
 #[derive(Debug, Clone)]
 pub(super) struct Changed {
     pub(super) change: Change,
@@ -33,8 +33,9 @@ impl Changed {
 }
 
 impl Break {
-    /// Returns `true` if this change repeats another: the same kind at the same place. Changes of
-    /// messages match at any place, because messages move as the history grows.
+    /// Returns `true` if this break and a change are of the same kind and at the same place.
+    /// Changes of messages are compared without their places, because messages move as the history
+    /// grows.
     pub(super) fn is_like(&self, changed: &Changed) -> bool {
         match (&self.change, &changed.change) {
             (Change::Removed(_), Change::Removed(_))
@@ -46,7 +47,7 @@ impl Break {
     }
 }
 
-/// Finds the change at the first differing piece.
+/// Determines the change from the first piece that differs.
 pub(super) fn find(old: &[Piece], sent: &Sent, shared: usize) -> Changed {
     let new = &sent.pieces;
     let (was, now) = (old.get(shared), new.get(shared));
@@ -126,8 +127,8 @@ fn of_history(old: &[Piece], sent: &Sent, shared: usize) -> Changed {
             false => Changed::named(Change::Removed(was.len()), at),
         };
     };
-    // The new request has a message that the old one has further on, so the messages before it were
-    // removed.
+    // The new request contains a message that is further on in the old one, so the messages before
+    // it were removed.
     if let Some(gone) = was.iter().position(|piece| piece.hash == first_new.hash) {
         return Changed::named(Change::Removed(gone), at);
     }
@@ -142,7 +143,7 @@ fn of_history(old: &[Piece], sent: &Sent, shared: usize) -> Changed {
     within(first_old, sent, shared, change)
 }
 
-/// Finds the first difference within a piece that exists in both requests.
+/// Determines the first difference within a piece that both requests contain.
 fn within(was: &Piece, sent: &Sent, at: usize, change: Change) -> Changed {
     let now = &sent.pieces[at];
     if was.loose == now.loose {
@@ -158,8 +159,8 @@ fn within(was: &Piece, sent: &Sent, at: usize, change: Change) -> Changed {
         index: now.index,
         value,
     };
-    // The last message may become longer: another part changes its content from a single text to a
-    // list.
+    // The last message may be extended. An additional part then changes its content from a single
+    // text to a list.
     let end = Value::from("");
     let found = difference(&[part(older), part(&end)], &[part(newer), part(&end)]);
     let Some(found) = found else {
@@ -187,7 +188,7 @@ fn within(was: &Piece, sent: &Sent, at: usize, change: Change) -> Changed {
     }
 }
 
-/// Returns the text of a value that is a text in the form of a list of blocks.
+/// Returns the text in a list that consists of one text block; returns any other value unchanged.
 fn unwrapped(value: &Value) -> &Value {
     match value.as_array().map(Vec::as_slice) {
         Some([block]) => block.get("text").unwrap_or(value),
@@ -195,7 +196,7 @@ fn unwrapped(value: &Value) -> &Value {
     }
 }
 
-/// The number of bytes shown before and after the first difference.
+/// The number of bytes that are shown before and after the first difference.
 const BEFORE: usize = 32;
 const BEHIND: usize = 48;
 
@@ -204,7 +205,7 @@ fn excerpt(value: &Value, from: usize) -> String {
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned);
     let masked = crate::secret::masked(&written);
-    // Masking keeps the length, because each byte of a key becomes one character.
+    // Masking preserves the length, because each byte of a key is replaced with one character.
     let text: &str = if masked.len() == written.len() {
         &masked
     } else {
@@ -224,7 +225,7 @@ fn dots(is_cut: bool) -> &'static str {
     if is_cut { "…" } else { "" }
 }
 
-/// Returns the last character boundary up to an offset.
+/// Returns the last character boundary at or before an offset.
 fn floor(text: &str, offset: usize) -> usize {
     (0..=offset.min(text.len()))
         .rev()
@@ -245,7 +246,8 @@ fn spelled(pointer: &Pointer) -> String {
     place
 }
 
-/// Returns the kind of a value that changes by itself: a date, a time, or an id.
+/// Returns the kind of a value that changes by itself: a date or time, or an id. `None` for other
+/// values.
 fn volatile(older: &str, newer: &str, from: usize) -> Option<Change> {
     let around = [older, newer].map(|text| Around::of(text, from));
     if around.iter().all(Around::is_time) {
@@ -254,15 +256,15 @@ fn volatile(older: &str, newer: &str, from: usize) -> Option<Change> {
     around.iter().all(Around::is_id).then_some(Change::Id)
 }
 
-/// The text around the first difference.
+/// The text around the first difference between two texts.
 struct Around<'t> {
-    /// The text nearby, within the line.
+    /// The text nearby, on the same line.
     near: &'t str,
-    /// The word at the difference.
+    /// The word that contains the difference.
     word: &'t str,
 }
 
-/// The maximum length of a date on each side of a difference, in bytes.
+/// The number of bytes before and after a difference that are searched for a date.
 const NEAR: usize = 28;
 
 impl<'t> Around<'t> {
@@ -323,12 +325,12 @@ const DAYS_AND_MONTHS: [&str; 19] = [
     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// Returns `true` if two requests come from the same agent: their tools or system prompts have
-/// something in common.
+/// Returns `true` if two requests were probably made by the same agent, because parts of their
+/// tools or system prompts are identical.
 pub(super) fn is_same_agent(old: &[Piece], sent: &Sent) -> bool {
     let (was, now) = (&old[..fixed(old)], &sent.pieces[..sent.fixed()]);
     if was.is_empty() || now.is_empty() {
-        // Tools or a prompt may be added later if the conversation is the same so far.
+        // Tools or a prompt may be added later, if the conversation has been the same so far.
         let shared = super::relation::common(&old[fixed(old)..], sent.history());
         let has_answer = sent.history()[..shared].iter().any(super::piece::is_answer);
         return has_answer || is_small(was) && is_small(now);
@@ -356,7 +358,8 @@ pub(super) fn is_same_agent(old: &[Piece], sent: &Sent) -> bool {
     }
 }
 
-/// Returns `true` if a prompt and tools are so short that they may appear and disappear.
+/// Returns `true` if a prompt and tools are so short that they may be present in some requests
+/// only.
 fn is_small(pieces: &[Piece]) -> bool {
     pieces.iter().map(|piece| piece.tokens).sum::<u64>() < 64
 }

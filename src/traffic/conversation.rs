@@ -1,4 +1,4 @@
-//! One conversation while it is being read: the pieces of its last request, and its story so far.
+//! A conversation that is being read: the pieces of its last request, and its story so far.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use super::{Known, Point};
 use crate::provider::{Server, WireFormat};
 use crate::tokens::Calibration;
 
-/// The maximum number of breaks of a conversation that are reported individually.
+/// The maximum number of breaks that are reported individually for a conversation.
 const MOST_BREAKS: usize = 50;
 
 /// The maximum number of points in a timeline.
 const MOST_POINTS: usize = 200;
 
-/// The maximum number of messages reported as the steepest.
+/// The maximum number of messages that are reported as adding the most.
 const MOST_STEPS: usize = 5;
 
 /// The maximum number of models, summaries, and losses of thinking that are reported.
@@ -30,44 +30,45 @@ const MOST_OTHERS: usize = 50;
 /// The maximum number of poisoned messages that are reported.
 const MOST_POISON: usize = 20;
 
-/// The shortest prefix that servers cache, in tokens, if the model's own is unknown. Source:
-/// <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>,
+/// The minimum length of a prefix that servers cache, in tokens, if that of the model is unknown.
+/// Source: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>,
 /// <https://platform.openai.com/docs/guides/prompt-caching>.
 const SHORTEST_CACHED: u64 = 1024;
 
-/// The number of tokens that a prediction needs before a missing cache hit is reported.
+/// The minimum number of cached tokens that must have been predicted before a missing cache hit is
+/// reported.
 const LEAST_PREDICTED: u64 = 2048;
 
-/// A conversation that may continue.
+/// A conversation that later requests may continue.
 pub(super) struct Conversation {
     pub(super) story: Story,
     pub(super) wire: WireFormat,
     server: Server,
     model: Arc<str>,
     pub(super) pieces: Vec<Piece>,
-    /// The number of the request that added each piece.
+    /// For each piece, the number of the request that added it.
     since: Vec<usize>,
     settings: Vec<(&'static str, u64)>,
     answer: Answer,
     time: Option<i64>,
     known: Known,
     calibration: Calibration,
-    /// Poisoned messages, by rule and fingerprint.
+    /// The index in the story of each poisoned message, by rule and by fingerprint of the message.
     poisoned: HashMap<(&'static str, u64), usize>,
-    /// Findings of rules in requests that the provider accepted.
+    /// The flaws in requests that the provider accepted, by rule and by fingerprint of the message.
     taken: HashSet<(&'static str, u64)>,
-    /// The number of the last request that got an answer.
+    /// The number of the last request that was answered.
     answered: usize,
-    /// The distance between requests that have a point in the timeline.
+    /// The number of requests per point in the timeline.
     stride: usize,
-    /// The totals of the last requests, from which the pace is computed.
+    /// The sizes of the last requests, from which the pace is computed.
     totals: Vec<u64>,
-    /// The time of its last use, according to a counter.
+    /// The counter value at the last use.
     pub(super) used: u64,
 }
 
 impl Conversation {
-    /// Begins a conversation with its first request.
+    /// Starts a conversation with its first request.
     pub(super) fn begin(mut sent: Sent, origin: Origin, known: Known) -> Conversation {
         (0..sent.pieces.len()).for_each(|at| sent.keep_text(at));
         let story = Story {
@@ -115,8 +116,7 @@ impl Conversation {
         begun
     }
 
-    /// Returns the fingerprints of the history: one for each message together with everything
-    /// before it.
+    /// Returns the fingerprints of the history. Each covers a message and everything before it.
     pub(super) fn chain(&self) -> Vec<u64> {
         chain(self.wire, &self.pieces)
     }
@@ -126,7 +126,7 @@ impl Conversation {
         &self.model
     }
 
-    /// Returns the size of the stored texts, in bytes.
+    /// Returns the size of the text that is kept, in bytes.
     pub(super) fn kept_bytes(&self) -> usize {
         self.pieces
             .iter()
@@ -135,12 +135,12 @@ impl Conversation {
             .sum()
     }
 
-    /// Drops the stored texts; fingerprints and sizes are kept.
+    /// Drops the text that is kept, but keeps fingerprints and sizes.
     pub(super) fn forget_texts(&mut self) {
         self.pieces.iter_mut().for_each(|piece| piece.text = None);
     }
 
-    /// Continues the conversation with a request.
+    /// Adds a request that continues the conversation.
     pub(super) fn go_on(&mut self, mut sent: Sent, relation: Relation, known: Known) {
         let shared = common(&self.pieces, &sent.pieces);
         for (new, old) in sent.pieces.iter_mut().zip(&self.pieces).take(shared) {
@@ -187,7 +187,7 @@ impl Conversation {
         self.settle(sent, shared);
     }
 
-    /// Returns the number of the current request.
+    /// Returns the number of the request that is being added.
     fn number(&self) -> usize {
         self.story.requests + 1
     }
@@ -224,7 +224,7 @@ impl Conversation {
         self.pieces = sent.pieces;
     }
 
-    /// Counts a request: its size, its usage, its flaws.
+    /// Adds a request to the story's figures: its size, its usage, and its flaws.
     fn count(&mut self, sent: &Sent, predicted: Prediction) {
         self.story.requests += 1;
         let number = self.story.requests;
@@ -277,7 +277,7 @@ impl Conversation {
         }
     }
 
-    /// Compares the provider's counts with the prediction.
+    /// Compares the provider's token counts with the prediction.
     fn usage(&mut self, sent: &Sent, predicted: Prediction, estimated: u64) {
         let Some(usage) = sent.answer.usage else {
             return;
@@ -326,8 +326,8 @@ impl Conversation {
         missed.loss = missed.loss.plus(loss);
     }
 
-    /// Predicts the number of tokens that the provider reads from its cache if the first `kept`
-    /// pieces are unchanged.
+    /// Predicts how many tokens the provider reads from its cache if the first `kept` pieces are
+    /// unchanged.
     fn predicted(&self, sent: &Sent, kept: usize) -> Prediction {
         let all: u64 = self.pieces.iter().map(|piece| piece.tokens).sum();
         let marks = marks(&self.pieces);
@@ -358,7 +358,8 @@ impl Conversation {
         }
     }
 
-    /// Returns the size of the last request: the provider's count, or else an estimate.
+    /// Returns the size of the last request in tokens, as counted by the provider or else as
+    /// estimated.
     fn whole(&self) -> u64 {
         let counted = self
             .answer
@@ -371,7 +372,7 @@ impl Conversation {
         })
     }
 
-    /// Returns `true` if the server caches at breakpoints, and the log contains them.
+    /// Returns `true` if the server caches only at breakpoints, and the log contains them.
     fn asks_for_breakpoints(&self) -> bool {
         self.wire.has_cache_breakpoints() && self.story.has_bodies && !self.is_marked_as_whole()
     }
@@ -385,14 +386,15 @@ impl Conversation {
         marks(&self.pieces).iter().any(|(_, mark)| mark.is_hour)
     }
 
-    /// Returns the seconds since the last request.
+    /// Returns the time since the last request in seconds; `None` if a time is missing.
     fn pause(&self, sent: &Sent) -> Option<u64> {
         u64::try_from(sent.time? - self.time?)
             .ok()
             .map(|milliseconds| milliseconds / 1000)
     }
 
-    /// Returns the cost of a change of the prefix, which is everything after it.
+    /// Returns the loss caused by a change of the prefix, which includes everything after the
+    /// change, or the reason why there is none.
     fn loss(&self, sent: &Sent, shared: usize) -> (Loss, Option<Unpriced>) {
         let old: u64 = self.pieces[shared.min(self.pieces.len())..]
             .iter()
@@ -484,7 +486,7 @@ impl Conversation {
         });
     }
 
-    /// Records a change of settings. Returns the number of pieces that stay cached.
+    /// Records a change of settings. Returns the number of pieces that remain cached.
     fn other_settings(&mut self, sent: &Sent, kept: usize, relation: Relation) -> usize {
         if matches!(relation, Relation::Compacted | Relation::Earlier) || !self.story.has_bodies {
             return kept;
@@ -498,7 +500,7 @@ impl Conversation {
         let changed =
             { names }.find(|name| setting(&self.settings, name) != setting(&sent.settings, name));
         let Some(name) = changed else { return kept };
-        // Tools and the system prompt have cache entries of their own.
+        // Tools and the system prompt have their own cache entries.
         let from = if self.wire.has_cache_breakpoints() {
             fixed(&self.pieces)
         } else {
@@ -522,7 +524,7 @@ impl Conversation {
         kept.min(from)
     }
 
-    /// Records that another model answers: each model has its own cache.
+    /// Records a change of the model, because each model has its own cache.
     fn moved(&mut self, sent: &Sent, to: &Arc<str>) {
         let change = Change::Model {
             from: Arc::clone(&self.model),
@@ -543,7 +545,8 @@ impl Conversation {
         }
     }
 
-    /// Looks for thinking that is dropped, sent to another model, or unbound from its context.
+    /// Finds thinking that was dropped, sent to another model, or separated from the content to
+    /// which it is bound.
     fn look_for_thinking(
         &mut self,
         sent: &Sent,
@@ -607,11 +610,11 @@ impl Conversation {
         }
     }
 
-    /// Records messages that cause requests to be refused, and the removal of such messages.
+    /// Records messages that cause requests to be rejected, and the removal of such messages.
     fn flaws(&mut self, flaws: &[Flaw], pieces: &[Piece], sent: &Sent) {
         let number = self.story.requests;
         if self.answered == number {
-            // The provider accepted them, and a recording outranks a rule.
+            // The provider accepted these messages, and that outweighs a rule.
             flaws.iter().take(MOST_POISON).for_each(|flaw| {
                 self.taken.insert((flaw.rule, pieces[flaw.piece].hash));
             });
@@ -653,14 +656,14 @@ impl Conversation {
         }
     }
 
-    /// Adds the errors in the messages of a transcript, which is checked once, at its end.
+    /// Adds the flaws in the messages of a transcript, which is checked once, at its end.
     pub(super) fn add_flaws(&mut self, flaws: Vec<Flaw>) {
         for flaw in flaws.into_iter().take(MOST_POISON) {
             let Some(piece) = self.pieces.get(flaw.piece) else {
                 continue;
             };
             let request = self.since[flaw.piece];
-            // The provider accepted it.
+            // The provider accepted this message.
             if request <= self.answered {
                 continue;
             }
@@ -679,7 +682,7 @@ impl Conversation {
 
     /// Ends the story.
     pub(super) fn end(mut self) -> Story {
-        // An error in only one request poisoned nothing.
+        // A flaw in only one request has poisoned nothing.
         let taken: Vec<usize> = self
             .poisoned
             .iter()
@@ -703,7 +706,7 @@ impl Conversation {
     }
 }
 
-/// Returns the fingerprints of a history, each for a message together with everything before it.
+/// Returns the fingerprints of a history. Each covers a message and everything before it.
 pub(super) fn chain(wire: WireFormat, pieces: &[Piece]) -> Vec<u64> {
     let mut links = Vec::new();
     for piece in &pieces[fixed(pieces)..] {
@@ -715,20 +718,21 @@ pub(super) fn chain(wire: WireFormat, pieces: &[Piece]) -> Vec<u64> {
     links
 }
 
-/// The predicted use of a cache.
+/// A prediction of what is read from the cache.
 #[derive(Debug, Clone, Copy, Default)]
 struct Prediction {
-    /// The tokens read from the cache.
+    /// The number of tokens that are read from the cache.
     tokens: u64,
-    /// The pause in seconds, if it exceeded the lifetime of the cache.
+    /// The pause in seconds, if it was longer than the lifetime of the cache.
     expired_after: Option<u64>,
     is_hour: bool,
 }
 
-/// The number of requests over which the pace is computed.
+/// The number of last requests from which the pace is computed.
 const PACE: usize = 10;
 
-/// Returns the average number of tokens that a request adds.
+/// Returns the pace, which is the average number of tokens that a request adds; `None` if there are
+/// too few requests, or if they did not grow.
 fn pace(totals: &[u64]) -> Option<u64> {
     let (first, last) = (totals.first()?, totals.last()?);
     let steps = u64::try_from(totals.len())
@@ -740,7 +744,7 @@ fn pace(totals: &[u64]) -> Option<u64> {
         .filter(|pace| *pace > 0)
 }
 
-/// Returns the fingerprint of a setting.
+/// Returns the fingerprint of the setting with this name.
 fn setting(settings: &[(&'static str, u64)], name: &str) -> Option<u64> {
     settings
         .iter()
@@ -774,7 +778,7 @@ fn marks(pieces: &[Piece]) -> Vec<(usize, Mark)> {
         .collect()
 }
 
-/// Scales `whole` by the ratio of `part` to `all`.
+/// Returns `whole` multiplied by the ratio of `part` to `all`.
 fn share_of(whole: u64, part: u64, all: u64) -> u64 {
     let share = u128::from(whole) * u128::from(part) / u128::from(all.max(1));
     u64::try_from(share).unwrap_or(u64::MAX)
@@ -782,8 +786,8 @@ fn share_of(whole: u64, part: u64, all: u64) -> u64 {
 
 const HOUR: u64 = 3600;
 
-/// Returns the maximum lifetime of a server's cache entries in seconds; a day if none is published.
-/// Source: the pages at `SHORTEST_CACHED`.
+/// Returns the maximum lifetime of cache entries at a server in seconds, or a day if none is
+/// published. Source: the pages at `SHORTEST_CACHED`.
 fn lifetime(wire: WireFormat, server: Server, is_hour: bool) -> u64 {
     if wire.has_cache_breakpoints() {
         return if is_hour { HOUR } else { HOUR / 12 };

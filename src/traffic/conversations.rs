@@ -1,4 +1,4 @@
-//! Requests in the order of the log, grouped into conversations by their content.
+//! Groups requests, in the order of the log, into conversations by their content.
 
 use std::collections::HashMap;
 
@@ -13,14 +13,15 @@ use super::sent::{Flaw, Sent, fixed};
 use super::story::{Origin, Story};
 use crate::provider::WireFormat;
 
-/// The limits on the data held at a time.
+/// The limits on the data that is kept in memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// The maximum number of open conversations.
+    /// The maximum number of conversations that are open at the same time.
     pub(super) open: usize,
-    /// The maximum size of stored texts in bytes; beyond it, only fingerprints and sizes are kept.
+    /// The maximum size of the text that is kept, in bytes. Beyond this, only fingerprints and
+    /// sizes are kept.
     pub(super) texts: usize,
-    /// The maximum number of stories; beyond it, stories without findings are only counted.
+    /// The maximum number of stories. Beyond this, stories without findings are only counted.
     pub(super) stories: usize,
 }
 
@@ -34,13 +35,13 @@ impl Default for Limits {
     }
 }
 
-/// The number of tokens that a message needs to identify a conversation.
+/// The minimum number of tokens in a message that can identify a conversation.
 const LEAST_TOKENS: u64 = 16;
 
-/// The maximum number of conversations examined for a message.
+/// The maximum number of conversations that are examined for one message.
 const MOST_CANDIDATES: usize = 16;
 
-/// The data about a conversation's last request by which the conversation can be found.
+/// The data of a conversation's last request under which the conversation is registered.
 #[derive(Default)]
 struct Before {
     bytes: usize,
@@ -60,15 +61,15 @@ impl Before {
     }
 }
 
-/// All conversations.
+/// All conversations, open and ended.
 pub(super) struct Conversations {
     limits: Limits,
     open: Fast<usize, Conversation>,
-    /// Open conversations by the fingerprint of the beginning of their history.
+    /// Open conversations, by the fingerprint of the beginning of their history.
     by_beginning: Fast<u64, Vec<usize>>,
-    /// Open conversations by the fingerprint of one message.
+    /// Open conversations, by the fingerprint of a single message.
     by_message: Fast<(WireFormat, u64), Vec<usize>>,
-    /// Conversations of transcripts, by transcript.
+    /// The conversations of transcripts, by transcript.
     threads: HashMap<u64, usize>,
     done: Vec<(usize, Story)>,
     begun: usize,
@@ -95,7 +96,7 @@ impl Conversations {
         }
     }
 
-    /// Adds a request to the conversation that it continues, or begins a new one.
+    /// Adds a request to the conversation that it continues, or starts a new conversation.
     pub(super) fn add(&mut self, sent: Sent, known: Known) {
         self.clock += 1;
         let thread = sent.thread;
@@ -158,7 +159,7 @@ impl Conversations {
         self.keep_bounds();
     }
 
-    /// Adds the errors in the messages of a transcript.
+    /// Adds the flaws in the messages of a transcript.
     pub(super) fn add_flaws(&mut self, thread: u64, flaws: Vec<Flaw>) {
         if let Some(open) = self
             .threads
@@ -169,7 +170,9 @@ impl Conversations {
         }
     }
 
-    /// Ends all conversations, and returns their stories in the order of their first requests.
+    /// Ends all conversations. Returns their stories in the order of their first requests, the
+    /// number of conversations that were closed early, and the number of stories that were only
+    /// counted.
     pub(super) fn end(mut self) -> (Vec<Story>, usize, usize) {
         let mut ids: Vec<usize> = self.open.keys().copied().collect();
         ids.sort_unstable();
@@ -207,8 +210,8 @@ impl Conversations {
         id
     }
 
-    /// Makes a conversation findable by the messages of its last request, and no longer by those of
-    /// the previous one.
+    /// Registers a conversation under the messages of its last request, instead of those of the
+    /// request before.
     fn register(&mut self, id: usize, open: &Conversation, before: &Before) {
         if !open.story.has_bodies {
             return;
@@ -257,8 +260,8 @@ impl Conversations {
         self.by_messages(sent)
     }
 
-    /// Ranks a conversation: first those that the request only extends, then those that it can
-    /// continue, then the most recently used.
+    /// Returns the rank of a conversation. The best are those that the request only extends,
+    /// followed by those that it can continue, followed by the most recently used.
     fn nearness(&self, id: usize, sent: &Sent) -> (bool, bool, u64) {
         let open = &self.open[&id];
         let shared = shared_messages(open, sent);
@@ -272,8 +275,8 @@ impl Conversations {
             .is_some_and(|open| is_same_agent(&open.pieces, sent))
     }
 
-    /// Finds the conversation that shares the most messages with a request, by size. Both must
-    /// share at least half of the smaller history; after a summary, any part is enough.
+    /// Finds the conversation whose messages in common with a request have the largest total size.
+    /// They must make up at least half of the smaller history; after a summary, any size is enough.
     fn by_messages(&self, sent: &Sent) -> Option<usize> {
         let mut shared: Fast<usize, u64> = Fast::default();
         for piece in sent
@@ -309,7 +312,7 @@ impl Conversations {
         fitting.last().map(|(_, id)| *id)
     }
 
-    /// Closes the least recently used conversations and drops texts, to stay within the limits.
+    /// Closes the least recently used conversations, and drops text, to stay within the limits.
     fn keep_bounds(&mut self) {
         while self.open.len() > self.limits.open {
             let oldest = self
@@ -363,8 +366,8 @@ impl Conversations {
     }
 }
 
-/// Returns `true` for a question that is put to another model: the common part contains no answer,
-/// and nothing was added.
+/// Returns `true` if a request only asks another model the same question: the part in common
+/// contains no answer, and nothing was added.
 fn is_asked_elsewhere(open: &Conversation, sent: &Sent) -> bool {
     let shared = shared_messages(open, sent);
     let is_grown =
@@ -372,7 +375,7 @@ fn is_asked_elsewhere(open: &Conversation, sent: &Sent) -> bool {
     open.model() != &*sent.model && !is_grown && !has_answer(&sent.history()[..shared])
 }
 
-/// Returns the number of tokens in some pieces.
+/// Returns the total number of tokens in some pieces.
 fn size(pieces: &[Piece]) -> u64 {
     pieces.iter().map(|piece| piece.tokens).sum()
 }

@@ -1,6 +1,5 @@
-//! The formats of logs: the requests in a document, each with the data beside it, and documents
-//! that are part of a transcript, in which an agent records the conversation rather than the
-//! requests.
+//! The formats of logs. Finds the requests in a document, each with the data beside it. Also
+//! recognises transcripts, in which an agent records the conversation rather than the requests.
 
 mod cassette;
 mod python;
@@ -16,7 +15,7 @@ use crate::provider::{ApiHeaders, WireFormat};
 
 pub(super) use cassette::{document as cassette, is_beginning as begins_cassette};
 
-/// A request body of a log.
+/// A request body in a log, with the data beside it.
 pub(super) struct Logged {
     pub(super) body: Value,
     pub(super) endpoint: Option<Endpoint>,
@@ -24,18 +23,19 @@ pub(super) struct Logged {
     pub(super) answer: Answer,
     pub(super) time: Option<i64>,
     pub(super) form: &'static str,
-    /// `true` if the log stores the conversation in its own format, from which the body was built.
+    /// `true` if the log stores the conversation in a format of its own, from which the body was
+    /// built.
     pub(super) is_converted: bool,
 }
 
-/// A document of a log, with its format.
+/// A document that contains one request, with its format.
 struct Unit {
     document: Value,
     form: &'static str,
     is_converted: bool,
 }
 
-/// Returns the document on a line, if there is one.
+/// Returns the document on a line of a log; `None` if the line contains none.
 pub(super) fn of_line(line: &str) -> Option<Result<Value, serde_json::Error>> {
     if let Some(options) = python::options(line) {
         return Some(Ok(options));
@@ -49,7 +49,7 @@ pub(super) fn of_line(line: &str) -> Option<Result<Value, serde_json::Error>> {
     }
 }
 
-/// Returns the requests of a document.
+/// Returns the requests in a document.
 pub(super) fn requests(document: Value, wire: Option<WireFormat>) -> Vec<Logged> {
     let mut units = Vec::new();
     split(document, &mut units);
@@ -59,7 +59,8 @@ pub(super) fn requests(document: Value, wire: Option<WireFormat>) -> Vec<Logged>
         .collect()
 }
 
-/// Splits a document: elements of lists, entries of captures, interactions of cassettes, and spans.
+/// Splits a document into elements of lists, entries of captures, interactions of cassettes, and
+/// spans.
 fn split(document: Value, units: &mut Vec<Unit>) {
     match document {
         Value::Array(elements) => elements
@@ -98,8 +99,8 @@ fn plain(document: Value, form: &'static str) -> Unit {
     }
 }
 
-/// Returns an entry of a capture without splitting it, because most entries are not requests to a
-/// model.
+/// Returns an entry of a capture without splitting it further, because most entries are not
+/// requests to a model.
 fn entry(mut entry: Value) -> Unit {
     let answer = entry.get_mut("response").map(Value::take);
     let started = entry.get("startedDateTime").cloned();
@@ -108,7 +109,8 @@ fn entry(mut entry: Value) -> Unit {
     plain(document, "HAR")
 }
 
-/// Returns an object that contains one request, in the format of a known program or in any other.
+/// Returns an object that contains one request, in the format of a known program or in any other
+/// format.
 fn object(mut members: Map<String, Value>) -> Unit {
     if let Some(request) = members
         .get_mut("proxy_server_request")
@@ -152,7 +154,8 @@ fn object(mut members: Map<String, Value>) -> Unit {
     plain(Value::Object(members), "bodies")
 }
 
-/// Returns a payload of `LiteLLM`'s loggers as a body: its members, and the settings beside them.
+/// Converts a payload of `LiteLLM`'s loggers to a body, which consists of its members and the
+/// settings beside them.
 fn of_litellm(mut members: Map<String, Value>) -> Map<String, Value> {
     if let Some(Value::Object(settings)) = members.remove("model_parameters") {
         for (name, value) in settings {
@@ -162,8 +165,8 @@ fn of_litellm(mut members: Map<String, Value>) -> Map<String, Value> {
     members
 }
 
-/// Returns a generation of Langfuse, whose `input` is a list of messages or an object that contains
-/// one.
+/// Converts a generation of Langfuse, whose `input` is a list of messages or an object that
+/// contains one.
 fn of_langfuse(mut members: Map<String, Value>) -> Unit {
     let input = members.remove("input").unwrap_or_default();
     let input = match input {
@@ -189,7 +192,7 @@ fn of_langfuse(mut members: Map<String, Value>) -> Unit {
     }
 }
 
-/// Members beside a request that contain its answer.
+/// The names of members beside a request that contain its answer.
 const ANSWERS: [&str; 9] = [
     "response",
     "response_body",
@@ -202,7 +205,7 @@ const ANSWERS: [&str; 9] = [
     "usage",
 ];
 
-/// Members beside or in a request that contain its time.
+/// The names of members, beside or in a request, that contain its time.
 const TIMES: [&str; 11] = [
     "startedDateTime",
     "timestamp",
@@ -239,7 +242,7 @@ fn logged(unit: Unit, wire: Option<WireFormat>) -> Vec<Logged> {
         }
     }
     let found = find(document, wire).bodies;
-    // A request for the number of its tokens is not part of a conversation.
+    // A request that only counts tokens is not part of a conversation.
     found
         .into_iter()
         .filter(|found| !found.headers.counts_tokens())

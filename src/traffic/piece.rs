@@ -1,5 +1,5 @@
-//! A request body as pieces in the order in which servers read them, each with fingerprints and a
-//! size.
+//! Splits a request body into pieces, in the order in which servers read them. Each piece has
+//! fingerprints and a size.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::read::{holds, text};
 use crate::check::prefix::{Part, parts};
 use crate::provider::WireFormat;
 
-/// The part of a request that a piece belongs to.
+/// The part of a request to which a piece belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Share {
     /// Definitions of tools.
@@ -20,12 +20,12 @@ pub enum Share {
     System,
     /// The messages so far.
     History,
-    /// Results of tools.
+    /// Tool results.
     Results,
 }
 
 impl Share {
-    /// All shares, in the order in which they are shown.
+    /// All parts, in the order in which they are displayed.
     pub const ALL: [Share; 4] = [Share::Tools, Share::System, Share::History, Share::Results];
 
     /// Returns the lower-case name.
@@ -38,7 +38,7 @@ impl Share {
         }
     }
 
-    /// Returns `true` if it comes before the history.
+    /// Returns `true` if this part precedes the history.
     pub(super) fn is_fixed(self) -> bool {
         match self {
             Share::Tools | Share::System => true,
@@ -47,40 +47,40 @@ impl Share {
     }
 }
 
-/// A tool, a block of the system prompt or a message of a request.
+/// A piece of a request: a tool, a block of the system prompt, or a message.
 #[derive(Debug, Clone)]
 pub(super) struct Piece {
-    /// The fingerprint, which is equal if a server reads the same content.
+    /// The fingerprint. It is the same for all content that a server treats as equal.
     pub(super) hash: u64,
-    /// The fingerprint that ignores the order of all object members.
+    /// A fingerprint that also ignores the order of object members.
     pub(super) loose: u64,
     pub(super) share: Share,
     pub(super) tokens: u64,
-    /// The member of the body; the index in it follows.
+    /// The member of the body that contains the piece; the index within it is the next field.
     pub(super) member: &'static str,
     pub(super) index: Option<usize>,
-    /// The number of blocks of thinking that carry a signature.
+    /// The number of thinking blocks with a signature.
     pub(super) signed: u32,
-    /// The role of a message, the name of a tool.
+    /// The role of a message, or the name of a tool.
     pub(super) label: Arc<str>,
-    /// The cache breakpoint in it, if there is one, with its lifetime.
+    /// The last cache breakpoint in the piece, if there is one.
     pub(super) mark: Option<Mark>,
-    /// Its JSON, if it is kept.
+    /// The JSON of the piece, if it is kept.
     pub(super) text: Option<Arc<str>>,
 }
 
-/// A breakpoint of the prompt cache.
+/// A breakpoint of the prompt cache, with its lifetime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) is_hour: bool,
 }
 
-/// The size in bytes up to which a piece's JSON is kept. For a larger piece, the fingerprint shows
-/// that it changed, but not where.
+/// The maximum size of a piece whose JSON is kept, in bytes. For a larger piece, the fingerprint
+/// shows that the piece changed, but not where.
 pub(super) const LONGEST_TEXT: usize = 256 << 10;
 
 impl Piece {
-    /// Returns the place in the body: `system[0]`, `messages[12]`.
+    /// Returns the place of the piece in the body, such as `system[0]` or `messages[12]`.
     pub(super) fn place(&self) -> String {
         match self.index {
             Some(index) => format!("{}[{index}]", self.member),
@@ -88,19 +88,19 @@ impl Piece {
         }
     }
 
-    /// Parses the piece from the stored JSON.
+    /// Parses the JSON of the piece, if it is kept.
     pub(super) fn value(&self) -> Option<Value> {
         serde_json::from_str(self.text.as_ref()?).ok()
     }
 
-    /// Stores its JSON, unless it is too long.
+    /// Keeps the JSON of the piece, unless it is too long.
     pub(super) fn keep(&mut self, value: &Value) {
         let text = value.to_string();
         self.text = (text.len() <= LONGEST_TEXT).then(|| text.into());
     }
 }
 
-/// Splits a body into pieces, without their sizes and texts.
+/// Splits a body into pieces, without sizes and JSON.
 pub(super) fn cut(body: &Value) -> Vec<Piece> {
     let mut is_leading = true;
     let mut pieces = Vec::new();
@@ -112,7 +112,7 @@ pub(super) fn cut(body: &Value) -> Vec<Piece> {
     pieces
 }
 
-/// Returns the piece of one message of a transcript.
+/// Returns the piece for one message of a transcript.
 pub(super) fn of_message(member: &'static str, index: usize, value: &Value) -> Piece {
     let part = Part {
         member,
@@ -122,7 +122,7 @@ pub(super) fn of_message(member: &'static str, index: usize, value: &Value) -> P
     piece(&part, share(&part, false))
 }
 
-/// Returns the piece of a member before the history.
+/// Returns the piece for a member that precedes the history.
 pub(super) fn of_prompt(member: &'static str, value: &Value) -> Piece {
     piece(
         &Part {
@@ -191,7 +191,7 @@ fn blocks(message: &Value) -> &[Value] {
     list.map_or(&[], Vec::as_slice)
 }
 
-/// Returns the name of a tool, or the role or type of a message.
+/// Returns the name of a tool, or else the role or type of a message.
 fn label(value: &Value) -> String {
     let names = ["/name", "/function/name", "/role", "/type"];
     let found = names.into_iter().find_map(|at| value.pointer(at)?.as_str());
@@ -199,7 +199,7 @@ fn label(value: &Value) -> String {
     found.unwrap_or_default().chars().take(80).collect()
 }
 
-/// Counts the blocks of thinking with a signature.
+/// Returns the number of thinking blocks with a signature.
 fn signed(value: &Value) -> u32 {
     let own = std::slice::from_ref(value).iter();
     u32::try_from(
@@ -230,18 +230,18 @@ fn mark(value: &Value) -> Option<Mark> {
 
 const CACHE_CONTROL: &str = "cache_control";
 
-/// The members whose order counts.
+/// The object members whose order affects a fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
-    /// None.
+    /// No member's.
     Sorted,
-    /// Those within arguments and schemas, which servers show to the model as JSON.
+    /// Only members inside arguments and schemas, which servers pass to the model as JSON.
     OfArguments,
-    /// All.
+    /// Every member's.
     Written,
 }
 
-/// Members whose JSON is shown to the model unchanged.
+/// The names of members whose JSON the model sees unchanged.
 const FREE: [&str; 9] = [
     "input",
     "args",
@@ -254,8 +254,8 @@ const FREE: [&str; 9] = [
     "schema",
 ];
 
-/// Returns a hash of a value without cache breakpoints. A text and a list with one text block are
-/// equal.
+/// Returns a hash of a value, ignoring cache breakpoints. A text and a list with one text block
+/// have the same hash.
 fn fingerprint(value: &Value, order: Order) -> u64 {
     let mut hasher = FixedState::with_seed(SEED).build_hasher();
     feed(value, order, &mut hasher);
@@ -322,7 +322,8 @@ fn within(order: Order, member: &str) -> Order {
     }
 }
 
-/// Returns the text of a block that contains nothing else, or of a list of one such block.
+/// Returns the text of a block that has no other content, or of a list with one such block; `None`
+/// for other values.
 fn plain_text(value: &Value) -> Option<&str> {
     match value {
         Value::Array(blocks) => match blocks.as_slice() {
@@ -345,14 +346,14 @@ fn plain_text(value: &Value) -> Option<&str> {
     }
 }
 
-/// Extends the fingerprint of a history by one message.
+/// Extends the fingerprint of a history with the fingerprint of one more message.
 pub(super) fn chained(before: u64, hash: u64) -> u64 {
     let mut hasher = FixedState::with_seed(before).build_hasher();
     hasher.write_u64(hash);
     hasher.finish()
 }
 
-/// Returns the initial fingerprint for conversations of a wire format.
+/// Returns the fingerprint of an empty history in a wire format.
 pub(super) fn first_link(wire: WireFormat) -> u64 {
     chained(SEED, fingerprint(&Value::from(wire.name()), Order::Sorted))
 }

@@ -1,4 +1,4 @@
-//! Access to JSON members as they occur in logs.
+//! Access to JSON members, in the forms in which logs contain them.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ pub(super) fn holds(value: &Value, name: &str) -> bool {
     text(value, name).is_some_and(|text| !text.is_empty())
 }
 
-/// Returns the first number found at some places.
+/// Returns the first non-negative integer found at one of these JSON pointers.
 pub(super) fn count(value: &Value, places: &[&str]) -> Option<u64> {
     places.iter().find_map(|at| value.pointer(at)?.as_u64())
 }

@@ -1,4 +1,4 @@
-//! The relation of a request to the last one of a conversation.
+//! Determines how a request relates to the last one of a conversation.
 
 use foldhash::HashSet;
 
@@ -8,15 +8,15 @@ use super::sent::{Sent, fixed};
 /// The way in which a request continues the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relation {
-    /// It repeats the history.
+    /// The history is the same.
     Same,
-    /// It extends the history at the end.
+    /// Messages were added at the end of the history.
     Grown,
-    /// It contains only a beginning of the history.
+    /// The history ends earlier.
     Earlier,
-    /// It differs somewhere, and continues.
+    /// The history differs somewhere, but the conversation continues.
     Changed,
-    /// It replaces the history with a summary.
+    /// A summary replaced the history.
     Compacted,
 }
 
@@ -28,8 +28,8 @@ pub(super) fn common(old: &[Piece], new: &[Piece]) -> usize {
         .count()
 }
 
-/// Returns the relation of a request to a conversation's last one, or `None` if it does not
-/// continue it: it is a fork or unrelated.
+/// Returns the relation of a request to the last one of a conversation; `None` if it does not
+/// continue the conversation, because it is a fork or unrelated.
 pub(super) fn relation(old: &[Piece], sent: &Sent) -> Option<Relation> {
     let shared = common(old, &sent.pieces);
     let (was, now) = (&old[fixed(old)..], sent.history());
@@ -51,8 +51,8 @@ pub(super) fn relation(old: &[Piece], sent: &Sent) -> Option<Relation> {
     })
 }
 
-/// Returns `true` if two histories that differ somewhere belong together: a later message is in
-/// both, or the differing messages are similar.
+/// Returns `true` if two histories that differ somewhere belong to the same conversation: they have
+/// a later message in common, or the differing messages are similar.
 fn goes_on(was: &[Piece], now: &[Piece], from: usize) -> bool {
     let behind: HashSet<u64> = was[from..]
         .iter()
@@ -63,10 +63,10 @@ fn goes_on(was: &[Piece], now: &[Piece], from: usize) -> bool {
         || is_rewritten(&was[from], &now[from])
 }
 
-/// The number of tokens that a message needs to identify a conversation.
+/// The minimum number of tokens in a message that can identify a conversation.
 const LEAST_TOKENS: u64 = 16;
 
-/// Returns `true` if a piece is another version of one: it has the same role and most of the text.
+/// Returns `true` if a piece is a new version of another, with the same role and most of its text.
 fn is_rewritten(old: &Piece, new: &Piece) -> bool {
     if old.loose == new.loose {
         return true;
@@ -77,7 +77,8 @@ fn is_rewritten(old: &Piece, new: &Piece) -> bool {
     old.label == new.label && is_alike(a, b)
 }
 
-/// Returns `true` if two texts share more than half of their content at the beginning and end.
+/// Returns `true` if two texts have more than half of their content in common, at the beginning and
+/// the end.
 pub(super) fn is_alike(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let start = a.iter().zip(b).take_while(|(x, y)| x == y).count();
@@ -87,7 +88,7 @@ pub(super) fn is_alike(a: &str, b: &str) -> bool {
         .zip(b[start..].iter().rev())
         .take_while(|(x, y)| x == y)
         .count();
-    // Quotes, member names, and the role occur in every message.
+    // Quotes, member names, and the role occur in every message, so they are not counted.
     let frame = FRAME.min(start) + FRAME_END.min(end);
     (start + end).saturating_sub(frame) * 2 > a.len().max(b.len()).saturating_sub(FRAME + FRAME_END)
 }
@@ -103,7 +104,7 @@ fn is_summary(old: &[Piece], sent: &Sent) -> bool {
     now.len() < was.len() && (same..now.len().min(same + 2)).any(|at| says_summary(sent, at))
 }
 
-/// Returns `true` if a message declares itself a summary of the conversation so far.
+/// Returns `true` if a message says that it is a summary of the conversation so far.
 pub(super) fn says_summary(sent: &Sent, at: usize) -> bool {
     let Some(piece) = sent
         .history()
@@ -123,12 +124,13 @@ pub(super) fn says_summary(sent: &Sent, at: usize) -> bool {
     })
 }
 
-/// The number of bytes of a message in which the words of a summary are searched for.
+/// The number of bytes at the beginning of a message in which the phrases of a summary are searched
+/// for.
 const HEAD: usize = 4000;
 
-/// The introductions of summaries that replace the history: Claude Code; Codex CLI (`openai/codex`,
-/// `codex-rs/core/templates/compact/summary_prefix.md`); Gemini CLI (`google-gemini/gemini-cli`,
-/// the prompt of its compression); the others are in common use.
+/// Phrases that introduce a summary that replaces the history: of Claude Code; of Codex CLI
+/// (`openai/codex`, `codex-rs/core/templates/compact/summary_prefix.md`); of Gemini CLI
+/// (`google-gemini/gemini-cli`, the prompt for its compression); the others are in common use.
 const SUMMARIES: [&str; 8] = [
     "This session is being continued from a previous conversation",
     "Another language model started to solve this problem and produced a summary",

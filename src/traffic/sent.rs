@@ -1,4 +1,4 @@
-//! One request of a log, and what the log contains of its answer.
+//! One request in a log, and the facts about its answer.
 
 use std::sync::Arc;
 
@@ -9,25 +9,26 @@ use super::story::Place;
 use crate::conversation::Usage;
 use crate::provider::{Server, WireFormat};
 
-/// One request.
+/// One request in a log.
 pub(super) struct Sent {
     pub(super) wire: WireFormat,
     pub(super) server: Server,
     pub(super) model: Arc<str>,
     pub(super) pieces: Vec<Piece>,
-    /// The body, from which the texts of new pieces are taken. Transcripts have no bodies.
+    /// The body, from which the text of new pieces is taken. A request from a transcript has no
+    /// body.
     pub(super) body: Option<Value>,
-    /// Fingerprints of settings that affect the cache.
+    /// The settings that affect the cache, with their fingerprints.
     pub(super) settings: Vec<(&'static str, u64)>,
     pub(super) answer: Answer,
-    /// The time of sending, in milliseconds since 1970.
+    /// The time at which the request was sent, in milliseconds since 1970.
     pub(super) time: Option<i64>,
     pub(super) place: Place,
-    /// The flaws in messages of the history that cause the provider to refuse it.
+    /// The flaws in messages of the history, for which the provider rejects the request.
     pub(super) flaws: Vec<Flaw>,
-    /// The transcript that it belongs to; each transcript is one conversation.
+    /// The transcript that contains the request. Each transcript is one conversation.
     pub(super) thread: Option<u64>,
-    /// `true` if the log reports that a summary replaced the history.
+    /// `true` if the log says that a summary replaced the history.
     pub(super) is_compacted: bool,
     pub(super) form: &'static str,
 }
@@ -48,7 +49,7 @@ impl Sent {
         asks_for_all(&self.settings)
     }
 
-    /// Stores the text of a piece, if that has not been done.
+    /// Keeps the JSON of a piece, unless it is already kept.
     pub(super) fn keep_text(&mut self, at: usize) {
         let Some(body) = &self.body else { return };
         let piece = &mut self.pieces[at];
@@ -59,7 +60,7 @@ impl Sent {
         }
     }
 
-    /// Returns the value of a piece.
+    /// Returns the JSON value of a piece.
     pub(super) fn value(&self, at: usize) -> Option<Value> {
         let piece = &self.pieces[at];
         let of_body = self.body.as_ref().and_then(|body| value_of(body, piece));
@@ -75,7 +76,7 @@ fn value_of<'b>(body: &'b Value, piece: &Piece) -> Option<&'b Value> {
     }
 }
 
-/// Returns `true` if settings ask the server to cache the whole request.
+/// Returns `true` if the settings ask the server to cache the whole request.
 pub(super) fn asks_for_all(settings: &[(&'static str, u64)]) -> bool {
     settings.iter().any(|(name, _)| *name == super::WHOLE)
 }
@@ -88,22 +89,22 @@ pub(super) fn fixed(pieces: &[Piece]) -> usize {
         .count()
 }
 
-/// The facts about an answer in the log.
+/// The facts about an answer that a log contains.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answer {
     pub(super) usage: Option<Usage>,
-    /// `true` if it contains signed thinking.
+    /// `true` if the answer contains signed thinking.
     pub(super) is_signed: bool,
-    /// The provider's message, if it refused the request.
+    /// The provider's error message, if it rejected the request.
     pub(super) refusal: Option<String>,
 }
 
-/// An error in a message that causes the request to be refused.
+/// An error in a message that makes the provider reject the request.
 #[derive(Debug, Clone)]
 pub(super) struct Flaw {
     pub(super) rule: &'static str,
     pub(super) message: String,
     pub(super) help: Option<String>,
-    /// The index of the piece.
+    /// The index of the message's piece.
     pub(super) piece: usize,
 }

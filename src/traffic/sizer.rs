@@ -1,5 +1,5 @@
-//! Counts the tokens of pieces. Counts are remembered, because each request repeats the previous
-//! one.
+//! Counts the tokens in pieces. The counts are cached, because each request repeats the pieces of
+//! the previous one.
 
 use std::sync::Mutex;
 
@@ -10,10 +10,10 @@ use super::piece::{Piece, chained, of_name};
 use crate::provider::WireFormat;
 use crate::tokens::{PartKind, TokenEstimate};
 
-/// The maximum number of sizes remembered per shard.
+/// The maximum number of cached counts per shard.
 const MOST: usize = 16_384;
 
-/// The number of shards, which lets threads work without waiting for each other.
+/// The number of shards, which allow threads to work without waiting for each other.
 const SHARDS: usize = 32;
 
 /// A token counter for pieces.
@@ -48,7 +48,7 @@ impl Sizer {
     }
 }
 
-/// Estimates a piece as if it were the only one of a body.
+/// Estimates the tokens in a piece as if it were the only piece of a body.
 fn estimate(piece: &Piece, value: &Value, wire: WireFormat, model: &str) -> u64 {
     let member = match piece.index {
         Some(_) => json!([value]),

@@ -1,52 +1,53 @@
-//! The story of a conversation.
+//! The stories of conversations, as reported.
 
 use std::sync::Arc;
 
 use super::Share;
 use crate::provider::WireFormat;
 
-/// The stories of all conversations.
+/// The stories of all conversations in some files.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Stories {
-    /// The conversations, in the order of their first requests.
+    /// The stories, in the order of their first requests.
     pub stories: Vec<Story>,
-    /// The log formats found, each with the number of its requests.
+    /// The formats of the logs, each with its number of requests.
     pub forms: Vec<(&'static str, usize)>,
     /// The number of lines and documents that contain no request or cannot be read.
     pub passed_over: usize,
-    /// The first line that is cut off or not JSON.
+    /// The first line that is truncated or not JSON.
     pub unreadable: Option<Place>,
-    /// The number of lines that are cut off or not JSON.
+    /// The number of lines that are truncated or not JSON.
     pub unreadable_lines: usize,
-    /// The number of conversations closed early because too many were open.
+    /// The number of conversations that were closed early because too many were open.
     pub closed_early: usize,
-    /// The number of other conversations without findings, which are not reported.
+    /// The number of conversations without findings that are not in `stories`.
     pub untold: usize,
 }
 
 impl Stories {
-    /// Returns `true` if a story reports something to fix.
+    /// Returns `true` if any story reports a problem that should be fixed.
     pub fn has_findings(&self) -> bool {
         self.stories.iter().any(Story::has_findings)
     }
 
-    /// Returns the number of requests.
+    /// Returns the total number of requests.
     pub fn requests(&self) -> usize {
         self.stories.iter().map(|story| story.requests).sum()
     }
 }
 
-/// A place in a file.
+/// A place in a log file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// The file, as named by the caller.
     pub file: Arc<str>,
-    /// The line, counted from 1. For a document with several requests, the line on which it begins.
+    /// The line, counted from 1. If a document contains several requests, the line on which the
+    /// request begins.
     pub line: usize,
 }
 
-/// One conversation.
+/// The story of one conversation.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Story {
@@ -60,42 +61,42 @@ pub struct Story {
     pub models: Vec<Arc<str>>,
     /// The number of requests, including retries.
     pub requests: usize,
-    /// The number of requests that repeat the previous one exactly.
+    /// The number of requests that are identical to the previous one.
     pub retries: usize,
-    /// The number of requests that contain only a beginning of an earlier one: they are out of
-    /// order, or were sent again from an earlier point.
+    /// The number of requests that contain only the beginning of an earlier one, because they are
+    /// out of order or were sent again from an earlier point.
     pub earlier: usize,
-    /// The number of requests that the provider refused, according to the log.
+    /// The number of requests that the provider rejected, according to the log.
     pub refused: usize,
-    /// The message of the first refusal.
+    /// The error message of the first rejection.
     pub refusal: Option<String>,
-    /// The way it began.
+    /// The way in which the conversation began.
     pub origin: Origin,
-    /// The places where the prefix stopped being append-only, in the order of their first
+    /// The breaks, where the prefix stopped being append-only, in the order of their first
     /// occurrence.
     pub breaks: Vec<Break>,
-    /// The number of breaks at further places, which are only counted.
+    /// The number of further breaks, which are not reported individually.
     pub more_breaks: usize,
-    /// The points where a summary replaced the history.
+    /// The points at which a summary replaced the history.
     pub compactions: Vec<Compaction>,
-    /// Losses of thinking.
+    /// The losses of thinking.
     pub thinking: Vec<ThinkingLoss>,
-    /// Messages that cause every later request to be refused.
+    /// The messages that cause all later requests to be rejected.
     pub poison: Vec<Poison>,
     /// The provider's token counts, compared with the prediction.
     pub counted: Counted,
-    /// Sizes over time.
+    /// The sizes of the requests over time.
     pub growth: Growth,
-    /// The number of requests without breakpoints whose prefix is long enough to be cached, at a
-    /// server that caches only at breakpoints.
+    /// The number of requests without breakpoints, although their prefix is long enough to be
+    /// cached, and the server caches only at breakpoints.
     pub unmarked: usize,
-    /// `true` if the log contains whole request bodies; `false` if it contains only messages,
+    /// `true` if the log contains whole request bodies; `false` if it contains only the messages,
     /// without system prompt and tools.
     pub has_bodies: bool,
 }
 
 impl Story {
-    /// Returns `true` if it reports something to fix.
+    /// Returns `true` if the story reports a problem that should be fixed.
     pub fn has_findings(&self) -> bool {
         self.breaks.iter().any(Break::is_costly)
             || !self.thinking.is_empty()
@@ -103,37 +104,38 @@ impl Story {
             || self.counted.missed.is_some()
     }
 
-    /// Returns the tokens that were read again, and their cost in US dollars if the price is known.
+    /// Returns the number of tokens that were processed again because they were not read from the
+    /// cache, the number of requests, and the cost in US dollars if the price is known.
     pub fn lost(&self) -> Loss {
         let breaks = self.breaks.iter().map(|found| found.loss);
         breaks.fold(Loss::default(), Loss::plus)
     }
 }
 
-/// The beginning of a conversation.
+/// The way in which a conversation began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// It began with a message of its own.
+    /// With a message of its own.
     Began,
-    /// It branched off from another conversation.
+    /// As a branch of another conversation.
     Fork {
-        /// The index of that conversation among the stories.
+        /// The index of the other conversation's story.
         story: usize,
         /// The number of messages that both have in common.
         shared: usize,
     },
-    /// It began with a summary of an earlier conversation.
+    /// With a summary of an earlier conversation.
     Summary,
 }
 
-/// Tokens that were read again, and their cost.
+/// Tokens that were processed again because they were not read from the cache, and their cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Loss {
     /// The number of tokens.
     pub tokens: u64,
-    /// The number of requests.
+    /// The number of requests in which this happened.
     pub requests: usize,
-    /// The cost in US dollars; `None` if a price is not known.
+    /// The additional cost in US dollars; `None` if a price is unknown.
     pub dollars: Option<f64>,
 }
 
@@ -151,83 +153,84 @@ impl Loss {
     }
 }
 
-/// A place where a request differs from the beginning that it should share with the previous one.
+/// A break: a place where a request differs from the previous one, although it should begin with
+/// the same content.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Break {
-    /// The change.
+    /// The kind of change.
     pub change: Change,
     /// The place in the body, for example `system[0]` or `messages[3].content[0].text`.
     pub at: String,
-    /// The offset of the first differing byte in the text.
+    /// The offset of the first differing byte in the text, if the change is in a text.
     pub byte: Option<usize>,
-    /// The old text, beginning shortly before the change.
+    /// The old text, starting shortly before the change.
     pub before: Option<String>,
-    /// The new text at the same place.
+    /// The new text in the same place.
     pub after: Option<String>,
-    /// The number of the first request that differs; the conversation's first request is 1.
+    /// The number of the first request that differs. Requests are counted from 1.
     pub request: usize,
     /// The place of that request.
     pub place: Place,
-    /// The cost: requests, tokens, and dollars.
+    /// The tokens that were processed again, the requests, and the cost.
     pub loss: Loss,
-    /// The reason why nothing was lost, if so.
+    /// The reason why nothing was lost; `None` if tokens were lost.
     pub unpriced: Option<Unpriced>,
-    /// The number of requests that made this change.
+    /// The number of requests with this change.
     pub times: usize,
 }
 
 impl Break {
-    /// Returns `true` if it caused tokens to be read again.
+    /// Returns `true` if the break caused tokens to be processed again.
     pub fn is_costly(&self) -> bool {
         self.loss.tokens > 0
     }
 }
 
-/// The reasons why a change costs nothing.
+/// The reasons why a break may cost nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unpriced {
     /// No breakpoint asks Anthropic's servers to cache anything.
     NotCached,
-    /// The text after the change is too short for any cache.
+    /// The content after the change is too short to be cached.
     TooShort,
-    /// The cache had expired anyway.
+    /// The cache entry had already expired.
     Expired,
 }
 
-/// The kinds of changes of a prefix.
+/// The kinds of changes in a prefix.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Change {
-    /// A date or a time.
+    /// A date or time changed.
     Time,
-    /// An id, such as a UUID or a long number.
+    /// An id changed, such as a UUID or a long number.
     Id,
-    /// A tool's definition.
+    /// The definition of the tool with this name changed.
     Tool(String),
-    /// The order of tools.
+    /// The order of the tools changed.
     ToolOrder,
-    /// Added or removed tools.
+    /// Tools were added or removed.
     ToolSet {
-        /// The names of added tools.
+        /// The names of the added tools.
         added: Vec<String>,
-        /// The names of removed tools.
+        /// The names of the removed tools.
         removed: Vec<String>,
     },
-    /// The system prompt.
+    /// The system prompt changed.
     System,
-    /// A message that was rewritten.
+    /// A message was rewritten.
     Message,
-    /// Removed signatures or blocks of thinking.
+    /// Signatures or thinking blocks were removed.
     Thinking,
-    /// The order of object members.
+    /// The order of object members changed.
     KeyOrder,
-    /// Removed messages, with their number.
+    /// This many messages were removed.
     Removed(usize),
-    /// Inserted messages, with their number.
+    /// This many messages were inserted.
     Inserted(usize),
-    /// A setting outside the conversation that affects the cache.
+    /// A setting outside the conversation changed that affects the cache. Contains its name.
     Setting(&'static str),
-    /// The model.
+    /// The model changed.
     Model {
         /// The previous model.
         from: Arc<str>,
@@ -257,15 +260,15 @@ impl Change {
     }
 }
 
-/// A replacement of the history by a summary.
+/// A point at which a summary replaced the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Compaction {
     /// The number of the first request with the summary.
     pub request: usize,
-    /// The number of tokens in the history before.
+    /// The number of tokens in the history before the summary.
     pub before: u64,
-    /// The number of tokens in the history after.
+    /// The number of tokens in the history after the summary.
     pub after: u64,
 }
 
@@ -275,55 +278,56 @@ pub struct Compaction {
 pub struct ThinkingLoss {
     /// The kind of loss.
     pub kind: ThinkingLossKind,
-    /// The number of the first request concerned.
+    /// The number of the first request affected.
     pub request: usize,
     /// The place of that request.
     pub place: Place,
     /// The place in the body.
     pub at: String,
-    /// The number of requests concerned.
+    /// The number of requests affected.
     pub requests: usize,
 }
 
 /// The ways in which thinking is lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ThinkingLossKind {
-    /// Blocks that had been sent before, or that an answer contained, were removed.
+    /// Thinking blocks were removed that had been sent before, or that an answer contained.
     Dropped,
-    /// Blocks signed by one model are sent to another.
+    /// Thinking blocks signed by one model are sent to another.
     OtherModel {
         /// The model that signed them.
         from: Arc<str>,
-        /// The model that they are sent to.
+        /// The model to which they are sent.
         to: Arc<str>,
     },
-    /// The blocks before the thinking changed, and the model binds thinking to them.
+    /// The content before a thinking block changed, although the model binds thinking to it.
     Unbound,
 }
 
-/// A message that causes every later request to be refused.
+/// A message that causes all later requests to be rejected.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Poison {
     /// The code of the rule that detects it.
     pub rule: &'static str,
-    /// The error in words.
+    /// The message of the finding.
     pub message: String,
-    /// The remedy.
+    /// The help of the finding, if it has one.
     pub help: Option<String>,
-    /// The place of the message in the body: `messages[3]`.
+    /// The place of the message in the body, such as `messages[3]`.
     pub at: String,
-    /// The number of the first request that contains it.
+    /// The number of the first request with the message.
     pub request: usize,
     /// The place of that request.
     pub place: Place,
-    /// The number of requests that contain it.
+    /// The number of requests with the message.
     pub requests: usize,
-    /// The number of the first request without it, if the session continued without it.
+    /// The number of the first request without the message, if the conversation continued without
+    /// it.
     pub mended: Option<usize>,
 }
 
-/// The provider's token counts.
+/// The token counts that the provider reported, added up over all answers.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Counted {
@@ -331,19 +335,20 @@ pub struct Counted {
     pub answers: usize,
     /// Input tokens, including cached ones.
     pub input: u64,
-    /// Input tokens that came from a cache.
+    /// Input tokens read from a cache.
     pub read: u64,
-    /// Input tokens that were written to a cache.
+    /// Input tokens written to a cache.
     pub written: u64,
     /// Output tokens.
     pub output: u64,
-    /// Requests with far fewer cached tokens than predicted.
+    /// Requests for which the provider reported far fewer cached tokens than predicted, if there
+    /// are any.
     pub missed: Option<Missed>,
-    /// Requests after a pause in which the cache expired.
+    /// Requests after a pause in which the cache expired, if there are any.
     pub expired: Option<Expired>,
 }
 
-/// Predicted cache hits that the provider did not count.
+/// Cache hits that were predicted, but that the provider did not report.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Missed {
@@ -351,39 +356,39 @@ pub struct Missed {
     pub request: usize,
     /// The place of that request.
     pub place: Place,
-    /// The number of tokens predicted for it.
+    /// The number of cached tokens predicted for that request.
     pub predicted: u64,
-    /// The number of tokens that the provider counted for it.
+    /// The number of cached tokens that the provider reported for that request.
     pub counted: u64,
-    /// The total loss: all tokens that were read again, the requests, and the cost.
+    /// The total loss: the tokens that were processed again, the requests, and the cost.
     pub loss: Loss,
 }
 
-/// Caches that expired during a pause.
+/// Cache entries that expired during pauses.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Expired {
     /// The number of the first request.
     pub request: usize,
-    /// The longest pause, in seconds.
+    /// The longest pause in seconds.
     pub pause: u64,
-    /// The loss: tokens, requests, and cost.
+    /// The total loss: the tokens, the requests, and the cost.
     pub loss: Loss,
 }
 
-/// Sizes over time.
+/// The sizes of a conversation's requests over time.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Growth {
-    /// A point for each request; in long conversations, for every second, fourth, … request.
+    /// A point for each request or, in a long conversation, for every second, fourth, … request.
     pub points: Vec<Point>,
-    /// The messages that added the most, the largest first.
+    /// The messages that added the most tokens, the largest first.
     pub steepest: Vec<Step>,
     /// The context window of the last model, in tokens.
     pub window: Option<u64>,
-    /// The average number of tokens that the last requests added.
+    /// The average number of tokens that each of the last requests added, if they grew.
     pub per_request: Option<u64>,
-    /// The number of requests until the context window is full, at that pace.
+    /// The number of requests until the context window is full, at the same pace.
     pub requests_left: Option<u64>,
 }
 
@@ -393,11 +398,11 @@ pub struct Growth {
 pub struct Point {
     /// The number of the request.
     pub request: usize,
-    /// Tokens by part, in the order of [`Share::ALL`].
+    /// The number of tokens in each part, in the order of [`Share::ALL`].
     pub tokens: [u64; 4],
-    /// Input tokens that the provider counted.
+    /// The number of input tokens that the provider reported, if it did.
     pub counted: Option<u64>,
-    /// Tokens from a cache, as counted or else as predicted.
+    /// The number of tokens read from a cache, as reported or else as predicted.
     pub cached: u64,
 }
 
@@ -408,18 +413,18 @@ impl Point {
     }
 }
 
-/// A message that made a request grow.
+/// A message that added many tokens to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Step {
-    /// The number of the first request that contains it.
+    /// The number of the first request with the message.
     pub request: usize,
     /// The place in the body.
     pub at: String,
-    /// The part that it belongs to.
+    /// The part to which the message belongs.
     pub share: Share,
-    /// The role, or the name of a tool.
+    /// The role of the message, or the name of a tool.
     pub label: Arc<str>,
-    /// The number of its tokens.
+    /// The number of tokens in the message.
     pub tokens: u64,
 }

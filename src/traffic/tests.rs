@@ -1,4 +1,5 @@
-//! Handwritten sessions, one for each thing that must or must not be reported.
+//! Handwritten sessions, one for each problem that must be reported, and for each case that must
+//! not.
 
 use std::sync::{Arc, OnceLock};
 
@@ -75,7 +76,7 @@ fn assistant(text: impl std::fmt::Display) -> Value {
     json!({"role": "assistant", "content": format!("{text}: it reads lines, sorts them by their length and writes them to a file")})
 }
 
-/// Returns the messages of a conversation up to its turn `turn`, counted from 0.
+/// Returns the messages of a conversation up to and including a turn, counted from 0.
 fn talk(name: &str, turn: usize) -> Vec<Value> {
     let answered = (0..turn).flat_map(|at| {
         [
@@ -86,7 +87,7 @@ fn talk(name: &str, turn: usize) -> Vec<Value> {
     answered.chain([user(format!("{name} {turn}"))]).collect()
 }
 
-/// Returns a request to Claude that asks to cache the system prompt and the messages.
+/// Returns a request to Claude that asks the server to cache the system prompt and the messages.
 fn claude(system: &str, messages: &[Value]) -> Value {
     let mark = json!({"type": "ephemeral"});
     let mut messages = messages.to_vec();
@@ -443,7 +444,8 @@ fn a_summary_for_the_history_is_legitimate() {
     assert_eq!((story.compactions.len(), story.breaks.len()), (1, 0));
     assert_eq!(story.compactions[0].request, 3);
     assert!(!story.has_findings());
-    // Nothing is shared, so it is reported as a conversation that begins with a summary.
+    // Nothing is shared with the first conversation, so this is reported as one that begins with a
+    // summary.
     let stories = told(&[claude(&system, &talk("a", 4)), claude(&system, &[summary])]).stories;
     assert_eq!(stories[1].origin, Origin::Summary);
 }
@@ -601,7 +603,7 @@ fn the_message_that_poisons_a_session_is_named() {
             .collect::<Vec<_>>(),
         [Some(3)]
     );
-    // The provider accepted the message, so the rule is wrong there.
+    // The provider accepted the message, so the rule does not apply there.
     let taken = one(&[
         logged(&claude(&system, &poisoned(&empty, 0))),
         logged(&claude(&system, &poisoned(&empty, 1))),
@@ -831,7 +833,7 @@ fn session_files_of_agents_are_conversations() {
         (missed.request, missed.predicted, missed.counted),
         (3, 20_501, 0)
     );
-    // A new prompt after the first answer removes everything after that answer.
+    // A new prompt whose parent is the first answer removes everything after that answer.
     let rewound = [
         &claude[..],
         &[
@@ -937,7 +939,7 @@ fn codex_tokens(input: u64) -> Value {
     json!({"type": "event_msg", "payload": {"type": "token_count", "info": {"last_token_usage": {"input_tokens": input, "cached_input_tokens": 0, "output_tokens": 3}}}})
 }
 
-/// Returns a digest of a story that does not depend on its place.
+/// Returns a digest of a story that does not depend on its place in the file.
 fn digest(story: &Story) -> String {
     let breaks: Vec<String> = story
         .breaks
@@ -958,7 +960,7 @@ fn digest(story: &Story) -> String {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The stories are the same for any interleaving of conversations.
+    /// However conversations are interleaved, their stories are the same.
     #[test]
     fn the_order_of_interleaving_changes_no_story(order in proptest::collection::vec(0_usize..3, 0..18)) {
         let dated: Vec<Value> = (0..5).map(|turn| claude(&format!("{}Today is 2026-11-2{turn}.", long("c")), &talk("c", turn))).collect();

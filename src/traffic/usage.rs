@@ -1,4 +1,4 @@
-//! The facts in an answer: its token counts, signed thinking, and refusal.
+//! The facts in an answer: its token counts, signed thinking, and error message.
 
 use serde_json::Value;
 
@@ -6,10 +6,10 @@ use super::read::{count, holds};
 use super::sent::Answer;
 use crate::conversation::Usage;
 
-/// The depth to which an answer is searched for its usage.
+/// The maximum nesting depth in an answer at which token counts are searched for.
 const DEEPEST: usize = 5;
 
-/// Reads an answer: an object, a JSON text, or a stream of events.
+/// Reads an answer, which is an object, a JSON text, or a stream of events.
 pub(super) fn answer(value: &Value) -> Answer {
     let mut found = Answer::default();
     read(value, DEEPEST, &mut found);
@@ -66,8 +66,8 @@ fn read_text(text: &str, depth: usize, found: &mut Answer) {
     }
 }
 
-/// Combines two token counts of one answer. The last event of a stream is more complete, but may
-/// omit the input.
+/// Combines two token counts for the same answer. The last event of a stream is more complete, but
+/// may lack the input tokens.
 fn later(first: Option<Usage>, second: Usage) -> Usage {
     let first = first.unwrap_or_default();
     Usage {
@@ -79,7 +79,7 @@ fn later(first: Option<Usage>, second: Usage) -> Usage {
     }
 }
 
-/// Reads token counts in any provider's form.
+/// Reads token counts in the form of any provider.
 pub(super) fn usage(value: &Value) -> Option<Usage> {
     let written = count(
         value,
@@ -93,7 +93,8 @@ pub(super) fn usage(value: &Value) -> Option<Usage> {
         value,
         &["/cache_read_input_tokens", "/cacheReadInputTokens"],
     );
-    // Anthropic counts cached tokens separately from the input; others include them.
+    // Anthropic counts cached tokens separately from the input. Other providers include them in the
+    // input.
     let is_within = ["/cached_input_tokens", "/prompt_tokens"]
         .iter()
         .any(|at| value.pointer(at).is_some());
@@ -157,14 +158,14 @@ fn is_signed(block: &Value) -> bool {
     }
 }
 
-/// Returns the message of an error.
+/// Returns the message of an error, if the value contains one.
 fn refusal(value: &Value) -> Option<String> {
     let message = value.pointer("/error/message")?.as_str()?;
     Some(message.chars().take(300).collect())
 }
 
-/// Reads a time in milliseconds since 1970 from an ISO 8601 date and time, or from a number of
-/// seconds, milliseconds, … since 1970.
+/// Parses a time, which is an ISO 8601 date and time, or a number of seconds, milliseconds, … since
+/// 1970. Returns milliseconds since 1970.
 pub(super) fn time(value: &Value) -> Option<i64> {
     match value {
         Value::Number(number) => of_number(number.as_f64()?),
@@ -182,8 +183,8 @@ pub(super) fn time(value: &Value) -> Option<i64> {
     reason = "times of logs are far below 2^53"
 )]
 fn of_number(number: f64) -> Option<i64> {
-    // For this century, the ranges of seconds, milliseconds, microseconds, and nanoseconds since
-    // 1970 do not overlap.
+    // For times in this century, the ranges of seconds, milliseconds, microseconds, and nanoseconds
+    // since 1970 do not overlap.
     let scale = match number {
         1e9..1e11 => 1e3,
         1e12..1e14 => 1.0,
@@ -220,7 +221,7 @@ fn of_text(text: &str) -> Option<i64> {
     Some(seconds * 1000 + milliseconds)
 }
 
-/// Returns the seconds of an offset such as `+02:00`.
+/// Returns the number of seconds in an offset such as `+02:00`.
 fn offset(zone: &str) -> i64 {
     let sign = match zone.as_bytes().first() {
         Some(b'+') => 1,
@@ -241,7 +242,7 @@ fn part(zone: &str, range: std::ops::Range<usize>) -> i64 {
         .unwrap_or(0)
 }
 
-/// Returns the days since 1970-01-01 in the Gregorian calendar.
+/// Returns the number of days from 1970-01-01 to a date in the Gregorian calendar.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);

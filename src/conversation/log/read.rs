@@ -1,4 +1,4 @@
-//! Parses lines to entries. Unknown keys are kept with the line and ignored.
+//! Parses lines as entries. Unknown keys are ignored, but kept as part of the line.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::conversation::{
 };
 use crate::json::parse;
 
-/// The result of reading part of a line.
+/// The result of reading a line, or a part of one.
 pub(in crate::conversation) type Read<T> = Result<T, LineError>;
 
 /// The reason why a line cannot be read: one lower-case phrase.
@@ -39,7 +39,7 @@ impl From<&str> for LineError {
     }
 }
 
-/// Reads the first line. A byte-order mark is kept with it.
+/// Parses the first line. A byte-order mark is kept as part of the line.
 pub(super) fn header(raw: &[u8]) -> Read<(Header, String)> {
     let (line, raw) = object(raw, "\u{feff}")?;
     if line.text("kind")? != "session".into() {
@@ -65,8 +65,8 @@ pub(super) fn header(raw: &[u8]) -> Read<(Header, String)> {
     ))
 }
 
-/// Reads any other line. Returns its entry, and the number that it was written with, which older
-/// programs omitted.
+/// Parses any other line. Returns its entry, its number, which older programs omitted, and its
+/// text.
 pub(super) fn entry(raw: &[u8]) -> Read<(Entry, Option<u64>, String)> {
     let (line, raw) = object(raw, "")?;
     let number = line.0.get("line").and_then(Value::as_u64);
@@ -100,10 +100,10 @@ pub(in crate::conversation) fn entry_of(line: &Object) -> Read<Entry> {
     })
 }
 
-/// A JSON object of the line.
+/// A JSON object in a line.
 pub(in crate::conversation) struct Object(Map<String, Value>);
 
-/// Reads a line that may begin with `mark`.
+/// Parses a line, which may begin with `mark`.
 fn object(raw: &[u8], mark: &str) -> Read<(Object, String)> {
     let written = std::str::from_utf8(raw)
         .map_err(|error| format!("byte {} is not UTF-8", error.valid_up_to() + 1))?;
@@ -165,7 +165,7 @@ impl Object {
         }
     }
 
-    /// Takes a member that is a count.
+    /// Returns a member that is a non-negative integer; `None` if it is missing.
     fn size(&self, key: &str) -> Read<Option<usize>> {
         let size = self.count(key)?.map(usize::try_from).transpose();
         size.map_err(|_| format!("`{key}` is too large").into())
@@ -198,8 +198,8 @@ fn message(line: &Object) -> Read<Message> {
     })
 }
 
-/// Reads a message or typed item in the form of a context, where a string may replace the blocks,
-/// or in the form of a log.
+/// Reads a message or typed item in the form of a log, or in that of a context, in which a string
+/// may replace the blocks.
 pub(in crate::conversation) fn message_of(line: &Object) -> Read<Message> {
     match (
         line.optional("kind")?
@@ -274,7 +274,8 @@ fn input(block: &Object) -> Read<Value> {
     Ok(Value::Object(Object::of(written, "`input`")?.0))
 }
 
-/// Takes a value from the first key, or parses the JSON text under the second.
+/// Returns the value of the first key or, if that is missing, parses the JSON text under the
+/// second.
 fn written(block: &Object, [key, as_text]: [&str; 2]) -> Read<Value> {
     match (block.0.get(key), block.optional(as_text)?) {
         (Some(value), _) => Ok(value.clone()),
@@ -452,7 +453,7 @@ pub(in crate::conversation) fn usage(line: &Object) -> Read<Usage> {
     })
 }
 
-/// Returns the beginning of a text that may be long.
+/// Returns the beginning of a text that may be too long for a message.
 fn excerpt(text: &str) -> String {
     text.chars().take(40).collect()
 }

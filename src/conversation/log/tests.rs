@@ -512,8 +512,8 @@ fn log() -> impl Strategy<Value = Log> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// A written log can be read back: it has the same entries, history, and usage, and writes the
-    /// same bytes.
+    /// A log that was written can be read back: it has the same entries, history, and usage, and
+    /// writes the same bytes again.
     #[test]
     fn a_log_survives_its_file(log in log()) {
         let text = log.to_text();
@@ -523,11 +523,11 @@ proptest! {
         prop_assert_eq!(loaded, Loaded { log: Some(log), tail_bytes: 0 });
     }
 
-    /// Serde uses the form of each line without its number; messages, items, and blocks have the
-    /// form of contexts.
+    /// The serde form of an entry is its line without the number. Messages, items, and blocks have
+    /// the form of contexts.
     #[test]
     fn serde_has_the_form_of_lines(entry in entry()) {
-        // The log is empty, so nothing can be removed.
+        // The log is empty, so it contains nothing to remove.
         let entry = match entry {
             Entry::Retract { .. } => Entry::Retract { messages: 0 },
             Entry::Summary(summary) => Entry::Summary(Summary { messages: 0, ..summary }),
@@ -548,7 +548,7 @@ proptest! {
         }
     }
 
-    /// A file cut at any byte can be loaded, and yields a prefix of its entries.
+    /// A file that is cut off after any byte can be loaded, and contains a prefix of the entries.
     #[test]
     fn every_prefix_loads(log in log()) {
         let text = log.to_text();
@@ -570,7 +570,7 @@ proptest! {
     }
 }
 
-/// Returns the lines of a log with one round of tool calls.
+/// Returns the lines of a log that contains one round of tool calls.
 fn round_of_tools() -> Vec<String> {
     let mut log = Log::new("A");
     log.append(user("one"));
@@ -616,7 +616,7 @@ fn a_line_that_is_missing_as_a_whole_is_missed_where_others_follow() {
 #[test]
 fn lines_of_two_sessions_and_of_older_programs_are_taken() {
     let lines = round_of_tools();
-    // Both sessions began with the header, and neither knew the other's lines.
+    // Each session wrote the next lines after the header, without knowing those of the other.
     let twice: Vec<&String> = lines
         .iter()
         .take(1)
@@ -641,7 +641,7 @@ fn lines_of_two_sessions_and_of_older_programs_are_taken() {
         })
         .collect();
     assert!(Log::parse(old.concat().as_bytes()).is_ok());
-    // Without line numbers, only the loss of a result's call is noticed.
+    // Without line numbers, a missing line is detected only if it contains the call of a result.
     let without = |index: usize| [&old[..index], &old[index + 1..]].concat().concat();
     let (line, message) = problem(&without(2));
     assert_eq!(line, 3);
@@ -654,7 +654,7 @@ fn lines_of_two_sessions_and_of_older_programs_are_taken() {
             .iter()
             .all(|index| Log::parse(without(*index).as_bytes()).is_ok())
     );
-    // Lines appended to such a log are numbered.
+    // Lines that are appended to such a log are numbered.
     let mut log = Log::parse(old.concat().as_bytes())
         .expect("it loads")
         .log
@@ -677,8 +677,8 @@ fn a_result_may_answer_a_call_in_the_providers_own_form() {
     assert!(Log::parse(format!("{HEADER}{call}\n{result}\n").as_bytes()).is_ok());
 }
 
-/// Returns a log with two turns: surroundings and a file in the first, a cut-off answer in the
-/// second.
+/// Returns a log with two turns: the first contains surroundings and a file, the second an answer
+/// that was cut off.
 fn two_turns() -> Log {
     let mut log = Log::new("A");
     log.append(Entry::Item(Item::surroundings("Here.".into())));
@@ -744,7 +744,7 @@ fn a_summary_stands_for_the_beginning_and_what_is_known_of_the_rest_moves_along(
         .log;
     assert_eq!(loaded.as_ref(), Some(&log));
 
-    // A second summary replaces the first, and retractions count the messages that are left.
+    // A second summary replaces the first, and retractions refer to the remaining messages.
     log.append(Entry::Summary(Summary::new(9, "T")));
     assert_eq!(texts(&log), ["T", "Here.", "new"]);
     assert!(log.ends_with_summary() && !log.is_interrupted());

@@ -1,6 +1,6 @@
 //! Writes entries as lines.
 //!
-//! Blocks have the form that they have in context files, so that a real conversation can become a
+//! Blocks are written as in context files, so that a real conversation can be turned into a
 //! context.
 
 use serde_json::{Map, Value, json};
@@ -10,8 +10,8 @@ use crate::conversation::{
     Block, Document, Image, Item, Message, ProviderBlock, SystemLayer, Tool, Usage,
 };
 
-/// Arguments nested deeper than this are written as a JSON string: the line adds some levels, and
-/// must stay readable for a parser with a depth limit.
+/// The nesting depth beyond which arguments are written as a JSON string. The line adds a few
+/// levels, and must remain readable for a parser with a depth limit.
 pub(crate) const MAX_INPUT_DEPTH: usize = 100;
 
 pub(super) fn header(header: &Header) -> String {
@@ -22,7 +22,7 @@ pub(super) fn header(header: &Header) -> String {
     finish(line)
 }
 
-/// Returns the bytes with which every log begins.
+/// Returns the text with which every log begins.
 pub(super) fn header_begin() -> String {
     let mut line = object("session");
     line.insert("version".into(), VERSION.into());
@@ -30,14 +30,14 @@ pub(super) fn header_begin() -> String {
     whole.trim_end_matches(['}', '\n']).to_owned()
 }
 
-/// Writes an entry as the line with this number.
+/// Returns the line for an entry, with this number.
 pub(super) fn entry(entry: &Entry, number: usize) -> String {
     let mut line = members(entry);
     line.insert("line".into(), number.into());
     finish(line)
 }
 
-/// Returns the members of an entry's line.
+/// Returns the members of the line for an entry.
 pub(in crate::conversation) fn members(entry: &Entry) -> Map<String, Value> {
     match entry {
         Entry::Message(it) => message(it),
@@ -67,8 +67,8 @@ pub(in crate::conversation) fn members(entry: &Entry) -> Map<String, Value> {
     }
 }
 
-/// Returns the finished line. JSON escapes every control character, so the only newline is the last
-/// one.
+/// Returns the complete line. JSON escapes every control character, so the only newline is at the
+/// end.
 fn finish(line: Map<String, Value>) -> String {
     let mut text = Value::Object(line).to_string();
     text.push('\n');
@@ -104,7 +104,8 @@ pub(in crate::conversation) fn message_members(message: &Message) -> Map<String,
     line
 }
 
-/// Returns the members of a result: as in a message, except for the first key.
+/// Returns the members of a result, which are those of a result in a message except for the first
+/// key.
 fn tool_result(result: &Block) -> Map<String, Value> {
     let mut line = object("tool_result");
     if let Value::Object(members) = block(result) {
@@ -113,7 +114,7 @@ fn tool_result(result: &Block) -> Map<String, Value> {
     line
 }
 
-/// Returns the members of instructions; tools and layers have the form of a context.
+/// Returns the members of instructions. Tools and layers are written as in a context.
 fn instructions(it: &Instructions) -> Map<String, Value> {
     let mut line = object("instructions");
     line.insert("agent".into(), (*it.agent).into());
@@ -210,7 +211,7 @@ pub(crate) fn block(block: &Block) -> Value {
     value
 }
 
-/// Returns the text, or the text and the images.
+/// Returns the content of a result: the text alone, or the text and the images.
 fn result(content: &str, images: &[Image]) -> Value {
     match images {
         [] => content.into(),
@@ -250,7 +251,7 @@ fn image(image: &Image) -> Value {
     json!({"type": "image", "data": &*image.data, "media_type": &*image.media_type, "is_url": image.is_url})
 }
 
-/// Returns how deeply arrays and objects are nested.
+/// Returns the nesting depth of arrays and objects in a value.
 pub(crate) fn depth(value: &Value) -> usize {
     match value {
         Value::Array(elements) => 1 + elements.iter().map(depth).max().unwrap_or(0),

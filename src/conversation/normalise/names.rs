@@ -1,4 +1,4 @@
-//! Names of called tools: models invent some that no request may contain.
+//! The names of called tools. Models may invent names that no request can contain.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ pub enum NameRule {
     /// Any name that is not empty.
     #[default]
     Any,
-    /// `[A-Za-z0-9_-]`, at least one and at most this many.
+    /// Between one and this many characters of `[A-Za-z0-9_-]`.
     Word(usize),
-    /// `[A-Za-z0-9_.:-]`, at most this many; a letter or `_` comes first.
+    /// At most this many characters of `[A-Za-z0-9_.:-]`, beginning with a letter or `_`.
     Dotted(usize),
 }
 
-/// The shortest limit of any format, in characters.
+/// The smallest length limit of all formats, in characters.
 const SHORTEST_LIMIT: usize = 64;
 
 impl NameRule {
-    /// Returns a replacement for a name that the format refuses, or `None` if it is accepted. The
-    /// replacement ends in letters and digits computed from the name, so it is always the same and
-    /// differs from the names of real tools.
+    /// Returns the replacement for a name that the format rejects; `None` if the format accepts the
+    /// name. The replacement ends with letters and digits computed from the name, so it is always
+    /// the same, and differs from the names of real tools.
     fn instead_of(self, name: &str) -> Option<Arc<str>> {
         let limit = match self {
             NameRule::Any if !name.is_empty() => return None,
@@ -70,7 +70,7 @@ pub(super) fn is_plain(name: &str) -> bool {
 }
 
 impl NormalFormRules {
-    /// Returns a block with its call renamed if the target refuses the name.
+    /// Returns a block, renaming its call if the target rejects the tool's name.
     pub(super) fn named(
         &self,
         block: &Block,

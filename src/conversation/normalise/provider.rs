@@ -1,4 +1,4 @@
-//! A provider's own blocks: which are sent back, and which need each other.
+//! Provider-specific blocks: which of them are sent back, and which belong together.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,32 +8,33 @@ use serde_json::Value;
 use super::{NormalForm, NormalFormChange, NormalFormRules};
 use crate::conversation::{Block, Message, ProviderBlock, Role, kind_of};
 
-/// The facts of a wire format about its own blocks. By default, every block is sent back and none
-/// are paired.
+/// The treatment of provider-specific blocks in a wire format. By default, every block is sent
+/// back, and none belong together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProviderBlockKinds {
-    /// The known kinds, by the block's `type` or else by the name of its first member.
+    /// The known kinds of blocks, by the block's `type`, or else by the name of its first member.
     pub known: &'static [(&'static str, ProviderBlockKind)],
-    /// `true` if blocks of other kinds stay with the host.
+    /// `true` if blocks of unknown kinds are not sent back.
     pub keeps_unknown: bool,
 }
 
-/// The treatment of a provider's own block in the next request.
+/// The treatment of a provider-specific block in the next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProviderBlockKind {
-    /// It is sent back.
+    /// The block is sent back.
     Sent,
-    /// It stays with the host: requests have no place for it.
+    /// The block is kept by the host, because requests cannot contain it.
     Kept,
-    /// It is a call, with its id under this name. It is sent back only with its result.
+    /// The block is a call, whose id is the member with this name. It is sent back only together
+    /// with its result.
     Call(&'static str),
-    /// It is the result of a call, with the call's id under this name.
+    /// The block is the result of a call, whose id is the member with this name.
     Result(&'static str),
 }
 
 impl ProviderBlockKinds {
-    /// Returns the treatment of a block.
+    /// Returns the treatment of a block with this data.
     pub(crate) fn of(self, data: &Value) -> ProviderBlockKind {
         let name = kind_of(data);
         let known = self
@@ -48,8 +49,8 @@ impl ProviderBlockKinds {
         })
     }
 
-    /// Returns the calls of the last answer that wait for the host and have no result. Only results
-    /// may follow that answer.
+    /// Returns the calls in the last answer that wait for the host and have no result. Returns none
+    /// if anything but results follows that answer.
     #[cfg(feature = "runtime")]
     pub(crate) fn open_calls(self, history: &[Message]) -> Vec<&ProviderBlock> {
         let half = |block: &Block| own_half(block, self);
@@ -92,13 +93,13 @@ impl ProviderBlockKinds {
             .collect()
     }
 
-    /// Returns `true` if a block is the result of one of the format's own calls.
+    /// Returns `true` if a block is the result of a provider-specific call of this format.
     #[cfg(feature = "runtime")]
     pub(crate) fn is_result(self, block: &Block) -> bool {
         own_half(block, self).is_some_and(|(_, is_call)| !is_call)
     }
 
-    /// Returns `true` if a block is sent back and needs no result.
+    /// Returns `true` if a block is sent back, and is not a call that needs a result.
     #[cfg(feature = "runtime")]
     pub(crate) fn is_done(self, data: &Value) -> bool {
         matches!(
@@ -109,7 +110,8 @@ impl ProviderBlockKinds {
 }
 
 impl NormalFormRules {
-    /// Returns `true` if a provider's own block is sent to the target. Without a target, all are.
+    /// Returns `true` if a provider-specific block is sent to the target. Without a target, all
+    /// blocks are sent.
     pub(super) fn takes(&self, own: &ProviderBlock) -> bool {
         let kept = || self.own_blocks.of(&own.data) == ProviderBlockKind::Kept;
         self.origin
@@ -118,7 +120,7 @@ impl NormalFormRules {
     }
 }
 
-/// The messages with the two halves of a pair, by index.
+/// The indices of the messages that contain the call and the result of a pair.
 #[derive(Default)]
 struct Pair {
     call: Option<usize>,
@@ -126,10 +128,10 @@ struct Pair {
 }
 
 impl NormalForm {
-    /// Drops a provider's own calls without results and results without calls. A call of the last
-    /// turn is kept while only results follow it, because the provider continues it. After a turn
-    /// that cannot be continued, such a call is kept as it was sent, and gets an error at the end
-    /// of the turn.
+    /// Drops provider-specific calls without results, and results without calls. A call in the last
+    /// turn is kept if only results follow that turn, because the provider then continues it. After
+    /// a turn that cannot be continued, such a call is kept as it was sent, and gets an error
+    /// result at the end of the turn.
     pub(super) fn pair_own(&mut self, rules: &NormalFormRules) {
         let has_own = self.messages.iter().any(|(_, message)| {
             message
@@ -168,8 +170,8 @@ impl NormalForm {
         self.end_with(errors);
     }
 
-    /// Returns the end of each message's turn, which consists of the model's messages and results.
-    /// For other messages, this is the position after the message.
+    /// Returns, for each message, the end of its turn, which consists of the model's messages and
+    /// of results. For messages outside a turn, this is the position after the message.
     fn ends_of_turns(&self) -> Vec<usize> {
         let mut ends = vec![0; self.messages.len()];
         let mut end = ends.len();
@@ -182,8 +184,8 @@ impl NormalForm {
         ends
     }
 
-    /// Inserts the provider's own error results at the ends of turns, where they change no earlier
-    /// request: before the last answer, or after the last results.
+    /// Inserts provider-specific error results at the ends of turns, where they do not change
+    /// earlier requests: before the last answer, or after the last results.
     fn end_with(&mut self, errors: Vec<(usize, Block)>) {
         for (end, error) in errors.into_iter().rev() {
             let (index, last) = &mut self.messages[end - 1];
@@ -213,7 +215,7 @@ impl NormalForm {
                         &mut pair.result
                     }) = Some(at);
                 } else if let Some(pair) = block.result_id().and_then(|id| pairs.get_mut(&**id)) {
-                    // A result in the common form may answer a call in the provider's own form.
+                    // A result in the common form may answer a provider-specific call.
                     pair.result = Some(at);
                 }
             }
@@ -221,8 +223,8 @@ impl NormalForm {
         pairs
     }
 
-    /// Returns the beginning of the last turn if only results follow it; otherwise, the end of the
-    /// history.
+    /// Returns the beginning of the last turn if only results follow that turn; otherwise, the end
+    /// of the history.
     fn open_turn(&self) -> usize {
         let end = self
             .messages
@@ -240,7 +242,8 @@ impl NormalForm {
     }
 }
 
-/// Returns the id of a block that needs another one, and `true` if the block is the call.
+/// Returns the id of a block that belongs to a pair, and `true` if the block is the call; `None`
+/// for other blocks.
 fn own_half(block: &Block, kinds: ProviderBlockKinds) -> Option<(String, bool)> {
     let Block::Provider(own) = block else {
         return None;
@@ -260,8 +263,8 @@ fn is_results(message: &Message) -> bool {
         .all(|block| block.result_id().is_some())
 }
 
-/// Returns an error result for one of Anthropic's own calls (`anthropic` 2.12,
-/// `types/*_tool_result_error_param.py`), or `None` if the tool is unknown.
+/// Returns an error result for a provider-specific call of Anthropic (`anthropic` 2.12,
+/// `types/*_tool_result_error_param.py`); `None` if the tool is unknown.
 fn unavailable(call: &Block) -> Option<Block> {
     let Block::Provider(own) = call else {
         return None;
@@ -294,7 +297,7 @@ fn unavailable(call: &Block) -> Option<Block> {
     }))
 }
 
-/// Tools of Anthropic's servers, as named in the kinds of their results.
+/// The tools that Anthropic's servers run, as named in the kinds of their results.
 const SERVER_TOOLS: [&str; 7] = [
     "web_search",
     "web_fetch",
@@ -305,7 +308,7 @@ const SERVER_TOOLS: [&str; 7] = [
     "advisor",
 ];
 
-/// Returns `true` if the provider itself runs the call; other calls wait for the host.
+/// Returns `true` if the provider itself runs the call. Other calls wait for the host.
 fn waits_for_provider(block: &Block) -> bool {
     let Block::Provider(own) = block else {
         return false;

@@ -1,4 +1,4 @@
-//! Pairs of calls and results. A round is a turn of the model and everything up to the next turn.
+//! Pairs calls with results. A round is a turn of the model, and everything up to the next turn.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::conversation::{Block, Message, Role};
 type Numbered = (usize, Message);
 
 impl NormalForm {
-    /// Pairs calls and results, and puts results right after their calls.
+    /// Pairs calls with results, and moves results directly after their calls.
     pub(super) fn pair(&mut self, rules: &NormalFormRules) {
         let messages = std::mem::take(&mut self.messages);
         let mut pairing = Pairing {
@@ -34,7 +34,7 @@ impl NormalForm {
     }
 }
 
-/// A turn of the model and everything up to the next turn. The first round may have no turn.
+/// A turn of the model, and everything up to the next turn. The first round may have no turn.
 #[derive(Default)]
 struct Round {
     turn: Vec<Numbered>,
@@ -42,14 +42,15 @@ struct Round {
 }
 
 struct Pairing<'f> {
-    /// The ids of calls so far.
+    /// The ids of all calls so far.
     taken: HashSet<Arc<str>>,
-    /// The next number for each word from which ids are made.
+    /// The next number for each word from which new ids are made.
     next: HashMap<Arc<str>, u64>,
     form: &'f mut NormalForm,
 }
 
-/// The position of a call: a message of the turn, and a block in it.
+/// The position of a call: the index of a message in the turn, and the index of a block in that
+/// message.
 type CallAt = (usize, usize);
 
 /// A result that is being moved to its call.
@@ -93,9 +94,9 @@ impl Pairing<'_> {
         self.form.messages.append(&mut tail);
     }
 
-    /// Returns the results of a round that answer a call, the rest of its tail, and `true` if the
-    /// first remaining message contained results, which then stay with it. Only plain user messages
-    /// hold results: those of a system message or an item are moved to one.
+    /// Returns the results in a round that answer a call, the other messages after the turn, and
+    /// `true` if the first of these messages contained results, which then stay in it. Only plain
+    /// user messages may contain results; results in a system message or an item are moved.
     fn results(
         &mut self,
         turn: &[Numbered],
@@ -143,7 +144,7 @@ impl Pairing<'_> {
         (results, rest, joins)
     }
 
-    /// Returns the block unless it is a call, since only the model may call tools.
+    /// Returns the block; `None` if it is a call, because only the model may call tools.
     fn unless_call(&mut self, message: usize, block: Block) -> Option<Block> {
         match block.call_id() {
             Some(id) => {
@@ -157,8 +158,8 @@ impl Pairing<'_> {
         }
     }
 
-    /// Drops the calls of a message that have no result, and gives calls with a repeated id an id
-    /// of their own.
+    /// Drops the calls in a message that have no result, and gives new ids to calls with a repeated
+    /// id.
     fn calls(
         &mut self,
         index: usize,
@@ -203,7 +204,8 @@ impl Pairing<'_> {
         }
     }
 
-    /// Returns a new id for a call whose id is taken or missing; `None` if it can keep its id.
+    /// Returns a new id for a call whose id is missing or already used; `None` if the call can keep
+    /// its id.
     fn own_id(&mut self, message: usize, id: &Arc<str>) -> Option<Arc<str>> {
         if id.is_empty() {
             self.tell(NormalFormChange::CallWithoutId { message });
@@ -219,7 +221,7 @@ impl Pairing<'_> {
         Some(self.numbered(id, 2))
     }
 
-    /// Returns a free id, made of a word and the next number, beginning with `first`.
+    /// Returns an unused id that consists of a word and the next number, starting with `first`.
     fn numbered(&mut self, word: &str, first: u64) -> Arc<str> {
         let mut number = self.next.get(word).copied().unwrap_or(first);
         loop {
@@ -232,7 +234,7 @@ impl Pairing<'_> {
         }
     }
 
-    /// Adds the results in a message of their own after their calls.
+    /// Adds a message with the results after the message with their calls.
     fn put(&mut self, results: Vec<Placed>) {
         if let Some(index) = results.first().map(|first| first.index) {
             let blocks = self.with_texts(results);
@@ -254,7 +256,7 @@ impl Pairing<'_> {
             .collect()
     }
 
-    /// Returns a result, with a default text if it is an empty error.
+    /// Returns the block of a result. An error without content gets a default text.
     fn with_text(&mut self, result: Placed) -> Block {
         let mut block = result.block;
         if let Block::ToolResult {
@@ -284,7 +286,7 @@ fn has(messages: &[Numbered]) -> bool {
     messages.iter().any(|(_, message)| message.has_pairs())
 }
 
-/// Returns the calls of a turn by id, in order.
+/// Returns the calls in a turn by id, each list in order.
 fn open_calls(turn: &[Numbered]) -> HashMap<Arc<str>, VecDeque<CallAt>> {
     let mut open: HashMap<Arc<str>, VecDeque<CallAt>> = HashMap::new();
     for (at, (_, message)) in turn.iter().enumerate() {
@@ -301,8 +303,8 @@ fn open_calls(turn: &[Numbered]) -> HashMap<Arc<str>, VecDeque<CallAt>> {
 }
 
 impl Block {
-    /// Returns the id of the answered call: an ordinary call, or Chat Completions' own call of a
-    /// custom tool, whose result has the common form.
+    /// Returns the id of the answered call if the block is a result: of an ordinary call, or of a
+    /// custom tool's call in Chat Completions, whose result has the common form.
     fn answered_id(&self) -> Option<Arc<str>> {
         match self {
             Block::Provider(own) if own.data.get("type")? == "custom" => {

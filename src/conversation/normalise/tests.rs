@@ -55,8 +55,8 @@ fn item(text: &str) -> Message {
     }
 }
 
-/// Returns a short form of the normal form for any target: each message's role and blocks, and the
-/// reported changes.
+/// Returns the normal form for any target in a short form: the role and blocks of each message, and
+/// the reported changes.
 fn shown(history: &[Message]) -> (Vec<String>, Vec<String>) {
     shown_for(history, &NormalFormRules::default())
 }
@@ -402,7 +402,7 @@ fn thinking_must_be_signed_and_of_the_same_origin() {
     assert_eq!(normalise(&history, &NormalFormRules::default()).changes, []);
 }
 
-/// Returns one of Claude's own blocks.
+/// Returns a provider-specific block of Claude.
 fn own(kind: &str, id: &str, text: Option<&str>) -> Block {
     let key = if kind.ends_with("_result") {
         "tool_use_id"
@@ -487,7 +487,7 @@ fn turn() -> Vec<Block> {
 }
 
 /// Content that was sent in the middle of a turn is kept even if its result never arrives. Only an
-/// error is added, at a place that no request has contained.
+/// error is added, in a place that no request has contained.
 #[test]
 fn a_servers_own_call_that_was_sent_stays_and_gets_an_error() {
     let rules = rules_of("Claude");
@@ -611,7 +611,7 @@ fn named(name: &str, api: &str) -> (String, usize) {
     (name.to_string(), normal.changes.len())
 }
 
-/// Twice as many messages take about twice the time; quadratic work would take minutes.
+/// Twice as many messages take about twice as long. Quadratic work would take minutes.
 #[test]
 fn long_runs_are_linear() {
     let mut history = vec![assistant(
@@ -677,7 +677,7 @@ fn rules() -> impl Strategy<Value = NormalFormRules> {
     })
 }
 
-/// Returns `true` if each call has its result directly in the next message, except for calls of the
+/// Returns `true` if each call has its result directly in the next message, except for calls in the
 /// last message.
 fn is_paired(history: &[Message]) -> bool {
     history.iter().enumerate().all(|(at, message)| {
@@ -734,7 +734,7 @@ proptest! {
         }
     }
 
-    /// If a history that was answered grows, what was rendered before is unchanged.
+    /// If messages are added to an answered history, what was rendered before is unchanged.
     #[test]
     fn a_history_that_grows_keeps_its_beginning(history in histories(), more in histories()) {
         let rules = NormalFormRules { needs_end: true, drops_open_calls: true, ..NormalFormRules::default() };

@@ -21,18 +21,18 @@ pub const BUDGET_KEYS: [&str; 6] = [
 pub struct Budget {
     /// The place of the entry.
     pub span: Span,
-    /// Limits the entry to bodies of agents that match this.
+    /// If set, the budget applies only to bodies of matching agents.
     pub agent: Option<Glob>,
-    /// Limits the entry to bodies in contexts that match this.
+    /// If set, the budget applies only to bodies in matching contexts.
     pub context: Option<Glob>,
     /// The maximum number of tokens in a body.
     pub tokens: Option<Spanned<u64>>,
-    /// The maximum size of a body in bytes, as it goes over the wire.
+    /// The maximum size of a body in bytes, as it is sent.
     pub bytes: Option<Spanned<u64>>,
     /// The maximum number of tools in a body.
     pub tools: Option<Spanned<u64>>,
-    /// The minimum share of a body, from 0 to 1, that is read from the cache when the conversation
-    /// continues.
+    /// The minimum share of a body, from 0 to 1, that can be read from the cache when the
+    /// conversation continues.
     pub cached_share: Option<Spanned<f64>>,
 }
 
@@ -85,7 +85,7 @@ impl Budget {
     }
 }
 
-/// Reads a count, which must not be negative.
+/// Reads a number that must not be negative; `None` if it is absent or was reported.
 fn limit(reader: &mut Reader<'_, '_>, key: &str) -> Option<Spanned<u64>> {
     let number = reader.integer(key)?;
     let value = u64::try_from(number.value).ok();
@@ -99,7 +99,7 @@ fn limit(reader: &mut Reader<'_, '_>, key: &str) -> Option<Spanned<u64>> {
     })
 }
 
-/// Reads a share from 0 to 1.
+/// Reads a share from 0 to 1; `None` if it is absent or was reported.
 fn share(reader: &mut Reader<'_, '_>, key: &str) -> Option<Spanned<f64>> {
     let node = reader.get(key)?;
     let span = reader.span(node);

@@ -1,6 +1,6 @@
-//! Normalises names of models, which gateways, clouds and dated releases spell differently.
+//! Normalises model names, which differ between gateways, clouds and dated releases.
 
-/// A model's name in the form that patterns of families are matched with.
+/// A model's name in the form in which it is matched with the patterns of families.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelName {
     /// The parts before the last `/`, in lower case: gateways, then the account that publishes it.
@@ -36,30 +36,31 @@ impl ModelName {
         })
     }
 
-    /// Returns the name in the form of [`normal_name`].
+    /// Returns the name as normalised by [`normal_name`].
     pub fn normal(&self) -> &str {
         &self.whole[..self.normal]
     }
 
-    /// Returns the name with its date; `None` if it has no date.
+    /// Returns the name including its date; `None` if it contains no date.
     pub fn dated(&self) -> Option<&str> {
         (self.normal < self.whole.len()).then_some(self.whole.as_str())
     }
 }
 
 /// Returns a model's name without the parts that do not identify the model: gateway prefixes,
-/// regions, dates, `latest`, tags. The result is in lower case, with `-` for every dot:
-/// `us.anthropic.claude-opus-4-5-20251101-v1:0` and `anthropic/claude-opus-4.5` give the same name.
+/// regions, dates, `latest`, and tags. The result is in lower case, with `-` in place of every dot:
+/// `us.anthropic.claude-opus-4-5-20251101-v1:0` and `anthropic/claude-opus-4.5` have the same
+/// result.
 pub fn normal_name(name: &str) -> String {
     ModelName::new(name).normal().to_owned()
 }
 
-/// Returns the name in a uniform spelling, with its date.
+/// Returns the name in a uniform spelling, including its date.
 fn spelt(name: &str) -> String {
     let name = name.trim().to_lowercase();
     let name = name.rsplit('/').next().unwrap_or_default();
     let name = name.split(':').next().unwrap_or_default();
-    // Google puts dates after an `@`.
+    // Google appends dates after an `@`.
     let name = match name.split_once('@') {
         Some((name, date)) if is_number(date) => format!("{name}-{date}"),
         _ => name.split('@').next().unwrap_or_default().to_owned(),
@@ -67,7 +68,7 @@ fn spelt(name: &str) -> String {
     let name = name.as_str();
     let name = name.strip_prefix("databricks-").unwrap_or(name);
     let plain = without_vendor(name);
-    // Bedrock adds its own version number to a model's name.
+    // Bedrock appends its own version number to a model's name.
     let plain = if plain.len() < name.len() {
         without_version(plain)
     } else {
@@ -76,7 +77,7 @@ fn spelt(name: &str) -> String {
     plain.replace(['.', '_'], "-")
 }
 
-/// Returns the account of a pattern, and its names in the spelling of [`normal_name`].
+/// Returns the account in a pattern, if any, and the rest in the form of [`normal_name`].
 pub(super) fn normal_pattern(pattern: &str) -> (Option<String>, String) {
     let pattern = pattern.to_lowercase();
     let (account, names) = match pattern.rsplit_once('/') {
@@ -86,7 +87,7 @@ pub(super) fn normal_pattern(pattern: &str) -> (Option<String>, String) {
     (account, names.replace('.', "-"))
 }
 
-/// Removes regions and vendors at the start: `us.anthropic.`.
+/// Removes a region and a vendor from the start: `us.anthropic.`.
 fn without_vendor(name: &str) -> &str {
     match name.split_once('.') {
         Some((first, rest))
@@ -98,7 +99,7 @@ fn without_vendor(name: &str) -> &str {
     }
 }
 
-/// Removes `-v1` at the end.
+/// Removes `-v1` from the end.
 fn without_version(name: &str) -> &str {
     match name.rsplit_once("-v") {
         Some((rest, digits)) if is_number(digits) => rest,
@@ -106,7 +107,7 @@ fn without_version(name: &str) -> &str {
     }
 }
 
-/// Removes dates, build numbers and `latest` at the end: `-2025-09-29`, `-20250929`, `-09-2025`,
+/// Removes dates, build numbers and `latest` from the end: `-2025-09-29`, `-20250929`, `-09-2025`,
 /// `-0528`, `-001`.
 fn without_dates(name: &str) -> &str {
     let Some((rest, last)) = name.rsplit_once('-') else {
@@ -124,7 +125,7 @@ fn without_dates(name: &str) -> &str {
     }
 }
 
-/// Removes the month before a year: `-09` of `-09-2025`.
+/// Removes the month that precedes a year: `-09` in `-09-2025`.
 fn without_short(name: &str, is_year: bool) -> &str {
     match name.rsplit_once('-') {
         Some((rest, month)) if is_year && month.len() == 2 && is_number(month) => rest,
@@ -132,7 +133,7 @@ fn without_short(name: &str, is_year: bool) -> &str {
     }
 }
 
-/// Removes a date such as `-2025-09-29` from the end; `None` if there is none.
+/// Removes a date such as `-2025-09-29` from the end; `None` if there is no date.
 fn without_full_date(name: &str) -> Option<&str> {
     let mut parts = name.rsplitn(4, '-');
     let (day, month, year) = (parts.next()?, parts.next()?, parts.next()?);

@@ -4,19 +4,20 @@ use serde_json::Value;
 
 use crate::json::Pointer;
 
-/// A member, or a set of members, of bodies.
+/// A member, or several members, of a body.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemberPath {
-    /// Its JSON pointer.
+    /// The JSON pointer, in which `*` stands for each element of a list.
     pub pointer: Pointer,
     steps: Box<[Step]>,
 }
 
-/// The name of a member, with its other spelling.
+/// One step of a pointer: the name of a member, and its other spelling.
 #[derive(Debug, Clone, PartialEq)]
 struct Step {
     name: Box<str>,
-    /// The `snake_case` form of a `camelCase` name: proto3 JSON, which Gemini reads, accepts both.
+    /// The `snake_case` form of a `camelCase` name, because Gemini reads proto3 JSON, which accepts
+    /// both.
     snake: Option<Box<str>>,
 }
 
@@ -33,14 +34,14 @@ impl MemberPath {
         }
     }
 
-    /// Returns `true` if it is this member of the body, or a part of it.
+    /// Returns `true` if the path starts with this member of the body.
     pub fn is_below(&self, member: &str) -> bool {
         self.steps
             .first()
             .is_none_or(|step| &*step.name == member || step.snake.as_deref() == Some(member))
     }
 
-    /// Returns `true` if a pointer leads to one of these members.
+    /// Returns `true` if a pointer identifies one of these members.
     pub fn is_at(&self, place: &Pointer) -> bool {
         let mut tokens = place.tokens();
         self.steps.iter().all(|step| {
@@ -51,8 +52,8 @@ impl MemberPath {
         }) && tokens.next().is_none()
     }
 
-    /// Returns the values at these members, except `null`. `member` returns a member of the body by
-    /// name, and `both` is `true` if names have two spellings.
+    /// Returns the values of these members, except `null`. `member` returns a top-level member of
+    /// the body by name, and `both` is `true` if both spellings of names are accepted.
     pub fn find<'b>(
         &self,
         both: bool,
@@ -67,7 +68,7 @@ impl MemberPath {
         found
     }
 
-    /// Returns the name in dotted form: `reasoning.effort`.
+    /// Returns the name in dotted form, such as `reasoning.effort`.
     pub fn name(&self) -> String {
         let names: Vec<&str> = self
             .steps
@@ -79,8 +80,8 @@ impl MemberPath {
     }
 }
 
-/// Adds the values that the steps lead to, where `*` stands for each element of a list. A value
-/// that is not a list counts as its only element, as in servers that read protocol buffers.
+/// Adds the values to which the steps lead; `*` stands for each element of a list. A value that is
+/// not a list is treated as a list with one element, as in servers that read protocol buffers.
 fn find_in<'b>(steps: &[Step], both: bool, value: &'b Value, found: &mut Vec<&'b Value>) {
     match (steps, value) {
         ([], Value::Null) => {}

@@ -1,4 +1,4 @@
-//! The price of a model's tokens, if known.
+//! The price of a model's tokens.
 
 use super::{Known, Origin, Reader, rules};
 use crate::conversation::Usage;
@@ -18,39 +18,40 @@ pub const PRICE_KEYS: [&str; 8] = [
 
 pub(super) const PRICE: Known = Known::flat("a [family.price] table", &PRICE_KEYS);
 
-/// Prices in US dollars per million tokens.
+/// Token prices, in US dollars per million tokens.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Price {
-    /// The price of input that is not cached.
+    /// The price of uncached input.
     pub input: f64,
-    /// The price of output, including reasoning.
+    /// The price of output, which includes reasoning.
     pub output: f64,
-    /// The price of input that is read from a cache.
+    /// The price of input read from a cache, if known.
     pub cache_read: Option<f64>,
-    /// The price of input that is written to a cache for the server's default lifetime.
+    /// The price of input written to a cache for the server's default lifetime, if known.
     pub cache_write: Option<f64>,
-    /// The price of input that is written to a cache for an hour.
+    /// The price of input written to a cache for an hour, if known.
     pub cache_write_hour: Option<f64>,
-    /// The longest input that these prices apply to, in tokens; `None` if there is no limit.
+    /// The maximum length of input for which these prices are valid, in tokens; `None` for any
+    /// length.
     pub most_input: Option<u64>,
-    /// The source of the prices; empty parts are taken from the family.
+    /// The source of the prices. Missing parts are taken from the family.
     pub origin: Origin,
 }
 
-/// The cache lifetime that a request asks for.
+/// The cache lifetime that a request specifies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
     /// The server's default.
     Default,
     /// One hour.
     Hour,
-    /// Several lifetimes, or one without a price.
+    /// Several different lifetimes, or one whose price is not known.
     Mixed,
 }
 
 impl Price {
-    /// Returns the cost of an answer in US dollars; `None` if a required price is unknown. Each
-    /// token counts once.
+    /// Returns the cost of an answer in US dollars; `None` if a required price is unknown. No token
+    /// is charged twice.
     pub fn cost(&self, usage: &Usage, kept: Kept) -> Option<f64> {
         if self.most_input.is_some_and(|most| usage.input > most) {
             return None;
@@ -78,12 +79,12 @@ impl Price {
         let cost = needed
             .map(|(tokens, price)| Some(tokens as f64 * price?))
             .sum::<Option<f64>>()?;
-        // The sum is per million. Rounding to a thousandth of a millionth removes the error of
-        // binary fractions.
+        // The sum is in millionths. Rounding it to thousandths removes the errors of binary
+        // fractions.
         Some((cost * 1e3).round() / 1e9)
     }
 
-    /// Reads the price from its table; `None` if it has a finding.
+    /// Reads the price from its table; `None` if a finding was reported.
     pub(super) fn read(reader: &mut Reader<'_, '_>) -> Option<Price> {
         let table = reader.table("price")?;
         let mut reader = reader.inner(table.value);
@@ -107,7 +108,7 @@ impl Price {
 }
 
 impl Reader<'_, '_> {
-    /// Reads a price; `None` if it has a finding, `Some(None)` if it is absent.
+    /// Reads a price; `None` if a finding was reported, `Some(None)` if the key is absent.
     #[expect(
         clippy::option_option,
         reason = "wrong, absent and there are three things"
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn each_token_counts_once() {
-        // 1000 * 5 + 100 * 25 + 7000 * 0.5 + 2000 * 6.25 millionths.
+        // In millionths: 1000 * 5 + 100 * 25 + 7000 * 0.5 + 2000 * 6.25.
         assert_eq!(PRICE.cost(&USAGE, Kept::Default), Some(0.0235));
         assert_eq!(PRICE.cost(&USAGE, Kept::Hour), Some(0.031));
         assert_eq!(

@@ -1,29 +1,29 @@
-//! A yes-or-no property of all models in a family.
+//! The yes-or-no properties that all models in a family share.
 
-/// A respect in which models of one wire format differ.
+/// A property in which models with the same wire format differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Property {
-    /// The last turn may be the assistant's.
+    /// The last message may be the assistant's.
     Prefill,
-    /// Messages within the conversation may have the role `system`.
+    /// Messages with the role `system` may occur within the conversation.
     SystemMessages,
     /// A user message may directly follow tool results.
     UserAfterResults,
-    /// Messages of the user and of the assistant must alternate.
+    /// User and assistant messages must alternate.
     AlternatingTurns,
-    /// A message with tool results may contain other content after them.
+    /// A message with tool results may contain other content after the results.
     MixedResults,
-    /// Call ids must be nine letters or digits.
+    /// Call ids must consist of nine letters or digits.
     ShortCallIds,
-    /// Calls in the current turn must carry their signatures.
+    /// Calls in the current turn must have signatures.
     SignedCalls,
-    /// A choice among functions is allowed even if all tools are built-in.
+    /// `tool_choice` may name functions even if all tools are built-in.
     BuiltinChoice,
-    /// The model thinks unless the request disables thinking.
+    /// The model thinks unless the request disables this.
     ThinksByDefault,
-    /// `tool_choice` may ask for a call while the model thinks.
+    /// `tool_choice` may require a call while the model thinks.
     ForcedCalls,
-    /// Thinking blocks are bound to the messages before them.
+    /// Thinking blocks are bound to the messages that precede them.
     BoundThinking,
     /// The model accepts images.
     Images,
@@ -33,12 +33,12 @@ pub enum Property {
     MediaUrls,
     /// Tool results may contain images.
     ResultImages,
-    /// User text may carry citations.
+    /// Text from the user may have citations.
     UserCitations,
-    /// The requested maximum length of the answer counts towards the context window.
+    /// The requested maximum length of the answer is included in the context window.
     AnswerCounts,
-    /// The weights are published: a gateway may pass the model on to a server that renders the
-    /// history with the model's template.
+    /// The weights are published, so a gateway may route the model to a server that renders the
+    /// history with the model's own template.
     OpenWeights,
 }
 
@@ -65,7 +65,7 @@ impl Property {
         Property::OpenWeights,
     ];
 
-    /// Returns the key in `model-families.toml`.
+    /// Returns the property's key in `model-families.toml`.
     pub const fn key(self) -> &'static str {
         match self {
             Property::Prefill => "prefill",
@@ -89,7 +89,7 @@ impl Property {
         }
     }
 
-    /// Returns the description of a model with the property, or without it.
+    /// Returns a phrase for a model with the property if `is` is `true`, or without it.
     pub(super) fn told(self, is: bool) -> &'static str {
         let (yes, no) = match self {
             Property::Prefill => (

@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::{Condition, Demand, Fact, Family, MemberPath, Price, State};
 
 impl Family {
-    /// Returns the facts about histories and caches, one per line.
+    /// Returns phrases for all facts except those about members, such as versions, histories,
+    /// caches and prices.
     pub fn flags(&self) -> Vec<String> {
         let beta = self
             .without_beta
@@ -44,7 +45,7 @@ impl Family {
 }
 
 impl Price {
-    /// Returns the prices on one line.
+    /// Returns the prices as one phrase.
     fn told(&self) -> String {
         let more = [
             (self.cache_read, "input from a cache"),
@@ -70,8 +71,8 @@ impl Price {
 }
 
 impl Fact {
-    /// Returns the demand as the end of a sentence that begins with a model's name: `refuses
-    /// temperature, unless reasoning_effort is "none"`.
+    /// Returns the fact as a predicate whose subject is a model: `refuses temperature, unless
+    /// reasoning_effort is "none"`.
     pub fn told(&self) -> String {
         let names: Vec<String> = self.at.iter().map(named).collect();
         let names = listed(&names, "and");
@@ -85,7 +86,8 @@ impl Fact {
         format!("{demand}{}", self.conditions())
     }
 
-    /// Returns the conditions in words, each kind after a comma: `, while … and …, unless … or …`.
+    /// Returns the conditions as clauses, each preceded by a comma: `, while … and …, unless … or
+    /// …`.
     pub fn conditions(&self) -> String {
         format!(
             "{}{}",
@@ -105,7 +107,7 @@ fn told(word: &str, conditions: &[Condition], join: &str) -> String {
 }
 
 impl Demand {
-    /// Returns the number of single values that are accepted; fewer means stricter.
+    /// Returns the number of individually listed values that are accepted.
     pub fn choices(&self) -> usize {
         match self {
             Demand::Value { one_of, .. } => one_of.len(),
@@ -113,7 +115,7 @@ impl Demand {
         }
     }
 
-    /// Returns the accepted values in words.
+    /// Returns a phrase that lists the accepted values.
     pub fn taken(&self) -> String {
         let Demand::Value {
             one_of,
@@ -135,8 +137,8 @@ impl Demand {
 }
 
 impl Demand {
-    /// Returns the rejected values in words; empty if all are rejected, or if only the accepted
-    /// ones are known.
+    /// Returns a phrase that lists the rejected values; empty if all are rejected, or if only the
+    /// accepted values are known.
     pub fn refused(&self) -> String {
         match self {
             Demand::Absent { values, .. } => {
@@ -174,7 +176,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Joins parts as `a, b and c`.
+/// Joins phrases as in `a, b and c`, with `last` before the last one.
 fn listed(parts: &[String], last: &str) -> String {
     match parts {
         [] => String::new(),

@@ -1,15 +1,15 @@
-//! Generates names that globs accept.
+//! Generates names that a glob accepts.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// The maximum number of names generated from one glob.
+/// The maximum number of names generated for one glob.
 const MOST: usize = 8;
-/// The character that stands for any character in an example.
+/// The example for a character that can be any character.
 const ANY: char = 'x';
 
 /// Returns some names that a glob may accept: one for each alternative in braces, up to a limit.
-/// The caller must test each name with the glob, since a class such as `[!a-z]` can exclude the
+/// The caller must test each name with the glob, because a class such as `[!a-z]` may exclude the
 /// chosen character.
 pub(crate) fn examples(glob: &str) -> Vec<String> {
     let mut names = alternatives(&mut glob.chars().peekable(), 0);
@@ -17,7 +17,8 @@ pub(crate) fn examples(glob: &str) -> Vec<String> {
     names
 }
 
-/// Returns the names for the rest of an alternative, up to the `,` or `}` that ends it.
+/// Returns the names for the rest of an alternative, up to the `,` or `}` that ends the
+/// alternative.
 fn alternatives(rest: &mut Peekable<Chars<'_>>, depth: usize) -> Vec<String> {
     let mut names = vec![String::new()];
     while let Some(&next) = rest.peek() {
@@ -38,7 +39,7 @@ fn alternatives(rest: &mut Peekable<Chars<'_>>, depth: usize) -> Vec<String> {
     names
 }
 
-/// Returns the names for a group in braces, after its opening brace.
+/// Returns the names for a group in braces, whose opening brace has been read.
 fn braces(rest: &mut Peekable<Chars<'_>>, depth: usize) -> Vec<String> {
     let mut names = alternatives(rest, depth);
     while rest.next_if_eq(&',').is_some() {
@@ -49,7 +50,8 @@ fn braces(rest: &mut Peekable<Chars<'_>>, depth: usize) -> Vec<String> {
     names
 }
 
-/// Returns an example for one or more stars, after the first one: `**/` may match no folder.
+/// Returns an example for one or more stars, the first of which has been read. `**/` may match no
+/// folder.
 fn stars(rest: &mut Peekable<Chars<'_>>) -> String {
     let mut stars = 1;
     while rest.next_if_eq(&'*').is_some() {
@@ -62,12 +64,12 @@ fn stars(rest: &mut Peekable<Chars<'_>>) -> String {
     }
 }
 
-/// Returns a character of a class, after its bracket: the first one, or [`ANY`] if the class is
-/// negated.
+/// Returns a character of a class, whose opening bracket has been read: the first character, or
+/// [`ANY`] if the class is negated.
 fn class(rest: &mut Peekable<Chars<'_>>) -> char {
     let is_negated = rest.next_if(|it| matches!(it, '!' | '^')).is_some();
     let first = rest.next().unwrap_or(ANY);
-    // A `]` in the first position is a member of the class.
+    // A `]` in first position is a member of the class.
     rest.find(|it| *it == ']');
     if is_negated { ANY } else { first }
 }

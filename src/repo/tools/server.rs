@@ -1,4 +1,4 @@
-//! `[[server]]` of `tools.toml`: an MCP server, defined by its program or its URL.
+//! `[[server]]` of `tools.toml`: an MCP server, which is a program or has a URL.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,35 +25,35 @@ pub const SERVER_KEYS: [&str; 11] = [
     "max_output_bytes",
 ];
 
-/// The keys that do not apply to a server with a URL.
+/// The keys that a server with a URL cannot have.
 const OF_PROGRAMS: [&str; 2] = ["working_directory", "env"];
 
-/// The keys that do not apply to a server that is a program.
+/// The keys that a server that is a program cannot have.
 const OF_URLS: [&str; 3] = ["headers", "api_key_ref", "api_key_header"];
 
-/// The maximum length of a server's name, in bytes: half that of a tool's name, which begins with
-/// it.
+/// The maximum length of a server's name, in bytes. It is half the maximum length of a tool's name,
+/// because the names of the server's tools begin with it.
 pub const MAX_SERVER_NAME: usize = 32;
 
 /// An MCP server, as defined in `tools.toml`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerSpec {
-    /// The prefix of the names of its tools.
+    /// The name of the server, with which the names of its tools begin.
     pub name: Spanned<Arc<str>>,
-    /// The connection to the server.
+    /// The way in which the server is reached.
     pub connection: ServerConnection,
-    /// The tools that a model may call, by the server's names for them; `None` for all.
+    /// The tools that a model may call, by the names that the server uses; `None` for all tools.
     pub tools: Option<Vec<Spanned<Arc<str>>>>,
-    /// The time limit for the start, and for each call.
+    /// The time limit for starting the server, and for each call.
     pub time_limit: Duration,
-    /// The maximum size of the text from one call, in bytes.
+    /// The maximum size of the text that one call returns, in bytes.
     pub output_limit: usize,
 }
 
-/// The connection to an MCP server.
+/// The way in which an MCP server is reached.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServerConnection {
-    /// A program that reads standard input and writes standard output.
+    /// A program, through its standard input and output.
     Program(ProgramSpec),
     /// A URL ("streamable HTTP").
     Http(HttpSpec),
@@ -62,15 +62,15 @@ pub enum ServerConnection {
 /// An MCP server at a URL.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HttpSpec {
-    /// The whole URL.
+    /// The complete URL.
     pub url: Spanned<Arc<str>>,
-    /// The headers of every request, in the author's order; none of them carries a key.
+    /// The headers of every request, in the author's order. None of them contains a key.
     pub headers: Vec<(Arc<str>, Arc<str>)>,
-    /// The reference to the key, and its header.
+    /// The reference to the key, and the key's header; `None` if the server needs no key.
     pub key: Option<KeyHeader>,
 }
 
-/// A key of an MCP server.
+/// The key of an MCP server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyHeader {
     /// The reference to the key.
@@ -80,7 +80,7 @@ pub struct KeyHeader {
 }
 
 impl ServerSpec {
-    /// Returns the finding for a server program that is missing or not executable.
+    /// Returns the finding about a server program that is missing or not executable.
     pub fn not_found(&self, program: &ProgramSpec, why: &str) -> Diagnostic {
         program.not_found(&format!("the server `{}`", self.name.value), why)
     }
@@ -117,7 +117,7 @@ fn read_connection(
     reader: &mut Reader<'_, '_>,
     entry: Span,
 ) -> Option<ServerConnection> {
-    // Both are read in any case, so that all mistakes are reported at once.
+    // Read both in any case, so that all mistakes are reported at once.
     let program = reader
         .has("command")
         .then(|| ProgramSpec::read(world, reader));
@@ -149,7 +149,8 @@ fn read_connection(
     }
 }
 
-/// Reports keys that only make sense beside another one; returns `true` if there are none.
+/// Reports keys that do not apply to `what`, because they belong to `beside`. Returns `true` if
+/// there are none.
 fn only_of(reader: &mut Reader<'_, '_>, keys: &[&str], what: &str, beside: &str) -> bool {
     let strangers: Vec<(&str, Span)> = keys
         .iter()
@@ -192,7 +193,8 @@ fn read_http(reader: &mut Reader<'_, '_>) -> Option<HttpSpec> {
     })
 }
 
-/// Reads the header of the key; `None` if it has a finding, `Some(None)` if it is absent.
+/// Reads the name of the key's header; `None` if a finding was reported, `Some(None)` if it is
+/// absent.
 #[expect(
     clippy::option_option,
     reason = "wrong, absent and there are three things"
@@ -226,7 +228,7 @@ fn read_key_header(reader: &mut Reader<'_, '_>) -> Option<Option<Arc<str>>> {
     }
 }
 
-/// Reports a header that the protocol itself uses; returns `true` for any other.
+/// Reports a header that the protocol itself uses. Returns `true` for any other header.
 fn check_header(reader: &mut Reader<'_, '_>, key: &str, name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let is_own = name.starts_with("mcp-") || matches!(&*name, "accept" | "last-event-id");

@@ -1,4 +1,4 @@
-//! Converts events to JSON, one line each, for programs.
+//! Converts events to JSON objects, one per line, for other programs.
 
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
@@ -7,8 +7,8 @@ use super::{Event, Outcome, Refusal, ResponseInfo, StopReason, ToolCall};
 use crate::conversation::{Block, Message, Usage};
 use crate::runtime::Error;
 
-/// Serialises with `to_json`. There is no deserialisation, because events contain messages and
-/// images in a short form.
+/// Implements serialisation with `to_json`. There is no deserialisation, because messages and
+/// images in events are abbreviated.
 macro_rules! as_json {
     ($($type:ty),*) => { $(
         impl Serialize for $type {
@@ -22,7 +22,7 @@ macro_rules! as_json {
 as_json!(Event, Outcome, ToolCall, Error, ResponseInfo);
 
 impl Event {
-    /// Returns the event as an object with its name under `event`; `docs/json.md` lists them.
+    /// Returns the event as an object with its name under `event`. `docs/json.md` lists the events.
     pub fn to_json(&self) -> Value {
         match self {
             Event::Message(message) => named("message", message_json(message)),
@@ -93,7 +93,7 @@ impl Event {
 }
 
 impl Outcome {
-    /// Returns `finished` with a stop reason, `failed` with an error, or `cancelled`.
+    /// Returns the outcome: `finished` with a stop reason, `failed` with an error, or `cancelled`.
     pub fn to_json(&self) -> Value {
         match self {
             Outcome::Finished(stop) => {
@@ -122,7 +122,7 @@ impl ToolCall {
 }
 
 impl Error {
-    /// Returns the category, the message and the other members.
+    /// Returns the error as an object: the category, the message and the other fields.
     pub fn to_json(&self) -> Value {
         let mut members = json!({
             "category": self.category.name(), "message": self.message, "detail": self.detail,
@@ -142,7 +142,7 @@ impl Error {
 }
 
 impl ResponseInfo {
-    /// Returns the ids and the model by name; `null` for unknown ones.
+    /// Returns the ids and the model by name, each `null` if unknown.
     pub fn to_json(&self) -> Value {
         json!({
             "request_id": self.request_id.as_deref(), "response_id": self.response_id.as_deref(),
@@ -152,13 +152,13 @@ impl ResponseInfo {
 }
 
 impl Usage {
-    /// Returns the counts by name.
+    /// Returns the token counts by name.
     pub fn to_json(&self) -> Value {
         json!(self)
     }
 }
 
-/// Returns a message in short form: its text, the ids of the calls that it answers, and the number
+/// Returns an abbreviated message: its text, the ids of the calls that it answers, and the number
 /// of other blocks.
 fn message_json(message: &Message) -> Value {
     let (mut text, mut results, mut other) = (String::new(), Vec::new(), 0_usize);
@@ -179,7 +179,7 @@ fn stop_json(stop: &StopReason) -> Value {
     }
 }
 
-/// Returns an object for programs, with the event's name as its first member.
+/// Returns a JSON object whose first member is the event's name.
 pub(crate) fn named(event: &str, members: Value) -> Value {
     let mut named = Value::Object(Map::from_iter([("event".to_owned(), event.into())]));
     merge(&mut named, members);

@@ -1,4 +1,4 @@
-//! Removes keys from the events of an answer, even if a key arrives in pieces.
+//! Removes keys from the events of an answer, even if a key is spread over several pieces.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use indexmap::IndexMap;
 use super::{Flow, Redactor};
 use crate::runtime::Event;
 
-/// Removes keys from the events of one answer. Text that may begin a key waits for the next piece,
-/// so all pieces count as one text, regardless of other events between them.
+/// Removes keys from the events of one answer. Text that may begin a key is held back until the
+/// next piece. All pieces of a text are treated as one text, even with other events in between.
 pub(in crate::runtime) struct Redacting {
     redactor: Redactor,
     text: Flow,
@@ -26,7 +26,7 @@ impl Redacting {
         }
     }
 
-    /// Returns the events that can be reported after another event.
+    /// Adds the next event, and returns the events that can be reported now.
     pub(in crate::runtime) fn next(&mut self, event: Event) -> Vec<Event> {
         if self.redactor.is_idle() {
             return vec![event];
@@ -67,7 +67,7 @@ impl Redacting {
         }
     }
 
-    /// Returns the events that were still waiting at the end of the answer.
+    /// Returns the events that were held back until the end of the answer.
     pub(in crate::runtime) fn last(&mut self) -> Vec<Event> {
         let mut events = said(Event::Thinking, self.redactor.last(&mut self.thinking));
         events.extend(said(Event::Text, self.redactor.last(&mut self.text)));
@@ -88,7 +88,7 @@ fn arguments(redactor: &Redactor, id: &str, json: String) -> Event {
     }
 }
 
-/// Returns an event for a piece of text; none if the piece is empty.
+/// Returns an event for a piece of text; no event if the piece is empty.
 fn said(event: impl FnOnce(String) -> Event, piece: String) -> Vec<Event> {
     if piece.is_empty() {
         Vec::new()

@@ -15,29 +15,29 @@ use super::super::tools::{Tool, ToolContext, ToolOutput, ToolSet};
 use super::super::{Event, ToolCall};
 use super::drive::{RequestTask, Stop, or_default};
 
-/// The time for tools to end after they are stopped.
+/// The time that tools have to end after they are stopped.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A tool that may run, and its arguments.
+/// A tool that may run, with its arguments.
 struct Admitted<'c> {
     call: &'c ToolCall,
     tool: Arc<dyn Tool>,
     input: Value,
 }
 
-/// The tools of an answer that have started, in the order of their calls, and those that wait.
+/// The running tools of an answer, in the order of their calls, and those that wait to start.
 struct Running<'c> {
     waiting: VecDeque<Admitted<'c>>,
     tasks: JoinSet<ToolOutput>,
     begun: Vec<(Id, &'c ToolCall)>,
     /// `true` if the running tool must run alone.
     is_alone: bool,
-    /// The maximum number of tools that run at the same time.
+    /// The maximum number of tools running at the same time.
     most: usize,
 }
 
 impl<'c> Running<'c> {
-    /// Returns the next tool that may start now; no tool overtakes another.
+    /// Returns the next tool if it may start now. A tool never starts before an earlier one.
     fn next(&mut self) -> Option<Admitted<'c>> {
         let may_join = self.waiting.front()?.tool.is_concurrent() && !self.is_alone;
         let has_room = self.tasks.len() < self.most;
@@ -68,12 +68,12 @@ impl<'c> Running<'c> {
     }
 }
 
-/// Results by the id of their call.
+/// Results, each with the id of its call.
 type Outputs = Vec<(Arc<str>, ToolOutput)>;
 
 impl RequestTask<'_> {
-    /// Runs the tools that may run. Hooks decide on every call before any tool runs. Each result is
-    /// kept as soon as it is available. Cancelling the request stops all tools.
+    /// Runs the tools of an answer. Hooks decide on every call before any tool runs. Each result is
+    /// recorded as soon as it is available. Cancelling the request stops all tools.
     pub(super) async fn outputs(
         &self,
         tools: &ToolSet,
@@ -134,7 +134,7 @@ impl RequestTask<'_> {
         Ok(outputs)
     }
 
-    /// Keeps a tool's output, without keys and without content that would break later requests.
+    /// Records a tool's output, after removing keys and content that would break later requests.
     fn ended(
         &self,
         running: &Running<'_>,
@@ -150,8 +150,8 @@ impl RequestTask<'_> {
         Ok(Some((Arc::clone(&call.id), output)))
     }
 
-    /// Stops the tools. Results that are available in time are kept; the other started tools get a
-    /// result that reports the cancellation.
+    /// Stops all tools. Results that arrive within the grace period are kept; the other started
+    /// tools get a result that reports the cancellation.
     async fn stop_all(&self, mut running: Running<'_>) -> Result<(), Stop> {
         running.tasks.abort_all();
         // A tool that cannot be stopped is abandoned.
@@ -174,7 +174,7 @@ impl RequestTask<'_> {
         Ok(())
     }
 
-    /// Returns the tool with its arguments, or the output that the model gets instead.
+    /// Returns the tool with its arguments or, if the tool may not run, the output for the model.
     async fn admit<'c>(
         &self,
         tools: &ToolSet,
@@ -199,7 +199,7 @@ impl RequestTask<'_> {
                 return Ok(Err(ToolOutput::error(told)));
             }
         };
-        // Hooks are not asked about a call that cannot run.
+        // Hooks are not consulted about a call that cannot run.
         if let Some(mistake) = tools.mistake(&call.name, input) {
             return Ok(Err(ToolOutput::error(mistake)));
         }
@@ -228,8 +228,8 @@ impl RequestTask<'_> {
     }
 }
 
-/// Returns the result of a tool that was not stopped from outside. A stopped tool may or may not
-/// report that before it ends, so neither case counts.
+/// Returns the result of a tool that ended by itself. `None` for a cancellation: a stopped tool may
+/// or may not report it before it ends, so the result does not depend on the report.
 fn ended_by_itself(ended: Result<(Id, ToolOutput), JoinError>) -> Option<(Id, ToolOutput)> {
     match ended {
         Ok((_, output)) if output.is_cancelled() => None,
@@ -239,18 +239,18 @@ fn ended_by_itself(ended: Result<(Id, ToolOutput), JoinError>) -> Option<(Id, To
     }
 }
 
-/// The answer to a call that a hook refuses without a reason.
+/// The output of a call that a hook refused without giving a reason.
 const REFUSED: &str = "the call was refused: no reason was given";
 
-/// The answer to a call whose tool was stopped by a cancelled request.
+/// The output of a call whose tool was stopped because the request was cancelled.
 const CANCELLED: &str =
     "the request was cancelled while the tool ran: what it did up to then is not known";
 
-/// The answer to a call whose tool was stopped when the request's time expired.
+/// The output of a call whose tool was stopped because the request exceeded its time limit.
 const LATE: &str =
     "the time for the request was over while the tool ran: what it did up to then is not known";
 
-/// Returns the output that reports a crash to the model.
+/// Returns the output that tells the model about a crash.
 fn crash(error: &JoinError) -> ToolOutput {
     ToolOutput::error(if error.is_panic() {
         "the tool crashed"

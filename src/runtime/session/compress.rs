@@ -1,8 +1,8 @@
-//! Replaces messages with a summary: finds the messages, gets the summary, and cleans up after a
+//! Replaces messages with a summary: selects the messages, gets the summary, and cleans up after a
 //! failed request.
 //!
-//! A single journal line makes the change: before it the chat is unchanged, after it the summary
-//! applies. Nothing else is written, so the process may be killed at any point.
+//! The change consists of a single journal line: without the line, the chat is unchanged; with it,
+//! the summary applies. Nothing else is written, so the process may be killed at any time.
 
 use std::sync::Arc;
 
@@ -14,30 +14,31 @@ use super::summariser::Summariser;
 use crate::conversation::log::Summary;
 use crate::conversation::{Block, Conversation, Message, Role, Task};
 
-/// The text before a summary in the history.
+/// The text that precedes a summary in the history.
 const BEFORE: &str = "[Summary of the conversation so far, which it replaces]\n\n";
 
-/// Returns a summary in the form that the chat's model sees.
+/// Returns a summary in the form in which the chat's model sees it.
 fn shown(summary: &str) -> Arc<str> {
     format!("{BEFORE}{}", summary.trim()).into()
 }
 
-/// The agent's events that the reader of the chat receives.
+/// Selects the events of the summarising agent that the reader of the chat receives.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Told {
     /// All events: the summary was requested explicitly.
     All,
-    /// Only retries and warnings: another request caused the compression.
+    /// Only retries and warnings: compression was triggered by another request.
     Little,
 }
 
 impl State {
-    /// Returns the part of the history that a summary can replace; `None` if it contains no answer.
+    /// Returns the beginning of the history that a summary can replace; `None` if it contains no
+    /// answer.
     pub(super) fn compressible(&self, keep_turns: usize) -> Option<Compressible> {
         let messages = self.cut(keep_turns)?;
         let history = self.history()[..messages].to_vec();
-        // Thinking is bound to the requests of the chat. The history already contains the
-        // surroundings and files of each turn.
+        // Thinking is bound to the chat's requests, so this conversation omits it. The history
+        // already contains the surroundings and files of each turn.
         let conversation = Conversation {
             task: Task::Chat(history),
             bound_from: messages,
@@ -50,9 +51,9 @@ impl State {
         })
     }
 
-    /// Returns the number of messages that a summary replaces. It never separates a call from its
-    /// result, and keeps the required latest turns and everything since the last answer. In a
-    /// single long turn that is still running, all rounds but the last can be replaced.
+    /// Returns the number of messages to replace with a summary. It never separates a call from its
+    /// result, and keeps the required latest turns and everything after the last answer. In a
+    /// single long turn that is still running, all rounds except the last can be replaced.
     fn cut(&self, keep_turns: usize) -> Option<usize> {
         let history = self.history();
         let is_open = self.is_open();
@@ -60,7 +61,7 @@ impl State {
         let turns = self.turns(end);
         let by_turn = match keep_turns.max(usize::from(is_open)) {
             0 => end,
-            // With fewer turns than that, all are kept.
+            // If there are fewer turns, all are kept.
             keep => turns
                 .len()
                 .checked_sub(keep)
@@ -76,7 +77,8 @@ impl State {
             .find(|&cut| says_something(&history[..cut]))
     }
 
-    /// Returns the starts of the user's turns, including the items that precede each message.
+    /// Returns the indices at which the user's turns begin, including the items that precede each
+    /// message.
     fn turns(&self, end: usize) -> Vec<usize> {
         let history = &self.history()[..end];
         let written = history
@@ -95,14 +97,14 @@ impl State {
         begins.collect()
     }
 
-    /// Returns `true` if a user wrote the message: it contains no results.
+    /// Returns `true` if the user wrote the message, that is, if it contains no results.
     fn is_written(&self, message: &Message) -> bool {
         let brings_results = message.blocks.iter().any(|block| self.is_result(block));
         message.role == Role::User && message.item.is_none() && !brings_results
     }
 }
 
-/// Returns `true` if the messages contain an answer of the model; a summary alone is not an answer.
+/// Returns `true` if the messages include an answer of the model. A summary alone is not an answer.
 fn says_something(history: &[Message]) -> bool {
     let mut answers = history
         .iter()
@@ -111,7 +113,7 @@ fn says_something(history: &[Message]) -> bool {
 }
 
 impl RequestTask<'_> {
-    /// Compresses the chat on request.
+    /// Compresses the chat because the host asked for it.
     pub(super) async fn compress(&self, summariser: &dyn Summariser) -> Result<StopReason, Stop> {
         let compressible = self
             .shared
@@ -121,8 +123,8 @@ impl RequestTask<'_> {
         Ok(StopReason::EndTurn)
     }
 
-    /// Compresses the chat if a request is too large, and returns `true` if it did. If compression
-    /// fails, the request is sent as it is: its server may accept it.
+    /// Compresses the chat if a request is too large, and returns `true` if it was compressed. If
+    /// compression fails, the request is sent uncompressed, because its server may still accept it.
     pub(super) async fn compress_if_full(&self, tokens: u64) -> Result<bool, Stop> {
         let Some(summariser) = self.if_too_large(tokens) else {
             return Ok(false);
@@ -147,7 +149,7 @@ impl RequestTask<'_> {
         }
     }
 
-    /// Returns who compresses the chat, if a request with so many tokens is too large.
+    /// Returns the agent that summarises the chat, if a request of this many tokens is too large.
     fn if_too_large(&self, tokens: u64) -> Option<Arc<dyn Summariser>> {
         let full = lock(&self.shared.when_full).clone()?;
         let tokens = self.shared.state().calibration().corrected(tokens);
@@ -155,7 +157,7 @@ impl RequestTask<'_> {
         (is_full && !self.has_given_up_compression()).then_some(full.summariser)
     }
 
-    /// Lets the agent write a summary, and replaces the summarised messages with it.
+    /// Makes the agent write a summary, and replaces the summarised messages with it.
     async fn summarise(
         &self,
         summariser: &dyn Summariser,
@@ -190,7 +192,7 @@ impl RequestTask<'_> {
         Ok(())
     }
 
-    /// Reads the agent's events, and passes on those that the reader of the chat receives.
+    /// Reads the agent's events, and forwards those selected by `told` to the reader of the chat.
     async fn read(&self, mut run: Run, told: Told) -> TextAnswer {
         let mut text = String::new();
         while let Some(event) = run.next().await {
@@ -212,7 +214,7 @@ impl RequestTask<'_> {
     }
 }
 
-/// Returns the summary in an answer, which must be complete and not empty.
+/// Returns the summary in an answer, or an error if the answer is incomplete or empty.
 fn summary_of(answer: &TextAnswer) -> Result<&str, Error> {
     match answer.complete()? {
         text if text.trim().is_empty() => Err(Error::new(
@@ -223,7 +225,7 @@ fn summary_of(answer: &TextAnswer) -> Result<&str, Error> {
     }
 }
 
-/// Returns the error for a chat that was not compressed.
+/// Returns the error for a failed compression.
 fn not_compressed(error: Error) -> Error {
     let message = format!("the conversation was not compressed: {}", error.message);
     Error { message, ..error }

@@ -1,4 +1,4 @@
-//! Drives a request from a message to its outcome, in rounds of asking the model and running tools.
+//! Drives a request from a message to its outcome, in rounds: ask the model, then run tools.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -22,14 +22,14 @@ use crate::conversation::log::CutOff;
 use crate::conversation::{Block, ProviderBlock, ProviderBlockKinds, Usage};
 use crate::provider::{AnswerForm, WireFormat};
 
-/// The rules for driving a request.
+/// The policy for driving a request.
 pub(super) struct Policy {
     pub(super) hooks: Arc<dyn Hooks>,
     /// The hook that sees messages before they are shown, if any.
     pub(super) messages: Option<Arc<dyn MessageHook>>,
     /// The maximum number of tool rounds; 0 for no limit.
     pub(super) limit: u32,
-    /// `true` if an aborted answer with a tool call keeps its text in the history.
+    /// `true` if an interrupted answer with a tool call keeps its text in the history.
     pub(super) keep_text_beside_calls: bool,
 }
 
@@ -38,17 +38,17 @@ pub(super) struct RequestTask<'a> {
     pub(super) shared: &'a Shared,
     pub(super) policy: Policy,
     pub(super) emitter: Emitter,
-    /// Cancelled together with the request, and when its time expires.
+    /// Cancelled together with the request, and when the time limit is exceeded.
     pub(super) cancel: CancellationToken,
     deadline: Option<Deadline>,
-    /// `true` if its time expired before it was cancelled.
+    /// `true` if the request was cancelled because it exceeded its time limit.
     is_late: Arc<AtomicBool>,
     request: RequestId,
     /// `true` if a round has started and not ended yet.
     in_turn: AtomicBool,
-    /// `true` if any part of its answer is in the history.
+    /// `true` if a part of the answer is in the history.
     has_kept: AtomicBool,
-    /// `true` once compressing the chat failed; it is not attempted again.
+    /// `true` after compressing the chat has failed; it is not tried again.
     has_given_up: AtomicBool,
 }
 
@@ -58,7 +58,7 @@ struct Ready {
     /// The tools that the model can call.
     tools: ToolSet,
     id_prefix: String,
-    /// The estimated number of tokens.
+    /// The estimated number of tokens in the request.
     tokens: u64,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Deadline {
 
 impl Deadline {
     pub(super) fn after(limit: Duration) -> Deadline {
-        // Limits beyond the range of the clock become thirty years.
+        // A limit beyond the range of the clock is replaced by thirty years.
         let most = Duration::from_hours(24 * 365 * 30);
         Deadline {
             at: Instant::now() + limit.min(most),
@@ -88,7 +88,7 @@ impl Deadline {
     }
 }
 
-/// The reason why a request ends before its answer is complete; the error type of every step.
+/// The reason why a request ends before its answer is complete. All steps return it as their error.
 pub(super) enum Stop {
     Cancelled,
     /// The request exceeded this time limit.
@@ -99,7 +99,7 @@ pub(super) enum Stop {
 }
 
 impl Stop {
-    /// Returns the mark for an answer that is cut off for this reason.
+    /// Returns the mark for an answer that was cut off for this reason.
     fn cut_off(&self) -> CutOff {
         match self {
             Stop::Failed(_) => CutOff::Broken,
@@ -109,7 +109,7 @@ impl Stop {
     }
 }
 
-/// Returns the error of a request that takes too long. A retry gets the full time again.
+/// Returns the error of a request that exceeded its time limit. A retry starts with the full limit.
 fn late(limit: Duration) -> Error {
     Error::new(
         Category::Timeout,
@@ -160,8 +160,8 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Stops the request when its time expires. Never completes: the stopped request ends by
-    /// itself.
+    /// Stops the request when its time limit is exceeded. This future never completes, because the
+    /// stopped request ends by itself.
     fn watch(&self) -> impl Future<Output = Infallible> + use<> {
         let (cancel, is_late, deadline) = (
             self.cancel.clone(),
@@ -178,7 +178,7 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Returns the reason why the request was stopped from outside.
+    /// Returns the reason why something outside the request stopped it.
     pub(super) fn stopped(&self) -> Stop {
         match self.deadline {
             Some(deadline) if self.is_late.load(Ordering::Relaxed) => Stop::Late(deadline.limit),
@@ -202,7 +202,7 @@ impl<'a> RequestTask<'a> {
         };
         self.shared.state().end();
         self.tell_news();
-        // The state of the loop is removed before the end is reported.
+        // Remove the state of the tool loop before the end is reported.
         lock(&self.shared.tool_loop).close(self.request);
         self.emitter.done(outcome)
     }
@@ -252,8 +252,8 @@ impl<'a> RequestTask<'a> {
         unreachable!("rounds do not run out")
     }
 
-    /// Checks the limit of rounds for a paused turn, which continues with the same history; each
-    /// pause counts as a round.
+    /// Checks the round limit for a paused turn, which continues with the same history. Each pause
+    /// is counted as a round.
     fn allow_pause(&self, round: u32) -> Result<(), Error> {
         match self.policy.limit {
             0 => Ok(()),
@@ -265,7 +265,7 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Compiles the history and exchanges it for an answer. Also returns the tools that the model
+    /// Compiles the history, and sends it to get an answer. Also returns the tools that the model
     /// could call.
     async fn ask(&self, round: u32) -> Result<(Exchange, ToolSet), Stop> {
         if let RoundDecision::Stop(reason) = self
@@ -309,8 +309,8 @@ impl<'a> RequestTask<'a> {
         Ok((exchange, tools))
     }
 
-    /// Compiles the history. Records a new system prompt and new tools; if other text that thinking
-    /// is bound to has changed, renews the session and compiles again.
+    /// Compiles the history. If the system prompt and tools are new, records them. If other text to
+    /// which thinking is bound has changed, renews the session and compiles again.
     async fn compile(&self) -> Result<Ready, Stop> {
         loop {
             let RoundInput {
@@ -357,7 +357,7 @@ impl<'a> RequestTask<'a> {
     }
 
     /// Reports the cost of an answer, and adds it to the total. The cost is unknown if the answer
-    /// was cut off or the server does not count tokens.
+    /// was cut off or the server did not report token counts.
     fn tell_cost(&self, compiled: &Compiled, exchange: &Exchange) {
         let usage = &exchange.answer.usage;
         let is_whole = matches!(exchange.ended, Ended::Complete(_));
@@ -373,7 +373,7 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Adds the answer to the history. If nothing arrived, removes the `added` messages.
+    /// Adds the answer to the history. If nothing was received, removes the `added` messages.
     async fn keep_answer(
         &self,
         exchange: Exchange,
@@ -396,7 +396,7 @@ impl<'a> RequestTask<'a> {
         match ended {
             Ended::Complete(stop) => {
                 if stop == StopReason::Refusal {
-                    // Tools called in a refused answer are not run either.
+                    // Tools called in a refused answer are not run.
                     blocks.retain(|block| !matches!(block, Block::ToolUse { .. }));
                     calls.clear();
                 }
@@ -437,8 +437,8 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Keeps and marks the usable part of a failed answer; returns `true` if there is any. If no
-    /// answer had begun, removes the `added` messages.
+    /// Keeps and marks the usable part of a failed answer, and returns `true` if there is one. If
+    /// no answer had begun, removes the `added` messages.
     fn keep_part(
         &self,
         blocks: Vec<Block>,
@@ -452,7 +452,7 @@ impl<'a> RequestTask<'a> {
         let kept = self.kept(blocks, calls_begun, wire);
         let is_part = !kept.is_empty();
         if !has_begun {
-            // If this cannot be written, the request's own error is more informative.
+            // If writing fails, the request's own error is more informative.
             let _ = self.shared.state().retract(added);
         }
         let is_cut_off = has_begun || matches!(stop, Stop::Cancelled);
@@ -460,8 +460,8 @@ impl<'a> RequestTask<'a> {
         Ok(is_part)
     }
 
-    /// Writes the answer before its usage, so that a failure to record the usage does not lose the
-    /// answer.
+    /// Writes the answer before its usage, so that the answer is kept even if writing the usage
+    /// fails.
     fn keep(&self, blocks: Vec<Block>, cut_off: Option<CutOff>, usage: Usage) -> Result<(), Error> {
         let mut state = self.shared.state();
         let own: Vec<ProviderBlock> = blocks.iter().filter_map(provider_block).cloned().collect();
@@ -483,15 +483,16 @@ impl<'a> RequestTask<'a> {
         state.count(usage)
     }
 
-    /// Removes the messages that a failed request added. If that cannot be written, the request's
-    /// own error is more informative.
+    /// Removes the messages that a failed request added, and returns the request's error. That
+    /// error is also returned if writing fails, because it is more informative.
     fn take_back(&self, added: usize, stop: Stop) -> Stop {
         let _ = self.shared.state().retract(added);
         stop
     }
 
-    /// Returns the usable part of an incomplete answer: text and the work of the provider's tools,
-    /// but no call for the host. With hooks, the text beside a call is dropped too.
+    /// Returns the usable part of an incomplete answer: text and the results of the provider's
+    /// tools, but no call to a tool of the host. If there is a call, the policy of a run with hooks
+    /// drops the text, too.
     fn kept(&self, mut blocks: Vec<Block>, calls_begun: bool, wire: WireFormat) -> Vec<Block> {
         let own_blocks = wire.own_blocks();
         blocks.retain(|block| !matches!(block, Block::ToolUse { .. }));
@@ -508,7 +509,7 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Shows text that was held back, as the hooks decide.
+    /// Shows text that was held back, as decided by the message hook.
     async fn show(&self, held: String) -> Result<(), Stop> {
         if held.is_empty() {
             return Ok(());
@@ -549,7 +550,7 @@ impl<'a> RequestTask<'a> {
         news.into_iter().for_each(|event| self.emitter.emit(event));
     }
 
-    /// Reports a round that ended without a complete answer, if there is one.
+    /// Reports the end of a round that has no complete answer, if a round has started.
     fn tell_cut_off(&self, stop: &Stop) {
         let reason = stop.cut_off();
         let error = match stop {
@@ -567,7 +568,7 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Answers the calls whose tools will not run, if any, with the reason.
+    /// Adds results that state the reason to calls whose tools will not run.
     fn give_up_calls(&self, stop: Stop) -> Stop {
         let why = match &stop {
             Stop::Cancelled => "the request was cancelled",
@@ -611,12 +612,12 @@ impl<'a> RequestTask<'a> {
         Ok(())
     }
 
-    /// Finds the keys that were sent, which tools may repeat.
+    /// Returns a redactor for the keys that were sent, which tools may output.
     pub(super) fn redactor(&self) -> Redactor {
         self.shared.transport.redactor()
     }
 
-    /// Returns the maximum number of tools of one answer that run at the same time.
+    /// Returns the maximum number of tools from one answer that run at the same time.
     pub(super) fn tools_at_once(&self) -> usize {
         self.shared.tools_at_once.load(Ordering::Relaxed)
     }
@@ -651,7 +652,7 @@ fn provider_block(block: &Block) -> Option<&ProviderBlock> {
     }
 }
 
-/// Returns the mark for an answer that ended regularly but is incomplete.
+/// Returns the mark for an answer that ended normally but is incomplete.
 fn cut_off(stop: &StopReason, wire: WireFormat) -> Option<CutOff> {
     match stop {
         StopReason::Refusal => Some(CutOff::Refused),
@@ -663,7 +664,7 @@ fn cut_off(stop: &StopReason, wire: WireFormat) -> Option<CutOff> {
 }
 
 /// Returns `true` if an unknown stop reason means that the answer is incomplete. Responses and
-/// Gemini report complete answers with one fixed word; other servers have their own words for both
+/// Gemini use one fixed word for complete answers; other servers have words of their own for both
 /// cases: `vLLM` and `SGLang` send `abort`.
 fn is_broken_off(word: &str, wire: WireFormat) -> bool {
     const UNFINISHED: [&str; 8] = [
@@ -684,10 +685,10 @@ fn is_broken_off(word: &str, wire: WireFormat) -> bool {
     }
 }
 
-/// The error of a request that a hook stops without a reason.
+/// The reason reported if a hook stops a request without giving one.
 const STOPPED: &str = "a hook stopped the request: no reason was given";
 
-/// Returns a reason, or the default for a blank one.
+/// Returns a reason, or the default if it is blank.
 pub(super) fn or_default(reason: String, default: &str) -> String {
     if reason.trim().is_empty() {
         default.to_owned()

@@ -1,4 +1,4 @@
-//! The state of a session: every change is first written to its journal.
+//! The state of a session. Every change is written to the journal before it is made.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::world::{AccessError, Journal};
 
 /// A session's state.
 pub(super) struct State {
-    /// Tools, layers, and the task of a completion. The history of a chat is in the log instead.
+    /// Tools, layers, and the task of a completion. The history of a chat is in the log.
     frame: Conversation,
     log: Log,
     journal: Option<Box<dyn Journal>>,
@@ -27,38 +27,38 @@ pub(super) struct State {
     /// The cost of all answers since this state was created, in US dollars; `None` once a cost is
     /// unknown.
     cost: Option<f64>,
-    /// `true` if a request is in flight. Items wait meanwhile, so that they do not separate a call
-    /// from its result.
+    /// `true` if a request is in flight. Items wait until it ends, so that they do not separate a
+    /// call from its result.
     busy: bool,
     waiting: VecDeque<Item>,
-    /// The length of the history after the host's own messages: while the history has this length,
-    /// nothing has been asked.
+    /// The length of the history including the messages that the host provided. While the history
+    /// has this length, the model has not been asked.
     given: Option<usize>,
-    /// The additions to the history that were not reported yet, apart from answers and results.
+    /// The additions to the history that have not been reported yet, except answers and results.
     news: Vec<Event>,
-    /// The reason why the last answer ended, if there was no part of it to mark.
+    /// The reason why the last answer was cut off, if no part of it is in the history to be marked.
     unsaid: Option<CutOff>,
     /// `true` if the history contains the agent's surroundings and the attached files.
     is_told: bool,
-    /// Returns the agent's name.
+    /// The agent's name.
     agent: Arc<str>,
-    /// Returns the wire format of its requests.
+    /// The wire format of the agent's requests.
     wire: WireFormat,
     /// `true` if the next request renders the system prompt again, and omits earlier thinking.
     renews: bool,
     /// The digest of the request in flight.
     asked: Option<Sent>,
-    /// The correction of estimates, learned from answers.
+    /// The correction for token estimates, learned from answers.
     calibration: Calibration,
 }
 
-/// The start of a request.
+/// The way in which a request starts.
 pub(super) enum Start {
-    /// A user message.
+    /// With a user message.
     Message(Vec<Block>),
-    /// The history as it is.
+    /// With the unchanged history.
     Proceed,
-    /// No message: a summary replaces a part of the history.
+    /// Without a message, to replace part of the history with a summary.
     Summarise(Arc<dyn Summariser>),
 }
 
@@ -67,35 +67,36 @@ pub(super) struct RoundInput {
     pub(super) conversation: Conversation,
     /// The tools that the model can call.
     pub(super) tools: ToolSet,
-    /// The prefix for ids that are missing in the model's answer.
+    /// The prefix of ids for calls that have none in the model's answer.
     pub(super) id_prefix: String,
-    /// `true` if the system prompt and tools differ from those of the last request, so that they
-    /// must be recorded.
+    /// `true` if the system prompt and tools differ from those of the last request and must
+    /// therefore be recorded.
     pub(super) is_new: bool,
-    /// The digest of the request that thinking in the history is bound to; `None` if the system
+    /// The digest of the request to which thinking in the history is bound; `None` if the system
     /// prompt and tools are new.
     pub(super) bound_to: Option<Sent>,
 }
 
-/// The beginning of a history that a summary can replace.
+/// A beginning of the history that a summary can replace.
 pub(super) struct Compressible {
-    /// The request for the agent.
+    /// The conversation to summarise.
     pub(super) conversation: Conversation,
     /// The number of messages to replace.
     pub(super) messages: usize,
 }
 
-/// The start of a session with a journal.
+/// The starting point of a session with a journal.
 pub enum SessionStart {
-    /// A new session: its journal is empty, and first gets the conversation's history.
+    /// A new session with an empty journal. The conversation's history is written to it first.
     New(Conversation),
-    /// The content of a journal. The conversation provides tools and layers; its own history is
-    /// added after that of the log.
+    /// The content of an existing journal. Tools and layers come from the conversation, and its
+    /// history is added to that of the log.
     Resumed(Log, Conversation),
 }
 
 impl SessionStart {
-    /// Returns the conversation of the first request, with a message if given. Nothing is written.
+    /// Returns the conversation of the first request, including `message` if given. Nothing is
+    /// written.
     ///
     /// # Errors
     ///
@@ -121,8 +122,8 @@ impl SessionStart {
 }
 
 /// Returns the number of messages whose thinking is bound to an unknown system prompt and unknown
-/// tools, which older versions did not record. With any other prompt or tools, the provider rejects
-/// such thinking.
+/// tools, because older versions did not record them. The provider rejects such thinking together
+/// with any other prompt or tools.
 fn unbound(log: &Log, agent: &Agent) -> usize {
     match log.instructions() {
         None if has_thinking(log.history()) && agent.binds_thinking() => log.history().len(),
@@ -142,7 +143,7 @@ impl State {
         log: Log,
         journal: Option<Box<dyn Journal>>,
     ) -> State {
-        // Without tools and layers from the host, the session's previous ones are used.
+        // If the host provides no tools and layers, use those of the previous run of the session.
         if let Some(known) = log
             .instructions()
             .filter(|known| known.agent == *agent.name())
@@ -205,18 +206,18 @@ impl State {
             journal,
         );
         state.is_told = state.frame.is_told || state.says_surroundings();
-        // A host with open calls may still provide their results.
+        // If the host's conversation has open calls, the host may still provide their results.
         if !state.has_open_calls() || !history.is_empty() {
             state.settle(true)?;
         }
         let is_given = !history.is_empty();
-        // The history of a completion is empty. The surroundings belong before the first user
-        // message of a given history.
+        // The history of a completion is empty. In a history from the host, the surroundings go
+        // before the first user message.
         let first = turn_from(&history, 0);
         let bound_from = std::mem::take(&mut state.frame.bound_from).min(history.len());
         for (at, message) in history.into_iter().enumerate() {
             if at == first && state.history().len() == at && !state.is_told {
-                // The error is reported when the request is compiled.
+                // Ignore the error here; it is reported when the request is compiled.
                 let _ = state.tell_surroundings(agent);
             }
             match known_items.iter().find(|(place, _)| *place == at) {
@@ -224,7 +225,7 @@ impl State {
                 None => state.push(message)?,
             }
             if at + 1 == bound_from {
-                // Items may precede the given messages.
+                // Items may precede the messages from the host.
                 state.frame.bound_from = state.history().len();
             }
         }
@@ -234,9 +235,9 @@ impl State {
         Ok(state)
     }
 
-    /// Closes an interrupted turn before anything follows it: open calls get a result that reports
-    /// the interruption, and the model is informed. A missing answer alone is reported only if
-    /// `moves_on`; otherwise the next request asks for it.
+    /// Closes an interrupted turn before anything is added. Open calls get a result that reports
+    /// the interruption, and an item informs the model. If only the answer is missing, this is
+    /// reported only if `moves_on` is `true`; otherwise, the next request asks for the answer.
     fn settle(&mut self, moves_on: bool) -> Result<(), Error> {
         let has_open_calls = self.has_open_calls();
         let has_own_calls = !self.own_calls().is_empty();
@@ -260,7 +261,7 @@ impl State {
         Ok(())
     }
 
-    /// Returns the calls in the provider's own form that wait for a result.
+    /// Returns the provider-specific calls that wait for a result.
     pub(super) fn own_calls(&self) -> Vec<ProviderBlock> {
         self.wire
             .own_blocks()
@@ -275,28 +276,28 @@ impl State {
         self.log.is_interrupted() || self.has_open_calls()
     }
 
-    /// Returns `true` if a block is a result in any form.
+    /// Returns `true` if a block is a result, in the common or a provider-specific form.
     pub(super) fn is_result(&self, block: &Block) -> bool {
         matches!(block, Block::ToolResult { .. }) || self.wire.own_blocks().is_result(block)
     }
 
-    /// Learns from the provider's count of tokens for a request.
+    /// Adjusts the correction of estimates to the provider's token count for a request.
     pub(super) fn learn(&mut self, estimated: u64, usage: &Usage) {
         self.calibration.learn(estimated, usage.input);
     }
 
-    /// Returns the correction of estimates, learned from answers.
+    /// Returns the correction for token estimates.
     pub(super) fn calibration(&self) -> &Calibration {
         &self.calibration
     }
 
-    /// Returns `true` if calls of the last answer, in any form, have no results.
+    /// Returns `true` if any call in the last answer, common or provider-specific, has no result.
     fn has_open_calls(&self) -> bool {
         !self.log.open_calls().is_empty() || !self.own_calls().is_empty()
     }
 
-    /// Answers calls in the provider's own form, which no tool of a session handles, with an error;
-    /// returns their number.
+    /// Adds an error result to each open provider-specific call, because no tool of a session
+    /// handles such calls. Returns their number.
     pub(super) fn refuse_own_calls(&mut self, why: &str) -> Result<usize, Error> {
         let calls = self.own_calls();
         let errors: Vec<Block> = calls
@@ -362,7 +363,7 @@ impl State {
         self.frame.kind() == TaskKind::Chat
     }
 
-    /// Returns the input of the next round.
+    /// Returns the input for the next round.
     pub(super) fn to_ask(&self) -> RoundInput {
         let mut conversation = self.frame.clone();
         let (mut is_new, mut bound_to) = (false, None);
@@ -396,8 +397,8 @@ impl State {
         }
     }
 
-    /// Returns the system prompt, tools and layers of the last request, unless the host has changed
-    /// them.
+    /// Returns the system prompt, tools and layers of the last request; `None` if there was none,
+    /// or if the host has changed them.
     fn known_instructions(&self) -> Option<&Instructions> {
         self.log
             .instructions()
@@ -408,7 +409,7 @@ impl State {
             })
     }
 
-    /// Records a rendered system prompt, with the tools and layers of its request.
+    /// Records a newly rendered system prompt, with the tools and layers of its request.
     pub(super) fn instruct(
         &mut self,
         prompt: Arc<str>,
@@ -433,7 +434,7 @@ impl State {
         Ok(())
     }
 
-    /// Notes the digest of a request that is about to be sent.
+    /// Stores the digest of a request that is about to be sent.
     pub(super) fn sends(&mut self, sent: Option<Sent>) {
         self.asked = sent;
     }
@@ -443,7 +444,7 @@ impl State {
         self.frame.known_prompt = None;
     }
 
-    /// Begins a request; returns the number of messages that it added, which are removed if there
+    /// Begins a request. Returns the number of messages that it added, which are removed if there
     /// is no answer.
     pub(super) fn begin(&mut self, agent: &Agent, start: Start) -> Result<usize, Error> {
         self.busy = true;
@@ -454,14 +455,14 @@ impl State {
         match added {
             Ok(()) => Ok(self.history().len() - before),
             Err(error) => {
-                // The error is more informative than a failure to write this.
+                // The original error is more informative than a failed write.
                 let _ = self.retract(self.history().len() - before);
                 Err(error)
             }
         }
     }
 
-    /// Begins to compress the chat; items wait from now on.
+    /// Begins to compress the chat. Items added from now on wait.
     pub(super) fn begin_compression(&mut self, keep_turns: usize) -> Result<Compressible, Error> {
         let compressible = self.compressible(keep_turns).ok_or_else(|| {
             config("there is nothing to compress")
@@ -481,13 +482,13 @@ impl State {
     }
 
     /// Closes an interrupted turn before a request. The host's results and items are kept even if
-    /// the request fails: `before` counts them.
+    /// the request fails, so `before` includes them.
     fn settle_before(&mut self, start: &Start, before: &mut usize) -> Result<(), Error> {
         if matches!(start, Start::Message(blocks) if self.has_results(blocks)) {
             return Ok(());
         }
-        // A history from the host is sent unchanged: calls without results are not part of a
-        // request.
+        // A history from the host is sent unchanged, because calls without results are omitted from
+        // requests.
         if matches!(start, Start::Proceed) && self.is_given() && self.waiting.is_empty() {
             return Ok(());
         }
@@ -501,7 +502,7 @@ impl State {
         Ok(())
     }
 
-    /// Adds the messages that a request begins with.
+    /// Adds the messages with which a request starts.
     fn add(&mut self, agent: &Agent, start: Start) -> Result<(), Error> {
         match start {
             Start::Message(blocks) if !blocks.iter().any(Block::says_something) => {
@@ -527,13 +528,13 @@ impl State {
                 config("there is nothing to answer: the history ends with the model's answer")
                     .detail("send a message, or inject an item"),
             ),
-            // Compression begins separately.
+            // Compression has its own beginning.
             Start::Proceed | Start::Summarise(_) => Ok(()),
         }
     }
 
-    /// Returns `true` if a request begins with the host's results for open calls: the turn was then
-    /// not interrupted.
+    /// Returns `true` if a request starts with the host's results for open calls, so that the turn
+    /// was not interrupted.
     fn has_results(&self, blocks: &[Block]) -> bool {
         let own = self.wire.own_blocks();
         let has_results = blocks
@@ -542,8 +543,8 @@ impl State {
         has_results && self.has_open_calls()
     }
 
-    /// Returns `true` if the last message is a non-empty answer. A history from the host may end
-    /// with the beginning of an answer.
+    /// Returns `true` if the last message is a non-empty answer of the model. A history from the
+    /// host may end with the beginning of an answer, which is not one.
     fn ends_with_an_answer(&self) -> bool {
         let is_answer = self.history().last().is_some_and(|last| {
             last.role == Role::Assistant && last.blocks.iter().any(Block::says_something)
@@ -551,7 +552,7 @@ impl State {
         is_answer && !self.is_given()
     }
 
-    /// Returns `true` if nothing follows the history that the host provided.
+    /// Returns `true` if nothing has been added to the history from the host.
     fn is_given(&self) -> bool {
         self.given == Some(self.history().len())
     }
@@ -561,7 +562,7 @@ impl State {
         self.record(Entry::ToolResult(output.into_block(Arc::clone(id))))
     }
 
-    /// Ends a tool round: adds the missing results, and the items that waited.
+    /// Ends a tool round: adds missing results, and the items that waited.
     pub(super) fn results(&mut self, blocks: Vec<Block>) -> Result<(), Error> {
         let open: Vec<Arc<str>> = self.open_calls().into_iter().map(|(id, _)| id).collect();
         for block in blocks {
@@ -577,7 +578,7 @@ impl State {
         self.admit_waiting()
     }
 
-    /// Returns the ids of calls without results, with the names of their tools.
+    /// Returns the ids of calls without results, each with its tool's name.
     pub(super) fn open_calls(&self) -> Vec<(Arc<str>, Arc<str>)> {
         self.log
             .open_calls()
@@ -596,14 +597,14 @@ impl State {
         }
     }
 
-    /// Ends the request, whatever its outcome.
+    /// Ends the request, regardless of its outcome.
     pub(super) fn end(&mut self) {
         self.busy = false;
         // Items that cannot be written wait for the next request, which reports the error.
         let _ = self.admit_between();
     }
 
-    /// Adds an item, or keeps it until one may be added.
+    /// Adds an item now, or as soon as items may be added.
     pub(super) fn inject(&mut self, item: Item) -> Result<(), Error> {
         if !self.is_chat() {
             return Err(no_history());
@@ -646,7 +647,7 @@ impl State {
         Ok(())
     }
 
-    /// Adds the model's answer, unless it is empty or there is no history.
+    /// Adds the model's answer. Does nothing if the answer is empty or there is no history.
     pub(super) fn answer(
         &mut self,
         blocks: Vec<Block>,
@@ -669,8 +670,8 @@ impl State {
         })
     }
 
-    /// Records the digest of the answered request if thinking is bound to it: the thinking of the
-    /// answer, or that of a history from the host.
+    /// Records the digest of the answered request if it binds thinking: that in the answer, or that
+    /// in a history from the host.
     fn bind(&mut self, answer: &[Block]) -> Result<(), Error> {
         let Some(asked) = self.asked.take() else {
             return Ok(());
@@ -686,7 +687,7 @@ impl State {
         std::mem::take(&mut self.news)
     }
 
-    /// Removes messages at the host's request.
+    /// Removes messages because the host asked for it.
     pub(super) fn take_back(&mut self, messages: usize) -> Result<(), Error> {
         if self.busy {
             return Err(config(
@@ -721,12 +722,12 @@ impl State {
         }
     }
 
-    /// Adds the cost of an answer; `None` if unknown.
+    /// Adds the cost of an answer; `None` if it is unknown.
     pub(super) fn add_cost(&mut self, cost: Option<f64>) {
         self.cost = self.cost.and_then(|sum| Some(sum + cost?));
     }
 
-    /// Returns the cost of all answers, if each is known.
+    /// Returns the cost of all answers; `None` if the cost of any is unknown.
     pub(super) fn cost(&self) -> Option<f64> {
         self.cost.map(|sum| (sum * 1e9).round() / 1e9)
     }
@@ -746,7 +747,7 @@ impl State {
 
     pub(super) fn set_layer(&mut self, layer: SystemLayer) {
         let layers = &mut self.frame.system_layers;
-        // A layer that is set again keeps its position among layers of the same priority.
+        // If a layer is replaced, it keeps its position among layers of the same priority.
         let known = layers.iter().position(|known| known.name == layer.name);
         match (known, layer.text.trim().is_empty()) {
             (Some(at), true) => drop(layers.remove(at)),
@@ -765,7 +766,7 @@ fn thinks(blocks: &[Block]) -> bool {
     blocks.iter().any(Block::is_thinking)
 }
 
-/// Splits a conversation from its history.
+/// Separates a conversation from its history.
 fn part(mut conversation: Conversation) -> (Conversation, Vec<Message>) {
     let history = match &mut conversation.task {
         Task::Chat(history) => std::mem::take(history),
@@ -774,7 +775,8 @@ fn part(mut conversation: Conversation) -> (Conversation, Vec<Message>) {
     (conversation, history)
 }
 
-/// Returns the result for a call that was interrupted with its session.
+/// Returns the result for a call that was interrupted together with its session; `None` if the
+/// block is not a call.
 fn interrupted_call(call: &Block) -> Option<Block> {
     match call {
         Block::ToolUse { id, .. } => {
@@ -784,11 +786,11 @@ fn interrupted_call(call: &Block) -> Option<Block> {
     }
 }
 
-/// The answer to a call whose outcome is unknown.
+/// The result of a call whose outcome is unknown.
 const CALL_INTERRUPTED: &str =
     "the turn was interrupted before there was a result: whether the tool ran is not known";
 
-/// The answer to a call in the provider's own form, when other calls were answered by tools.
+/// The result of a provider-specific call if tools answered other calls of the same answer.
 const NO_TOOL_TAKES_IT: &str = "there is no such tool here: the call was not run";
 
 fn unwritable(why: AccessError) -> Error {

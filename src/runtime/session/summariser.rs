@@ -1,4 +1,4 @@
-//! Who writes the summary of a chat: what a session knows of another agent.
+//! The interface through which a session uses another agent to summarise a chat.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -7,24 +7,24 @@ use super::super::future::BoxFuture;
 use super::Session;
 use crate::conversation::Conversation;
 
-/// Another agent, which writes the summary of a chat.
+/// An agent that writes summaries of chats.
 pub(in super::super) trait Summariser: Send + Sync {
-    /// The number of latest turns of the chat that stay as they are.
+    /// Returns the number of latest turns of the chat that are kept unchanged.
     fn keep_turns(&self) -> usize;
 
-    /// Waits for a session of the agent about a part of the chat, whose answer is the summary. It
-    /// is given back when it is dropped.
+    /// Waits for a session of the agent that contains `part`, the beginning of the chat, and
+    /// answers with the summary. The session is returned to its owner when it is dropped.
     fn session(&self, part: Conversation) -> BoxFuture<'_, BorrowedSession>;
 }
 
-/// A session that somebody else gets back.
+/// A session that returns to its owner when it is dropped.
 pub(in super::super) type BorrowedSession = Box<dyn Deref<Target = Session> + Send + Sync>;
 
-/// A summary that is written before a request which is too large.
+/// The settings for summarising a chat before a request that is too large.
 #[derive(Clone)]
 pub(in super::super) struct WhenFull {
-    /// Who writes it.
+    /// The agent that writes the summary.
     pub(in super::super) summariser: Arc<dyn Summariser>,
-    /// The tokens from which on a request is too large.
+    /// The number of tokens above which a request is too large.
     pub(in super::super) tokens: u64,
 }

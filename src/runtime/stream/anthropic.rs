@@ -18,10 +18,10 @@
 //! Usage (`types/usage.py`): `input_tokens` excludes the tokens read from and written to a cache;
 //! the figures of `message_delta` are cumulative and replace those of `message_start`.
 //!
-//! Blocks of other types, including those of server tools, are kept unchanged as the provider's
-//! own, with the pieces of `input_json_delta` as their `input` and other deltas merged. The same
-//! applies to text with citations. A call made by a program on the server (`caller`) becomes an
-//! ordinary call, with a warning.
+//! Blocks of other types, including those of server tools, are kept unchanged as provider-specific
+//! blocks; the pieces of `input_json_delta` become their `input`, and other deltas are merged. Text
+//! with citations is kept in the same way. A call made by a program on the server (`caller`)
+//! becomes an ordinary call, with a warning.
 
 use std::collections::HashMap;
 
@@ -34,7 +34,7 @@ use super::shape::{self, EVENTS, Kind, Member, Shape};
 use super::shape::{always, any, apart, beside, ignored, is_nothing, kept, kind, number, within};
 use crate::runtime::{Error, StopReason};
 
-/// The events, and the whole answer.
+/// The table of events and of the whole answer.
 pub(super) static SHAPE: Shape = Shape::new(EVENTS, &[]).with_kinds(KINDS);
 
 const KINDS: &[Kind] = &[
@@ -153,7 +153,7 @@ static CALLER: Shape = Shape::new(
     ],
 );
 
-/// Pieces of known blocks; the provider's own blocks accept any piece.
+/// The table of deltas for known blocks. Provider-specific blocks accept any delta.
 static DELTA: Shape = Shape::new("delta", &[]).with_kinds(&[
     kind(&["text_delta"], &[shape::text(&["text"])]),
     kind(
@@ -180,11 +180,11 @@ pub(super) struct Anthropic {
 /// A block that is being received.
 struct Open {
     place: BlockIndex,
-    /// The arguments at the block's start, which apply if no pieces follow.
+    /// The arguments at the beginning of the block, which are used if no pieces follow.
     input: Value,
-    /// `true` if the block is the provider's own.
+    /// `true` if the block is provider-specific.
     own: bool,
-    /// The pieces of its arguments.
+    /// The pieces of the arguments, joined.
     json: String,
     citations: Vec<Value>,
 }
@@ -216,8 +216,8 @@ impl AnswerParser for Anthropic {
         Ok(())
     }
 
-    /// Completes the answer if a gateway closes the stream without `message_stop`. With a stop
-    /// reason, and all blocks ended, nothing is missing.
+    /// Completes the answer if a gateway closes the stream without `message_stop`. The answer is
+    /// complete if it has a stop reason and all its blocks have ended.
     fn end(&mut self, answer: &mut AnswerBuilder) {
         if self.stop.is_some() && self.blocks.is_empty() {
             self.complete(answer);
@@ -257,7 +257,7 @@ impl Anthropic {
                 answer.thinking_at(place, text(block, "thinking"));
                 answer.signature_at(place, text(block, "signature"));
             }
-            // The other kinds contain no text, or are kept whole.
+            // Other kinds contain no text, or are kept whole.
             _ => {}
         }
         let citations = items(block, "citations").to_vec();
@@ -273,7 +273,7 @@ impl Anthropic {
         );
     }
 
-    /// Reads a piece of a block. Pieces of a block that never started are dropped.
+    /// Reads a delta of a block. Deltas for a block that has not started are dropped.
     fn delta(&mut self, index: u64, delta: &Value, answer: &mut AnswerBuilder) {
         let Some(Open {
             place,
@@ -301,7 +301,7 @@ impl Anthropic {
             "thinking_delta" => answer.thinking_at(*place, text(delta, "thinking")),
             "signature_delta" => answer.signature_at(*place, text(delta, "signature")),
             "input_json_delta" => answer.arguments(*place, text(delta, "partial_json")),
-            // The shape table reports pieces of other kinds.
+            // The shape table reports other kinds of deltas.
             _ => {}
         }
     }
@@ -324,7 +324,7 @@ impl Anthropic {
         if is_replaced && !answer.has_arguments(place, &input) {
             answer.not_read(REPLACED);
         }
-        // The API rejects blank text, even with citations.
+        // The API rejects blank text even if it has citations.
         if !citations.is_empty() && answer.has_words(place) {
             return answer.text_as_own(
                 place,
@@ -395,10 +395,10 @@ fn is_of_program(call: &Value) -> bool {
     !caller.is_empty() && caller != "direct"
 }
 
-/// The warning about duplicate arguments.
+/// The warning about arguments that are sent twice.
 const REPLACED: &str = "arguments at the start of a block whose arguments also arrive in pieces";
 
-/// Adds a piece to a block of the provider's own: text is appended, other members are replaced.
+/// Adds a delta to a provider-specific block: text is appended, other members are replaced.
 fn grow(place: BlockIndex, delta: &Value, answer: &mut AnswerBuilder) {
     let Some(Value::Object(block)) = answer.own_data(place) else {
         return;
@@ -416,7 +416,7 @@ fn grow(place: BlockIndex, delta: &Value, answer: &mut AnswerBuilder) {
     }
 }
 
-/// Ends a block of the provider's own. It is incomplete if its arguments are not JSON.
+/// Ends a provider-specific block. The block is incomplete if its arguments are not JSON.
 fn end_own(place: BlockIndex, arguments: &str, answer: &mut AnswerBuilder) {
     let Some(block) = answer.own_data(place) else {
         return;

@@ -1,7 +1,8 @@
-//! Turns parts of an answer into events, blocks and calls.
+//! Converts parts of an answer to events, blocks and calls.
 //!
-//! The parsers report what arrived; this module decides its meaning for all formats: which pieces
-//! form a block, the id of a call, when a call is complete, its arguments, and the stop reason.
+//! The parsers report what they received. This module interprets it for all formats: it determines
+//! which pieces form a block, the id and arguments of a call, when a call is complete, and the stop
+//! reason.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::runtime::{
     Answer, Category, Error, Event, MalformedInput, Refusal, StopReason, ToolCall, Usage, failure,
 };
 
-/// The key in the history for arguments that are not an object.
+/// The key under which malformed arguments are stored in the history.
 const MALFORMED: &str = "_malformed";
 
 /// An answer under construction.
@@ -33,13 +34,13 @@ pub(super) struct AnswerBuilder {
     told: Usage,
     stop: Option<StopReason>,
     refused: bool,
-    /// `true` if a call in the provider's own form waits for the host.
+    /// `true` if a provider-specific call waits for the host.
     waits_for_host: bool,
-    /// The warnings so far.
+    /// The warnings so far, each of which is emitted once.
     warned: Vec<String>,
-    /// The number of unread parts that were reported.
+    /// The number of parts reported as not read.
     not_read: usize,
-    /// The members kept beside the message, by name.
+    /// Members that are kept separately from the message, by name.
     beside: Map<String, Value>,
     /// `true` if an empty answer is an error.
     is_chat: bool,
@@ -68,7 +69,7 @@ enum Slot {
     Own(Own),
 }
 
-/// Content in the provider's own form.
+/// Provider-specific content.
 struct Own {
     data: Value,
     text: Option<String>,
@@ -82,15 +83,16 @@ struct Own {
     reason = "each is a fact of its own that came at its own time"
 )]
 struct Call {
-    /// The provider's id until the call starts, then the id in the answer.
+    /// The provider's id until the call starts; after that, the id in the answer.
     id: Arc<str>,
     name: String,
     json: String,
-    /// `true` if the arguments came as a value and are complete, even if empty.
+    /// `true` if the arguments arrived as one value, so that they are complete even if empty.
     given: bool,
-    /// `true` if more of the name may follow.
+    /// `true` if further pieces of the name may follow.
     growing: bool,
-    /// `true` if the arguments are `{}` so far and were not emitted: some servers begin with that.
+    /// `true` if the arguments so far are `{}`, which is not emitted yet because some servers begin
+    /// with it.
     held: bool,
     started: bool,
     cut: bool,
@@ -101,11 +103,11 @@ struct Call {
 /// Providers accept names of 64 characters, and their own ids have at most 40.
 const LONGEST_NAME: usize = 256;
 
-/// The maximum number of unread parts to report.
+/// The maximum number of parts reported as not read.
 const MOST_NOT_READ: usize = 32;
 
-/// The maximum number of blocks in an answer: more than any model produces, and few enough to
-/// search.
+/// The maximum number of blocks in an answer. No model produces so many, and they can still be
+/// searched quickly.
 pub(super) const MOST_BLOCKS: usize = 1024;
 
 impl AnswerBuilder {
@@ -133,7 +135,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// Moves out the events since the last call, and reports the usage if it changed.
+    /// Moves out the events created since the last call, and reports the usage if it has changed.
     pub(super) fn drain(&mut self, events: &mut Vec<Event>) {
         if self.usage != self.told {
             self.told = self.usage;
@@ -142,7 +144,7 @@ impl AnswerBuilder {
         events.append(&mut self.events);
     }
 
-    /// Adds a piece of text, to the last block if that is text.
+    /// Adds a piece of text to the last block if that is text, or else to a new block.
     pub(super) fn text(&mut self, piece: &str) {
         if piece.is_empty() {
             return;
@@ -154,7 +156,7 @@ impl AnswerBuilder {
         self.text_at(place, piece);
     }
 
-    /// Opens a new block of text.
+    /// Opens a new text block.
     pub(super) fn open_text(&mut self) -> BlockIndex {
         self.open(Slot::Text {
             text: String::new(),
@@ -162,7 +164,7 @@ impl AnswerBuilder {
         })
     }
 
-    /// Adds a piece to a block's text.
+    /// Adds a piece to a text block.
     pub(super) fn text_at(&mut self, place: BlockIndex, piece: &str) {
         if piece.is_empty() {
             return;
@@ -178,12 +180,12 @@ impl AnswerBuilder {
         }
     }
 
-    /// Returns `true` for a block of text.
+    /// Returns `true` if a block is a text block.
     pub(super) fn takes_text(&self, place: BlockIndex) -> bool {
         matches!(&self.slots[place.0], Slot::Text { .. })
     }
 
-    /// Returns `true` if a block of text is not blank.
+    /// Returns `true` if a block is a text block that is not blank.
     pub(super) fn has_words(&self, place: BlockIndex) -> bool {
         matches!(&self.slots[place.0], Slot::Text { text, .. } if !text.trim().is_empty())
     }
@@ -198,12 +200,13 @@ impl AnswerBuilder {
         }
     }
 
-    /// Returns `true` if a block of reasoning has a signature.
+    /// Returns `true` if a thinking block has a signature.
     pub(super) fn is_signed(&self, place: BlockIndex) -> bool {
         matches!(&self.slots[place.0], Slot::Thinking { signature, .. } if !signature.is_empty())
     }
 
-    /// Adds a piece of reasoning, to the last block if that is reasoning without a signature.
+    /// Adds a piece of thinking to the last block if that is thinking without a signature, or else
+    /// to a new block.
     pub(super) fn thinking(&mut self, piece: &str) {
         if piece.is_empty() {
             return;
@@ -219,7 +222,7 @@ impl AnswerBuilder {
         self.thinking_at(place, piece);
     }
 
-    /// Opens a new block of reasoning.
+    /// Opens a new thinking block.
     pub(super) fn open_thinking(&mut self) -> BlockIndex {
         self.open(Slot::Thinking {
             text: String::new(),
@@ -228,7 +231,7 @@ impl AnswerBuilder {
         })
     }
 
-    /// Adds a piece to a block's reasoning.
+    /// Adds a piece to a thinking block.
     pub(super) fn thinking_at(&mut self, place: BlockIndex, piece: &str) {
         if piece.is_empty() {
             return;
@@ -256,7 +259,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// Ends a block: nothing is added to it any more, and its signature is complete.
+    /// Ends a block. Nothing more is added to it, and its signature is complete.
     pub(super) fn seal(&mut self, place: BlockIndex) {
         match &mut self.slots[place.0] {
             Slot::Text { sealed, .. } | Slot::Thinking { sealed, .. } => *sealed = true,
@@ -272,7 +275,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// Returns `true` if the last block is text or thinking, which a piece can extend.
+    /// Returns `true` if the last block is text or thinking that can be extended.
     pub(super) fn ends_in_words(&self) -> bool {
         matches!(
             self.slots.last(),
@@ -280,7 +283,7 @@ impl AnswerBuilder {
         )
     }
 
-    /// Opens a block in the provider's own form, which may still grow.
+    /// Opens a provider-specific block, which may still grow.
     pub(super) fn open_own(&mut self, data: Value) -> BlockIndex {
         self.open(Slot::Own(Own {
             data,
@@ -289,14 +292,14 @@ impl AnswerBuilder {
         }))
     }
 
-    /// Adds a complete block in the provider's own form.
+    /// Adds a complete provider-specific block.
     pub(super) fn own(&mut self, data: Value) -> BlockIndex {
         let place = self.open_own(data);
         self.seal(place);
         place
     }
 
-    /// Turns a call into a block in the provider's own form, which contains its signature.
+    /// Converts a call to a provider-specific block that contains the call's signature.
     pub(super) fn make_own(&mut self, place: BlockIndex, data: Value) {
         self.slots[place.0] = Slot::Own(Own {
             data,
@@ -312,7 +315,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// Returns the data of a block in the provider's own form.
+    /// Returns the data of a provider-specific block; `None` for any other block.
     pub(super) fn own_data(&mut self, place: BlockIndex) -> Option<&mut Value> {
         match &mut self.slots[place.0] {
             Slot::Own(own) => Some(&mut own.data),
@@ -320,7 +323,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// Adds a piece of the text in a block of the provider's own form.
+    /// Adds a piece to the text of a provider-specific block.
     pub(super) fn own_words(&mut self, place: BlockIndex, piece: &str) {
         if let Slot::Own(own) = &mut self.slots[place.0]
             && !piece.is_empty()
@@ -330,7 +333,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// Turns a block of text into one in the provider's own form with the same text.
+    /// Converts a text block to a provider-specific block with the same text.
     pub(super) fn text_as_own(&mut self, place: BlockIndex, data: impl FnOnce(&str) -> Value) {
         if let Slot::Text { text, .. } = &mut self.slots[place.0] {
             let text = std::mem::take(text);
@@ -342,8 +345,8 @@ impl AnswerBuilder {
         }
     }
 
-    /// Merges blocks of text into one in the provider's own form, in place of the first, with all
-    /// of their text.
+    /// Merges text blocks into one provider-specific block, which contains all of their text and
+    /// takes the place of the first.
     pub(super) fn texts_as_own(&mut self, places: &[BlockIndex], data: Value) {
         let Some((first, others)) = places.split_first() else {
             return;
@@ -355,7 +358,7 @@ impl AnswerBuilder {
         self.text_as_own(*first, |_| data);
     }
 
-    /// Drops a block in the provider's own form if the answer contains nothing else but thinking.
+    /// Drops a provider-specific block if the rest of the answer consists of thinking only.
     pub(super) fn drop_unless_said(&mut self, place: BlockIndex) {
         if !self
             .slots
@@ -380,12 +383,12 @@ impl AnswerBuilder {
         }
     }
 
-    /// Notes that a call in the provider's own form waits for the host.
+    /// Records that a provider-specific call waits for the host.
     pub(super) fn waits_for_host(&mut self) {
         self.waits_for_host = true;
     }
 
-    /// Warns, once, of content that is not kept.
+    /// Emits a warning about content that is not kept, unless it was emitted before.
     pub(super) fn warn(&mut self, message: &str) {
         if !self.warned.iter().any(|told| told == message) {
             self.warned.push(message.to_owned());
@@ -393,8 +396,8 @@ impl AnswerBuilder {
         }
     }
 
-    /// Reports, once, a part of the answer that is not read: a whole phrase, such as "the event `x`
-    /// is unknown".
+    /// Reports a part of the answer that is not read, unless it was reported before. `what` is a
+    /// clause such as "the event `x` is unknown".
     pub(super) fn not_read(&mut self, what: &str) {
         let message = format!("part of the answer is ignored: {what}");
         if self.warned.contains(&message) || self.not_read > MOST_NOT_READ {
@@ -407,25 +410,27 @@ impl AnswerBuilder {
         }
     }
 
-    /// Keeps a value outside the message in a block of its own; the last value of a name is kept.
+    /// Keeps a value from outside the message in a separate block. A later value with the same name
+    /// replaces it.
     pub(super) fn beside(&mut self, name: &str, value: &Value) {
         self.beside.insert(name.to_owned(), value.clone());
     }
 
-    /// Keeps a value like [`AnswerBuilder::beside`], from pieces: lists grow.
+    /// Keeps a value like [`AnswerBuilder::beside`], but merges later pieces into it; lists are
+    /// extended.
     pub(super) fn beside_in_pieces(&mut self, name: &str, value: &Value) {
         put_together(self.beside.entry(name).or_insert(Value::Null), value);
     }
 
-    /// Adds a signature for the next block: to the reasoning just before, or to new reasoning
-    /// without text.
+    /// Adds a signature for the block that follows. It is stored in the thinking just before, or in
+    /// a new thinking block without text.
     pub(super) fn sign_next(&mut self, signature: &str) {
         let place = self.slots.len();
         self.sign_before(place, signature);
     }
 
-    /// Returns the block for the next signature, which may come later: the reasoning just before,
-    /// or new reasoning without text.
+    /// Returns the block for a signature that belongs to the block that follows and may arrive
+    /// later: the thinking just before, or a new thinking block without text.
     pub(super) fn place_of_signature(&mut self) -> BlockIndex {
         match self.slots.last() {
             Some(Slot::Thinking { signature, .. }) if signature.is_empty() => self.last(),
@@ -433,8 +438,8 @@ impl AnswerBuilder {
         }
     }
 
-    /// Adds a signature for the preceding text, which ends: the reasoning before the text carries
-    /// it.
+    /// Adds a signature for the preceding text, and ends that text. The signature is stored in the
+    /// thinking before the text.
     pub(super) fn sign_text(&mut self, signature: &str) {
         match self.slots.last_mut() {
             Some(Slot::Text { sealed, .. }) => {
@@ -446,8 +451,8 @@ impl AnswerBuilder {
         }
     }
 
-    /// Signs the reasoning before `place`. Only for parsers that keep no [`BlockIndex`], since
-    /// later blocks may move.
+    /// Adds a signature to the thinking before `place`. Only for parsers that store no
+    /// [`BlockIndex`], because later blocks may move.
     fn sign_before(&mut self, place: usize, mark: &str) {
         let before = place
             .checked_sub(1)
@@ -471,7 +476,8 @@ impl AnswerBuilder {
         );
     }
 
-    /// Adds reasoning that only the provider can read. A repetition of the last one is ignored.
+    /// Adds redacted thinking, which only the provider can read. If it equals the previous one, it
+    /// is ignored.
     pub(super) fn redacted(&mut self, data: &str) {
         let repeated = matches!(self.slots.last(), Some(Slot::Redacted(last)) if last == data);
         if !data.is_empty() && !repeated {
@@ -479,12 +485,12 @@ impl AnswerBuilder {
         }
     }
 
-    /// Turns a block of reasoning into one that only the provider can read.
+    /// Converts a thinking block to a redacted one, which only the provider can read.
     pub(super) fn redact(&mut self, place: BlockIndex, data: &str) {
         self.slots[place.0] = Slot::Redacted(data.to_owned());
     }
 
-    /// Opens a new call. It starts when its name is known; an empty or duplicate id is then
+    /// Opens a new call. The call starts when its name is known; a missing or duplicate id is then
     /// replaced.
     pub(super) fn open_call(&mut self, id: &str, name: &str) -> BlockIndex {
         let place = self.open(Slot::Call(Call {
@@ -496,8 +502,8 @@ impl AnswerBuilder {
         place
     }
 
-    /// Opens a new call of a provider that may send names in pieces: it starts with its arguments,
-    /// or with the next block.
+    /// Opens a new call from a provider that may send names in pieces. The call starts when its
+    /// arguments or the next block begin.
     pub(super) fn open_growing_call(&mut self, id: &str, name: &str) -> BlockIndex {
         self.open(Slot::Call(Call {
             id: id.into(),
@@ -507,7 +513,8 @@ impl AnswerBuilder {
         }))
     }
 
-    /// Adds a late id, a late name, or a piece of a name to a call. A name may be repeated.
+    /// Adds an id or a name that arrived late, or a piece of the name, to a call. A name that
+    /// starts with the previous pieces replaces them.
     pub(super) fn name_call(&mut self, place: BlockIndex, id: &str, name: &str) {
         if let Slot::Call(call) = &mut self.slots[place.0]
             && !call.started
@@ -566,7 +573,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// Adds arguments in any form that servers send: text, a value, or nothing.
+    /// Adds arguments in any form that servers send: text, a value, or null.
     pub(super) fn arguments_value(&mut self, place: BlockIndex, value: &Value) {
         match value {
             Value::Null => {}
@@ -580,7 +587,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// Returns `true` if a call's arguments are already a complete object.
+    /// Returns `true` if the arguments of a call already form a complete object.
     pub(super) fn has_whole_arguments(&self, place: BlockIndex) -> bool {
         matches!(&self.slots[place.0], Slot::Call(call) if call.json.trim_end().ends_with('}') && call.input().is_ok())
     }
@@ -590,7 +597,7 @@ impl AnswerBuilder {
         matches!(&self.slots[place.0], Slot::Call(call) if call.input().as_ref() == Ok(arguments))
     }
 
-    /// Returns `true` if a call's arguments are `{}` so far, and may not be complete.
+    /// Returns `true` if the arguments of a call are `{}` so far and may be incomplete.
     pub(super) fn is_held(&self, place: BlockIndex) -> bool {
         matches!(&self.slots[place.0], Slot::Call(call) if call.held)
     }
@@ -607,9 +614,9 @@ impl AnswerBuilder {
         call.name == name && parsed.is_some_and(|arguments| call.input() == Ok(arguments))
     }
 
-    /// Ends a call that the provider reports as complete. Without arguments, or with arguments that
-    /// are not an object, it may have been cut by the limit of output tokens: the end of the answer
-    /// decides.
+    /// Ends a call that the provider reports as complete. If its arguments are missing or not an
+    /// object, it may have been cut off by the limit of output tokens; this is decided at the end
+    /// of the answer.
     pub(super) fn end_call(&mut self, place: BlockIndex) {
         if self.has_whole_arguments(place) {
             self.complete_call(place);
@@ -623,7 +630,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// Returns the token counts.
+    /// Returns a mutable reference to the token counts.
     pub(super) fn usage(&mut self) -> &mut Usage {
         &mut self.usage
     }
@@ -636,8 +643,8 @@ impl AnswerBuilder {
         });
     }
 
-    /// Ends an answer without a stop reason: it is complete if it has content and none of its calls
-    /// is cut off.
+    /// Ends an answer without a stop reason. It is complete if it has content and no call is cut
+    /// off.
     pub(super) fn stop_without_reason(&mut self) {
         let says_something = self.slots.iter().any(Slot::says_something);
         if self.stop.is_none()
@@ -651,7 +658,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// Returns `false` for a call whose arguments are cut off.
+    /// Returns `false` if the block is a call whose arguments are cut off.
     fn is_uncut(&self, index: usize) -> bool {
         match &self.slots[index] {
             Slot::Call(call) => {
@@ -661,7 +668,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// Returns `true` if the model finished by itself, without being cut off.
+    /// Returns `true` if the model finished by itself and was not cut off.
     pub(super) fn stopped_by_itself(&self) -> bool {
         matches!(
             self.stop,
@@ -669,12 +676,12 @@ impl AnswerBuilder {
         )
     }
 
-    /// Marks the answer as a refusal, whatever the stop reason.
+    /// Marks the answer as a refusal, regardless of the stop reason.
     pub(super) fn refuse(&mut self) {
         self.refused = true;
     }
 
-    /// Notes the provider's words on a refusal; the first ones are kept.
+    /// Records the provider's reason for a refusal. The first reason is kept.
     pub(super) fn refused_for(&mut self, category: &str, explanation: &str) {
         let refusal = Refusal {
             category: said(category),
@@ -685,8 +692,8 @@ impl AnswerBuilder {
         }
     }
 
-    /// Reorders blocks within the positions that they occupy together. Only for use when no
-    /// [`BlockIndex`] is used any more.
+    /// Reorders blocks within the positions that they occupy together. Call this only when no
+    /// [`BlockIndex`] will be used any more.
     pub(super) fn put_in_order(&mut self, order: &[BlockIndex]) {
         let mut places = order.to_vec();
         places.sort_by_key(|place| place.0);
@@ -699,7 +706,7 @@ impl AnswerBuilder {
         self.slots = slots.into_iter().flatten().collect();
     }
 
-    /// Closes the answer: anything that follows is irrelevant.
+    /// Closes the answer. Anything that follows is ignored.
     pub(super) fn close(&mut self) {
         self.closed = true;
     }
@@ -744,7 +751,7 @@ impl AnswerBuilder {
         Ok(stop)
     }
 
-    /// Returns `true` if a call is complete at the end of the answer.
+    /// Returns `true` if a call is complete, given the stop reason of the answer.
     fn is_whole_call(&self, index: usize, stop: &StopReason) -> Result<bool, Error> {
         let Slot::Call(call) = &self.slots[index] else {
             return Ok(false);
@@ -769,8 +776,8 @@ impl AnswerBuilder {
         Ok(true)
     }
 
-    /// Returns the stop reason that matches the content: servers report `stop` with calls, and
-    /// `tool_calls` without any.
+    /// Returns the stop reason corrected by the content, because servers report `stop` with calls
+    /// and `tool_calls` without any.
     fn agreed(&self, stop: StopReason) -> StopReason {
         let calls = self
             .slots
@@ -794,7 +801,7 @@ impl AnswerBuilder {
         };
         let last = self.slots.len().saturating_sub(1);
         for (index, slot) in self.slots.into_iter().enumerate() {
-            // A block of the provider's own is sent back unchanged or not at all.
+            // A provider-specific block is sent back unchanged or not at all.
             let whole = self.ended || (index < last && !matches!(slot, Slot::Own(_)));
             if let Slot::Call(Call {
                 done: Some(call), ..
@@ -816,13 +823,13 @@ impl AnswerBuilder {
         answer
     }
 
-    /// Returns `true` if there are more blocks than allowed, so that further work is pointless.
+    /// Returns `true` if the limit of blocks is exceeded, so that further parsing is pointless.
     pub(super) fn is_full(&self) -> bool {
         self.slots.len() > MOST_BLOCKS
     }
 
-    /// Opens a new block; a full answer returns its last one, which accepts only pieces of its
-    /// kind.
+    /// Opens a new block. In a full answer, returns the last block, which accepts only pieces of
+    /// its own kind.
     fn open(&mut self, slot: Slot) -> BlockIndex {
         if !self.slots.is_empty() {
             self.settle(self.last());
@@ -893,7 +900,7 @@ fn said(text: &str) -> Option<String> {
     Some(failure::snippet(text.as_bytes())).filter(|text| !text.is_empty())
 }
 
-/// Adds a piece to a value: lists grow, objects are merged, anything else is replaced.
+/// Merges a piece into a value: lists are extended, objects are merged, anything else is replaced.
 fn put_together(known: &mut Value, piece: &Value) {
     match (known, piece) {
         (Value::Array(known), Value::Array(more)) => known.extend(more.iter().cloned()),
@@ -906,13 +913,13 @@ fn put_together(known: &mut Value, piece: &Value) {
     }
 }
 
-/// Returns `true` if a server's word can be a name, an id or a reason: not empty, short, and on one
+/// Returns `true` if a server's word is a possible name, id or reason: not empty, short, and on one
 /// line.
 fn is_name(word: &str) -> bool {
     !word.is_empty() && word.len() <= LONGEST_NAME && !word.contains(|c: char| c.is_control())
 }
 
-/// Returns an id that no call of the answer has.
+/// Returns an id that no other call in the answer has.
 fn mint(prefix: &str, minted: &mut usize, taken: &HashSet<Arc<str>>) -> Arc<str> {
     loop {
         *minted += 1;
@@ -924,13 +931,13 @@ fn mint(prefix: &str, minted: &mut usize, taken: &HashSet<Arc<str>>) -> Arc<str>
 }
 
 impl Call {
-    /// Returns `true` for a call without name and arguments.
+    /// Returns `true` if a call has neither name nor arguments.
     fn is_nothing(&self) -> bool {
         self.name.is_empty() && self.json.trim().is_empty()
     }
 
-    /// Returns the arguments. Empty text means no arguments: several servers send `""` for a call
-    /// without any.
+    /// Returns the arguments. Empty text means no arguments, because several servers send `""` for
+    /// a call without any.
     fn input(&self) -> Result<Value, MalformedInput> {
         if self.json.trim().is_empty() {
             return Ok(Value::Object(Map::new()));
@@ -948,8 +955,7 @@ impl Call {
 }
 
 impl Slot {
-    /// Returns `true` if the block has content: an answer without such a block adds nothing to the
-    /// next request.
+    /// Returns `true` if the block has content that a later request would contain.
     fn says_something(&self) -> bool {
         match self {
             Slot::Text { text, .. } => !text.trim().is_empty(),
@@ -958,7 +964,8 @@ impl Slot {
         }
     }
 
-    /// Returns the block, if it is not empty. A signature is kept only if it is complete.
+    /// Returns the finished block; `None` if it is empty. A signature is kept only if it is
+    /// complete.
     fn into_block(self, whole: bool, origin: &Arc<str>) -> Option<Block> {
         let (own_origin, origin) = (origin, Some(Arc::clone(origin)));
         match self {

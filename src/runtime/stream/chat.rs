@@ -21,14 +21,14 @@
 //! | Mistral's and OpenRouter's `error`, `DeepSeek`'s `insufficient_system_resource` | an error |
 //! | others | the provider's own word |
 //!
-//! Reasoning comes as `reasoning_content` (`DeepSeek`, Qwen, llama.cpp), as `reasoning`
+//! Reasoning is sent as `reasoning_content` (`DeepSeek`, Qwen, llama.cpp), as `reasoning`
 //! (OpenRouter, Ollama, `vLLM`), as OpenRouter's `reasoning_details` with signatures, which are
 //! also kept unchanged, or as Mistral's chunks of type `thinking`. Usage: cached tokens are part of
 //! `prompt_tokens`, reasoning of `completion_tokens`; llama.cpp's `timings` replace the usage if
 //! none was requested.
 //!
-//! Calls of custom tools, spoken answers, images, sources, and unknown members and chunks are kept
-//! as the provider's own. Choices beyond the first are not kept, which is reported.
+//! Calls of custom tools, audio answers, images, sources, and unknown members and chunks are kept
+//! in provider-specific blocks. Choices beyond the first are dropped, with a warning.
 
 use serde_json::{Map, Value, json};
 
@@ -105,7 +105,8 @@ static CHOICE: Shape = Shape::new(
     ],
 );
 
-/// A message, or a piece of one. Members not listed are kept, each in a block of its own.
+/// The table of a message or a delta. Members that are not listed are kept, each in a block of its
+/// own.
 static MESSAGE: Shape = Shape::new("choices[].delta", MESSAGE_MEMBERS).keeping_other_members();
 
 const MESSAGE_MEMBERS: &[Member] = &[
@@ -225,18 +226,18 @@ const MODALITIES: &[&str] = &[
 pub(super) struct Chat {
     calls: Vec<Open>,
     detail: Option<Detail>,
-    /// The provider's own members of the message, by name.
+    /// The provider-specific members of the message, by name.
     own: Vec<(String, BlockIndex)>,
-    /// `true` if calls come as `function_call`, the older form for a single call.
+    /// `true` if calls arrive as `function_call`, the older form for a single call.
     legacy: bool,
     /// Calls of custom tools, by their index.
     customs: Vec<(Option<u64>, BlockIndex)>,
     counted: bool,
-    /// `true` if a whole message came, not only pieces.
+    /// `true` if a whole message arrived, and not only deltas.
     is_whole: bool,
 }
 
-/// A call that is being received, identified as the provider does.
+/// A call that is being received, with the provider's means of identifying it.
 struct Open {
     index: Option<u64>,
     id: String,
@@ -244,14 +245,14 @@ struct Open {
 }
 
 impl Open {
-    /// Returns `true` if a piece with this index may belong to the call: the indices are equal, or
-    /// one of them is missing.
+    /// Returns `true` if a piece with this index may belong to the call, because the indices are
+    /// equal or one of them is missing.
     fn may_have(&self, index: Option<u64>) -> bool {
         index.is_none() || self.index.is_none() || self.index == index
     }
 }
 
-/// The latest of `reasoning_details`: a piece with the same type and index extends it.
+/// The latest element of `reasoning_details`. A piece with the same type and index extends it.
 struct Detail {
     kind: String,
     index: Option<u64>,
@@ -288,7 +289,7 @@ impl AnswerParser for Chat {
         Ok(())
     }
 
-    /// Ends the answer. Reasoning alone is not an answer, even in the provider's own form.
+    /// Ends the answer. Reasoning alone is not an answer, even in a provider-specific form.
     fn end(&mut self, answer: &mut AnswerBuilder) {
         if let Some((_, place)) = self.own.iter().find(|(name, _)| name == DETAILS) {
             answer.drop_unless_said(*place);
@@ -300,7 +301,7 @@ impl AnswerParser for Chat {
 }
 
 impl Chat {
-    /// Reads a message, or a piece of one.
+    /// Reads a message or a delta.
     fn message(&mut self, message: &Value, whole: bool, answer: &mut AnswerBuilder) {
         self.keep_details(items(message, "reasoning_details"), whole, answer);
         if !self.details(items(message, "reasoning_details"), answer) {
@@ -343,7 +344,7 @@ impl Chat {
         }
     }
 
-    /// Keeps the provider's own members. Pieces of a spoken answer are merged.
+    /// Keeps the provider-specific members. Pieces of an audio answer are merged.
     fn own_members(&mut self, message: &Value, answer: &mut AnswerBuilder) {
         for (name, value) in message
             .as_object()
@@ -362,7 +363,7 @@ impl Chat {
         }
     }
 
-    /// Returns the block of a provider's own member, opened with a start value.
+    /// Returns the block of a provider-specific member, after opening it with `start` if needed.
     fn own_place(&mut self, name: &str, start: &Value, answer: &mut AnswerBuilder) -> BlockIndex {
         if let Some((_, place)) = self.own.iter().find(|(known, _)| known == name) {
             return *place;
@@ -372,7 +373,7 @@ impl Chat {
         place
     }
 
-    /// Finds the call of a custom tool that a piece continues.
+    /// Returns the call of a custom tool that a piece continues, if it is known.
     fn known_custom(&self, call: &Value) -> Option<BlockIndex> {
         let index = count(call, "/index")?;
         self.customs
@@ -381,7 +382,7 @@ impl Chat {
             .map(|(_, place)| *place)
     }
 
-    /// Reads a call of a custom tool, or a piece of one, whose input is free text.
+    /// Reads a call of a custom tool, whose input is free text, or a piece of such a call.
     fn custom_call(&mut self, known: Option<BlockIndex>, call: &Value, answer: &mut AnswerBuilder) {
         let place = known.unwrap_or_else(|| {
             let data =
@@ -404,8 +405,8 @@ impl Chat {
         answer.waits_for_host();
     }
 
-    /// Keeps OpenRouter's reasoning unchanged, with its pieces merged: it must be sent back
-    /// unmodified and in order, with details that a history does not represent.
+    /// Keeps OpenRouter's reasoning unchanged, with its pieces merged, because it must be sent back
+    /// unmodified and in order. It includes details that a history cannot represent.
     fn keep_details(&mut self, details: &[Value], whole: bool, answer: &mut AnswerBuilder) {
         if details.is_empty() {
             return;
@@ -426,8 +427,8 @@ impl Chat {
         }
     }
 
-    /// Reads OpenRouter's reasoning (`ReasoningDetailUnion` of its API document); returns `true` if
-    /// it contained text, which is then repeated under `reasoning`.
+    /// Reads OpenRouter's reasoning (`ReasoningDetailUnion` of its API document). Returns `true` if
+    /// it contained text, because `reasoning` then repeats that text.
     fn details(&mut self, details: &[Value], answer: &mut AnswerBuilder) -> bool {
         let mut said = false;
         for detail in details {
@@ -453,9 +454,10 @@ impl Chat {
         said
     }
 
-    /// Returns the block for a detail, and opens one if needed. The index alone is not enough,
-    /// since it is always 0 in some streams (OpenRouterTeam/ai-sdk-provider#520): a different type
-    /// starts a new block, and so does text after a signature.
+    /// Returns the block for a detail, after opening one if needed. The index alone does not
+    /// identify the block, because it is always 0 in some streams
+    /// (OpenRouterTeam/ai-sdk-provider#520). A different type, or text after a signature, starts a
+    /// new block.
     fn detail_place(
         &mut self,
         kind: &str,
@@ -479,7 +481,7 @@ impl Chat {
         place
     }
 
-    /// Reads a call, or a piece of one.
+    /// Reads a call or a piece of one.
     fn call(&mut self, call: &Value, whole: bool, answer: &mut AnswerBuilder) {
         let function = &call["function"];
         let (id, name) = (id_of(call), text(function, "name"));
@@ -512,8 +514,8 @@ impl Chat {
         answer.arguments_value(place, &function["arguments"]);
     }
 
-    /// Returns `true` if the same call came before, with its id, its name and all its arguments:
-    /// some servers repeat everything at the end of a stream.
+    /// Returns `true` if the answer already contains the same call with its id, its name and all
+    /// its arguments, because some servers repeat everything at the end of a stream.
     fn is_repeated(&self, call: &Value, answer: &AnswerBuilder) -> bool {
         let (index, id, function) = (count(call, "/index"), id_of(call), &call["function"]);
         !id.is_empty()
@@ -524,9 +526,9 @@ impl Chat {
             })
     }
 
-    /// Returns the position of the call that a piece continues, by its index. Some servers send no
-    /// index, or the same for all calls: there, a new id starts a new call, and so does a new name
-    /// after complete arguments.
+    /// Returns the position of the call that a piece continues, found by its index. Some servers
+    /// send no index, or the same one for all calls. For these, a new id starts a new call, and so
+    /// does a new name after complete arguments.
     fn known(&self, call: &Value, answer: &AnswerBuilder) -> Option<usize> {
         let (index, id, name) = (
             count(call, "/index"),
@@ -591,7 +593,7 @@ fn id_of(call: &Value) -> &str {
     }
 }
 
-/// Reads a chunk of content: Mistral's text and thinking (`thinkchunk.py`), and the parts that some
+/// Reads a content chunk: Mistral's text and thinking (`thinkchunk.py`), and the parts that some
 /// compatible servers send.
 fn read_chunk(chunk: &Value, answer: &mut AnswerBuilder) {
     match text(chunk, "type") {
@@ -616,16 +618,16 @@ fn read_chunk(chunk: &Value, answer: &mut AnswerBuilder) {
     }
 }
 
-/// Returns `true` if a member of a message is the provider's own and not empty.
+/// Returns `true` if a member of a message is provider-specific and not empty.
 fn is_own(name: &str, value: &Value) -> bool {
     !is_nothing(value) && !value.is_boolean() && !MESSAGE.names(name)
 }
 
-/// The member with OpenRouter's reasoning.
+/// The member that contains OpenRouter's reasoning.
 const DETAILS: &str = "reasoning_details";
 
 /// Returns `true` if a piece of reasoning continues the previous one: see [`Chat::detail_place`].
-/// Encrypted reasoning comes whole, and sometimes twice.
+/// Encrypted reasoning arrives whole, and sometimes twice.
 fn goes_on(last: &Value, detail: &Value) -> bool {
     if !is_in_words(detail) {
         return last == detail;
@@ -646,7 +648,7 @@ fn is_in_words(detail: &Value) -> bool {
     matches!(text(detail, "type"), "reasoning.text" | "reasoning.summary")
 }
 
-/// Adds a piece to a detail: text and signatures grow, other members come once.
+/// Adds a piece to a detail: text and signatures are appended, and other members arrive only once.
 fn add_detail(last: &mut Value, detail: &Value) {
     let Some(known) = last.as_object_mut().filter(|_| is_in_words(detail)) else {
         return;
@@ -669,13 +671,13 @@ fn add_detail(last: &mut Value, detail: &Value) {
     }
 }
 
-/// Returns `true` if a provider's own member comes in pieces, so that it is complete only at the
-/// end of the answer.
+/// Returns `true` if a provider-specific member arrives in pieces, so that it is complete only at
+/// the end of the answer.
 fn grows(name: &str) -> bool {
     matches!(name, "audio" | DETAILS)
 }
 
-/// Adds a piece to a value: lists and spoken data grow, other values are replaced.
+/// Merges a piece into a value: lists and audio data are extended, other values are replaced.
 fn merge(into: &mut Value, piece: &Value) {
     match (into, piece) {
         (Value::Array(known), Value::Array(more)) => known.extend(more.iter().cloned()),

@@ -1,8 +1,8 @@
 //! Splits the bytes of an answer into frames, before any JSON is parsed.
 //!
-//! Input: bytes, split anywhere. Output: [`Frame`]s that do not depend on the splits. A server's
-//! `content-type` is overruled if the first byte contradicts it: JSON text is never Server-Sent
-//! Events, and vice versa.
+//! Input: bytes, split at any position. Output: [`Frame`]s that do not depend on the splits. If the
+//! first byte contradicts the server's `content-type`, the byte is trusted: JSON text is never
+//! Server-Sent Events, and vice versa.
 
 use super::frame::{Frame, frame, within};
 use super::sse::Sse;
@@ -13,12 +13,12 @@ use crate::runtime::Error;
 pub(super) struct Framer {
     kind: Kind,
     limits: Limits,
-    /// The number of bytes so far that are neither comments nor white space.
+    /// The number of bytes so far, without comments and white space.
     content_bytes: usize,
 }
 
 enum Kind {
-    /// Only white space came so far.
+    /// Only white space has arrived so far. Contains the declared framing.
     Undecided(Framing),
     Sse(Sse),
     Lines(Vec<u8>),
@@ -35,13 +35,13 @@ impl Framer {
         }
     }
 
-    /// Returns the number of bytes so far that are neither comments nor white space.
+    /// Returns the number of bytes so far, without comments and white space.
     pub(super) fn content_bytes(&self) -> usize {
         self.content_bytes
     }
 
-    /// Takes bytes up to the end of the next line; returns their number, and the frame that they
-    /// complete.
+    /// Reads bytes up to the end of the next line. Returns the number of bytes read, and the frame
+    /// that they complete, if any.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(usize, Option<Frame>), Error> {
         let taken = self.take_line(bytes)?;
         let is_comment = matches!(&self.kind, Kind::Sse(sse) if sse.was_comment());
@@ -77,12 +77,12 @@ impl Framer {
         }
     }
 
-    /// Returns `true` if the answer is one JSON value.
+    /// Returns `true` if the answer is framed as one JSON value.
     pub(super) fn is_whole(&self) -> bool {
         matches!(self.kind, Kind::Whole(_))
     }
 
-    /// Takes the names of received fields that the standard does not define.
+    /// Moves out the names of received fields that the standard does not define.
     pub(super) fn unknown_fields(&mut self) -> Vec<String> {
         match &mut self.kind {
             Kind::Sse(sse) => sse.unknown_fields(),
@@ -90,7 +90,7 @@ impl Framer {
         }
     }
 
-    /// Returns the remaining frame at the end of the connection.
+    /// Returns the last frame, if any, at the end of the connection.
     pub(super) fn finish(&mut self) -> Option<Frame> {
         match &mut self.kind {
             Kind::Undecided(_) => None,
@@ -110,7 +110,8 @@ impl Kind {
     }
 }
 
-/// Returns `true` for white space and the bytes of a byte-order mark, which cannot begin an answer.
+/// Returns `true` for bytes that cannot begin an answer: white space and the bytes of a byte-order
+/// mark.
 fn is_skipped(byte: u8) -> bool {
     byte.is_ascii_whitespace() || matches!(byte, 0xEF | 0xBB | 0xBF)
 }

@@ -13,20 +13,20 @@
 //! | `MALFORMED_FUNCTION_CALL`, `MALFORMED_RESPONSE`, `UNEXPECTED_TOOL_CALL`, `MISSING_THOUGHT_SIGNATURE` | an error |
 //! | others | the provider's own word |
 //!
-//! The errors among them end answers without usable content: if they counted as success, agents
-//! would ask again for ever (Wei-Shaw/sub2api#7098). A blocked prompt
-//! (`promptFeedback.blockReason`) has no answer, which is an error too.
+//! The errors among them end answers that have no usable content. If they were treated as success,
+//! agents would repeat the request endlessly (Wei-Shaw/sub2api#7098). A blocked prompt
+//! (`promptFeedback.blockReason`) has no answer, so it is an error too.
 //!
-//! A `thoughtSignature` is on a call or on text; here it belongs to the preceding thinking block,
-//! so that the bundled partials can put it back in its place. Usage: thoughts are not in
-//! `candidatesTokenCount`, cached content is in `promptTokenCount`.
+//! A `thoughtSignature` is part of a call or of text. Here it is stored in the preceding thinking
+//! block, from which the bundled partials can restore it. Usage: thoughts are not included in
+//! `candidatesTokenCount`, and cached content is included in `promptTokenCount`.
 //!
-//! Parts of a chunk are parts of the answer; text continues from chunk to chunk. Arguments may come
-//! in pieces (`partialArgs`, by JSON path): a piece has no name, the id of its call or none, and
-//! any of them may carry the call's signature (google/adk-go#442, promptfoo/promptfoo#10172). Parts
-//! of other kinds are kept as the provider's own, as is a signature that follows a call; so are the
-//! sources of a candidate, and a `functionResponse` of the model with its call, which the server
-//! ran itself. Candidates beyond the first are not kept, which is reported.
+//! The parts of a chunk are parts of the answer; text continues across chunks. Arguments may arrive
+//! in pieces (`partialArgs`, by JSON path). A piece has no name, the id of its call or none, and
+//! any piece may carry the call's signature (google/adk-go#442, promptfoo/promptfoo#10172). The
+//! following are kept in provider-specific blocks: parts of other kinds, a signature that follows a
+//! call, the sources of a candidate, and a `functionResponse` from the model together with its
+//! call, which the server itself ran. Candidates beyond the first are dropped, with a warning.
 
 use serde_json::{Map, Value, json};
 
@@ -73,7 +73,7 @@ static CONTENT: Shape = Shape::new(
     &[apart(&["parts"], &PART), always(&["role"], &["model"])],
 );
 
-/// Parts with text or a call; others are kept whole.
+/// The table of parts with text or a call. Other parts are kept whole.
 static PART: Shape = Shape::new("candidates[].content.parts[]", PART_MEMBERS);
 
 const PART_MEMBERS: &[Member] = &[
@@ -148,16 +148,17 @@ pub(super) struct Gemini {
     open: Vec<Call>,
     /// Complete calls.
     calls: Vec<Call>,
-    /// The members of the candidate beside its content, by name.
+    /// The members of the candidate outside its content, by name.
     beside: Vec<(&'static str, BlockIndex)>,
 }
 
-/// A call of the answer.
+/// A call in the answer.
 struct Call {
     place: BlockIndex,
-    /// The call as received, with its pieces merged.
+    /// The part that contains the call, with its pieces merged.
     part: Value,
-    /// The block for its signature. Only calls in pieces or with a signature have one.
+    /// The block for the call's signature. Only calls that have a signature or arrive in pieces
+    /// have one.
     signature: Option<BlockIndex>,
 }
 
@@ -200,8 +201,8 @@ impl AnswerParser for Gemini {
         Ok(())
     }
 
-    /// Ends calls whose last piece is missing. If the model stopped by itself, they are complete:
-    /// the last piece of a call is empty, and some servers omit it.
+    /// Ends calls whose last piece is missing. They are complete if the model stopped by itself,
+    /// because the last piece of a call is empty, and some servers omit it.
     fn end(&mut self, answer: &mut AnswerBuilder) {
         for call in std::mem::take(&mut self.open) {
             if answer.stopped_by_itself() {
@@ -263,7 +264,7 @@ impl Gemini {
         }
     }
 
-    /// Completes a call that the server answers itself: it is not passed to the host, and is sent
+    /// Completes a call that the server itself answers. It is not passed to the host, and is sent
     /// back unchanged.
     fn was_run(&mut self, response: &Value, answer: &mut AnswerBuilder) {
         if let Some(at) = self
@@ -284,7 +285,7 @@ impl Gemini {
         }
     }
 
-    /// Reads a call, or a piece of one.
+    /// Reads a call or a piece of one.
     fn function_call(&mut self, part: &Value, answer: &mut AnswerBuilder) {
         let piece = &part["functionCall"];
         let mut call = match self.goes_on(piece) {
@@ -303,8 +304,8 @@ impl Gemini {
         }
     }
 
-    /// Returns the position of the open call that a piece continues: the one with its id, or the
-    /// last one if the piece has neither id nor name.
+    /// Returns the position of the open call that a piece continues: the call with its id or, if
+    /// the piece has neither id nor name, the last one.
     fn goes_on(&self, piece: &Value) -> Option<usize> {
         let (id, is_nameless) = (text(piece, "id"), text(piece, "name").is_empty());
         let same_id = self
@@ -314,8 +315,8 @@ impl Gemini {
         same_id.or_else(|| self.open.len().checked_sub(1).filter(|_| is_nameless))
     }
 
-    /// Ends open calls without an id when another call begins, since further pieces could not be
-    /// told apart.
+    /// Ends open calls without an id when another call begins, because their pieces could not be
+    /// distinguished.
     fn end_nameless(&mut self, answer: &mut AnswerBuilder) {
         for call in std::mem::take(&mut self.open) {
             if text(call.function(), "id").is_empty() {
@@ -326,8 +327,8 @@ impl Gemini {
         }
     }
 
-    /// Ends the pieces of a call. The end of the answer completes it, because the server may still
-    /// answer it itself.
+    /// Ends the pieces of a call. The call is completed at the end of the answer, because the
+    /// server may still answer it.
     fn end_call(&mut self, call: Call, answer: &mut AnswerBuilder) {
         match call
             .function()
@@ -342,7 +343,8 @@ impl Gemini {
         }
     }
 
-    /// Keeps the sources of the answer; the last chunk that contains them is the most complete.
+    /// Keeps the sources of the answer. Each chunk with sources replaces the previous one, because
+    /// the last is the most complete.
     fn sources(&mut self, candidate: &Value, answer: &mut AnswerBuilder) {
         for name in SOURCES {
             let Some(value) = candidate
@@ -368,7 +370,7 @@ impl Gemini {
 }
 
 impl Call {
-    /// Begins a call with a part, without any arguments yet.
+    /// Begins the call in a part, without arguments so far.
     fn begin(part: &Value, answer: &mut AnswerBuilder) -> Call {
         let mut part = part.clone();
         let will_continue = part["functionCall"]["willContinue"] == Value::Bool(true);
@@ -388,7 +390,7 @@ impl Call {
         }
     }
 
-    /// Adds a piece of the call, including the first one.
+    /// Adds a piece to the call; also used for the first one.
     fn add(&mut self, part: &Value, answer: &mut AnswerBuilder) {
         let piece = &part["functionCall"];
         let function = &mut self.part["functionCall"];
@@ -413,7 +415,8 @@ impl Call {
         &self.part["functionCall"]
     }
 
-    /// Returns `true` if a result belongs to this call: it has its name, and its id if it has one.
+    /// Returns `true` if a result belongs to this call: it has the same name and, if it has an id,
+    /// the same id.
     fn is_answered_by(&self, response: &Value) -> bool {
         let call = self.function();
         let is_same_id = text(response, "id").is_empty() || response["id"] == call["id"];
@@ -424,8 +427,8 @@ impl Call {
 /// The member of a part that contains its signature.
 const SIGNATURE: &str = "thoughtSignature";
 
-/// Adds a piece of arguments (`PartialArg`): a value at a JSON path such as `$.a.b[0]`; text is
-/// appended to the previous text.
+/// Adds a piece of arguments (`PartialArg`), which is a value at a JSON path such as `$.a.b[0]`. A
+/// string is appended to the string already there.
 fn put(arguments: &mut Value, piece: &Value) {
     let steps = steps(text(piece, "jsonPath"));
     let at = steps.iter().fold(arguments, step_into);
@@ -439,7 +442,7 @@ fn put(arguments: &mut Value, piece: &Value) {
     }
 }
 
-/// A step of a JSON path.
+/// A step in a JSON path.
 #[derive(Debug, PartialEq)]
 enum Step {
     /// A step to a member.
@@ -448,8 +451,8 @@ enum Step {
     Index(usize),
 }
 
-/// Returns the steps of a JSON path (RFC 9535) to a single place: `.name`, `['name']`, `["name"]`,
-/// `[0]`.
+/// Returns the steps of a JSON path (RFC 9535) that identifies a single place: `.name`, `['name']`,
+/// `["name"]`, `[0]`.
 fn steps(path: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut rest = path.strip_prefix('$').unwrap_or(path);
@@ -461,7 +464,7 @@ fn steps(path: &str) -> Vec<Step> {
     steps
 }
 
-/// Returns the first step of a path, if valid, and the rest.
+/// Returns the first step of a path, `None` if it is invalid, and the rest of the path.
 fn first_step(path: &str) -> (Option<Step>, &str) {
     let Some(inside) = path.strip_prefix('[') else {
         let path = path.strip_prefix('.').unwrap_or(path);
@@ -502,7 +505,7 @@ fn quoted(text: &str, quote: char) -> (String, &str) {
     (name, "")
 }
 
-/// Returns the place that a step leads to, creating it if necessary.
+/// Returns the value to which a step leads, creating it if necessary.
 fn step_into<'v>(at: &'v mut Value, step: &Step) -> &'v mut Value {
     match step {
         Step::Index(index) if at.is_null() || at.is_array() => {
@@ -524,7 +527,7 @@ fn member<'v>(at: &'v mut Value, name: &str) -> &'v mut Value {
     &mut at[name]
 }
 
-/// The maximum length of a list in arguments that an index may create.
+/// The maximum length to which an index may extend a list in arguments.
 const MOST_ELEMENTS: usize = 10_000;
 
 fn stop_reason(candidate: &Value) -> Result<Option<StopReason>, Error> {
@@ -559,7 +562,7 @@ fn stop_reason(candidate: &Value) -> Result<Option<StopReason>, Error> {
     }))
 }
 
-/// Returns a reason with the categories that a filter blocked (`safetyRatings`), if any.
+/// Returns a reason, followed by the categories that a filter blocked (`safetyRatings`), if any.
 fn with_ratings(reason: &str, value: &Value) -> String {
     let blocked = items(value, "safetyRatings")
         .iter()
@@ -572,7 +575,7 @@ fn with_ratings(reason: &str, value: &Value) -> String {
     }
 }
 
-/// Returns a reason with the provider's explanation, if there is one.
+/// Returns a reason, followed by the provider's explanation, if any.
 fn with_message(reason: &str, message: &str) -> String {
     let separator = if message.is_empty() { "" } else { ": " };
     failure::snippet(format!("{reason}{separator}{message}").as_bytes())

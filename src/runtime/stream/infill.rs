@@ -11,7 +11,7 @@
 //! | others | the provider's own word |
 //!
 //! Servers before 2025 used `stopped_limit` and `stopped_word` instead. Usage: `tokens_evaluated`
-//! counts the whole prompt, `timings.cache_n` its cached part.
+//! is the size of the whole prompt, `timings.cache_n` that of its cached part.
 
 use serde_json::Value;
 
@@ -57,7 +57,7 @@ pub(super) static SHAPE: Shape = Shape::new(
     ],
 );
 
-/// llama.cpp's measurements (`tools/server/README.md`, `timings`).
+/// The table of llama.cpp's measurements (`tools/server/README.md`, `timings`).
 pub(super) static TIMINGS: Shape = Shape::new(
     "timings",
     &[
@@ -70,7 +70,7 @@ pub(super) static TIMINGS: Shape = Shape::new(
     ],
 );
 
-/// llama.cpp's measurements where the answer itself counts its tokens.
+/// The table of llama.cpp's measurements for answers that contain token counts themselves.
 static OWN_TIMINGS: Shape = Shape::new(
     "timings",
     &[

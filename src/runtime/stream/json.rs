@@ -1,5 +1,5 @@
-//! JSON in streams, and the small readers shared by all parsers. An absent value, null, and a value
-//! of another type are treated alike, since servers send all three for "nothing".
+//! JSON in streams, and small helpers for all parsers. A missing value, null, and a value of an
+//! unexpected type are treated alike, because servers use all three for "nothing".
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use serde_json::Value;
 use crate::runtime::{ResponseInfo, failure};
 use crate::text::cut;
 
-/// The element of a frame.
+/// An element of a frame.
 pub(super) enum Element {
     /// A JSON value.
     Value(Value),
-    /// A JSON value in which lone surrogates were replaced.
+    /// A JSON value after lone surrogates in it were replaced.
     Mended(Value),
-    /// `[DONE]`, the end of the stream.
+    /// `[DONE]`, which marks the end of the stream.
     Done,
 }
 
-/// Returns the values of a frame. Servers that omit blank lines between events send several.
+/// Returns the values in a frame. There are several if a server omits blank lines between events.
 pub(super) fn values(text: &str) -> impl Iterator<Item = Result<Element, serde_json::Error>> {
     let mut rest = text.trim();
     std::iter::from_fn(move || {
@@ -35,7 +35,7 @@ pub(super) fn values(text: &str) -> impl Iterator<Item = Result<Element, serde_j
     })
 }
 
-/// Returns the first value of a text and the rest; the rest is empty after an error.
+/// Returns the first value in a text, and the rest of the text; after an error, the rest is empty.
 fn first(text: &str) -> (Result<Element, serde_json::Error>, &str) {
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     match stream.next() {
@@ -53,8 +53,8 @@ fn first(text: &str) -> (Result<Element, serde_json::Error>, &str) {
     }
 }
 
-/// The places of an answer's id and model: Anthropic's `message`, Responses' `response`, the chunks
-/// of the other formats, Gemini's own names.
+/// The JSON pointers of an answer's id: Anthropic's `message`, Responses' `response`, the chunks of
+/// the other formats, and Gemini's own name.
 const ID_PLACES: [&str; 4] = ["/message/id", "/response/id", "/id", "/responseId"];
 const MODEL_PLACES: [&str; 4] = [
     "/message/model",
@@ -63,7 +63,7 @@ const MODEL_PLACES: [&str; 4] = [
     "/modelVersion",
 ];
 
-/// Notes the id and the model of an answer, as far as a value contains them. Known ones are kept.
+/// Records the id and the model of an answer if a value contains them. Known ones are kept.
 pub(super) fn note_info(info: &mut ResponseInfo, value: &Value) {
     if info.response_id.is_none() {
         info.response_id = first_id(value, ID_PLACES);
@@ -80,16 +80,16 @@ fn first_id(value: &Value, places: [&str; 4]) -> Option<Arc<str>> {
         .find_map(failure::id)
 }
 
-/// Returns `true` if a text ends in the middle of a JSON value, or of `[DONE]`.
+/// Returns `true` if a text ends in the middle of a JSON value or of `[DONE]`.
 pub(super) fn is_cut(text: &str) -> bool {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde::de::IgnoredAny>();
     let error = values.by_ref().find_map(Result::err);
     "[DONE]".starts_with(text.trim()) || error.is_some_and(|error| error.is_eof())
 }
 
-/// Returns a text with replacement characters for lone surrogate escapes; `None` if it has none.
-/// Servers that count UTF-16 units split characters beyond the basic plane, and each half becomes
-/// an escape that no JSON parser accepts.
+/// Returns a text with lone surrogate escapes replaced by replacement characters; `None` if it
+/// contains none. Servers that count UTF-16 units split characters beyond the basic plane, and each
+/// half becomes an escape that no JSON parser accepts.
 fn mend(text: &str) -> Option<String> {
     let mut mended = text.to_owned();
     let mut at = 0;
@@ -118,17 +118,17 @@ fn unit(text: &str, start: usize) -> Option<u32> {
     u32::from_str_radix(digits, 16).ok()
 }
 
-/// Returns a provider's name in a form fit for reports: short and on one line.
+/// Returns a provider's name in a form suitable for display: short and on one line.
 pub(super) fn name(name: &str) -> String {
     cut(&failure::snippet(name.as_bytes()), 80).into_owned()
 }
 
-/// Returns a text member; empty if there is none.
+/// Returns a member that is a string; empty if there is none.
 pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns the items of a list; empty if there is no list.
+/// Returns the items of a member that is a list; empty if there is no list.
 pub(super) fn items<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value
         .get(key)
@@ -137,7 +137,7 @@ pub(super) fn items<'a>(value: &'a Value, key: &str) -> &'a [Value] {
         .unwrap_or_default()
 }
 
-/// Returns a count by JSON pointer.
+/// Returns the non-negative integer at a JSON pointer, if there is one.
 pub(super) fn count(value: &Value, pointer: &str) -> Option<u64> {
     value.pointer(pointer).and_then(Value::as_u64)
 }
@@ -147,7 +147,7 @@ pub(super) fn is_first(choice: &Value) -> bool {
     count(choice, "/index").unwrap_or_default() == 0
 }
 
-/// Sets a count, if there is one.
+/// Sets a count to a new value, if there is one.
 pub(super) fn set(target: &mut u64, count: Option<u64>) {
     if let Some(count) = count {
         *target = count;

@@ -9,7 +9,8 @@
 //! | `length` | limit of tokens |
 //! | `load`, `unload` and others | the provider's own word |
 //!
-//! Usage: `prompt_eval_count` counts the whole prompt, `eval_count` the generated tokens.
+//! Usage: `prompt_eval_count` is the size of the whole prompt, `eval_count` the number of generated
+//! tokens.
 
 use serde_json::Value;
 
@@ -108,7 +109,7 @@ impl AnswerParser for Ollama {
     }
 }
 
-/// Reads a call, which always comes whole.
+/// Reads a call, which always arrives whole.
 fn call(call: &Value, answer: &mut AnswerBuilder) {
     let function = &call["function"];
     let place = answer.open_call(text(call, "id"), text(function, "name"));

@@ -13,18 +13,18 @@
 //! | `incomplete`, others | the provider's own word |
 //! | `failed`, `cancelled` | an error |
 //!
-//! The final form of an item is in `response.output_item.done`: the `encrypted_content` of earlier
-//! events may be incomplete (`response_reasoning_item.py`). A reasoning item becomes thinking with
-//! its summary as text or, without a summary, redacted thinking; without encrypted content, it
-//! becomes thinking without a signature. Items are identified by `output_index`, or by their id
-//! where servers omit the index (llama.cpp). Usage: cached tokens are part of `input_tokens`,
-//! reasoning of `output_tokens`.
+//! The final form of an item is in `response.output_item.done`, because the `encrypted_content` of
+//! earlier events may be incomplete (`response_reasoning_item.py`). A reasoning item with a summary
+//! becomes thinking with the summary as its text; without a summary, it becomes redacted thinking;
+//! and without encrypted content, thinking without a signature. Items are identified by
+//! `output_index`, or by their id for servers that omit the index (llama.cpp). Usage:
+//! `input_tokens` includes cached tokens, `output_tokens` includes reasoning.
 //!
-//! The terminal event repeats the whole answer: items that no other event contained are taken from
-//! there.
+//! The terminal event repeats the whole answer. Items that no other event contained are read from
+//! it.
 //!
-//! Items of other types are kept as the provider's own, and so are messages with sources or a
-//! `phase`. Ids that tie an item to a reasoning item are omitted, since reasoning is sent back
+//! Items of other types, and messages with sources or a `phase`, are kept in provider-specific
+//! blocks. Ids that tie an item to a reasoning item are omitted, because reasoning is sent back
 //! without its own id (vercel/ai#7099, continuedev/continue#11994).
 
 use serde_json::{Map, Value, json};
@@ -37,7 +37,7 @@ use super::shape::{self, EVENTS, Kind, Member, Shape};
 use super::shape::{always, any, beside, ignored, is_nothing, kept, kind, number, within};
 use crate::runtime::{Category, Error, StopReason, failure};
 
-/// The events, and the whole answer, which has no `type`.
+/// The table of events, and of the whole answer, which has no `type`.
 pub(super) static SHAPE: Shape = Shape::new(
     EVENTS,
     &[
@@ -135,7 +135,7 @@ const DONE: &[&str] = &[
     "response.reasoning_text.done",
 ];
 
-/// The events that report the progress of a server tool, or contain pieces of its item.
+/// Events that report the progress of a server tool, or contain pieces of its item.
 const PROGRESS: &[&str] = &[
     "response.code_interpreter_call.in_progress",
     "response.code_interpreter_call.interpreting",
@@ -327,37 +327,37 @@ static SUMMARY: Shape = Shape::new("item.summary[]", &[]).with_kinds(&[kind(
     &[shape::text(&["text"])],
 )]);
 
-/// The text between two parts of a summary.
+/// The separator between two parts of a summary.
 const PARTS: &str = "\n\n";
 
 #[derive(Default)]
 pub(super) struct Responses {
     items: Vec<OutputItem>,
-    /// Announced items of kinds that are kept whole, which have not come yet.
+    /// Announced items of kinds that are kept whole and have not arrived yet.
     announced: Vec<Announced>,
 }
 
-/// The beginning of an item.
+/// An item that was announced.
 struct Announced {
     kind: String,
     index: Option<u64>,
     id: String,
 }
 
-/// An item that is being received, identified as the provider does.
+/// An item that is being received, with the provider's means of identifying it.
 struct OutputItem {
     kind: String,
     index: Option<u64>,
     id: String,
-    /// Its blocks, one for each part of a message.
+    /// The blocks of the item: one for each part of a message.
     places: Vec<BlockIndex>,
-    /// The latest part of a message or a summary.
+    /// The index of the latest part of a message or a summary.
     part: Option<u64>,
     done: bool,
 }
 
 impl OutputItem {
-    /// Returns the block that grows.
+    /// Returns the block to which pieces are added.
     fn place(&self) -> BlockIndex {
         *self.places.last().expect("an item has a block")
     }
@@ -389,7 +389,7 @@ impl AnswerParser for Responses {
                 return self.end(&value["response"], kind, answer);
             }
             _ if text(value, "object") == "response" => return self.end(value, kind, answer),
-            // The table names events that are ignored, and reports all others.
+            // The table names ignored events, and all others are reported.
             _ => {}
         }
         Ok(())
@@ -397,7 +397,7 @@ impl AnswerParser for Responses {
 }
 
 impl Responses {
-    /// Finds the item of a kind that an event refers to.
+    /// Returns the position of the item, of this kind, to which an event refers.
     fn known(&self, event: &Value, id: &str, kind: &str) -> Option<usize> {
         let index = count(event, "/output_index");
         let is_unnamed = index.is_none() && id.is_empty();
@@ -416,7 +416,8 @@ impl Responses {
             })
     }
 
-    /// Finds the item that a piece belongs to; opens one if the provider did not announce it.
+    /// Returns the position of the item to which a piece belongs. Opens the item if the provider
+    /// did not announce it.
     fn of_piece(
         &mut self,
         event: &Value,
@@ -450,7 +451,7 @@ impl Responses {
         }
     }
 
-    /// Removes a complete item from the announced ones.
+    /// Removes an item that has arrived from the announced ones.
     fn has_come(&mut self, event: &Value, item: &Value) {
         let (index, id) = (count(event, "/output_index"), text(item, "id"));
         let place = self.announced.iter().position(|known| {
@@ -463,7 +464,7 @@ impl Responses {
         place.map(|at| self.announced.remove(at));
     }
 
-    /// Reports items that were announced but never came.
+    /// Reports announced items that never arrived.
     fn tell_of_missing(&mut self, answer: &mut AnswerBuilder) {
         for Announced { kind, .. } in self.announced.drain(..) {
             let kind = json::name(&kind);
@@ -517,7 +518,7 @@ impl Responses {
         }
     }
 
-    /// Reads complete arguments, which are new only if no pieces came.
+    /// Reads complete arguments, which are used only if no pieces arrived.
     fn all_arguments(&mut self, event: &Value, arguments: &str, answer: &mut AnswerBuilder) {
         if let Some(at) = self.known(event, text(event, "item_id"), CALL)
             && answer.is_blank(self.items[at].place())
@@ -537,7 +538,7 @@ impl Responses {
         }
     }
 
-    /// Reads an item without any earlier events.
+    /// Reads an item that had no earlier events.
     fn whole_item(
         &mut self,
         event: &Value,
@@ -569,8 +570,8 @@ impl Responses {
         }
     }
 
-    /// Compares the items of the terminal event with the answer: adds items that no event
-    /// contained, possibly between others, and ends items that no event ended.
+    /// Compares the items in the terminal event with the answer. Adds items that no event
+    /// contained, at their place in the order, and ends items that no event ended.
     fn output(&mut self, output: &[Value], answer: &mut AnswerBuilder) {
         let came = self.items.len();
         let mut order = Vec::new();
@@ -594,7 +595,7 @@ impl Responses {
         }
     }
 
-    /// Updates an item that is kept whole with its final form in the terminal event.
+    /// Replaces an item that is kept whole with its final form in the terminal event.
     fn take_over(&self, at: usize, item: &Value, answer: &mut AnswerBuilder) {
         let known = &self.items[at];
         let is_kept_whole = !matches!(known.kind.as_str(), "message" | "reasoning" | CALL);
@@ -605,8 +606,8 @@ impl Responses {
         untie(&known.kind, data);
     }
 
-    /// Returns the received item for each item of the terminal event: by its id or index, or else
-    /// the next one of its kind.
+    /// Returns the received item that matches each item of the terminal event: by id or index, or
+    /// else the next one of the same kind.
     fn pairs(&self, output: &[Value]) -> Vec<Option<usize>> {
         let mut free: Vec<usize> = (0..self.items.len()).collect();
         let mut pairs = vec![None; output.len()];
@@ -648,7 +649,7 @@ impl Responses {
 /// The type of a function call.
 const CALL: &str = "function_call";
 
-/// Opens a block for an item of a known kind.
+/// Opens a block for an item of a known kind; `None` for other kinds.
 fn open(item: &Value, answer: &mut AnswerBuilder) -> Option<BlockIndex> {
     Some(match text(item, "type") {
         "message" => answer.open_text(),
@@ -670,7 +671,7 @@ fn is_of_kind(came: &OutputItem, _: usize, item: &Value) -> bool {
     came.kind == text(item, "type")
 }
 
-/// Returns the id that a result must refer to.
+/// Returns the id to which a result must refer.
 fn call_id(item: &Value) -> &str {
     match text(item, "call_id") {
         "" => text(item, "id"),
@@ -678,7 +679,7 @@ fn call_id(item: &Value) -> &str {
     }
 }
 
-/// Items that wait for the host.
+/// The types of items that wait for the host.
 const OF_HOST: [&str; 6] = [
     "custom_tool_call",
     "computer_call",
@@ -688,7 +689,7 @@ const OF_HOST: [&str; 6] = [
     "mcp_approval_request",
 ];
 
-/// Items whose id ties them to a reasoning item.
+/// The types of items whose id ties them to a reasoning item.
 const TIED: [&str; 2] = ["web_search_call", "custom_tool_call"];
 
 /// Removes the id that ties an item to a reasoning item.
@@ -698,7 +699,8 @@ fn untie(kind: &str, item: &mut Value) {
     }
 }
 
-/// Updates a value with a later version, and keeps members that only the earlier one has.
+/// Merges a later version of a value into an earlier one, keeping members that only the earlier one
+/// has.
 fn add_news(known: &mut Value, later: &Value) {
     match (known, later) {
         (Value::Object(known), Value::Object(later)) => {
@@ -717,7 +719,7 @@ fn add_news(known: &mut Value, later: &Value) {
     }
 }
 
-/// Adds an item in the provider's own form.
+/// Adds an item as a provider-specific block.
 fn own_item(item: &Value, answer: &mut AnswerBuilder) -> BlockIndex {
     let (kind, mut data) = (text(item, "type"), item.clone());
     untie(kind, &mut data);
@@ -727,7 +729,8 @@ fn own_item(item: &Value, answer: &mut AnswerBuilder) -> BlockIndex {
     answer.own(data)
 }
 
-/// Returns a message with sources or a phase in the form to send back.
+/// Returns a message with sources or a phase in the form in which it is sent back; `None` for other
+/// messages.
 fn own_message(item: &Value) -> Option<Value> {
     let parts = items(item, "content");
     let phase = text(item, "phase");
@@ -746,7 +749,7 @@ fn own_message(item: &Value) -> Option<Value> {
     Some(message)
 }
 
-/// Returns a part of a message without the members that are for the host alone.
+/// Returns a part of a message without the members that are only for the host.
 fn own_part(part: &Value) -> Value {
     let members = part.as_object().into_iter().flatten();
     let members = members.filter(|(key, value)| {
@@ -759,7 +762,8 @@ fn own_part(part: &Value) -> Value {
     )
 }
 
-/// Ends a message in its final form. Received text is kept; missing text is taken from its parts.
+/// Ends a message, given its final form. Received text is kept, and missing text is added from the
+/// parts.
 fn end_message(places: &mut Vec<BlockIndex>, item: &Value, answer: &mut AnswerBuilder) {
     let (own, parts) = (own_message(item), items(item, "content"));
     for part in parts
@@ -787,7 +791,7 @@ fn end_message(places: &mut Vec<BlockIndex>, item: &Value, answer: &mut AnswerBu
     }
 }
 
-/// Joins the texts of a list of parts.
+/// Joins the text of the parts in a list.
 fn joined(item: &Value, key: &str) -> String {
     items(item, key)
         .iter()

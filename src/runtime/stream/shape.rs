@@ -1,16 +1,16 @@
-//! The possible parts of an answer in a wire format, and the treatment of each, so that nothing is
+//! The parts that an answer in a wire format may have, and how each is treated, so that nothing is
 //! dropped silently.
 //!
 //! Input: a table from each parser, and a JSON value of an answer. Output: a warning for each part
-//! that is not in the table, once per answer, and blocks for values kept beside the message. The
-//! parser interprets the parts.
+//! that the table does not list, once per answer, and blocks for values that are kept separately
+//! from the message. The parser itself interprets the parts.
 
 use serde_json::Value;
 
 use super::builder::AnswerBuilder;
 use super::json;
 
-/// A place in an answer, with the members that an object there may have.
+/// A place in an answer, with the members that an object in that place may have.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     place: &'static str,
@@ -20,14 +20,14 @@ pub(super) struct Shape {
     other_kinds: Others,
 }
 
-/// Members with the same treatment.
+/// Names of members that are treated alike.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Member {
     names: &'static [&'static str],
     fate: Fate,
 }
 
-/// Kinds of objects, distinguished by `type`, and their specific members.
+/// Kinds of objects, distinguished by `type`, and the members that only these kinds have.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kind {
     names: &'static [&'static str],
@@ -37,34 +37,34 @@ pub(super) struct Kind {
 /// The treatment of a member.
 #[derive(Debug, Clone, Copy)]
 enum Fate {
-    /// It is read, and must be text.
+    /// Read; must be a string.
     Text,
-    /// It is read, and must be a number.
+    /// Read; must be a number.
     Number,
-    /// It is read, and must be `true` or `false`.
+    /// Read; must be `true` or `false`.
     Flag,
-    /// It is read with any content.
+    /// Read; may have any content.
     Any,
-    /// It is read, and must be an object or a list of objects.
+    /// Read; must be an object or a list of objects.
     Within(&'static Shape),
-    /// It is read, and must be text or a list of parts.
+    /// Read; must be a string or a list of parts.
     Words(&'static Shape),
-    /// It is read by a parser that checks its members itself.
+    /// Read by a parser that checks the members itself.
     Apart(&'static Shape),
-    /// It is kept unchanged in its block.
+    /// Kept unchanged in its block.
     Kept,
-    /// It is kept in a separate block, which is not sent back to the provider; the last value is
-    /// kept.
+    /// Kept in a separate block, which is not sent back to the provider. A later value replaces an
+    /// earlier one.
     Beside,
-    /// It comes in pieces, and is kept in a separate block, which is not sent back to the provider.
+    /// Arrives in pieces, and is kept in a separate block, which is not sent back to the provider.
     BesideInPieces,
-    /// It is ignored, for this reason.
+    /// Ignored; contains the reason.
     Ignored(&'static str),
-    /// It carries no information as long as it is one of these texts.
+    /// Ignored, because it carries no information, as long as it is one of these strings.
     Always(&'static [&'static str]),
 }
 
-/// The treatment of members that a table does not list.
+/// The treatment of members or kinds that a table does not list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Others {
     Warned,
@@ -72,7 +72,7 @@ enum Others {
 }
 
 impl Shape {
-    /// Returns a place with exactly these members.
+    /// Creates a place with exactly these members.
     pub(super) const fn new(place: &'static str, members: &'static [Member]) -> Shape {
         Shape {
             place,
@@ -88,7 +88,7 @@ impl Shape {
         Shape { kinds, ..self }
     }
 
-    /// Keeps other members, except for flags.
+    /// Keeps members that are not listed, except for flags.
     pub(super) const fn keeping_other_members(self) -> Shape {
         Shape {
             other_members: Others::Kept,
@@ -96,7 +96,7 @@ impl Shape {
         }
     }
 
-    /// Keeps objects of other kinds whole.
+    /// Keeps whole objects of kinds that are not listed.
     pub(super) const fn keeping_other_kinds(self) -> Shape {
         Shape {
             other_kinds: Others::Kept,
@@ -104,15 +104,15 @@ impl Shape {
         }
     }
 
-    /// Returns `true` if the table lists a member for all kinds.
+    /// Returns `true` if the table lists a member that all kinds may have.
     pub(super) fn names(&self, name: &str) -> bool {
         self.members
             .iter()
             .any(|member| member.names.contains(&name))
     }
 
-    /// Checks a value at this place. `kind` is the kind of an event; if empty, the value's own
-    /// `type` applies.
+    /// Checks a value in this place. `kind` is the kind of an event; if it is empty, the value's
+    /// own `type` is used.
     pub(super) fn look_over(&self, kind: &str, value: &Value, answer: &mut AnswerBuilder) {
         match value {
             Value::Array(values) => values
@@ -131,7 +131,7 @@ impl Shape {
         }
     }
 
-    /// Returns the members of a value's kind; `None` for a kind that the table does not list.
+    /// Returns the members of the value's kind; `None` if the table does not list the kind.
     fn members_of_kind(
         &self,
         kind: &str,
@@ -184,10 +184,10 @@ impl Shape {
     }
 }
 
-/// The place of all events of formats that have several kinds.
+/// The name of the place for events, in formats that have several kinds of events.
 pub(super) const EVENTS: &str = "event";
 
-/// A member of an answer.
+/// A member in a place of an answer.
 struct Place<'p> {
     shape: &'p Shape,
     name: &'p str,
@@ -218,7 +218,7 @@ impl Fate {
             }
             Fate::Any | Fate::Apart(_) | Fate::Kept | Fate::Ignored(_) => true,
         };
-        // Some servers send `false` for nothing.
+        // Some servers send `false` for a missing value.
         if !fits && *value != Value::Bool(false) {
             let (name, at) = (json::name(place.name), place.shape.place);
             answer.not_read(&format!("`{name}` in `{at}` is {}", json_type(value)));
@@ -240,7 +240,7 @@ impl Place<'_> {
     }
 }
 
-/// Returns `true` if a value is empty or null.
+/// Returns `true` if a value is null or empty.
 pub(super) fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -251,7 +251,7 @@ pub(super) fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// Returns the type of a value, with its article.
+/// Returns the name of a value's type, with its article.
 fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -263,7 +263,7 @@ fn json_type(value: &Value) -> &'static str {
     }
 }
 
-/// Lists text members that are read.
+/// Lists members that are read and must be strings.
 pub(super) const fn text(names: &'static [&'static str]) -> Member {
     Member {
         names,
@@ -271,7 +271,7 @@ pub(super) const fn text(names: &'static [&'static str]) -> Member {
     }
 }
 
-/// Lists numbers that are read.
+/// Lists members that are read and must be numbers.
 pub(super) const fn number(names: &'static [&'static str]) -> Member {
     Member {
         names,
@@ -279,7 +279,7 @@ pub(super) const fn number(names: &'static [&'static str]) -> Member {
     }
 }
 
-/// Lists flags that are read.
+/// Lists members that are read and must be flags.
 pub(super) const fn flag(names: &'static [&'static str]) -> Member {
     Member {
         names,
@@ -287,7 +287,7 @@ pub(super) const fn flag(names: &'static [&'static str]) -> Member {
     }
 }
 
-/// Lists values that are read whole.
+/// Lists members that are read and may have any content.
 pub(super) const fn any(names: &'static [&'static str]) -> Member {
     Member {
         names,
@@ -295,7 +295,7 @@ pub(super) const fn any(names: &'static [&'static str]) -> Member {
     }
 }
 
-/// Lists objects, or lists of objects, that are read.
+/// Lists members that are read and must be objects or lists of objects.
 pub(super) const fn within(names: &'static [&'static str], shape: &'static Shape) -> Member {
     Member {
         names,
@@ -303,7 +303,7 @@ pub(super) const fn within(names: &'static [&'static str], shape: &'static Shape
     }
 }
 
-/// Lists text, or lists of parts, that are read.
+/// Lists members that are read and must be strings or lists of parts.
 pub(super) const fn words(names: &'static [&'static str], shape: &'static Shape) -> Member {
     Member {
         names,
@@ -311,7 +311,7 @@ pub(super) const fn words(names: &'static [&'static str], shape: &'static Shape)
     }
 }
 
-/// Lists objects that a parser checks itself.
+/// Lists members that a parser checks itself.
 pub(super) const fn apart(names: &'static [&'static str], shape: &'static Shape) -> Member {
     Member {
         names,
@@ -319,7 +319,7 @@ pub(super) const fn apart(names: &'static [&'static str], shape: &'static Shape)
     }
 }
 
-/// Lists values that are kept in their block.
+/// Lists members that are kept in their block.
 pub(super) const fn kept(names: &'static [&'static str]) -> Member {
     Member {
         names,
@@ -327,7 +327,7 @@ pub(super) const fn kept(names: &'static [&'static str]) -> Member {
     }
 }
 
-/// Lists values that are kept in a separate block, which is not sent back.
+/// Lists members that are kept in a separate block, which is not sent back.
 pub(super) const fn beside(names: &'static [&'static str]) -> Member {
     Member {
         names,
@@ -335,7 +335,7 @@ pub(super) const fn beside(names: &'static [&'static str]) -> Member {
     }
 }
 
-/// Lists values that come in pieces and are merged in a separate block, which is not sent back.
+/// Lists members that arrive in pieces and are merged in a separate block, which is not sent back.
 pub(super) const fn beside_in_pieces(names: &'static [&'static str]) -> Member {
     Member {
         names,
@@ -343,7 +343,7 @@ pub(super) const fn beside_in_pieces(names: &'static [&'static str]) -> Member {
     }
 }
 
-/// Lists text members that carry no information as long as they have these values.
+/// Lists string members that carry no information as long as they have one of these values.
 pub(super) const fn always(
     names: &'static [&'static str],
     texts: &'static [&'static str],
@@ -354,7 +354,7 @@ pub(super) const fn always(
     }
 }
 
-/// Lists values that are ignored, with the reason.
+/// Lists members that are ignored, with the reason.
 pub(super) const fn ignored(names: &'static [&'static str], why: &'static str) -> Member {
     Member {
         names,
@@ -362,12 +362,12 @@ pub(super) const fn ignored(names: &'static [&'static str], why: &'static str) -
     }
 }
 
-/// Lists kinds with specific members.
+/// Lists kinds, with the members that only these kinds have.
 pub(super) const fn kind(names: &'static [&'static str], members: &'static [Member]) -> Kind {
     Kind { names, members }
 }
 
-/// A row of the documentation: the treatment of the members at one place.
+/// A row of the documentation, which describes how the members in one place are treated.
 #[derive(Debug, Default)]
 struct Row {
     place: String,
@@ -377,7 +377,7 @@ struct Row {
     others: &'static str,
 }
 
-/// Writes the tables of a format, each place once, as a Markdown table.
+/// Returns the tables of a format as one Markdown table, with each place once.
 pub(super) fn markdown(shape: &'static Shape) -> String {
     let mut shapes = vec![shape];
     let mut at = 0;

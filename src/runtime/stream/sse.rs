@@ -1,27 +1,28 @@
 //! Splits Server-Sent Events into frames.
 //!
-//! This is our own code rather than a crate: it is a page long, and crates do not cover what
-//! matters here: a bound for every buffer, the event that a server did not end, and the deviations
-//! of real servers from the standard. The standard is
-//! <https://html.spec.whatwg.org/multipage/server-sent-events.html>; `id` and `retry` serve
-//! reconnection, which an answer does not support, so they are ignored.
+//! This is our own code rather than a crate, because it is only a page long, and crates do not
+//! cover three things: limits for every buffer, an event that the server did not end, and real
+//! servers' deviations from the standard. The standard is
+//! <https://html.spec.whatwg.org/multipage/server-sent-events.html>. `id` and `retry` are ignored,
+//! because they serve reconnection, which is not possible within an answer.
 //!
 //! Beyond the standard:
-//! - `error: {…}` is an event named `error` (llama.cpp reported failures like this through 2025,
-//!   ggml-org/llama.cpp#16109).
-//! - A line that begins with `{` or `[` cannot be a field: the text from it to the next blank line
-//!   is an event of its own (Gemini reports failures in the middle of a stream as bare JSON).
-//! - Text before the end of the connection counts even without a blank line.
+//! - `error: {…}` is read as an event named `error` (llama.cpp reported failures in this way
+//!   through 2025, ggml-org/llama.cpp#16109).
+//! - A line that begins with `{` or `[` cannot be a field. The text from there to the next blank
+//!   line is read as an event (Gemini reports failures in the middle of a stream as bare JSON).
+//! - An event at the end of the connection is complete even without a blank line.
 
 use super::Limits;
 use super::frame::{Frame, frame, within};
 use crate::runtime::Error;
 
-/// The part of an event received so far.
+/// The event received so far.
 #[derive(Default)]
 pub(super) struct Sse {
     line: Vec<u8>,
-    /// `true` if the last line ended with a carriage return, which a line feed may still follow.
+    /// `true` if the last line ended with a carriage return, which may still be followed by a line
+    /// feed.
     after_return: bool,
     event: Option<String>,
     data: Vec<u8>,
@@ -29,19 +30,19 @@ pub(super) struct Sse {
     bare: bool,
     /// `true` if the current or latest line is a comment.
     is_comment: bool,
-    /// The names of non-standard fields that were not reported yet.
+    /// The names of non-standard fields that have not been reported yet.
     unknown_fields: Vec<String>,
 }
 
-/// The maximum number of fields to remember.
+/// The maximum number of non-standard fields to remember.
 const MOST_FIELDS: usize = 8;
 
-/// The maximum length of a field name to remember, in bytes.
+/// The maximum length of a remembered field name, in bytes.
 const LONGEST_FIELD: usize = 80;
 
 impl Sse {
-    /// Takes bytes up to the end of the next line; returns their number, and the event that they
-    /// complete.
+    /// Reads bytes up to the end of the next line. Returns the number of bytes read, and the event
+    /// that they complete, if any.
     pub(super) fn take(
         &mut self,
         bytes: &[u8],
@@ -80,7 +81,7 @@ impl Sse {
         self.is_comment
     }
 
-    /// Returns the event that was never ended.
+    /// Returns an event that the server has not ended, if there is one.
     pub(super) fn finish(&mut self) -> Option<Frame> {
         let line = std::mem::take(&mut self.line);
         self.take_line(&line).or_else(|| self.dispatch())
@@ -110,19 +111,19 @@ impl Sse {
                 self.event = Some("error".to_owned());
                 self.add(value);
             }
-            // A comment, or reconnection state, which is not used.
+            // A comment, or reconnection data, which is not used.
             b"" | b"id" | b"retry" => {}
             unknown if self.unknown_fields.len() < MOST_FIELDS => {
                 let name = &unknown[..unknown.len().min(LONGEST_FIELD)];
                 self.unknown_fields
                     .push(String::from_utf8_lossy(name).into_owned());
             }
-            // Enough fields were remembered.
+            // The limit of remembered fields is reached.
             _ => {}
         }
     }
 
-    /// Takes the names of non-standard fields.
+    /// Moves out the names of non-standard fields.
     pub(super) fn unknown_fields(&mut self) -> Vec<String> {
         std::mem::take(&mut self.unknown_fields)
     }

@@ -9,18 +9,18 @@ use crate::check::schema::Measured;
 use crate::conversation::Tool;
 use crate::text::cut;
 
-/// The maximum number of mistakes to report at once.
+/// The maximum number of mistakes reported at once.
 const MOST: usize = 5;
 
-/// The maximum number of characters to describe a mistake with.
+/// The maximum number of characters in the description of a mistake.
 const LENGTH: usize = 300;
 
-/// The checker for the arguments of one tool. Its schema is compiled when the tool is first called.
+/// The checker for the arguments of one tool. The schema is compiled when the tool is first called.
 #[derive(Default)]
 pub(super) struct Arguments(OnceLock<Option<(Validator, Measured)>>);
 
 impl Arguments {
-    /// Returns the mistakes in the arguments, if any.
+    /// Returns the mistakes in the arguments; `None` if there are none.
     pub(super) fn mistake(&self, tool: &Tool, input: &Value) -> Option<String> {
         let (validator, measured) = self.0.get_or_init(|| compiled(tool)).as_ref()?;
         let problems = Some(input)
@@ -33,9 +33,9 @@ impl Arguments {
     }
 }
 
-/// Compiles the schema of a tool. A schema that cannot be compiled, or whose validation could take
-/// too long, is not enforced: the model has seen it, and the tool must check for itself. Such a
-/// schema may come from an external server.
+/// Compiles the schema of a tool; `None` if the schema cannot be compiled, or if validation could
+/// take too long, which is possible with a schema from an external server. Such a schema is not
+/// enforced: the model has seen it, and the tool must check its arguments itself.
 fn compiled(tool: &Tool) -> Option<(Validator, Measured)> {
     let schema = Value::Object(tool.schema.clone());
     let measured = Measured::of(&schema)?;
@@ -51,7 +51,7 @@ fn compiled(tool: &Tool) -> Option<(Validator, Measured)> {
         .ok()
 }
 
-/// Compiles a schema. Nothing is fetched, and patterns take linear time.
+/// Compiles a schema. Nothing is fetched, and patterns are matched in linear time.
 pub(in crate::runtime) fn validator(schema: &Value) -> Result<Validator, ValidationError<'static>> {
     let options = jsonschema::options()
         .offline()
@@ -110,7 +110,7 @@ mod tests {
         let schema =
             json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/0"}}, "$defs": levels});
         assert_eq!(mistake(&schema, &json!({"a": 1})), None);
-        // The work doubles with each level of the value.
+        // The time doubles with each level of the value.
         let both = json!([{"$ref": "#"}, {"$ref": "#"}]);
         let schema = json!({"type": "object", "properties": {"a": {"allOf": both}}});
         let deep = (0..60).fold(json!(1), |inner, _| json!({"a": inner}));

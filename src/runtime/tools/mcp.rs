@@ -1,12 +1,12 @@
 //! Tools of MCP servers: starts or connects to a server, reads its list of tools, and calls them.
 //!
-//! Input: a [`ServerSpec`]. Output: [`Tool`]s with names that every wire format accepts. The only
-//! user of `rmcp`. Servers are not trusted: their messages are bounded in size and time, and any
-//! misbehaviour ends in an error that describes it.
+//! Input: a [`ServerSpec`]. Output: [`Tool`]s with names that every wire format accepts. This is
+//! the only module that uses `rmcp`. Servers are not trusted: their messages are limited in size
+//! and time, and any protocol violation ends in an error that describes it.
 //!
-//! The list of tools is read once at the start: later changes are ignored, because the tools of a
-//! conversation stay fixed. The server may not request anything: no sampling from the model, no
-//! questions to the user, no files.
+//! The list of tools is read once, at the start. Later changes are ignored, because the tools of a
+//! conversation stay the same. A server may not make requests of its own: it cannot use the model
+//! (sampling), ask the user, or read files.
 
 mod lines;
 mod names;
@@ -47,13 +47,13 @@ use crate::runtime::{Category, Error, Transport, failure, transport};
 use call::{Calls, Heard, News};
 use lines::{Lines, Watch};
 
-/// The maximum size of a server's message, in bytes.
+/// The maximum size of a message from a server, in bytes.
 const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 
 /// The maximum number of tools of one server.
 const MAX_TOOLS: usize = 1_000;
 
-/// The maximum number of pages in the list of tools.
+/// The maximum number of pages in a server's list of tools.
 const MAX_PAGES: usize = 100;
 
 /// The maximum total size of the names, descriptions and schemas of one server's tools, in bytes of
@@ -63,18 +63,19 @@ const MAX_LIST: usize = 4 * 1024 * 1024;
 /// The number of attempts to reconnect a broken stream.
 const MAX_RECONNECTS: usize = 3;
 
-/// Half the time for a server that rejects the handshake to answer without one.
+/// Twice the maximum time that a server has to answer without a handshake after it has rejected
+/// one.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The maximum duration of a call that reports progress, as a multiple of its time limit.
+/// The maximum duration of a call that reports progress, as a multiple of the call's time limit.
 const MOST_LIMITS: u32 = 10;
 
-/// The time for a server to end after it is asked to.
+/// The time that a server has to end after it is asked to.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 type Service = RunningService<RoleClient, Client>;
 
-/// This program's name and version, for servers.
+/// This program's name, version and capabilities, as told to servers.
 struct Client {
     config: ClientConfig,
     calls: Arc<Calls>,
@@ -86,8 +87,8 @@ impl ClientHandler for Client {
     }
 }
 
-/// A running or connected MCP server. Dropping it stops or disconnects it, and its tools fail from
-/// then on.
+/// A running or connected MCP server. Dropping it stops or disconnects the server, and its tools
+/// fail from then on.
 pub struct McpServer {
     spec: ServerSpec,
     remote: Arc<Remote>,
@@ -97,22 +98,23 @@ pub struct McpServer {
     warnings: Vec<String>,
 }
 
-/// The facts about a server for errors, apart from its protocol.
+/// The facts about a server that errors mention.
 struct Remote {
     name: Arc<str>,
     watch: Arc<Watch>,
     complaint: Complaint,
 }
 
-/// An established connection, with the end of the program behind it.
+/// An established connection. If the server is a program, also contains the future of its exit
+/// status.
 struct Connected {
     service: Service,
     program: Option<BoxFuture<'static, Option<i32>>>,
 }
 
-/// The reason why there is no connection.
+/// The reason why no connection was established.
 enum Failed {
-    /// The server rejects the handshake.
+    /// The server rejected the handshake.
     Refused(Error),
     Otherwise(Error),
 }
@@ -120,11 +122,11 @@ enum Failed {
 impl McpServer {
     /// Starts or connects to a server, and reads its list of tools. Its key, if any, is read from
     /// the secrets of `transport`, and removed from everything that sessions of that transport
-    /// report. Does not ask whether the server is trusted.
+    /// report. Does not check whether the user trusts the server.
     ///
     /// # Errors
     ///
-    /// Returns the reason why it cannot be used, with the end of its standard error output.
+    /// Returns the reason why the server cannot be used, with the end of its standard error output.
     pub async fn start(
         spec: &ServerSpec,
         processes: &dyn Processes,
@@ -145,13 +147,13 @@ impl McpServer {
             .map_err(|error| transport.redactor().error(error))
     }
 
-    /// Reads a server's list and stops the server: returns each tool as described by the server, in
-    /// the protocol's terms, even if it cannot be offered to a model. Time and size are bounded as
-    /// in [`McpServer::start`].
+    /// Starts a server, reads its list of tools, and stops it. Returns each tool as the server
+    /// describes it, in the protocol's terms, even if it cannot be offered to a model. The limits
+    /// of time and size are those of [`McpServer::start`].
     ///
     /// # Errors
     ///
-    /// Returns the reason why it cannot be used, with the end of its standard error output.
+    /// Returns the reason why the server cannot be used, with the end of its standard error output.
     pub async fn survey(
         spec: &ServerSpec,
         processes: &dyn Processes,
@@ -214,7 +216,7 @@ impl McpServer {
         })
     }
 
-    /// Connects, and reads the list of tools.
+    /// Connects to the server, and reads its list of tools.
     async fn reach(
         spec: &ServerSpec,
         processes: &dyn Processes,
@@ -250,14 +252,14 @@ impl McpServer {
         Ok((connected, listed))
     }
 
-    /// Returns warnings for the user: configured tools that do not exist, or that cannot be
-    /// offered.
+    /// Returns warnings for the user about configured tools that do not exist or cannot be offered.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Adds its tools to a set, in the server's order. Their names begin with the server's name and
-    /// two underscores; a name that is taken, or too long for the wire formats, ends with a digest.
+    /// Adds the server's tools to a set, in the server's order. Their names begin with the server's
+    /// name and two underscores. A name that is already used, or too long for the wire formats,
+    /// ends with a digest.
     pub fn add_to(&self, tools: &mut ToolSet) {
         for offer in &self.offers {
             let name = names::unique(&self.spec.name.value, &offer.name, |name| {
@@ -278,7 +280,8 @@ impl McpServer {
         }
     }
 
-    /// Stops the server: asks it to end, waits a moment, and kills what remains of a program.
+    /// Stops the server: asks it to end, waits briefly, and kills any remaining processes of a
+    /// program.
     pub async fn close(mut self) {
         let _ = self.service.close_with_timeout(FAREWELL).await;
         if let Some(ended) = self.program.take() {
@@ -350,7 +353,7 @@ async fn connect(
     }
 }
 
-/// Returns this program's capabilities for the server: it can only call tools.
+/// Returns this program's capabilities, as told to servers: it only calls tools.
 fn client() -> Client {
     let own = Implementation::new("reqc", env!("CARGO_PKG_VERSION"));
     let config = ClientConfig::new(ClientCapabilities::default(), own);
@@ -361,7 +364,7 @@ fn client() -> Client {
     }
 }
 
-/// Performs the handshake. The future is boxed because the compiler cannot infer its borrows
+/// Performs the handshake. The future is boxed because the compiler cannot infer its lifetimes
 /// otherwise.
 fn serve<T>(
     pipes: T,
@@ -394,7 +397,7 @@ async fn streamable(
     Ok(StreamableHttpClientTransport::with_client(client, config))
 }
 
-/// Returns the headers of a server's requests, with the reference in place of the key.
+/// Returns the headers of a server's requests, with the reference to the key in place of the key.
 pub(in crate::runtime) fn headers(http: &HttpSpec) -> Vec<Header> {
     let key = http.key.as_ref().map(|key| Header {
         name: key.header.as_deref().unwrap_or("authorization").to_owned(),
@@ -487,8 +490,8 @@ fn choose(spec: &ServerSpec, listed: Vec<rmcp::model::Tool>) -> (Vec<Definition>
     (offers, warnings)
 }
 
-/// Returns the definition of a server's tool; `None` if its arguments are not an object. Adds
-/// missing `type` and `properties`, since providers reject a schema without them.
+/// Returns the definition of a server's tool; `None` if its arguments are not an object. If the
+/// schema lacks `type` or `properties`, adds it, because providers reject a schema without them.
 fn definition(tool: &rmcp::model::Tool) -> Option<Definition> {
     let mut schema = tool.input_schema.as_ref().clone();
     let kind = schema
@@ -512,7 +515,8 @@ fn definition(tool: &rmcp::model::Tool) -> Option<Definition> {
     })
 }
 
-/// Removes keys from a server's description of a tool; `None` if the result is not a definition.
+/// Removes keys from a server's description of a tool; `None` if the result is no longer a valid
+/// definition.
 fn without_keys(offer: Definition, transport: &Transport) -> Option<Definition> {
     let redactor = transport.redactor();
     if redactor.is_idle() {
@@ -545,7 +549,8 @@ impl Remote {
         }
     }
 
-    /// Returns the error of a failed handshake; `end` describes how the program ended, if it did.
+    /// Returns the error of a failed handshake. `end` describes how the server's program ended, if
+    /// it has.
     fn no_handshake(&self, error: &ClientInitializeError, end: Option<String>) -> Failed {
         let why = match (error, end) {
             (ClientInitializeError::JsonRpcError(refused), _) => {
@@ -566,7 +571,7 @@ impl Remote {
         Failed::Otherwise(self.unusable(&why))
     }
 
-    /// Returns the output for the model of a call without a result.
+    /// Returns the output that tells the model about a call without a result.
     fn failure(&self, error: &ServiceError) -> ToolOutput {
         let why = match error {
             ServiceError::McpError(refused) => {
@@ -584,7 +589,7 @@ impl Remote {
     }
 }
 
-/// Describes an error that is not in the server's own words.
+/// Describes an error in our own words, without text from the server.
 fn problem(error: &ServiceError) -> String {
     match error {
         ServiceError::TransportClosed => "the connection is closed".to_owned(),
@@ -594,7 +599,7 @@ fn problem(error: &ServiceError) -> String {
     }
 }
 
-/// Returns the innermost cause, which is the most specific; never a URL.
+/// Returns the innermost cause of an error, which is the most specific. Never contains a URL.
 fn cause(error: &(dyn StdError + 'static)) -> String {
     match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
         Some(StreamableHttpError::Client(error)) => transport::cause(error),
@@ -614,10 +619,10 @@ fn snippet(text: &str) -> String {
     failure::snippet(text.as_bytes())
 }
 
-/// A tool of a server.
+/// A tool of an MCP server.
 struct McpTool {
     definition: Definition,
-    /// The name that the server uses.
+    /// The tool's name as used by the server.
     name: Arc<str>,
     peer: Peer<RoleClient>,
     calls: Arc<Calls>,
@@ -647,7 +652,7 @@ impl McpTool {
         }
     }
 
-    /// Returns the result if it comes within the time limit, which restarts whenever the server
+    /// Returns the result if it arrives within the time limit, which restarts whenever the server
     /// reports progress.
     async fn unless_silent(
         &self,

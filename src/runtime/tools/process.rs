@@ -1,4 +1,5 @@
-//! Tools that are programs: arguments as JSON on standard input, the result on standard output.
+//! Tools that are programs: they read arguments as JSON from standard input, and write the result
+//! to standard output.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +13,7 @@ use crate::conversation::Tool as Definition;
 use crate::repo::{ProgramSpec, ToolSpec};
 use crate::world::AccessError;
 
-/// Runs programs. [`SystemProcesses`](crate::system::SystemProcesses) runs them on the system.
+/// Runs programs. [`SystemProcesses`](crate::system::SystemProcesses) runs them on this machine.
 pub trait Processes: Send + Sync {
     /// Checks that a program exists and can be run.
     ///
@@ -21,12 +22,12 @@ pub trait Processes: Send + Sync {
     /// Returns a phrase with the reason why it cannot be run.
     fn find(&self, program: &str) -> Result<(), AccessError>;
 
-    /// Runs a program until it ends or reaches one of its limits. Dropping the future kills the
-    /// program and its child processes.
+    /// Runs a program until it ends or exceeds a limit. Dropping the future kills the program and
+    /// its child processes.
     fn run<'a>(&'a self, process: Process<'a>) -> BoxFuture<'a, Ended>;
 
-    /// Starts a program that keeps running. Its standard error output goes to `complaint`. Needed
-    /// only for MCP servers.
+    /// Starts a program that keeps running. Its standard error output is written to `complaint`.
+    /// Only MCP servers need this.
     ///
     /// # Errors
     ///
@@ -47,24 +48,24 @@ pub trait Processes: Send + Sync {
 
 /// A program that keeps running.
 pub struct RunningProgram {
-    /// Its standard input. The program should end when it is closed.
+    /// The program's standard input. The program should end when this is closed.
     pub input: Box<dyn AsyncWrite + Send + Unpin>,
-    /// Its standard output.
+    /// The program's standard output.
     pub output: Box<dyn AsyncRead + Send + Unpin>,
-    /// Returns the exit status once the program has ended; `None` if a signal ended it. Dropping
-    /// the future kills the program and its child processes.
+    /// A future that completes with the exit status when the program has ended; `None` if a signal
+    /// ended it. Dropping the future kills the program and its child processes.
     pub ended: BoxFuture<'static, Option<i32>>,
 }
 
-/// The end of a program's standard error output so far.
+/// The last part of a program's standard error output so far.
 #[derive(Debug, Clone, Default)]
 pub struct Complaint(Arc<Mutex<Vec<u8>>>);
 
 impl Complaint {
-    /// The number of bytes to keep.
+    /// The maximum number of bytes kept.
     pub const MAX_BYTES: usize = 4 * 1024;
 
-    /// Adds output, and keeps the end.
+    /// Adds output. Only the last bytes are kept.
     pub fn push(&self, bytes: &[u8]) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.extend_from_slice(bytes);
@@ -72,12 +73,12 @@ impl Complaint {
         kept.drain(..surplus);
     }
 
-    /// Returns the bytes kept.
+    /// Returns the bytes that were kept.
     pub fn into_bytes(self) -> Vec<u8> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns the text kept. Bytes that are not UTF-8 become U+FFFD.
+    /// Returns the bytes that were kept as text. Bytes that are not UTF-8 become U+FFFD.
     pub fn text(&self) -> String {
         text(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -88,25 +89,25 @@ impl Complaint {
 pub struct Process<'a> {
     /// The program, its folder and its limits.
     pub spec: &'a ToolSpec,
-    /// The input.
+    /// The text for standard input.
     pub input: &'a str,
 }
 
-/// The end of a program.
+/// The way in which a program ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// It exited, or a signal ended it.
+    /// It exited by itself, or a signal ended it.
     Exited {
         /// Its exit status; `None` if a signal ended it.
         code: Option<i32>,
         /// The standard output.
         output: Vec<u8>,
-        /// The end of its standard error output.
+        /// The last part of the standard error output.
         complaint: Vec<u8>,
     },
     /// It exceeded the time limit and was killed.
     TimedOut {
-        /// The end of its standard error output.
+        /// The last part of the standard error output.
         complaint: Vec<u8>,
     },
     /// It exceeded the output limit and was killed.
@@ -114,7 +115,7 @@ pub enum Ended {
         /// The standard output, up to the limit.
         output: Vec<u8>,
     },
-    /// It did not start, or its pipes failed, for this reason.
+    /// It did not start, or its pipes failed. Contains the reason.
     Failed(String),
 }
 
@@ -126,7 +127,7 @@ pub struct ProcessTool {
 }
 
 impl ProcessTool {
-    /// Returns the tool of an entry in `tools.toml`.
+    /// Returns the tool for an entry in `tools.toml`.
     pub fn new(spec: ToolSpec, processes: Arc<dyn Processes>) -> ProcessTool {
         ProcessTool { spec, processes }
     }
@@ -168,7 +169,7 @@ impl fmt::Debug for ProcessTool {
     }
 }
 
-/// Returns the output for the model.
+/// Returns the output for the model, depending on how the program ended.
 fn answer(ended: Ended, spec: &ToolSpec) -> ToolOutput {
     match ended {
         Ended::Exited {
@@ -216,7 +217,7 @@ fn failure(how: &str, said: &[u8]) -> ToolOutput {
     }
 }
 
-/// Converts bytes to text. Bytes that are not UTF-8 become U+FFFD, since models read only text.
+/// Converts bytes to text, because models read only text. Bytes that are not UTF-8 become U+FFFD.
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -238,7 +239,7 @@ mod tests {
     use tokio::sync::mpsc;
     use tokio_util::sync::CancellationToken;
 
-    /// Ends with the given result; `None` never ends.
+    /// Ends programs with a fixed result; with `None`, they never end.
     struct Scripted(Option<Ended>);
 
     impl Processes for Scripted {

@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 use super::{BoxFuture, Tool, ToolContext, ToolOutput};
 use crate::conversation::Tool as Definition;
 
-/// A tool whose arguments have a Rust type: the schema is derived from the type, and the
-/// documentation of fields explains them to the model.
+/// A tool whose arguments have a Rust type. The schema is derived from the type, and the doc
+/// comments of its fields explain them to the model.
 ///
 /// ```
 /// use reqc::runtime::tools::{ToolSet, TypedTool};
@@ -49,9 +49,9 @@ where
     F: Fn(T, ToolContext) -> R + Send + Sync,
     R: Future<Output: Into<ToolOutput>> + Send + 'static,
 {
-    /// Returns a tool that calls `function` with its arguments. These are always an object: `T` is
-    /// a struct or a map, or an enum of such; or `()` for no arguments. The function returns text,
-    /// JSON, a [`ToolOutput`], or a `Result` of one of these, whose error the model sees.
+    /// Returns a tool that calls `function` with its arguments. Arguments are always an object, so
+    /// `T` is a struct, a map, or an enum of these, or `()` for no arguments. The function returns
+    /// text, JSON, a [`ToolOutput`], or a `Result` of one of these; the model sees an error value.
     pub fn new(
         name: impl Into<Arc<str>>,
         description: impl Into<Arc<str>>,
@@ -83,7 +83,7 @@ where
         }
     }
 
-    /// Makes the tool run alone: see [`Tool::is_concurrent`].
+    /// Makes the tool run alone; see [`Tool::is_concurrent`].
     #[must_use]
     pub fn not_concurrent(self) -> TypedTool<T, F> {
         TypedTool {
@@ -130,8 +130,8 @@ where
 }
 
 /// Returns the JSON Schema for deserialising `T`, in the form that providers accept: without
-/// references, unless `T` is recursive, and without number formats, which JSON Schema does not
-/// define (`uint32`).
+/// references unless `T` is recursive, and without number formats that JSON Schema does not define
+/// (`uint32`).
 pub fn schema_of<T: JsonSchema>() -> Map<String, Value> {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;

@@ -7,23 +7,24 @@ use reqwest::header::HeaderMap;
 
 use crate::world::Clock;
 
-/// The number and timing of retries for a request that fails before its answer.
+/// The number of retries for a request that fails before its answer begins, and the delays between
+/// them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RetryPolicy {
     /// The number of retries after the first attempt.
     pub retries: usize,
-    /// The first delay; each further one doubles, with jitter.
+    /// The first delay. Each further delay is twice as long, with jitter.
     pub min_delay: Duration,
-    /// The maximum delay, unless the server asks for another.
+    /// The maximum delay, unless the server asks for a longer one.
     pub max_delay: Duration,
-    /// The maximum delay that a server may ask for. If it asks for more, the request fails at once,
-    /// and the error contains the delay.
+    /// The maximum delay that a server may ask for. If it asks for a longer one, the request fails
+    /// at once with an error that contains the delay.
     pub max_retry_after: Duration,
 }
 
 impl Default for RetryPolicy {
-    /// Returns four retries over at least half a minute in total; a server may ask for up to two
-    /// minutes each, as in OpenAI's SDK (`openai` 3.54, `_base_client.py`).
+    /// Returns four retries over at least half a minute in total. A server may ask for delays of up
+    /// to two minutes, as in OpenAI's SDK (`openai` 3.54, `_base_client.py`).
     fn default() -> RetryPolicy {
         RetryPolicy {
             retries: 4,
@@ -35,7 +36,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Returns a policy without retries.
+    /// Returns a policy without any retries.
     pub fn never() -> RetryPolicy {
         RetryPolicy {
             retries: 0,
@@ -44,7 +45,7 @@ impl RetryPolicy {
     }
 }
 
-/// The delays of one request.
+/// The delays between the attempts of one request.
 pub(crate) struct Backoff {
     delays: ExponentialBackoff,
     max_retry_after: Duration,
@@ -63,8 +64,8 @@ impl Backoff {
         }
     }
 
-    /// Returns the next delay: the one that the server asks for, unless it is zero, or else our
-    /// own. `None` after the last attempt, and if the server asks for more than the limit.
+    /// Returns the next delay: that requested by the server unless it is zero, or else our own.
+    /// `None` if no retries are left, or if the server asks for more than the limit.
     pub(crate) fn next(&mut self, retry_after: Option<Duration>) -> Option<Duration> {
         let own = self.delays.next()?;
         let delay = retry_after.filter(|wish| !wish.is_zero()).unwrap_or(own);
@@ -73,9 +74,9 @@ impl Backoff {
 }
 
 /// Returns the delay in the server's headers: `retry-after-ms`, which the SDKs of Anthropic and
-/// OpenAI read first, or `Retry-After` in both forms (RFC 9110, 10.2.3): seconds, including
-/// fractions, or a date. A date is relative to the answer's own `Date`, or to a clock if there is
-/// none.
+/// OpenAI read first, or `Retry-After`, which is either a number of seconds, possibly fractional,
+/// or a date (RFC 9110, 10.2.3). A date is relative to the answer's own `Date` or, if that is
+/// missing, to the clock.
 pub(crate) fn retry_after(headers: &HeaderMap, clock: Option<&dyn Clock>) -> Option<Duration> {
     let milliseconds =
         text(headers, "retry-after-ms").and_then(|number| number.parse::<f64>().ok());
@@ -98,7 +99,8 @@ fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     Some(headers.get(name)?.to_str().ok()?.trim())
 }
 
-/// Parses a delay in Google's notation (`google.protobuf.Duration` in JSON): `34s`, `1.5s`.
+/// Parses a delay in Google's notation (`google.protobuf.Duration` in JSON), such as `34s` or
+/// `1.5s`.
 pub(crate) fn delay(text: &str) -> Option<Duration> {
     seconds(text.trim().strip_suffix('s')?.parse().ok()?)
 }

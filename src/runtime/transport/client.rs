@@ -1,5 +1,5 @@
-//! The clients of `reqwest`: those that the runtime creates on first use, and one that a host sets
-//! up.
+//! The `reqwest` clients: those that the runtime creates on first use, and one that a host may
+//! configure.
 
 use std::pin::Pin;
 use std::sync::OnceLock;
@@ -17,7 +17,7 @@ use crate::provider::is_loopback;
 use crate::runtime::future::BoxFuture;
 use crate::runtime::{Category, Error};
 
-/// The clients of a transport: for this machine and for others, with and without TLS.
+/// The clients of a transport: one each for this machine and for others, with and without TLS.
 pub(super) struct Clients {
     options: TransportOptions,
     made: [OnceLock<Result<Client, Error>>; 4],
@@ -43,7 +43,7 @@ impl Clients {
     }
 
     /// Creates a client. Proxies are not used for this machine. Without TLS, no certificates are
-    /// loaded: a slim container may have none.
+    /// loaded, because a minimal container may have none.
     fn make(&self, near: bool, tls: bool) -> Result<Client, Error> {
         let builder = Client::builder()
             .connect_timeout(self.options.connect_timeout)
@@ -67,25 +67,26 @@ impl HttpClient for Clients {
     }
 }
 
-/// A client of `reqwest` that the host sets up, with its own proxies, certificates, timeouts and
-/// pool. It never follows redirects, regardless of its builder, so that no key reaches another
+/// A `reqwest` client that the host configures, with its own proxies, certificates, timeouts and
+/// pool. It never follows redirects, regardless of its builder, so that no key is sent to another
 /// host.
 #[derive(Debug, Clone)]
 pub struct ReqwestClient(Client);
 
 impl ReqwestClient {
-    /// Builds the client
-    /// ([`reqwest::Client::builder`](crate::runtime::client::reqwest::Client::builder)). Its
-    /// proxies apply to this machine too.
+    /// Builds the client from a builder
+    /// ([`reqwest::Client::builder`](crate::runtime::client::reqwest::Client::builder)). The
+    /// builder's proxies are also used for this machine.
     ///
     /// # Errors
     ///
-    /// Returns an error if it cannot be built.
+    /// Returns an error if the client cannot be built.
     pub fn new(builder: ClientBuilder) -> Result<ReqwestClient, Error> {
         build(builder).map(ReqwestClient)
     }
 
-    /// Returns the client itself, for the host's own requests over its connections.
+    /// Returns the inner client, with which the host can send its own requests over the same
+    /// connections.
     pub fn client(&self) -> &Client {
         &self.0
     }
@@ -101,7 +102,7 @@ impl HttpClient for ReqwestClient {
 }
 
 fn build(builder: ClientBuilder) -> Result<Client, Error> {
-    // If another part of the program has installed a provider, that one is used.
+    // If another part of the program has already installed a provider, that one is used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     builder.redirect(Policy::none()).build().map_err(|error| {
         Error::new(Category::Config, "the HTTP client cannot be set up").detail(cause(&error))
@@ -136,7 +137,7 @@ impl From<reqwest::Error> for HttpError {
     }
 }
 
-/// A body of `reqwest`, with its errors converted to ours.
+/// The body of a `reqwest` response, with its errors converted to ours.
 struct Pieces<S>(Pin<Box<S>>);
 
 impl<S: Stream<Item = reqwest::Result<Bytes>>> Stream for Pieces<S> {

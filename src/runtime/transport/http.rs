@@ -1,4 +1,4 @@
-//! The transport of a request as a trait, so that a host may provide its own client.
+//! A trait for sending requests, with which a host may provide its own HTTP client.
 
 use std::error::Error;
 use std::fmt;
@@ -11,19 +11,19 @@ use http::{Request, Response};
 
 use crate::runtime::future::BoxFuture;
 
-/// Sends one request and returns the head of its response, with the body as a stream: status,
-/// headers and bytes.
+/// Sends one request. Returns the status and headers of the response, and its body as a stream of
+/// bytes.
 ///
 /// The request is complete: its headers contain the key, marked as
 /// [sensitive](http::HeaderValue::is_sensitive), and no other secret. An implementation
 ///
 /// - sends it once: retries, timeouts and the interpretation of statuses are up to the
 ///   [`Transport`](super::Transport),
-/// - follows no redirect, since the key would be sent along: it returns a response with a 3xx
-///   status as it is,
+/// - follows no redirect, because the key would be sent along, but returns a response with a 3xx
+///   status unchanged,
 /// - neither reveals nor stores the sensitive header.
 ///
-/// Dropping a future or a body closes its connection: this is how requests are cancelled.
+/// Dropping a future or a body closes its connection, which is how requests are cancelled.
 ///
 /// ```
 /// use reqc::runtime::tools::BoxFuture;
@@ -39,11 +39,11 @@ use crate::runtime::future::BoxFuture;
 /// }
 /// ```
 pub trait HttpClient: Send + Sync {
-    /// Sends a request. Resolves when the head of the response arrives.
+    /// Sends a request. Completes when the head of the response arrives.
     ///
     /// # Errors
     ///
-    /// Returns an error if there is no response. A response with an error status is a response.
+    /// Returns an error if there is no response. A response with an error status is not an error.
     fn send(&self, request: Request<Bytes>)
     -> BoxFuture<'_, Result<Response<HttpBody>, HttpError>>;
 }
@@ -57,7 +57,7 @@ impl HttpBody {
         HttpBody(Box::pin(pieces))
     }
 
-    /// Returns a body of known pieces.
+    /// Returns a body that consists of known pieces.
     pub fn of_pieces<I>(pieces: I) -> HttpBody
     where
         I: IntoIterator<Item = Result<Bytes, HttpError>>,
@@ -96,10 +96,10 @@ impl<I: Iterator<Item = Result<Bytes, HttpError>> + Unpin> Stream for Pieces<I> 
     }
 }
 
-/// The reason why there is no response, or why it broke off.
+/// The reason why there is no response, or why it was interrupted.
 #[derive(Debug)]
 pub struct HttpError {
-    /// The kind of failure, which decides on a retry.
+    /// The kind of error, which determines whether the request is retried.
     pub kind: HttpErrorKind,
     cause: Box<dyn Error + Send + Sync>,
 }
@@ -114,15 +114,15 @@ pub enum HttpErrorKind {
     Connect,
     /// Connecting took too long.
     ConnectTimeout,
-    /// The server was silent for too long. Not retried: the next silence would last as long.
+    /// The server was silent for too long. Not retried, because another silence would last as long.
     Silence,
-    /// The connection broke.
+    /// The connection was interrupted.
     Broken,
 }
 
 impl HttpError {
-    /// Returns a failure with its cause: an error, or a phrase. The cause must not reveal the
-    /// request's headers.
+    /// Returns an error with its cause, which is an error or a phrase. The cause must not reveal
+    /// the request's headers.
     pub fn new(kind: HttpErrorKind, cause: impl Into<Box<dyn Error + Send + Sync>>) -> HttpError {
         HttpError {
             kind,

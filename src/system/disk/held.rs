@@ -1,18 +1,18 @@
-//! A folder that is held open while its files are read, written, and removed, so that it cannot be
-//! replaced by a link in between.
+//! A folder that is held open while files in it are read, written, and removed, so that it cannot
+//! be replaced with a link in between.
 //!
-//! On Unix, each folder of the path is opened relative to its parent without following links. On
-//! other systems, each is checked first.
+//! On Unix, each folder of a path is opened relative to its parent, without following links. On
+//! other systems, each folder is checked first.
 
 #[cfg(not(unix))]
 pub(super) use looked_at::Held;
 #[cfg(unix)]
 pub(super) use opened::Held;
 
-/// The message for a link in the place of a folder.
+/// The message for a link where a folder is expected.
 const LINK: &str = "is a link, which is not followed here";
 
-/// Describes the obstacle in the place of a file.
+/// Describes what was found where a regular file is expected.
 fn in_the_way(is_link: bool, is_folder: bool) -> &'static str {
     match (is_link, is_folder) {
         (true, _) => "there is a link at this path",
@@ -41,7 +41,7 @@ mod opened {
     /// A folder, held open.
     pub(in crate::system::disk) struct Held(OwnedFd);
 
-    /// The maximum number of names tried for a new file.
+    /// The maximum number of names that are tried for a temporary file.
     const TRIES: u64 = 100;
 
     impl Held {
@@ -51,8 +51,8 @@ mod opened {
                 .map_err(said)
         }
 
-        /// Opens a folder in it; `None` if there is none. An error is a phrase that follows the
-        /// folder's name in a sentence.
+        /// Opens a folder in this one; `None` if there is none. An error is a phrase that completes
+        /// a sentence whose subject is the folder.
         pub(in crate::system::disk) fn enter(
             &self,
             name: &str,
@@ -86,7 +86,7 @@ mod opened {
         }
 
         /// Returns `true` if there is a regular file with this name, and an error if there is
-        /// something else.
+        /// anything else.
         fn has_file(&self, name: &str) -> Result<bool, AccessError> {
             match self.kind(name)? {
                 None => Ok(false),
@@ -115,8 +115,8 @@ mod opened {
             Ok(Some(bounded::read_opened(File::from(file), limit)?))
         }
 
-        /// Replaces a file atomically, by renaming a new one: readers see either the old or the new
-        /// bytes.
+        /// Replaces a file atomically, by renaming a new one, so that readers see either the old or
+        /// the new bytes.
         pub(in crate::system::disk) fn write(
             &self,
             name: &str,
@@ -159,13 +159,13 @@ mod opened {
             }
         }
 
-        /// Removes an empty folder.
+        /// Removes a folder if it is empty.
         pub(in crate::system::disk) fn remove_folder(&self, name: &str) {
-            // This fails if the folder is not empty, as intended.
+            // This fails if the folder is not empty, which is intended.
             let _ = unlinkat(&self.0, name, AtFlags::REMOVEDIR);
         }
 
-        /// Returns the names in it, in no particular order.
+        /// Returns the names in this folder, in no particular order.
         pub(in crate::system::disk) fn names(
             &self,
         ) -> Result<Vec<(String, EntryKind)>, AccessError> {
@@ -229,8 +229,8 @@ mod looked_at {
             }
         }
 
-        /// Opens a folder in it; `None` if there is none. An error is a phrase that follows the
-        /// folder's name in a sentence.
+        /// Opens a folder in this one; `None` if there is none. An error is a phrase that completes
+        /// a sentence whose subject is the folder.
         pub(in crate::system::disk) fn enter(
             &self,
             name: &str,
@@ -251,7 +251,7 @@ mod looked_at {
         }
 
         /// Returns `true` if there is a regular file with this name, and an error if there is
-        /// something else.
+        /// anything else.
         fn has_file(&self, name: &str) -> Result<bool, AccessError> {
             match self.found(name)? {
                 None => Ok(false),
@@ -272,8 +272,8 @@ mod looked_at {
             }
         }
 
-        /// Replaces a file atomically, by renaming a new one: readers see either the old or the new
-        /// bytes.
+        /// Replaces a file atomically, by renaming a new one, so that readers see either the old or
+        /// the new bytes.
         pub(in crate::system::disk) fn write(
             &self,
             name: &str,
@@ -298,13 +298,13 @@ mod looked_at {
             }
         }
 
-        /// Removes an empty folder.
+        /// Removes a folder if it is empty.
         pub(in crate::system::disk) fn remove_folder(&self, name: &str) {
-            // This fails if the folder is not empty, as intended.
+            // This fails if the folder is not empty, which is intended.
             let _ = fs::remove_dir(self.0.join(name));
         }
 
-        /// Returns the names in it, in no particular order.
+        /// Returns the names in this folder, in no particular order.
         pub(in crate::system::disk) fn names(
             &self,
         ) -> Result<Vec<(String, EntryKind)>, AccessError> {
@@ -332,7 +332,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    /// Tests that both implementations behave alike.
+    /// Tests that both implementations behave in the same way.
     macro_rules! holds {
         ($name:ident, $held:ty) => {
             #[test]

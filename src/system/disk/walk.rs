@@ -1,5 +1,5 @@
-//! Finds the files below a folder, following links that stay inside. The walk is bounded, and
-//! reports everything that it could not examine.
+//! Finds the files below a folder, following links that do not lead outside. The walk is bounded,
+//! and reports everything that it could not examine.
 
 use std::collections::HashMap;
 use std::fs;
@@ -39,7 +39,8 @@ pub(super) fn walk(disk: &Disk, folder: &str) -> Walk {
             .into_iter(),
     ) {
         Ok(()) => sorted(walker.found),
-        // The files found so far depend on the system's listing order, so they are discarded.
+        // Which files were found before the failure depends on the system's listing order, so
+        // discard them.
         Err(why) => Walk::unread(&folder, why),
     }
 }
@@ -49,7 +50,7 @@ struct Walker<'d> {
     found: Walk,
     seen: usize,
     links: usize,
-    /// The real paths of folders that contain links.
+    /// The canonical paths of folders that contain links.
     real: HashMap<PathBuf, PathBuf>,
 }
 
@@ -91,7 +92,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Records files in a hidden folder whose names are those of source files. `.git` is skipped,
+    /// Records the files in a hidden folder that have the names of source files. `.git` is skipped,
     /// because nobody keeps sources there.
     fn hidden_folder(&mut self, entry: &DirEntry) -> Result<(), ReadError> {
         if entry.file_name() == ".git" {
@@ -155,8 +156,8 @@ impl Walker<'_> {
         Ok(())
     }
 
-    /// Checks a link to a folder: it is entered if it stays inside the root and does not lead to a
-    /// folder around it.
+    /// Checks a link to a folder. The folder is walked if it is inside the root and does not
+    /// contain the link itself.
     fn link(&mut self, path: &str, link: &Path, walk: &mut IntoIter) {
         match self.disk.resolve(path) {
             Ok(target) => {
@@ -177,7 +178,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Records a broken link, a link to a folder around it, or a folder that cannot be listed.
+    /// Records a broken link, a link to one of its parent folders, or a folder that cannot be
+    /// listed.
     fn failure(&mut self, error: &Error) {
         let Some(place) = error.path().filter(|path| !is_hidden_name(path)) else {
             return;
@@ -197,8 +199,8 @@ impl Walker<'_> {
         }
         let is_link = fs::symlink_metadata(place).is_ok_and(|found| found.is_symlink());
         match error.io_error() {
-            // Reading it later reports the error. Links without an extension are not source files,
-            // but may have been folders.
+            // Reading the file later reports the error. Links without an extension are not source
+            // files, but may have been folders.
             _ if is_link && place.extension().is_some() => self.file(path),
             Some(error) if is_link => self.unread(&path, broken_link(error)),
             Some(error) if error.kind() != ErrorKind::NotFound => {
@@ -216,7 +218,8 @@ impl Walker<'_> {
     }
 }
 
-/// Returns the real path of a folder, or its own path if the real one is unknown.
+/// Returns the canonical path of a folder, or its own path if the canonical one cannot be
+/// determined.
 fn real_folder<'r>(known: &'r mut HashMap<PathBuf, PathBuf>, folder: &Path) -> &'r Path {
     if !known.contains_key(folder) {
         let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
@@ -225,7 +228,8 @@ fn real_folder<'r>(known: &'r mut HashMap<PathBuf, PathBuf>, folder: &Path) -> &
     &known[folder]
 }
 
-/// Returns the visible entries of a folder, and the number of its entries including hidden ones.
+/// Returns the visible entries of a folder, and the number of all its entries, including hidden
+/// ones.
 pub(super) fn children(disk: &Disk, folder: &str) -> Result<(Vec<Entry>, usize), ReadError> {
     let children = match fs::read_dir(disk.root.join(folder)) {
         Ok(children) => children,
@@ -263,7 +267,7 @@ pub(super) fn children(disk: &Disk, folder: &str) -> Result<(Vec<Entry>, usize),
     Ok((entries, looked_at))
 }
 
-/// Returns the kind of a child; only links need another system call.
+/// Returns the kind of an entry. Only links need another system call.
 fn child_kind(child: &fs::DirEntry) -> EntryKind {
     let is_folder = match child.file_type() {
         Ok(kind) if kind.is_dir() => true,
@@ -287,7 +291,7 @@ fn is_hidden_name(path: &Path) -> bool {
         .is_some_and(|name| is_hidden(&name.to_string_lossy()))
 }
 
-/// Returns `true` if the name of a folder looks like that of a source file.
+/// Returns `true` if the name of a folder looks like the name of a source file.
 fn looks_like_file(path: &str) -> bool {
     [".toml", ".jinja", ".json"]
         .iter()

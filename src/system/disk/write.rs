@@ -1,4 +1,4 @@
-//! Writing below a folder: never through a link, and never to hidden files.
+//! Writes files below a folder, but never through a link, and never hidden files.
 
 #[cfg(target_os = "linux")]
 use super::beneath;
@@ -7,7 +7,7 @@ use super::{Disk, folded};
 use crate::golden;
 use crate::world::{AccessError, Entry, MAX_ENTRIES, MAX_FILE_BYTES, Output, ReadError, is_hidden};
 
-/// The path of a file to write: the folders on the way, and its name.
+/// The path of a file to write, split into its folders and its name.
 struct Way<'p> {
     folders: Vec<&'p str>,
     name: &'p str,
@@ -27,14 +27,14 @@ impl<'p> Way<'p> {
     }
 }
 
-/// Returns `true` if a part of a path is hidden. The manifest is the only hidden file that reqc
-/// writes.
+/// Returns `true` if a part of a path is hidden. The manifest is the only hidden file that reqc may
+/// write.
 fn refused(part: &str) -> bool {
     is_hidden(part) && part != golden::MANIFEST
 }
 
 impl Disk {
-    /// Enters one folder after another. Returns `None` if one is missing.
+    /// Opens one folder after another; `None` if one is missing and `make` is `false`.
     fn enter(&self, folders: &[&str], make: bool) -> Result<Option<Held>, AccessError> {
         let mut held = Held::open(self.root())?;
         for (index, name) in folders.iter().enumerate() {

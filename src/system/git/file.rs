@@ -6,7 +6,8 @@ use std::path::Path;
 use crate::system::bounded;
 use crate::world::{AccessError, ReadError};
 
-/// Returns the bytes of a regular file that is not a link; `None` if there is none.
+/// Returns the bytes of a regular file; `None` if there is no file, or if it is a link or something
+/// else.
 pub(super) fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, AccessError> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => Err(ReadError::Failed("it is a link".to_owned())),

@@ -1,4 +1,4 @@
-//! Reads objects: first their size, then their bytes.
+//! Reads git objects: first the size, then the bytes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{ChildStdin, ChildStdout, Stdio};
@@ -9,8 +9,7 @@ use super::stand_in::ObjectFormat;
 use crate::system::words;
 use crate::world::{AccessError, MAX_REPOSITORY_BYTES};
 
-/// A `git cat-file --batch` process. Only one object is requested at a time, so that no pipe fills
-/// up.
+/// A `git cat-file --batch` process. Objects are requested one at a time, so that no pipe fills up.
 pub(super) struct Objects {
     running: Running,
     input: ChildStdin,
@@ -20,7 +19,7 @@ pub(super) struct Objects {
     left: u64,
 }
 
-/// The data that git prints before an object's bytes.
+/// The fields that git prints before the bytes of an object.
 struct Header {
     kind: String,
     size: u64,

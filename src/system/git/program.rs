@@ -1,4 +1,4 @@
-//! The git program: its location, its environment, and the limits on its output.
+//! The git program: its place, its environment, and the limits on its output.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -16,7 +16,7 @@ const MAX_CONFIGURATION_BYTES: u64 = 1 << 20;
 /// The maximum size of git's output, in bytes.
 const MAX_OUTPUT_BYTES: u64 = 16 << 20;
 
-/// The git program, run in a folder of our own.
+/// The git program, which is run in a folder of our own.
 #[derive(Debug)]
 pub(super) struct Git {
     program: PathBuf,
@@ -44,8 +44,8 @@ impl Git {
         })
     }
 
-    /// Sets the folder that git treats as its repository: `folder` itself, or the folder in it for
-    /// a linked work tree.
+    /// Sets the folder that git treats as its repository: `folder` itself or, for a linked work
+    /// tree, a folder inside it.
     pub(super) fn with_own_folder(self, own: PathBuf) -> Git {
         Git { own, ..self }
     }
@@ -58,7 +58,7 @@ impl Git {
         }
     }
 
-    /// Sets a value of the configuration.
+    /// Sets a configuration value for git.
     pub(super) fn configure(&mut self, key: &str, value: &str) {
         let count = self.variables.len() / 2;
         self.variables
@@ -67,8 +67,8 @@ impl Git {
             .push((format!("GIT_CONFIG_VALUE_{count}"), value.to_owned()));
     }
 
-    /// Returns the entries of a configuration file. Keys are in lower case except for the middle
-    /// part. Included files are not read, and no program named in it is run.
+    /// Returns the entries of a configuration file. Keys are in lower case except for their middle
+    /// part. Included files are not read, and no program that the file specifies is run.
     pub(super) fn read_configuration(
         path: &Path,
         strangers: &Strangers,
@@ -96,8 +96,8 @@ impl Git {
             .collect())
     }
 
-    /// Returns a command that ignores the user's and the system's configuration, hooks, and other
-    /// repositories.
+    /// Returns a command that ignores the configuration of the user and the system, hooks, and
+    /// other repositories.
     pub(super) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         for (name, _) in
@@ -141,7 +141,8 @@ impl Git {
 
     /// Runs a command. Returns its output, or the first line of git's error message.
     pub(super) fn run(&self, arguments: &[&str]) -> Result<Vec<u8>, AccessError> {
-        // Errors go to a file rather than a pipe, which would have to be read while git runs.
+        // Errors are written to a file rather than a pipe, which would have to be read while git
+        // runs.
         let errors = self.folder.join("errors");
         let said = File::create(&errors).map_err(|error| words(&error))?;
         let running = Running::start(self.command(arguments).stdout(Stdio::piped()).stderr(said))?;
@@ -164,21 +165,21 @@ impl Git {
     }
 }
 
-/// Checkouts whose files may be untrusted; no program in them is run.
+/// Checkouts whose files may be untrusted, so that no program in them is run.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Strangers {
     folders: Vec<PathBuf>,
 }
 
 impl Strangers {
-    /// Returns every checkout around a canonical path, including a submodule's and those that
-    /// contain it.
+    /// Returns all checkouts that contain a canonical path, including submodules and the checkouts
+    /// that contain them.
     pub(super) fn around(path: &Path) -> Strangers {
         Strangers::default().and(path)
     }
 
-    /// Adds the checkouts around another canonical path. A checkout of the whole disk is excluded,
-    /// because it contains the system's programs.
+    /// Adds the checkouts that contain another canonical path. A checkout of the whole disk is
+    /// excluded, because it contains the system's programs.
     pub(super) fn and(mut self, path: &Path) -> Strangers {
         let found = path
             .ancestors()
@@ -188,8 +189,8 @@ impl Strangers {
         self
     }
 
-    /// Returns the first git in a folder of `PATH` that is neither in a checkout nor reached
-    /// through one.
+    /// Returns the first git in the folders of `PATH` that is not in a checkout, either directly or
+    /// through a link.
     fn program(&self) -> Option<PathBuf> {
         in_path("git", &[std::env::consts::EXE_SUFFIX]).find(|program| {
             program
@@ -199,7 +200,7 @@ impl Strangers {
         })
     }
 
-    /// Returns `true` if a path, with its links resolved, is in none of the checkouts.
+    /// Returns `true` if a path, with its links resolved, is not in any of the checkouts.
     fn is_outside(&self, path: &Path) -> bool {
         let Ok(real) = fs::canonicalize(path) else {
             return false;

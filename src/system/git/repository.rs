@@ -1,4 +1,4 @@
-//! Finds the repository of a folder, and decides if its files can be trusted.
+//! Finds the repository of a folder, and decides whether its files can be trusted.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,10 +17,10 @@ const MAX_POINTER_BYTES: u64 = 64 << 10;
 /// The maximum number of files and folders in an object store.
 const MAX_OBJECT_FILES: usize = 4_000_000;
 
-/// The maximum number of borrowed object stores, each of which is checked.
+/// The maximum number of object stores that a repository borrows from; each must be checked.
 const MAX_STORES: usize = 50;
 
-/// The file in an object store that names the stores it borrows from.
+/// The file in an object store that lists the stores from which it borrows objects.
 const ALTERNATES: &str = "info/alternates";
 
 /// The maximum number of linked work trees that are examined.
@@ -29,21 +29,21 @@ const MAX_WORK_TREES: usize = 1_000;
 /// The maximum length of a chain of borrowed object stores; git itself follows five.
 const MAX_BORROWED: usize = 5;
 
-/// A repository with a work tree.
+/// A git repository with a work tree.
 #[derive(Debug)]
 pub(super) struct Repository {
-    /// The folder of the work tree.
+    /// The root folder of the work tree.
     work_tree: PathBuf,
     /// The folder that contains `HEAD`.
     own: PathBuf,
-    /// The folder that contains refs, configuration, and objects.
+    /// The folder that contains refs, configuration, and objects, which work trees share.
     common: PathBuf,
     prefix: String,
     strangers: Strangers,
 }
 
 impl Repository {
-    /// Finds the repository around a folder, given as a canonical path.
+    /// Finds the repository that contains a folder, given by its canonical path.
     pub(super) fn around(root: &Path) -> Result<Repository, AccessError> {
         let found = root
             .ancestors()
@@ -92,8 +92,8 @@ impl Repository {
         &self.prefix
     }
 
-    /// Checks the object store, in which git opens any file: links would lead it elsewhere, and
-    /// pipes would block it.
+    /// Checks the object store, because git opens any file in it: links would lead elsewhere, and
+    /// pipes would block.
     fn check_objects(
         &self,
         store: &Path,
@@ -150,8 +150,8 @@ impl Repository {
     }
 }
 
-/// Returns the object folder named on a line of `info/alternates`. Git interprets quotes and folds
-/// `..` before it follows links, so lines that it may read differently are refused.
+/// Returns the object folder specified by a line of `info/alternates`. Git interprets quotes, and
+/// resolves `..` before links, so lines that git may interpret differently are rejected.
 fn borrowed_store(store: &Path, line: &str) -> Result<PathBuf, AccessError> {
     if line.starts_with('"')
         || line.contains(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER)
@@ -177,14 +177,14 @@ fn refused() -> AccessError {
     AccessError::from("its `objects/info/alternates` contains an ambiguous path")
 }
 
-/// Returns `true` if the user allows objects to be borrowed from a folder.
+/// Returns `true` if the user allows git objects to be borrowed from a folder.
 fn is_allowed(folder: &Path) -> bool {
     let named = std::env::var_os("GIT_ALTERNATE_OBJECT_DIRECTORIES").unwrap_or_default();
     std::env::split_paths(&named)
         .any(|named| fs::canonicalize(named).is_ok_and(|named| named == folder))
 }
 
-/// Returns the folder that a work tree's `.git` is, or points to.
+/// Returns the folder that the `.git` of a work tree is or refers to.
 fn own_folder(work_tree: &Path, strangers: &Strangers) -> Result<PathBuf, AccessError> {
     let marker = work_tree.join(".git");
     let real = canonical(&marker)?;
@@ -205,7 +205,8 @@ fn own_folder(work_tree: &Path, strangers: &Strangers) -> Result<PathBuf, Access
     }
 }
 
-/// Returns `true` if the user names a folder as the repository, in git's own variable `GIT_DIR`.
+/// Returns `true` if the user specifies a folder as the repository, with git's own variable
+/// `GIT_DIR`.
 fn is_named_by_person(folder: &Path) -> bool {
     std::env::var_os("GIT_DIR")
         .is_some_and(|named| fs::canonicalize(named).is_ok_and(|named| named == folder))
@@ -219,8 +220,8 @@ fn leads_away(folder: &Path, work_tree: &Path) -> String {
     )
 }
 
-/// Returns `true` if a folder outside the work tree points back to it. Folders outside are not
-/// under the control of the checkout's author.
+/// Returns `true` if a folder outside the work tree refers back to it. The author of a checkout has
+/// no control over folders outside.
 fn points_back(
     own: &Path,
     work_tree: &Path,
@@ -244,7 +245,7 @@ fn points_back(
     Ok(false)
 }
 
-/// Returns the folder that a linked work tree shares with its repository.
+/// Returns the folder that a linked work tree shares with the main one.
 fn common_folder(own: &Path) -> Result<PathBuf, AccessError> {
     let Some(text) = pointer(&own.join("commondir"))? else {
         return Ok(own.to_owned());

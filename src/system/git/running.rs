@@ -1,7 +1,7 @@
 //! A running git process, with limits on memory, processor time, and silence.
 //!
-//! The time limit is for a git that waits without using the processor, for example for a pipe or an
-//! unreachable disk. It restarts with each sign of life.
+//! The time limit ends a git process that waits without using the processor, for example for a pipe
+//! or an unreachable disk. Each sign of activity restarts it.
 
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,26 +13,26 @@ use std::time::Duration;
 use crate::system::words;
 use crate::world::AccessError;
 
-/// The maximum memory of git, in bytes: it holds one object and the objects on which its delta is
-/// based. Linux only.
+/// The maximum memory of a git process, in bytes. It must hold one object and the objects on which
+/// the object's delta is based. Linux only.
 #[cfg(target_os = "linux")]
 const MAX_MEMORY_BYTES: u64 = 1 << 30;
 
-/// The maximum processor time of one git process, in seconds: malicious objects can take seconds
-/// each to unpack. Linux only.
+/// The maximum processor time of a git process, in seconds. Malicious objects can take seconds each
+/// to unpack. Linux only.
 #[cfg(target_os = "linux")]
 const MAX_CPU_SECONDS: u64 = 120;
 
-/// The maximum time for which git may be silent.
+/// The maximum time without output from git.
 const MAX_SILENCE: Duration = Duration::from_mins(1);
 
-/// The interval at which a git that has closed its output is checked.
+/// The interval at which a git process that has closed its output is checked.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// A running git process. Dropping it ends the process and waits for it.
+/// A running git process. Dropping it kills the process and waits for it.
 pub(super) struct Running {
     child: Arc<Mutex<Child>>,
-    /// Sends signs of life to the watching thread, which ends when this is dropped.
+    /// Sends signs of activity to the watching thread, which ends when this is dropped.
     alive: Sender<()>,
     is_late: Arc<AtomicBool>,
 }
@@ -84,11 +84,11 @@ impl Running {
 
     /// Restarts the time limit.
     pub(super) fn lives(&self) {
-        // If the watching thread is gone, git has been killed.
+        // If the watching thread has ended, git has been killed.
         let _ = self.alive.send(());
     }
 
-    /// Returns the reason if git was killed for its silence.
+    /// Returns an error if git was killed because it was silent for too long.
     pub(super) fn why(&self) -> Option<AccessError> {
         let is_late = self.is_late.load(Ordering::SeqCst);
         is_late.then(|| {
@@ -104,10 +104,10 @@ impl Running {
         let _ = locked(&self.child).kill();
     }
 
-    /// Waits until git has ended.
+    /// Waits until git has exited.
     pub(super) fn wait(self) -> Result<ExitStatus, AccessError> {
         loop {
-            // `wait` would keep the lock, which the watching thread needs.
+            // `wait` would hold the lock, which the watching thread needs.
             let ended = locked(&self.child).try_wait();
             match ended.map_err(|error| format!("git cannot be run: {}", words(&error)))? {
                 Some(status) => return self.why().map_or(Ok(status), Err),
@@ -119,7 +119,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Git only reads, so it can be killed at any time. Waiting avoids a zombie process.
+        // Git only reads, so it can be killed at any time. Waiting prevents a zombie process.
         self.end();
         let _ = locked(&self.child).wait();
     }
@@ -139,7 +139,7 @@ fn bound(child: &Child) {
         (Resource::Data, MAX_MEMORY_BYTES),
         (Resource::Cpu, MAX_CPU_SECONDS),
     ] {
-        // The process may have ended already.
+        // If the process has already ended, this fails.
         let _ = prlimit(
             Some(id),
             resource,
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn what_waits_for_ever_is_ended() {
         let started = Instant::now();
-        // Once with open output, and once with closed output.
+        // First with its output open, then with its output closed.
         for script in ["exec sleep 100", "exec >/dev/null; exec sleep 100"] {
             let running = shell(script);
             let mut said = String::new();

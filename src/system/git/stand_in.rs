@@ -1,4 +1,4 @@
-//! The folder that git treats as the repository: it contains our configuration, and copies of the
+//! The folder that git treats as the repository. It contains our configuration, and copies of the
 //! files that map names to commits.
 
 use std::collections::BTreeMap;
@@ -17,13 +17,13 @@ use crate::world::AccessError;
 /// The maximum total size of copied files, in bytes.
 const MAX_REFS_BYTES: u64 = 64 << 20;
 
-/// The maximum size of a ref file, in bytes.
+/// The maximum size of a single ref file, in bytes.
 const MAX_REF_BYTES: u64 = 4 << 10;
 
-/// The maximum number of files for refs, and for their logs.
+/// The maximum number of ref files, and of their log files.
 const MAX_REFS: usize = 200_000;
 
-/// Configuration that uses nothing of the user's or the repository's. Windows and caches are small
+/// A configuration that ignores those of the user and the repository. Windows and caches are small
 /// because memory is limited.
 const CONFIGURATION: &str = "\
 [core]
@@ -43,12 +43,12 @@ const CONFIGURATION: &str = "\
 \tauto = 0
 ";
 
-/// A folder that stands in for a repository. It is removed when this is dropped.
+/// A folder that stands in for a repository. Dropping this removes the folder.
 #[derive(Debug)]
 pub(super) struct StandIn {
     folder: TempDir,
-    /// The folder with a linked work tree's own files, with its trailing `/`; empty for the main
-    /// work tree.
+    /// The folder for the files of a linked work tree itself, with its trailing `/`; empty for the
+    /// main work tree.
     own: &'static str,
     git: Git,
     format: ObjectFormat,
@@ -58,10 +58,10 @@ pub(super) struct StandIn {
     left: u64,
 }
 
-/// The folder for a linked work tree's own files in the stand-in, with its trailing `/`.
+/// The folder in the stand-in for the files of a linked work tree itself, with its trailing `/`.
 const FURTHER: &str = "worktrees/own/";
 
-/// The hash function that names objects.
+/// The hash function used for object names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ObjectFormat {
     Sha1,
@@ -84,7 +84,7 @@ impl ObjectFormat {
 }
 
 impl StandIn {
-    /// Makes a stand-in for a repository, with the history of its refs if needed.
+    /// Creates a stand-in for a repository, with the logs of its refs if `with_history` is `true`.
     pub(super) fn of(repository: &Repository, with_history: bool) -> Result<StandIn, AccessError> {
         let folder = tempfile::tempdir().map_err(|error| words(&error))?;
         let own = if repository.own() == repository.common() {
@@ -153,7 +153,8 @@ impl StandIn {
 
     /// Returns the object name of a revision's commit.
     pub(super) fn commit(&self, rev: &str) -> Result<String, AccessError> {
-        // Two steps are needed, because everything after `:/` is a text to search for.
+        // Two steps are needed, because everything after `:/` would be part of the text to search
+        // for.
         let object = self.object(rev)?;
         self.object(&format!("{object}^{{commit}}"))
     }
@@ -165,8 +166,8 @@ impl StandIn {
         Ok(String::from_utf8_lossy(&base).trim().to_owned())
     }
 
-    /// Returns the mode, object name, and path of each staged file. For a file in conflict, this is
-    /// only the first version.
+    /// Returns the mode, object name, and path of each staged file. For a file with a merge
+    /// conflict, returns only the first version.
     pub(super) fn staged(
         &mut self,
         repository: &Repository,
@@ -210,7 +211,7 @@ impl StandIn {
         }
     }
 
-    /// Returns advice for missing objects.
+    /// Returns advice on what to do about missing objects.
     pub(super) fn advice(&self, rev: &str) -> String {
         match (self.is_partial, self.is_shallow) {
             (true, _) => {
@@ -231,8 +232,8 @@ impl StandIn {
             .map_err(|error| words(&error).into())
     }
 
-    /// Copies a regular file of a repository to the same path below `to`. Returns `false` if there
-    /// is no such file.
+    /// Copies a regular file of a repository to the same path below `to`; `false` if there is no
+    /// such file.
     fn copy_file(&mut self, from: &Path, name: &str, to: &str) -> Result<bool, AccessError> {
         let Some(bytes) = read(&from.join(name), self.left)? else {
             return Ok(false);
@@ -241,8 +242,8 @@ impl StandIn {
         self.write(&format!("{to}{name}"), &bytes).map(|()| true)
     }
 
-    /// Copies the files of one work tree or those shared by all: `HEAD` and similar files, refs,
-    /// and the refs' history if needed.
+    /// Copies the files of one work tree, or those that all work trees share: `HEAD` and similar
+    /// files, refs, and their logs if needed.
     fn copy_work_tree(
         &mut self,
         from: &Path,
@@ -258,7 +259,7 @@ impl StandIn {
         }
     }
 
-    /// Copies `HEAD` and similar files: `FETCH_HEAD`, `ORIG_HEAD`, and others.
+    /// Copies `HEAD` and similar files, such as `FETCH_HEAD` and `ORIG_HEAD`.
     fn copy_heads(&mut self, from: &Path, to: &str) -> Result<(), AccessError> {
         for (count, found) in fs::read_dir(from)
             .map_err(|error| words(&error))?
@@ -283,8 +284,7 @@ impl StandIn {
         Ok(())
     }
 
-    /// Checks that `HEAD` names a branch or a commit, without which git does not accept a
-    /// repository.
+    /// Checks that `HEAD` names a branch or a commit; otherwise, git does not accept a repository.
     fn check_head(&self) -> Result<(), AccessError> {
         let bytes = read(
             &self.folder.path().join(self.own).join("HEAD"),
@@ -297,7 +297,7 @@ impl StandIn {
             Some(target) => is_ref(target.trim()),
             None => self.format.names(text),
         };
-        // If the branch is in a table, git writes a name that no branch can have.
+        // If the branches are in a table, git writes a name that no branch can have.
         match is_named || text == "ref: refs/heads/.invalid" {
             true => Ok(()),
             false => Err("its `HEAD` is neither a branch nor a commit".into()),
@@ -330,7 +330,7 @@ impl StandIn {
                         format!("ref: {}\n", target.trim()).as_bytes(),
                     )?;
                 }
-                // A linked work tree's own refs are read only from files.
+                // For a linked work tree, git reads refs only from files.
                 _ if self.format.names(&text) && !to.is_empty() => {
                     self.write(&format!("{to}{path}"), text.as_bytes())?;
                 }
@@ -345,8 +345,8 @@ impl StandIn {
         self.write(&format!("{to}packed-refs"), lines.concat().as_bytes())
     }
 
-    /// Checks that the list names only tables that were copied, because git opens the named files
-    /// wherever they are.
+    /// Checks that the list contains only tables that were copied, because git opens the listed
+    /// files at any path.
     fn check_tables(&self, to: &str) -> Result<(), AccessError> {
         let list = self.folder.path().join(to).join("reftable/tables.list");
         let list = read(&list, MAX_REFS_BYTES)?.unwrap_or_default();
@@ -370,7 +370,7 @@ impl StandIn {
 }
 
 /// Returns the paths of the regular files below a folder, with `/` between their parts. Links are
-/// skipped, even if the folder is one.
+/// skipped, even if the folder itself is one.
 fn files(from: &Path, folder: &str) -> Result<Vec<String>, AccessError> {
     let mut paths = Vec::new();
     for (count, found) in WalkDir::new(from.join(folder))
@@ -386,7 +386,7 @@ fn files(from: &Path, folder: &str) -> Result<Vec<String>, AccessError> {
         if count > MAX_REFS {
             return Err(format!("it has more than {MAX_REFS} {folder}").into());
         }
-        // Git cannot be asked for a name that is not valid Unicode.
+        // Git cannot be given a name that is not valid Unicode.
         if found.file_type().is_file() && found.path().to_str().is_some() {
             paths.push(relative(from, found.path()));
         }
@@ -402,7 +402,7 @@ fn value_of<'c>(configuration: &'c [(String, String)], key: &str) -> Option<&'c 
 }
 
 /// Returns the settings that `@{upstream}` and `@{push}` need. For a remote, these are only the
-/// refs that it fetches and pushes; they contain nothing that git could contact or run.
+/// refs that it fetches and pushes, and nothing that git could contact or run.
 fn upstreams(configuration: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
     configuration
         .iter()
@@ -416,7 +416,7 @@ fn is_asked(key: &str) -> bool {
         || matches!(key, "remote.pushdefault" | "push.default")
 }
 
-/// Returns `true` for a key `SECTION.….NAME` with one of these names.
+/// Returns `true` for a key of the form `SECTION.….NAME` with one of these names.
 fn ends_with_one_of(key: &str, section: &str, names: [&str; 3]) -> bool {
     let name = key
         .strip_prefix(section)
@@ -424,7 +424,7 @@ fn ends_with_one_of(key: &str, section: &str, names: [&str; 3]) -> bool {
     name.is_some_and(|(_, name)| names.contains(&name))
 }
 
-/// Returns `true` if this can be the name of a reftable in the same folder.
+/// Returns `true` if this is a possible name of a reftable file in the same folder.
 fn is_name_of_table(name: &[u8]) -> bool {
     name.ends_with(b".ref")
         && name[0] != b'.'

@@ -1,4 +1,4 @@
-//! The files of a commit. Links are followed as on disk, within the same limits.
+//! The files of a commit. Links are followed as on disk, with the same limits.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ enum Kind {
     Folder,
     File,
     Link,
-    /// A commit of another repository.
+    /// A submodule, that is, a commit of another repository.
     Submodule,
 }
 
@@ -37,7 +37,8 @@ struct Node {
 #[derive(Debug, Default)]
 struct Nodes {
     named: BTreeMap<String, Node>,
-    /// Names that are not valid Unicode, converted lossily; each could equal another name.
+    /// The names that are not valid Unicode, after a lossy conversion that may make them equal
+    /// other names.
     no_text: Vec<(String, Kind)>,
 }
 
@@ -46,7 +47,7 @@ type Folder = Arc<Nodes>;
 /// The trees of one commit, read on demand.
 pub(super) struct Trees {
     objects: Objects,
-    /// The folder at which the world's paths begin; `None` if the commit has no such folder.
+    /// The folder to which the world's paths are relative; `None` if the commit has no such folder.
     root: Option<Node>,
     folders: HashMap<String, Folder>,
     links: HashMap<String, String>,
@@ -54,7 +55,7 @@ pub(super) struct Trees {
     linked: usize,
 }
 
-/// Object names by the paths under which files are visible.
+/// Object names by the paths under which the files are visible.
 type Files = BTreeMap<String, String>;
 
 impl Trees {
@@ -66,7 +67,7 @@ impl Trees {
         Trees::of_root(objects, format!("{commit}^{{tree}}"), HashMap::new()).below(prefix)
     }
 
-    /// Builds trees from files, given as a mode, an object name, and a path.
+    /// Builds trees from the files of an index, each given as a mode, an object name, and a path.
     pub(super) fn of_index(
         objects: Objects,
         files: Vec<(String, String, String)>,
@@ -126,7 +127,7 @@ impl Trees {
         }
     }
 
-    /// Returns the part of the trees below a folder.
+    /// Returns the trees below a folder.
     fn below(mut self, prefix: &str) -> Result<Trees, AccessError> {
         let trees = &mut self;
         for part in prefix.split('/').filter(|part| !part.is_empty()) {
@@ -155,7 +156,7 @@ impl Trees {
     }
 
     /// Adds the content of a folder that is visible under the path `shown`. `trail` contains the
-    /// resolved paths of the folders that led here, the last of which is the folder itself.
+    /// resolved paths of the folders that led here; the last one is the folder itself.
     fn expand(
         &mut self,
         shown: &str,
@@ -222,7 +223,7 @@ impl Trees {
             files.insert(shown.to_owned(), node.object);
             return Ok(());
         }
-        // A link to a folder around it would never end.
+        // A link to one of its parent folders would never end.
         let is_loop = trail.iter().any(|folder| {
             target.is_empty() || *folder == target || folder.starts_with(&format!("{target}/"))
         });
@@ -238,8 +239,8 @@ impl Trees {
         self.enter(shown, &node, target, trail, files)
     }
 
-    /// Follows all links of a path. Returns the resolved path and its node, or `None` if it does
-    /// not exist, leaves the root, passes too many links, or is hidden.
+    /// Follows all links in a path. Returns the resolved path and its node; `None` if it does not
+    /// exist, leaves the root, contains too many links, or is hidden.
     fn resolve(&mut self, path: &str) -> Result<Option<(String, Node)>, AccessError> {
         let Some(root) = self.root.clone() else {
             return Ok(None);
@@ -308,14 +309,14 @@ impl Trees {
     }
 }
 
-/// Returns a name for a folder of an index, which is not an object: its path after a character with
-/// which no object name begins.
+/// Returns a name for a folder in an index, which is not an object. The name is the path, preceded
+/// by a character with which no object name begins.
 fn named(folder: &str) -> String {
     format!("/{folder}")
 }
 
-/// Parses a tree object, which contains `<mode> <name>\0` and the bytes of an object name for each
-/// entry.
+/// Parses a tree object, which contains for each entry `<mode> <name>\0` and the bytes of an object
+/// name.
 fn parse(mut bytes: &[u8], name_bytes: usize) -> Option<Nodes> {
     let mut nodes = Nodes::default();
     while !bytes.is_empty() {
@@ -323,7 +324,7 @@ fn parse(mut bytes: &[u8], name_bytes: usize) -> Option<Nodes> {
         let about = String::from_utf8_lossy(&bytes[..end]);
         let (mode, name) = about.split_once(' ')?;
         let object = bytes.get(end + 1..end + 1 + name_bytes)?;
-        // Trees written by git do not contain names that lead elsewhere.
+        // Git itself never writes trees with names that lead elsewhere.
         if !matches!(name, "" | "." | "..") && !name.contains('/') {
             let kind = Kind::of_mode(mode);
             match std::str::from_utf8(&bytes[..end]) {
@@ -353,8 +354,8 @@ impl Kind {
     }
 }
 
-/// Returns `true` if an agent repository has files at a path: in its folders, or a TOML file at the
-/// root. A link may lead to either.
+/// Returns `true` if an agent repository may have files at a path: in one of its folders, or a TOML
+/// file at the root. A link may lead to either.
 fn is_needed(path: &str, kind: Kind) -> bool {
     let (first, is_inside) = path
         .split_once('/')

@@ -1,7 +1,7 @@
 //! VCR cassettes in YAML, as written by `vcrpy`, `pytest-recording`, Ruby's `vcr`, and `go-vcr`.
 //!
-//! Only the parts of YAML that these writers use are read: block mappings and lists, and plain,
-//! quoted, and block scalars. Anything else becomes null. Sources: `kevin1024/vcrpy`,
+//! Only the parts of YAML that these programs write are supported: block mappings and lists, and
+//! plain, quoted, and block scalars. Anything else is read as null. Sources: `kevin1024/vcrpy`,
 //! `vcr/serializers/yamlserializer.py`; `vcr/vcr`, `lib/vcr/cassette/serializers.rb`;
 //! `dnaeon/go-vcr`; `pydantic/pydantic-ai`, `tests/json_body_serializer.py` (`parsed_body`).
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 /// The maximum nesting depth of values.
 const DEEPEST: usize = 64;
 
-/// Returns the interactions of a cassette as JSON, or `None` if the text is not a cassette.
+/// Returns the interactions in a cassette as JSON; `None` if the text is not a cassette.
 pub(in super::super) fn document(text: &str) -> Option<Value> {
     let begins = text.lines().any(|line| is_beginning(line.as_bytes()));
     if !begins {
@@ -27,7 +27,7 @@ pub(in super::super) fn document(text: &str) -> Option<Value> {
     Some(json!({"interactions": interactions}))
 }
 
-/// Returns `true` for the line that begins the interactions of a cassette.
+/// Returns `true` if a line begins the interactions of a cassette.
 pub(in super::super) fn is_beginning(line: &[u8]) -> bool {
     matches!(
         line.trim_ascii_end(),
@@ -54,14 +54,14 @@ fn settle(interaction: &mut Value) {
     }
 }
 
-/// A line, without the spaces before it.
+/// A line without its indentation.
 #[derive(Debug, Clone, Copy)]
 struct Line<'t> {
     indent: usize,
     text: &'t str,
 }
 
-/// A line-by-line YAML reader.
+/// A YAML parser that works line by line.
 struct Yaml<'t> {
     lines: Vec<Line<'t>>,
     at: usize,
@@ -92,7 +92,7 @@ impl<'t> Yaml<'t> {
         self.lines.get(self.at).copied()
     }
 
-    /// Reads the value at this indentation or deeper.
+    /// Parses the value that has this indentation or a deeper one.
     fn node(&mut self, indent: usize, depth: usize) -> Value {
         let Some(line) = self
             .line()
@@ -125,7 +125,7 @@ impl<'t> Yaml<'t> {
                 };
             }
             elements.push(self.node(indent + 1, depth));
-            // Lines that cannot be read are ignored.
+            // Skip lines that cannot be parsed.
             while self.line().is_some_and(|line| line.indent > indent) {
                 self.at += 1;
             }
@@ -161,7 +161,7 @@ impl<'t> Yaml<'t> {
         Value::Object(members)
     }
 
-    /// Reads a scalar that begins on this line; its other lines are indented deeper than `indent`.
+    /// Parses a scalar that begins on this line. Its other lines are indented deeper than `indent`.
     fn scalar(&mut self, text: &str, indent: usize) -> Value {
         self.at += 1;
         match text.as_bytes().first() {
@@ -174,7 +174,7 @@ impl<'t> Yaml<'t> {
         }
     }
 
-    /// Reads a quoted scalar: lines are folded to spaces, and an empty line becomes a line break.
+    /// Parses a quoted scalar. Line breaks become spaces, and an empty line becomes a line break.
     fn quoted(&mut self, text: &str, quote: char) -> Value {
         let mut raw = text[1..].to_owned();
         while closing(&raw, quote).is_none() {
@@ -191,7 +191,7 @@ impl<'t> Yaml<'t> {
         }
     }
 
-    /// Reads a `|` or `>` block; `-` removes the final line break.
+    /// Parses a block scalar (`|` or `>`). With `-`, its final line break is removed.
     fn block(&mut self, header: &str, indent: usize) -> Value {
         let digit = header
             .chars()
@@ -226,7 +226,7 @@ impl<'t> Yaml<'t> {
         )
     }
 
-    /// Reads a plain scalar, which continues on lines that are indented deeper.
+    /// Parses a plain scalar, which continues on lines with deeper indentation.
     fn plain(&mut self, text: &str, indent: usize) -> Value {
         let mut whole = text.to_owned();
         while let Some(line) = self
@@ -253,7 +253,8 @@ fn is_element(text: &str) -> bool {
     text == "-" || text.starts_with("- ")
 }
 
-/// Returns the key of a line of a mapping, and the text after it.
+/// Returns the key on a line of a mapping, and the text after it; `None` if the line contains no
+/// key.
 fn key(text: &str) -> Option<(&str, &str)> {
     if let Some(quote) = text
         .chars()
@@ -290,7 +291,7 @@ fn fold(text: &mut String, line: &str, has_escapes: bool) {
     }
 }
 
-/// Returns the position of the quote that ends a scalar.
+/// Returns the position of the quote that ends a scalar; `None` if there is none.
 fn closing(text: &str, quote: char) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -306,7 +307,7 @@ fn closing(text: &str, quote: char) -> Option<usize> {
     None
 }
 
-/// Resolves the escapes in a double-quoted scalar, most of which are those of JSON.
+/// Resolves the escapes in a double-quoted scalar, most of which are the same as in JSON.
 fn unescaped(text: &str) -> Option<String> {
     let mut json = String::with_capacity(text.len() + 2);
     json.push('"');

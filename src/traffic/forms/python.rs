@@ -9,7 +9,7 @@ use serde_json::{Map, Number, Value};
 /// The maximum nesting depth of values.
 const DEEPEST: usize = 100;
 
-/// Returns the request options of a line as JSON.
+/// Returns the request options on a line as JSON; `None` if there are none.
 pub(super) fn options(line: &str) -> Option<Value> {
     let (_, options) = line.split_once("Request options: {")?;
     let text = format!("{{{options}");
@@ -17,7 +17,7 @@ pub(super) fn options(line: &str) -> Option<Value> {
     reader.value(DEEPEST)
 }
 
-/// A reader of Python literals.
+/// A parser of Python literals.
 struct Reader<'t> {
     rest: &'t str,
 }
@@ -121,8 +121,8 @@ impl Reader<'_> {
         None
     }
 
-    /// Reads a number, a constant, or the representation of an object without a literal, such as
-    /// `NOT_GIVEN` or `<Timeout …>`.
+    /// Parses a number, a constant, or the representation of an object that is not a literal, such
+    /// as `NOT_GIVEN` or `<Timeout …>`.
     fn word(&mut self) -> Option<Value> {
         let mut depth = 0_usize;
         let end = self.rest.char_indices().find(|(_, sign)| {

@@ -1,5 +1,5 @@
-//! OpenTelemetry spans: by the semantic conventions for generative AI, by `OpenLLMetry`, and by the
-//! Vercel AI SDK.
+//! OpenTelemetry spans, as defined by the semantic conventions for generative AI, by `OpenLLMetry`,
+//! and by the Vercel AI SDK.
 //!
 //! Sources: <https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/>
 //! (`gen_ai.input.messages`, `gen_ai.system_instructions`, `gen_ai.tool.definitions`);
@@ -15,8 +15,8 @@ use super::Unit;
 /// The attributes of a span.
 type Attributes = Map<String, Value>;
 
-/// Returns the requests of the spans in an object, or of the object if it is a span; `None` if
-/// there are none.
+/// Returns the requests in the spans of an object, or in the object itself if it is a span; `None`
+/// if there are none.
 pub(super) fn of(members: &mut Map<String, Value>) -> Option<Vec<Unit>> {
     if let Some(Value::Array(resources)) = members.get_mut("resourceSpans").map(Value::take) {
         let spans = resources
@@ -46,7 +46,7 @@ fn list(mut value: Value, names: &[&str]) -> Vec<Value> {
     }
 }
 
-/// Returns attributes by name, from an object or from OTLP's list of keys and values.
+/// Returns attributes by name, given as an object or as OTLP's list of keys and values.
 fn attributes_of(value: &Value) -> Attributes {
     match value {
         Value::Object(members) => members.clone(),
@@ -63,7 +63,7 @@ fn attributes_of(value: &Value) -> Attributes {
     }
 }
 
-/// Returns the value of OTLP's `{"stringValue": …}`.
+/// Returns the plain value in OTLP's `{"stringValue": …}` and similar objects.
 fn plain(value: &Value) -> Value {
     let Some((kind, inner)) = value.as_object().and_then(|members| members.iter().next()) else {
         return value.clone();
@@ -84,7 +84,8 @@ fn plain(value: &Value) -> Value {
 
 fn request(span: &Value) -> Option<Unit> {
     let attributes = attributes_of(span.get("attributes")?);
-    // An agent's span and the AI SDK's outer span repeat the content of their requests' spans.
+    // The span of an agent, and the AI SDK's outer span, repeat the content of the requests in
+    // their inner spans.
     if text(&attributes, "gen_ai.operation.name").is_some_and(|name| {
         matches!(
             name,
@@ -148,7 +149,7 @@ fn text<'v>(attributes: &'v Attributes, name: &str) -> Option<&'v str> {
     attributes.get(name).and_then(Value::as_str)
 }
 
-/// Reads an attribute that is JSON in a string, or a list of such strings.
+/// Parses an attribute that is a string of JSON, or a list of such strings.
 fn read(attributes: &Attributes, name: &str) -> Option<Value> {
     let value = attributes.get(name)?;
     match value {
@@ -166,7 +167,7 @@ fn read(attributes: &Attributes, name: &str) -> Option<Value> {
     }
 }
 
-/// Reads messages from `OpenLLMetry`'s numbered attributes, such as `gen_ai.prompt.3.role`.
+/// Collects messages from `OpenLLMetry`'s numbered attributes, such as `gen_ai.prompt.3.role`.
 fn numbered(attributes: &Attributes) -> Option<Value> {
     let mut messages: BTreeMap<usize, Map<String, Value>> = BTreeMap::new();
     for (name, value) in attributes {
@@ -185,7 +186,8 @@ fn numbered(attributes: &Attributes) -> Option<Value> {
     (!messages.is_empty()).then(|| messages.into_values().map(Value::Object).collect())
 }
 
-/// Returns a message in the form of a chat API; results may become several messages.
+/// Converts a message to the form of a chat API. A message with results may become several
+/// messages.
 fn message(message: &Value) -> Vec<Value> {
     let role = message
         .get("role")

@@ -1,12 +1,12 @@
-//! Agents' own session files, which contain the conversation message by message, and the usage of
-//! each answer. The system prompt and the tools are missing, or only partly there.
+//! Agents' own session files, which contain a conversation message by message, and the usage of
+//! each answer. The system prompt and the tools are missing or incomplete.
 //!
 //! | file | source of its form |
 //! | --- | --- |
 //! | Claude Code, `~/.claude/projects/…/*.jsonl` | `23min/copilot-lens`, `docs/research/claude-code-sessions.md`; `Huntehhh/claude-code-chat`, `docs/claude-cli-jsonl-format.md` |
 //! | Codex CLI, `~/.codex/sessions/…/rollout-*.jsonl` | `openai/codex`, `codex-rs/protocol/src/protocol.rs` (`RolloutItem`) |
 //! | Gemini CLI, `~/.gemini/tmp/…/chats/session-*.json` | `google-gemini/gemini-cli`, `packages/core/src/services/chatRecordingService.ts` |
-//! | Cline, Roo Code, `api_conversation_history.json` | a list of messages, as the API takes them |
+//! | Cline, Roo Code, `api_conversation_history.json` | a list of the API's messages |
 //! | SWE-agent, mini-swe-agent, `*.traj`, `*.traj.json` | `history` or `messages` beside `info` |
 
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ use crate::traffic::sizer::Sizer;
 use crate::traffic::story::Place;
 use crate::traffic::usage;
 
-/// The size of messages up to which they are kept for the check at the end, in bytes.
+/// The maximum total size of the messages that are kept to be checked at the end, in bytes.
 const MOST_JUDGED: usize = 8 << 20;
 
 /// The agents whose session files are supported.
@@ -33,12 +33,13 @@ pub(in crate::traffic) enum Agent {
     ClaudeCode,
     Codex,
     GeminiCli,
-    /// A list of messages.
+    /// A file that consists of a list of messages.
     Messages,
 }
 
 impl Agent {
-    /// Returns the agent that wrote a document, or the file to which a line belongs.
+    /// Returns the agent whose session file has this form, given a document or a line; `None` if
+    /// there is none.
     pub(in crate::traffic) fn of(document: &Value) -> Option<Agent> {
         let has = |name: &str| document.get(name).is_some();
         if has("uuid") && has("sessionId") && (has("message") || has("parentUuid")) {
@@ -77,7 +78,8 @@ impl Agent {
         }
     }
 
-    /// Returns the key of the conversation that a line belongs to, unique within its file.
+    /// Returns a key for the conversation to which a line belongs. The key is unique within its
+    /// file.
     pub(in crate::traffic) fn key(self, document: &Value) -> String {
         match self {
             Agent::ClaudeCode => {
@@ -114,7 +116,7 @@ fn is_message(element: &Value) -> bool {
     element.get("role").is_some_and(Value::is_string) && element.get("content").is_some()
 }
 
-/// One conversation of a session file, as far as it has been read.
+/// A conversation in a session file, as far as it has been read.
 pub(in crate::traffic) struct Transcript {
     agent: Agent,
     thread: u64,
@@ -122,21 +124,22 @@ pub(in crate::traffic) struct Transcript {
     model: Arc<str>,
     prompt: Vec<Piece>,
     history: Vec<Piece>,
-    /// The messages, to be checked at the end. An answer that takes several lines is one message.
+    /// The messages, which are checked at the end. An answer that is spread over several lines is
+    /// one message.
     values: Vec<Value>,
-    /// The index of each message's first piece.
+    /// For each message, the index of its first piece.
     firsts: Vec<usize>,
     bytes: usize,
-    /// A request whose usage has not been read yet.
+    /// A request whose usage has not been read so far.
     pending: Option<Sent>,
-    /// The answers read so far: their position among the messages, by id.
+    /// The index among the messages of each answer read so far, by the answer's id.
     answers: HashMap<u64, usize>,
     is_answering: bool,
     is_compacted: bool,
     /// The length of the history after each line, by the line's id.
     lengths: HashMap<u64, usize>,
     place: Place,
-    /// The time of its last use, according to a counter.
+    /// The counter value at the last use.
     pub(in crate::traffic) used: u64,
 }
 
@@ -168,7 +171,7 @@ impl Transcript {
         }
     }
 
-    /// Reads a line or a document, and returns the requests that it completes.
+    /// Reads a line or a document. Returns the requests that are now complete.
     pub(in crate::traffic) fn read(
         &mut self,
         document: &Value,
@@ -184,7 +187,7 @@ impl Transcript {
         }
     }
 
-    /// Ends the transcript.
+    /// Ends the transcript, and returns what is left of it.
     pub(in crate::traffic) fn end(mut self) -> Ended {
         let member = self.member();
         let is_whole = self.bytes <= MOST_JUDGED && !self.values.is_empty();
@@ -212,7 +215,7 @@ impl Transcript {
         member_of(self.wire).unwrap_or("messages")
     }
 
-    /// Adds a message.
+    /// Adds a message to the history.
     fn say(&mut self, value: Value, sizer: &Sizer) {
         let mut piece = of_message(self.member(), self.history.len(), &value);
         sizer.size(&mut piece, &value, self.wire, &self.model);
@@ -225,7 +228,7 @@ impl Transcript {
         }
     }
 
-    /// Adds blocks to an earlier message if that message is kept; otherwise adds a message.
+    /// Adds blocks to the message at `at` if it is kept; otherwise adds a message.
     fn say_more(&mut self, at: Option<usize>, value: Value, sizer: &Sizer) {
         let more = blocks_of(&value);
         self.say(value, sizer);
@@ -242,7 +245,7 @@ impl Transcript {
         }
     }
 
-    /// Shortens the history to a length.
+    /// Truncates the history to a number of pieces.
     fn cut(&mut self, length: usize) {
         self.history.truncate(length);
         let kept = self.firsts.partition_point(|first| *first < length);
@@ -250,7 +253,7 @@ impl Transcript {
         self.values.truncate(kept);
     }
 
-    /// Returns a request that contains the conversation so far.
+    /// Returns a request that contains the whole conversation so far.
     fn sent(&mut self, answer: Answer, time: Option<i64>) -> Sent {
         let server = usual_server(self.wire, Some(&self.model));
         Sent {
@@ -315,8 +318,8 @@ impl Transcript {
         found
     }
 
-    /// Reads a line of an answer. The blocks of an answer are on separate lines with the same id,
-    /// and the results of its first calls may come between them.
+    /// Reads a line that contains a part of an answer. The blocks of an answer are on separate
+    /// lines with the same id, and the results of its first calls may be in between.
     fn claude_answer(&mut self, message: &Value, time: Option<i64>, sizer: &Sizer) -> Option<Sent> {
         let id = message.get("id").and_then(Value::as_str).map(of_name);
         if let Some(model) = message
@@ -328,7 +331,7 @@ impl Transcript {
         }
         let known = id.and_then(|id| self.answers.get(&id).copied());
         let sent = known.is_none().then(|| {
-            // The agent sends an answer back as it is in the file.
+            // The agent sends an answer back exactly as it is in the file.
             let usage = message.get("usage").and_then(usage::usage);
             self.sent(
                 Answer {
@@ -350,7 +353,7 @@ impl Transcript {
         sent
     }
 
-    /// Removes the history after an earlier line, if a prompt follows that line instead.
+    /// Removes the history after an earlier line if a prompt refers to that line as its parent.
     fn rewind(&mut self, parent: Option<u64>) {
         let Some(length) = parent.and_then(|parent| self.lengths.get(&parent).copied()) else {
             return;
@@ -425,7 +428,7 @@ impl Transcript {
         done
     }
 
-    /// Reads the usage of the last answer, which may be reported more than once.
+    /// Reads the usage of the last answer, which the file may contain more than once.
     fn counted(&mut self, payload: &Value) {
         let usage = payload
             .pointer("/info/last_token_usage")
@@ -518,14 +521,14 @@ fn text_at<'v>(payload: &'v Value, at: &str) -> Option<&'v str> {
     payload.pointer(at).and_then(Value::as_str)
 }
 
-/// The remaining data of a transcript that ends.
+/// The data that is left when a transcript ends.
 pub(in crate::traffic) struct Ended {
-    /// A request that was waiting for its usage.
+    /// A request whose usage was never read.
     pub(in crate::traffic) last: Option<Sent>,
-    /// A body with all messages, to be checked.
+    /// A body that contains all messages, to be checked.
     pub(in crate::traffic) body: Option<Value>,
     pub(in crate::traffic) wire: WireFormat,
-    /// The index of the first piece of each message in the body.
+    /// For each message in the body, the index of its first piece.
     pub(in crate::traffic) pieces: Vec<usize>,
 }
 
@@ -570,7 +573,8 @@ fn is_result_of_claude(message: &Value) -> bool {
     })
 }
 
-/// Returns Gemini CLI content as parts; it may be a text, a part, or a list of either.
+/// Returns the content of a Gemini CLI message as parts. It may be a text, a part, or a list of
+/// either.
 fn parts_of_gemini(content: Option<&Value>) -> Vec<Value> {
     match content {
         Some(Value::String(text)) if !text.is_empty() => vec![json!({"text": text})],

@@ -1,9 +1,9 @@
-//! Performs one call of a server's tool: reports its progress until the result, and cancels it on
-//! the server when it is dropped.
+//! Performs one call of a server's tool. Reports progress until the result arrives, and cancels the
+//! call on the server if it is dropped.
 //!
 //! A server reports progress under the token of the request. Progress for calls that have ended or
-//! never existed is ignored. `rmcp` dispatches notifications in separate tasks, so that a result
-//! can overtake earlier progress. They are therefore intercepted where they are received.
+//! never existed is ignored. `rmcp` dispatches notifications in separate tasks, so a result could
+//! overtake earlier progress. Therefore, notifications are intercepted where they are received.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,22 +20,23 @@ use tokio::sync::{Mutex, mpsc};
 use super::result::UNKNOWN_CONTENT;
 use crate::runtime::failure;
 
-/// The maximum number of queued progress messages of one call; more are dropped.
+/// The maximum number of queued progress messages per call; further messages are dropped.
 const WAITING: usize = 64;
 
-/// The running calls of a server, by their progress token. A server may write a number as text.
+/// The running calls of a server, by progress token. The token is stored as text, because a server
+/// may send a number as a string.
 #[derive(Default)]
 pub(super) struct Calls(Mutex<HashMap<String, mpsc::Sender<ProgressNotificationParam>>>);
 
 impl Calls {
-    /// Sends a call.
+    /// Sends a call to the server.
     pub(super) async fn begin(
         &self,
         peer: &Peer<RoleClient>,
         call: CallToolRequestParams,
     ) -> Result<Call, ServiceError> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(call));
-        // Locked until the token is registered, since a server may respond first.
+        // Keep the lock until the token is registered, because a server may respond before that.
         let mut running = self.0.lock().await;
         let handle = peer
             .send_cancellable_request(request, PeerRequestOptions::no_options())
@@ -53,17 +54,17 @@ impl Calls {
     /// Passes on the progress of a call.
     async fn tell(&self, told: &ProgressNotificationParam) {
         if let Some(teller) = self.0.lock().await.get(&told.progress_token.0.to_string()) {
-            // If the queue is full, later progress is more useful.
+            // If the queue is full, a later message is more useful.
             let _ = teller.try_send(told.clone());
         }
     }
 }
 
-/// The connection to a server, with progress messages intercepted.
+/// A connection to a server from which progress messages are intercepted.
 pub(super) struct Heard<T> {
     connection: T,
     calls: Arc<Calls>,
-    /// A received message that was not passed on yet.
+    /// A received message that has not been passed on yet.
     message: Option<RxJsonRpcMessage<RoleClient>>,
 }
 
@@ -87,7 +88,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Heard<T> {
         self.connection.send(message)
     }
 
-    /// Receives the next message. Dropping this future loses none.
+    /// Receives the next message. Dropping this future loses no message.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         if self.message.is_none() {
             self.message = self.connection.receive().await;
@@ -105,7 +106,8 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Heard<T> {
     }
 }
 
-/// A call that was sent. Dropping it before its result arrives cancels it on the server.
+/// A call that was sent to the server. Dropping it before its result arrives cancels the call
+/// there.
 pub(super) struct Call {
     handle: Option<RequestHandle<RoleClient>>,
     progress: mpsc::Receiver<ProgressNotificationParam>,
@@ -113,16 +115,16 @@ pub(super) struct Call {
     result: Option<Result<CallToolResult, ServiceError>>,
 }
 
-/// An event of a call.
+/// An event of a running call.
 pub(super) enum News {
-    /// Its progress, in words.
+    /// The progress, as text.
     Progress(String),
-    /// Its result.
+    /// The result.
     Result(Box<Result<CallToolResult, ServiceError>>),
 }
 
 impl Call {
-    /// Returns the next event of the call. The result comes once, and last.
+    /// Returns the next event of the call. The result comes once, as the last event.
     pub(super) async fn next(&mut self) -> News {
         loop {
             let told = match &mut self.handle {
@@ -131,7 +133,7 @@ impl Call {
                         let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
                         self.result = Some(answer.and_then(result));
                         self.handle = None;
-                        // Queued progress is still passed on, but no more is accepted.
+                        // Pass on queued progress, but accept no more.
                         self.progress.close();
                         continue;
                     }
@@ -164,7 +166,7 @@ impl Drop for Call {
     }
 }
 
-/// Returns the result of a tool. An empty result parses as another kind of response.
+/// Returns the result of a tool call. `rmcp` parses an empty result as another kind of response.
 fn result(answer: ServerResult) -> Result<CallToolResult, ServiceError> {
     match answer {
         ServerResult::CallToolResult(result) => Ok(result),
@@ -185,8 +187,8 @@ fn is_nothing(value: &serde_json::Value) -> bool {
         .is_some_and(|members| members.keys().all(|member| member == "_meta"))
 }
 
-/// Returns a result whose content includes unknown kinds, keeping the known content. `None` if it
-/// contains no unknown kind.
+/// Returns the known content of a result that also has content of unknown kinds. `None` if no kind
+/// is unknown.
 fn with_unknown_content(mut result: serde_json::Value) -> Option<CallToolResult> {
     let content = result.get_mut("content")?.as_array_mut()?;
     if content.iter().all(is_unknown) {
@@ -202,7 +204,7 @@ fn is_unknown(block: &serde_json::Value) -> bool {
     serde_json::from_value::<ContentBlock>(block.clone()).is_err()
 }
 
-/// Describes the progress of a call: `3/10: reading`.
+/// Describes the progress of a call, as in `3/10: reading`.
 fn in_words(told: &ProgressNotificationParam) -> String {
     let far = match told.total {
         Some(total) => format!("{}/{total}", told.progress),

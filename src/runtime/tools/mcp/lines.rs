@@ -1,5 +1,5 @@
-//! The standard output of a server, with one message per line. Other lines are counted and
-//! remembered for errors.
+//! The standard output of a server, with one message per line. Other lines are counted, and the
+//! first is kept for errors.
 
 use std::io;
 use std::pin::Pin;
@@ -8,13 +8,13 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// The maximum amount of output that is not messages, in bytes.
+/// The maximum amount of output that does not consist of messages, in bytes.
 const MAX_NOISE: usize = 1024 * 1024;
 
-/// The number of bytes to keep of the first line that is not a message.
+/// The number of bytes kept of the first line that is not a message.
 const SHOWN: usize = 120;
 
-/// The observations about a server's standard output.
+/// A record of a server's standard output, for error messages.
 #[derive(Debug, Default)]
 pub(super) struct Watch(Mutex<Seen>);
 
@@ -27,7 +27,7 @@ struct Seen {
 }
 
 impl Watch {
-    /// Returns the problem with the output, if any: a phrase whose subject is the server.
+    /// Returns the problem with the output, if any, as a predicate whose subject is the server.
     pub(super) fn problem(&self) -> Option<String> {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let noise = String::from_utf8_lossy(&seen.noise);
@@ -45,22 +45,23 @@ impl Watch {
     }
 }
 
-/// The lines of a server, up to the first one that is too long or the limit of other output.
+/// Reads the lines of a server, up to the first one that is too long, or until the limit of other
+/// output is exceeded.
 pub(super) struct Lines<R> {
     inner: R,
     watch: Arc<Watch>,
     longest: usize,
-    /// The length of the line so far.
+    /// The length of the current line so far.
     length: usize,
     /// `Some(true)` if the line is not a message; `None` before its first visible character.
     is_noise: Option<bool>,
-    /// The number of bytes so far that are not messages.
+    /// The number of bytes so far that are not part of messages.
     noise: usize,
     has_ended: bool,
 }
 
 impl<R> Lines<R> {
-    /// Returns lines of at most `longest` bytes.
+    /// Returns a reader of lines with at most `longest` bytes.
     pub(super) fn new(inner: R, longest: usize, watch: Arc<Watch>) -> Lines<R> {
         Lines {
             inner,
@@ -124,7 +125,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.inner).poll_read(context, buffer))?;
         if !self.accepts(&buffer.filled()[before..]) {
-            // Ends as if the server had closed its output.
+            // End as if the server had closed its output.
             self.has_ended = true;
             buffer.set_filled(before);
         }

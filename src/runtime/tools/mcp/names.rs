@@ -1,14 +1,14 @@
-//! Names of a server's tools for models.
+//! The names under which models call a server's tools.
 
 use crate::repo::{MAX_TOOL_NAME, is_in_names};
 use crate::runtime::digest::digest;
 
-/// The number of digest characters that make a name unique.
+/// The number of characters of the digest that are appended to make a name unique.
 const DIGITS: usize = 8;
 
 /// Returns the name under which a model calls a tool: `SERVER__TOOL`, with `_` for every character
-/// that a wire format may reject. A name that is too long or taken ends with a part of the digest
-/// of both names.
+/// that a wire format may reject. If that name is too long or already used, it ends with a part of
+/// the digest of both names.
 pub(super) fn unique(server: &str, tool: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let plain: String = format!("{server}__{tool}")
         .chars()

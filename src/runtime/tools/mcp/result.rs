@@ -1,4 +1,4 @@
-//! Converts the result of a call for the model.
+//! Converts the result of a call to the output for the model.
 
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 
@@ -6,9 +6,9 @@ use super::super::ToolOutput;
 use crate::conversation::Image;
 use crate::runtime::image;
 
-/// Returns the output for the model. Text and images are passed on; other content is replaced by a
-/// description. Structured content is used only if there is no other content, since servers repeat
-/// it as text.
+/// Returns the output for the model. Text and images are passed on; other content is replaced with
+/// a description. Structured content is used only if there is no other content, because servers
+/// repeat it as text.
 pub(super) fn output(result: CallToolResult, limit: usize) -> ToolOutput {
     let mut parts = Parts::default();
     result
@@ -34,14 +34,14 @@ pub(super) fn output(result: CallToolResult, limit: usize) -> ToolOutput {
     }
 }
 
-/// The text in place of content of an unknown kind.
+/// The text that replaces content of an unknown kind.
 pub(super) const UNKNOWN_CONTENT: &str = "[content of a kind that reqc does not know]";
 
 #[derive(Default)]
 struct Parts {
     texts: Vec<String>,
     images: Vec<Image>,
-    /// The total size of the images, in bytes of base64.
+    /// The total size of the images so far, in bytes of base64.
     size: u64,
 }
 
@@ -98,7 +98,7 @@ impl Parts {
         self.texts.push(UNKNOWN_CONTENT.to_owned());
     }
 
-    /// Adds an image of a kind that providers accept, regardless of its declared type.
+    /// Adds an image in a format that providers accept, regardless of its declared type.
     fn image(&mut self, what: &str, media_type: &str, data: &str) {
         let has_room = self.size + data.len() as u64 <= image::MAX_BYTES;
         match image::of_base64(data).filter(|_| has_room) {
@@ -110,7 +110,7 @@ impl Parts {
         }
     }
 
-    /// Adds a description in place of content that models cannot see.
+    /// Adds a description that replaces content that models cannot see.
     fn leave_out(&mut self, what: &str, media_type: &str, data: &str) {
         self.texts.push(image::left_out(what, media_type, data));
     }
