@@ -139,11 +139,8 @@ impl Told {
     /// Appends a text as a JSON string, whose quotes the tag writes.
     pub(super) fn push_json(&mut self, text: &str, runs: &[Run]) {
         self.push_one("\"", Writer::Tag);
-        let mut start = 0;
-        for run in runs {
-            // Runs end at character boundaries, since each writer wrote text.
-            let part = escape(&text[start..start + run.len()]);
-            start += run.len();
+        for (part, run) in pieces(text, runs) {
+            let part = escape(part);
             self.push_run(&part, run.escaped(part.len(), 1));
         }
         self.push_one("\"", Writer::Tag);
@@ -172,10 +169,10 @@ impl Told {
             let inserted = own.escaped(text.len(), run.escaped);
             let inserted = match own.emission {
                 Emission::None => Run {
-                    writer: inserted.writer,
-                    escaped: inserted.escaped,
-                    len: inserted.len,
-                    ..run.clone()
+                    emission: run.emission,
+                    frame: run.frame,
+                    is_of_prompt: run.is_of_prompt,
+                    ..inserted
                 },
                 Emission::Literal | Emission::Tag(_) => inserted,
             };
@@ -226,7 +223,8 @@ pub(super) fn values(runs: &[Run]) -> Vec<Range<usize>> {
     values.collect()
 }
 
-/// Returns the runs of a text, each with its part of the text.
+/// Returns the runs of a text, each with its part of the text. Runs end at character boundaries,
+/// since each writer wrote text.
 fn pieces<'t>(text: &'t str, runs: &'t [Run]) -> impl Iterator<Item = (&'t str, &'t Run)> {
     let mut end = 0;
     runs.iter().map(move |run| {
