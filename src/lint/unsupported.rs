@@ -10,6 +10,8 @@ pub enum Unsupported {
     Converse,
     /// Cohere's own chat API, in both versions.
     CohereChat,
+    /// OpenAI's completions of texts, the predecessor of chat.
+    TextCompletion,
 }
 
 impl Unsupported {
@@ -18,6 +20,7 @@ impl Unsupported {
         match self {
             Unsupported::Converse => "Amazon Bedrock's Converse API",
             Unsupported::CohereChat => "Cohere's chat API",
+            Unsupported::TextCompletion => "the old completions API (`/v1/completions`)",
         }
     }
 

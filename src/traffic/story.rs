@@ -313,6 +313,8 @@ pub struct Poison {
     pub help: Option<String>,
     /// The place of the message in the body: `messages[3]`.
     pub at: String,
+    /// The number of further messages with the same error.
+    pub also: usize,
     /// The number of the first request that contains it.
     pub request: usize,
     /// The place of that request.
@@ -383,6 +385,8 @@ pub struct Growth {
     pub window: Option<u64>,
     /// The average number of tokens that the last requests added.
     pub per_request: Option<u64>,
+    /// `true` if that average is of the provider's own counts, not of estimates.
+    pub is_counted: bool,
     /// The number of requests until the context window is full, at that pace.
     pub requests_left: Option<u64>,
 }
