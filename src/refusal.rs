@@ -65,6 +65,8 @@ pub struct Explanation {
     /// The HTTP status: the one in the text if there is exactly one, or else the one that comes
     /// with the sentence, if known.
     pub status: Option<i64>,
+    /// The type or the code that comes with the sentence, unless the text has another status.
+    pub kind: Option<&'static str>,
     /// `true` if the text itself names the provider. Otherwise, another server may have copied the
     /// sentence.
     pub is_named: bool,
@@ -190,15 +192,19 @@ impl Dictionary {
         if explained.is_empty() {
             explained.extend(self.status_or_nearest(text, &hints, status));
         }
-        if status.is_some() {
-            let status = status.map(i64::from);
-            explained.iter_mut().for_each(|it| it.status = status);
+        for it in &mut explained {
+            it.status = status.map(i64::from).or(it.status);
+            let is_other = it.refusal.status.is_some() && it.status != it.refusal.status;
+            it.kind = it.refusal.kind.as_deref().filter(|_| !is_other);
         }
         let mut told = HashSet::new();
         explained
             .retain(|it| it.says_where() || told.insert((&it.provider.id, &it.refusal.meaning)));
         if let [one] = explained.as_mut_slice() {
-            one.path = one.path.take().or_else(|| said::param(text));
+            let path = one.path.take();
+            one.path = path
+                .or_else(|| said::param(text))
+                .or_else(|| said::loc(text));
         }
         explained
     }
@@ -300,7 +306,7 @@ impl Dictionary {
         }
         let mut messages = said::messages(text, status);
         messages.retain(|message| self.inner(message).is_empty());
-        self.first_phrase(&messages, str::to_owned, status)
+        self.first_phrase(&messages, wrapping::without_status, status)
     }
 
     /// Finds the words that say what an unknown sentence is about, in the messages without what
@@ -340,7 +346,7 @@ impl Dictionary {
             let mut fitting = provider
                 .refusals
                 .iter()
-                .filter(|refusal| refusal.reason.fits(status));
+                .filter(|refusal| refusal.reason.fits(status) && refusal.is_for(status));
             let refusal = fitting.find(|refusal| refusal.pattern.has_phrase(&plain))?;
             let said = Plain::of(message).text.trim().to_owned();
             Some(Explanation {
@@ -545,11 +551,12 @@ struct Hit {
 
 impl Hit {
     /// Returns the rank among sentences that match: by the hint that the text gives of the
-    /// provider, the length of the match, and the number of sentences known of the provider, as a
-    /// measure of how common it is.
-    fn rank(&self) -> (Hint, usize, bool, usize, usize) {
+    /// provider, the length of the match, the number of sentences known of the provider, as a
+    /// measure of how common it is, and the length of the fixed words with their marks.
+    fn rank(&self) -> (Hint, usize, bool, usize, usize, usize) {
         let (width, known) = (self.found.range.len(), self.provider.refusals.len());
-        (self.hint, self.letters, self.is_whole, width, known)
+        let fixed = self.refusal.pattern.fixed();
+        (self.hint, self.letters, self.is_whole, width, known, fixed)
     }
 
     fn explanation(&self, plain: &Plain, fitting: &[Hit]) -> Explanation {
@@ -573,6 +580,7 @@ impl Hit {
                 false => Basis::Sentence,
             },
             status: self.refusal.status,
+            kind: None,
             is_named: self.hint.is_named,
             also,
             letters: self.letters,
@@ -595,6 +603,7 @@ impl Explanation {
             path: None,
             basis,
             status: refusal.status,
+            kind: None,
             letters: refusal.pattern.letters(),
             is_named: false,
             also: Vec::new(),

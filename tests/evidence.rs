@@ -9,7 +9,7 @@ use std::sync::Arc;
 use reqc::Compiler;
 use reqc::compile::all_rules;
 use reqc::diag::{Citation, Rule, Severity, carry_an_error, citations};
-use reqc::repo::{Family, LoadOptions, Origin};
+use reqc::repo::{Fact, Family, LoadOptions, Origin};
 use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
 
@@ -122,6 +122,30 @@ fn verdicts_on_models_have_enough_evidence() {
     assert!(
         wrong.is_empty(),
         "an error stands on one thread; find another source, or lower it:\n{}",
+        wrong.join("\n")
+    );
+}
+
+/// A message joins a fact's conditions to the member that it is about. A condition about another
+/// member of the same fact would make no sense there: *rejects `logit_bias`, unless `logprobs` is
+/// `false`*.
+#[test]
+fn no_condition_is_about_a_member_of_its_own_fact() {
+    let families = bundled();
+    let facts = families.iter().flat_map(|family| &family.facts);
+    let wrong: Vec<String> = facts
+        .filter(|fact| {
+            let mut conditions = fact.when.iter().chain(&fact.unless);
+            conditions.any(|condition| {
+                let mut members = fact.at.iter();
+                members.any(|member| member.pointer == condition.at.pointer)
+            })
+        })
+        .map(Fact::told)
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "write a fact for each member:\n{}",
         wrong.join("\n")
     );
 }

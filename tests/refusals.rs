@@ -16,7 +16,7 @@ use std::process::{Command, Output};
 
 use reqc::compile::{all_rules, rule};
 use reqc::diag::Severity;
-use reqc::refusal::{Basis, Dictionary, Explanation, Reason};
+use reqc::refusal::{Basis, Dictionary, Explanation, Reason, Refusal};
 use reqc::toml::{self, Kind, Table};
 
 /// Why no rule finds a refusal: a body shows it and no rule looks yet (`gap`), or no body can show
@@ -262,6 +262,15 @@ fn wrapped(sentence: &str) -> [String; 5] {
     [sentence.to_owned(), json, python, log, nested]
 }
 
+/// Returns texts that a sentence explains. Words that are for one status only need that status.
+fn texts(provider: &str, refusal: &Refusal) -> Vec<String> {
+    let sentence = filled(&refusal.sentence);
+    match refusal.status.filter(|_| provider == "phrases") {
+        Some(status) => vec![format!("HTTP {status}: the odd {sentence}")],
+        None => wrapped(&sentence).to_vec(),
+    }
+}
+
 /// Returns `true` if a text is explained by a sentence, or by one that says at least as much of the
 /// same.
 fn is_explained(found: &[Explanation], sentence: &str, reason: &Reason) -> bool {
@@ -279,7 +288,7 @@ fn every_sentence_is_found_in_whatever_wraps_it() {
     let mut lost = Vec::new();
     for provider in dictionary.providers() {
         for refusal in &provider.refusals {
-            for text in wrapped(&filled(&refusal.sentence)) {
+            for text in texts(&provider.id, refusal) {
                 if !is_explained(
                     &dictionary.explain(&text),
                     &refusal.sentence,
@@ -611,6 +620,40 @@ fn a_provider_is_named_only_if_the_text_names_it() {
     ] {
         assert!(!is_named(text), "{text}");
     }
+}
+
+#[test]
+fn one_meaning_of_several_sentences_is_told_once() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let error = |place: &str, value: &str| {
+        format!(
+            "{{'type': 'literal_error', 'loc': ('body', '{place}'), 'msg': \"Input should be '{value}'\"}}"
+        )
+    };
+    let answer = format!(
+        "OddError: 400 2 validation errors:\n  {}\n  {}",
+        error("odd", "odd-1"),
+        error("even", "odd-2")
+    );
+    let told = why400(folder.path(), &[&answer]);
+    let out = String::from_utf8_lossy(&told.stdout);
+    assert!(out.contains("status 400"), "{out}");
+    assert!(out.contains("odd-1") && out.contains("odd-2"), "{out}");
+    assert_eq!(out.matches("What to do").count(), 1, "{out}");
+}
+
+/// A server whose bodies are limited says how many bytes, whatever is in them.
+#[test]
+fn words_for_a_status_count_only_with_it() {
+    let status = |text: &str| Dictionary::bundled().explain(text)[0].refusal.status;
+    let words = "the odd frame with its image has 17 bytes, which exceeds 16";
+    for start in ["413 ", "unexpected status 413 Payload Too Large: "] {
+        assert_eq!(status(&format!("{start}{words}")), Some(413), "{start}");
+    }
+    assert_eq!(status(&format!("400 {words}")), None);
+    // The name of the status says no more than its number.
+    let named = Dictionary::bundled().explain("unexpected status 413 Payload Too Large");
+    assert_eq!(named[0].basis, Basis::Code);
 }
 
 #[test]

@@ -120,6 +120,14 @@ impl Standing {
             || route.is_site_of(family);
         let at_server = match is_here {
             true => Standing::Certain,
+            // LM Studio renders the templates of models with llama.cpp.
+            false
+                if route.server == Server::LmStudio
+                    && !family.of_server
+                    && is_named(&family.servers, Server::LlamaCpp.name()) =>
+            {
+                Standing::Likely
+            }
             false if is_own_rule || family.of_server => return None,
             false if family.servers.is_empty() => Standing::Certain,
             false => Standing::Likely,

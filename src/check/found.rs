@@ -95,6 +95,15 @@ impl<'b> Found<'b> {
             .for_each(|mark| mark.is_doubted = true);
     }
 
+    /// Lowers all problems from an index on to a level.
+    pub(super) fn at_most(&mut self, level: Severity, from: usize) {
+        if level == Severity::Warning {
+            self.marks[from..]
+                .iter_mut()
+                .for_each(|mark| mark.severity = Some(Severity::Warning));
+        }
+    }
+
     /// Reports a problem with a value.
     pub(crate) fn at(&mut self, value: &'b Value, message: impl Into<String>) -> Note<'_, 'b> {
         self.mark(Spot::Value(value), message.into())

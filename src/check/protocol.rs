@@ -31,6 +31,7 @@ mod result_role;
 mod sampling;
 mod system_message;
 mod tools;
+mod beta_header;
 mod builtin_tool;
 mod choice_without_tools;
 mod duplicate_tool;
@@ -49,6 +50,7 @@ mod value;
 mod constraint;
 mod context_edits;
 mod item_kind;
+mod call_namespace;
 mod reserved_prompt;
 mod safety_check;
 mod cache_breakpoints;
@@ -110,6 +112,7 @@ const ALL: &[&BodyRule] = &[
     &duplicate_result::RULE,
     &call_id::RULE,
     &call_arguments::RULE,
+    &call_namespace::RULE,
     &empty_error_result::RULE,
     &result_order::RULE,
     &result_role::RULE,
@@ -145,6 +148,7 @@ const ALL: &[&BodyRule] = &[
     &constraint::RULE,
     &context_edits::RULE,
     &item_kind::RULE,
+    &beta_header::RULE,
     &reserved_prompt::RULE,
     &safety_check::RULE,
 ];

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::facts::ModelFacts;
 use super::history::{History, member_of};
+use crate::diag::Severity;
 use crate::json::Pointer;
 use crate::provider::{ApiHeaders, MODEL_PLACEHOLDER, Server, WireFormat};
 use crate::repo::MemberPath;
@@ -87,6 +88,31 @@ impl<'b> Subject<'b> {
             headers: self.headers,
         };
         Subject::new(destination, self.facts, members)
+    }
+
+    /// Returns the level of a violation of a server's rules: an error if the body goes to this
+    /// server, a warning if it goes to a gateway that may pass it on to it as the maker of the model,
+    /// and otherwise `None`.
+    pub(crate) fn level_of(&self, server: Server) -> Option<Severity> {
+        if self.server == server {
+            return Some(Severity::Error);
+        }
+        let model = self.model.filter(|_| self.may_be_passed_on())?;
+        (Server::of_maker(model) == Some(server)).then_some(Severity::Warning)
+    }
+
+    /// Returns `true` if the server may pass the body on to the maker of the model. Names with
+    /// capitals are those of published weights, which a server runs itself.
+    fn may_be_passed_on(&self) -> bool {
+        let is_gateway = match self.server {
+            Server::OpenRouter => true,
+            Server::Unknown => !self.headers.sites.iter().any(|site| site.runs_models()),
+            _ => false,
+        };
+        let is_of_weights = self.model.is_some_and(|model| {
+            model.contains('/') && model.contains(|c: char| c.is_ascii_uppercase())
+        });
+        is_gateway && !is_of_weights
     }
 
     /// Returns a member of the body; `null` counts as absent.

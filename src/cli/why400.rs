@@ -277,8 +277,8 @@ fn show(options: &Options, told: &Told, terminal: &mut Terminal) {
     } else if told.explained.is_empty() {
         terminal.text(&text!("this answer contains no known error message\n"));
     }
-    for (explanation, place) in told.explained.iter().zip(&told.places) {
-        terminal.text(&page(explanation, place.as_ref(), terminal.width()));
+    for group in groups(told) {
+        terminal.text(&page(&group, terminal.width()));
     }
     if let Some(path) = &told.outside {
         terminal.text(&text!(
@@ -296,13 +296,28 @@ fn show(options: &Options, told: &Told, terminal: &mut Terminal) {
     }
 }
 
+/// Explanations by the same entry of the dictionary, with their places.
+type Group<'t> = Vec<(&'t Explanation, Option<&'t Place>)>;
+
+/// Returns the explanations, with those of one entry together: its meaning is told once.
+fn groups(told: &Told) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for (it, place) in told.explained.iter().zip(&told.places) {
+        let same = groups
+            .iter_mut()
+            .find(|group| std::ptr::eq(group[0].0.refusal, it.refusal));
+        match same {
+            Some(group) => group.push((it, place.as_ref())),
+            None => groups.push(vec![(it, place.as_ref())]),
+        }
+    }
+    groups
+}
+
 /// Returns the explanation for people.
-fn page(it: &Explanation, place: Option<&Place>, width: usize) -> Text {
+fn page(group: &Group<'_>, width: usize) -> Text {
+    let (it, _) = group[0];
     let refusal = it.refusal;
-    let sentence = match it.basis {
-        Basis::Near => &refusal.sentence,
-        Basis::Sentence | Basis::Words | Basis::Code => &it.said,
-    };
     let mut page = match it.basis {
         Basis::Sentence => text!(""),
         Basis::Words => text!(
@@ -321,7 +336,15 @@ fn page(it: &Explanation, place: Option<&Place>, width: usize) -> Text {
 "
         ),
     };
-    page.push(&text!("{}\n  {}\n\n", heading(it), Text::line(sentence)));
+    page.push(&text!("{}\n", heading(it)));
+    for (it, _) in group {
+        let sentence = match it.basis {
+            Basis::Near => &refusal.sentence,
+            Basis::Sentence | Basis::Words | Basis::Code => &it.said,
+        };
+        page.push(&text!("  {}\n", Text::line(sentence)));
+    }
+    page.push(&text!("\n"));
     let mut paragraph = |text: &str| {
         page.push(&text!("{}\n", Text::join(&list::wrap(text, width), "\n")));
     };
@@ -336,17 +359,19 @@ fn page(it: &Explanation, place: Option<&Place>, width: usize) -> Text {
         }
         Reason::Unruled(unruled) => paragraph(unruled.told()),
     }
-    if let Some(place) = place {
-        paragraph(&format!(
-            "It refers to {} in the body: {}",
-            place.pointer,
-            Text::line(&place.value).cut(LONGEST_VALUE)
-        ));
-    } else if let Some(path) = it.path.as_deref().filter(|path| is_path(path)) {
-        paragraph(&format!(
-            "It refers to `{}` in the body.",
-            Text::line(path).cut(LONGEST_VALUE)
-        ));
+    for (it, place) in group {
+        if let Some(place) = place {
+            paragraph(&format!(
+                "It refers to {} in the body: {}",
+                place.pointer,
+                Text::line(&place.value).cut(LONGEST_VALUE)
+            ));
+        } else if let Some(path) = it.path.as_deref().filter(|path| is_path(path)) {
+            paragraph(&format!(
+                "It refers to `{}` in the body.",
+                Text::line(path).cut(LONGEST_VALUE)
+            ));
+        }
     }
     if it.basis != Basis::Words {
         paragraph(&format!(
@@ -369,26 +394,26 @@ fn is_path(path: &str) -> bool {
 /// Returns the line above the sentence. It says that a provider rejects the request only if the
 /// text names that provider, because servers copy sentences of others.
 fn heading(it: &Explanation) -> String {
-    let mut names = it.provider.name.clone();
-    let also: Vec<&str> = it
-        .also
-        .iter()
-        .map(|provider: &&Provider| provider.name.as_str())
-        .collect();
-    if !also.is_empty() {
-        names.push_str(&format!(" (also {})", also.join(", ")));
-    }
-    let details = match (it.status, &it.refusal.kind) {
+    let details = match (it.status, it.kind) {
         (Some(status), Some(kind)) => format!(" with status {status}, `{kind}`"),
         (Some(status), None) => format!(" with status {status}"),
         (None, Some(kind)) => format!(" with `{kind}`"),
         (None, None) => String::new(),
     };
+    let name = &it.provider.name;
     if it.is_named || it.provider.is_general() {
-        format!("{names} rejects a request{details}:")
-    } else {
-        format!("The request is rejected{details}. This error message is known from {names}:")
+        return format!("{name} rejects a request{details}:");
     }
+    let also: Vec<&str> = it
+        .also
+        .iter()
+        .map(|provider: &&Provider| provider.name.as_str())
+        .collect();
+    let also = match also.is_empty() {
+        true => String::new(),
+        false => format!(" (also {})", also.join(", ")),
+    };
+    format!("The request is rejected{details}. This error message is known from {name}{also}:")
 }
 
 /// Returns the report for programs.

@@ -1,6 +1,7 @@
 //! The server behind a request: servers of one wire format differ in what they accept.
 
 use super::url::UrlParts;
+use crate::repo::normal_name;
 
 /// The operator or maker of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -246,6 +247,25 @@ impl Server {
         matches!(self, Server::Vertex | Server::Bedrock)
     }
 
+    /// Returns the maker of a model of open weights, or of one that gateways resell, by the model's
+    /// name; `None` for others.
+    pub(crate) fn of_maker(model: &str) -> Option<Server> {
+        let name = normal_name(model);
+        let makers = [
+            ("kimi-", Server::Moonshot),
+            ("k3", Server::Moonshot),
+            ("moonshot-", Server::Moonshot),
+            ("glm-", Server::ZAi),
+            ("deepseek-", Server::DeepSeek),
+            ("minimax-", Server::MiniMax),
+            ("grok-", Server::XAi),
+        ];
+        makers
+            .into_iter()
+            .find(|(begin, _)| name.starts_with(begin))
+            .map(|(_, maker)| maker)
+    }
+
     /// Returns the cloud for a body of Anthropic's format, by the version in the body.
     pub(crate) fn by_version_in_body(version: &str) -> Option<Server> {
         [("bedrock-", Server::Bedrock), ("vertex-", Server::Vertex)]
@@ -267,6 +287,7 @@ impl Server {
             ("aliyuncs.com", Server::Qwen),
             ("groq.com", Server::Groq),
             ("x.ai", Server::XAi),
+            ("grok.com", Server::XAi),
             ("moonshot.ai", Server::Moonshot),
             ("moonshot.cn", Server::Moonshot),
             ("kimi.com", Server::Moonshot),
@@ -303,8 +324,8 @@ impl Server {
 }
 
 /// What an address says beside the server: the operator of a host, who passes requests on to the
-/// servers of others, or an endpoint that counts the tokens of a request. Families and extensions
-/// name it like a server.
+/// servers of others, a version of the API, or an endpoint that counts the tokens of a request.
+/// Families and extensions name it like a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Site {
     Azure,
@@ -316,6 +337,8 @@ pub(crate) enum Site {
     Venice,
     Vercel,
     Requesty,
+    /// Version 1 of the Gemini API, which has fewer fields than `v1beta`.
+    GeminiV1,
     /// It counts the tokens of the body itself.
     TokenCount,
     /// It does so at Vertex AI, which names the model elsewhere than for answers.
@@ -326,7 +349,7 @@ pub(crate) enum Site {
 
 impl Site {
     /// Every site. Azure's domain has those of others below it, so it comes after them.
-    const ALL: [Site; 12] = [
+    const ALL: [Site; 13] = [
         Site::GitHubModels,
         Site::Azure,
         Site::GitHubCopilot,
@@ -336,6 +359,7 @@ impl Site {
         Site::Venice,
         Site::Vercel,
         Site::Requesty,
+        Site::GeminiV1,
         Site::TokenCount,
         Site::VertexTokenCount,
         Site::CountedRequest,
@@ -358,6 +382,7 @@ impl Site {
             Site::Venice => "Venice",
             Site::Vercel => "Vercel",
             Site::Requesty => "Requesty",
+            Site::GeminiV1 => "v1 of the Gemini API",
             Site::TokenCount => "token count",
             Site::VertexTokenCount => "token count of Vertex AI",
             Site::CountedRequest => "request to count",
@@ -380,7 +405,9 @@ impl Site {
             Site::Venice => &["venice.ai"],
             Site::Vercel => &["ai-gateway.vercel.sh"],
             Site::Requesty => &["requesty.ai"],
-            Site::TokenCount | Site::VertexTokenCount | Site::CountedRequest => &[],
+            Site::GeminiV1 | Site::TokenCount | Site::VertexTokenCount | Site::CountedRequest => {
+                &[]
+            }
         }
     }
 
@@ -391,6 +418,25 @@ impl Site {
             self,
             Site::Azure | Site::Nvidia | Site::Venice | Site::TokenCount | Site::VertexTokenCount
         )
+    }
+
+    /// Returns `true` if it runs the models of others on machines of its own.
+    pub(crate) fn runs_models(self) -> bool {
+        match self {
+            Site::Azure
+            | Site::GitHubModels
+            | Site::Nvidia
+            | Site::Cloudflare
+            | Site::SambaNova => true,
+            Site::GitHubCopilot
+            | Site::Venice
+            | Site::Vercel
+            | Site::Requesty
+            | Site::GeminiV1
+            | Site::TokenCount
+            | Site::VertexTokenCount
+            | Site::CountedRequest => false,
+        }
     }
 
     /// Returns `true` if it answers with a number of tokens.
@@ -413,9 +459,14 @@ impl Site {
             let mut domains = site.domains().iter();
             domains.any(|domain| is_below(host, domain))
         });
+        let path = parts.path().trim_end_matches('/');
+        let of_version = (Server::by_host(host) == Some(Server::Google)
+            && path.starts_with("/v1/models/"))
+        .then_some(Site::GeminiV1);
         of_host
             .into_iter()
-            .chain(Site::of_count(host, parts.path().trim_end_matches('/')))
+            .chain(of_version)
+            .chain(Site::of_count(host, path))
             .collect()
     }
 

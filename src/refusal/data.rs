@@ -61,6 +61,14 @@ pub enum Reason {
     Unruled(Unruled),
 }
 
+impl Refusal {
+    /// Returns `true` if words with this entry can come with an HTTP status: an entry with a status
+    /// is for that one only.
+    pub(super) fn is_for(&self, status: Option<u16>) -> bool {
+        self.status.is_none() || self.status == status.map(i64::from)
+    }
+}
+
 impl Reason {
     /// Returns the code of the rule, or the name that the data uses.
     pub fn name(&self) -> &str {

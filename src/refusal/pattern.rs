@@ -220,6 +220,11 @@ fn is_name(hole: &str) -> bool {
     )
 }
 
+/// Returns `true` if a hole names a part of a body.
+fn is_of_body(hole: &str) -> bool {
+    matches!(hole, "path" | "field" | "role" | "tool")
+}
+
 /// Returns `true` if a text reaches beyond a name into another message: it contains the name of a
 /// member, or the end of a clause, outside brackets.
 fn reaches_on(text: &str) -> bool {
@@ -329,6 +334,11 @@ impl Pattern {
         self.letters
     }
 
+    /// Returns the length of the words outside its holes, with their marks.
+    pub(super) fn fixed(&self) -> usize {
+        self.words().map(str::len).sum()
+    }
+
     /// Returns the longest words between its holes, in the form used for comparison.
     pub(super) fn longest_words(&self) -> &str {
         self.words()
@@ -347,10 +357,15 @@ impl Pattern {
     pub(super) fn find(&self, plain: &Plain) -> Option<Found> {
         let first = self.words().next()?;
         let starts = plain.folded.match_indices(first).map(|(at, _)| at);
-        starts
+        let mut all = starts
             .filter(|start| self.may_begin(plain, *start))
             .filter_map(|start| self.at(plain, start))
-            .find(|found| self.is_enough(plain, found))
+            .filter(|found| self.is_enough(plain, found));
+        let first = all.next()?;
+        // A hole may have taken in words that stand before the sentence: the shortest match counts.
+        let shorter = all.take_while(|next| next.range.start < first.range.end);
+        let same_end = shorter.filter(|next| next.range.end == first.range.end);
+        Some(same_end.last().unwrap_or(first))
     }
 
     /// Returns `true` if its words occur in a text as words of their own, whatever is around them.
@@ -489,7 +504,11 @@ impl Pattern {
                     match open.take() {
                         Some(name) => {
                             let range = plain.between(at, found);
-                            if is_name(name) && reaches_on(&plain.text[range.clone()]) {
+                            let value = &plain.text[range.clone()];
+                            let is_other = is_name(name) && reaches_on(value)
+                                || is_of_body(name)
+                                    && (value.trim().is_empty() || value.contains(MEMBER_END));
+                            if is_other {
                                 return None;
                             }
                             holes.push((name.to_owned(), range));
@@ -502,9 +521,16 @@ impl Pattern {
             }
         }
         let mut end = plain.between(start, at).end;
+        if open.is_none() && is_inside_identifier(&plain.text, end) {
+            return None;
+        }
         if let Some(name) = open {
             let begin = end;
             end = after(&plain.text, begin);
+            let is_nothing = plain.text[begin..end].trim().is_empty();
+            if is_of_body(name) && is_nothing && !plain.text[end..].starts_with('\'') {
+                return None;
+            }
             holes.push((name.to_owned(), begin..end));
         }
         Some(Found {
@@ -694,7 +720,14 @@ pub(super) fn ends_at(plain: &Plain, end: usize) -> bool {
 
 /// Returns `true` if letters or digits touch a place in a text from both sides.
 fn is_inside_word(text: &str, at: usize) -> bool {
-    text[..at].ends_with(char::is_alphanumeric) && text[at..].starts_with(char::is_alphanumeric)
+    let goes_on = |c: char| c.is_alphanumeric() || c == '_';
+    text[..at].ends_with(char::is_alphanumeric) && text[at..].starts_with(goes_on)
+}
+
+/// Returns `true` if a place is between two words of an identifier: `ChatCompletion|Request`.
+fn is_inside_identifier(text: &str, at: usize) -> bool {
+    text[..at].ends_with(|c: char| c.is_ascii_lowercase())
+        && text[at..].starts_with(|c: char| c.is_ascii_uppercase())
 }
 
 /// Returns `true` if the sentence is over: neither a further word, even after a quote, nor a reason
@@ -1243,6 +1276,51 @@ mod tests {
             Some("messages.2.role")
         );
         assert_eq!(path("the odd value is not one of these - 'a b'"), None);
+    }
+
+    #[test]
+    fn a_hole_for_a_part_of_a_body_holds_its_name() {
+        let matches =
+            |sentence: &str, text: &str| Pattern::parse(sentence).find(&Plain::of(text)).is_some();
+        let sentence = "Parameter {field} was not received by the odd server";
+        for (text, expected) in [
+            ("Parameter `odd` was not received by the odd server", true),
+            ("Parameter '' was not received by the odd server", true),
+            (
+                "The odd parameter was not received by the odd server",
+                false,
+            ),
+        ] {
+            assert_eq!(matches(sentence, text), expected, "{text}");
+        }
+        let sentence = "Unknown odd parameter: 'odd_format.{field}'";
+        assert!(matches(sentence, "Unknown odd parameter: 'odd_format.a'."));
+        assert!(!matches(sentence, "Unknown odd parameter: 'odd_format'."));
+    }
+
+    #[test]
+    fn a_sentence_begins_after_what_stands_before_it() {
+        let sentence = "Invalid '{path}'. An odd value is expected here";
+        for text in [
+            r#"{"type": "invalid_odd", "code": "odd", "message": "Invalid 'a[1].b'. An odd value is expected here"}"#,
+            "Invalid request: Invalid 'a[1].b'. An odd value is expected here",
+        ] {
+            let plain = Plain::of(text);
+            let found = Pattern::parse(sentence).find(&plain).expect(text);
+            assert_eq!(found.path(&plain).as_deref(), Some("a[1].b"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_sentence_does_not_end_inside_an_identifier() {
+        let pattern = Pattern::parse("odd errors of the reader for OddAnswer");
+        for (text, expected) in [
+            ("2 odd errors of the reader for OddAnswer", true),
+            ("2 odd errors of the reader for OddAnswers", true),
+            ("2 odd errors of the reader for OddAnswerRequest", false),
+        ] {
+            assert_eq!(pattern.find(&Plain::of(text)).is_some(), expected, "{text}");
+        }
     }
 
     #[test]

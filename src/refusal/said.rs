@@ -130,6 +130,38 @@ pub(super) fn param(text: &str) -> Option<String> {
     param.filter(|param| param != "None")
 }
 
+/// The place that pydantic names beside its message: `'loc': ('body', 'messages', 0, 'content')`.
+static LOC: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r#"["']loc\\*["']\s*:\s*[(\[]([^()\[\]]*(?:\[[^\]]*\][^()\[\]]*)*)[)\]]"#)
+});
+
+/// Returns the path that pydantic's errors in an answer lead to, if all lead to the same:
+/// `messages.0.content`.
+pub(super) fn loc(text: &str) -> Option<String> {
+    let mut all = LOC.captures_iter(text).map(|found| path_of_loc(&found[1]));
+    let path = all.next()?;
+    let is_only = all.all(|other| other == path);
+    (is_only && path.contains(char::is_alphabetic)).then_some(path)
+}
+
+/// Returns the path of a place such as `'body', 'messages', 0, 'content'`. The names of pydantic's
+/// own types are left out.
+fn path_of_loc(place: &str) -> String {
+    let steps = place
+        .split(',')
+        .map(|step| step.trim_matches(|c: char| c.is_whitespace() || "'\"\\".contains(c)))
+        .skip_while(|step| *step == "body")
+        .filter(|step| is_step(step));
+    steps.collect::<Vec<_>>().join(".")
+}
+
+/// Returns `true` for the name of a member or an index, but not for the name of a type.
+fn is_step(step: &str) -> bool {
+    !step.is_empty()
+        && !step.starts_with(char::is_uppercase)
+        && step.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
 /// The beginning of a web page.
 static PAGE: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)<!doctype\s+html|<html[\s>]"));
 
@@ -183,6 +215,10 @@ static NUMBERED_ERROR: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r#"(?i)(?:error|failed)["'`]*[\s:：(\["'`]*([45]\d\d)(?-u:\b)(?:\s*$|\s*[^\s\w])"#)
 });
 
+/// A status after the name of an error class: `APIError: 400 the odd thing`.
+static STATUS_OF_CLASS: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?-u:\b)[A-Z]\w*(?:Error|Exception):\s+([45]\d\d)(?-u:\b)"));
+
 /// A status before its meaning: `400 - Bad Request`.
 static EXPLAINED_STATUS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
@@ -209,6 +245,7 @@ pub(super) fn status(text: &str) -> Option<u16> {
         &LEADING_STATUS,
         &NAMED_STATUS,
         &NUMBERED_ERROR,
+        &STATUS_OF_CLASS,
         &EXPLAINED_STATUS,
     ];
     let mut all = patterns
@@ -390,6 +427,7 @@ mod tests {
             "Error [401] no such key",
             "HTTP status client error (401 Unauthorized)",
             "the response status is 401",
+            "CAPIError: 401 2 validation errors",
             "401 status code (no body)",
             "HTTP 401: no such key",
         ] {
@@ -401,6 +439,24 @@ mod tests {
         assert_eq!(status("Error: 401 tokens are too many"), None);
         assert_eq!(status("the error is in line 401"), None);
         assert_eq!(status(r#"{"code": 40100}"#), None);
+    }
+
+    #[test]
+    fn the_place_that_pydantic_names_is_a_path() {
+        for (text, expected) in [
+            (
+                "[{'loc': ('body', 'messages', 0, 'content'), 'msg': 'odd'}]",
+                Some("messages.0.content"),
+            ),
+            (
+                r#"{"loc": ["body", "odd", "OddParam", "literal['a','b']", "type"]}"#,
+                Some("odd.type"),
+            ),
+            ("{'loc': ('body',)}", None),
+            ("{'loc': ('body', 'a')}, {'loc': ('body', 'b')}", None),
+        ] {
+            assert_eq!(loc(text).as_deref(), expected, "{text}");
+        }
     }
 
     #[test]

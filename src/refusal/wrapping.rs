@@ -44,6 +44,14 @@ static TOOL: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+/// The name of a status that is about sizes, with its number: the number says the same, and not what
+/// is too large.
+static NAMED_STATUS: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)(?-u:\b)413\s*[-:(]?\s*(?:(?:payload|content)\s+too\s+large|request\s+entity\s+too\s+large)(?-u:\b)",
+    )
+});
+
 /// What a client says about an answer that it cannot read, and the first words of its parser.
 static UNREADABLE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
@@ -99,10 +107,16 @@ pub(super) fn inner(message: &str) -> &str {
     message[end..].trim()
 }
 
-/// Returns what a message says about what is wrong: without sentences that refer to a page, and
-/// without the names of tools.
+/// Returns a message without the names of statuses.
+pub(super) fn without_status(message: &str) -> String {
+    NAMED_STATUS.replace_all(message, " ").into_owned()
+}
+
+/// Returns what a message says about what is wrong: without sentences that refer to a page, without
+/// the names of statuses, and without the names of tools.
 pub(super) fn telling(message: &str) -> String {
     let message = ADVICE.replace_all(message, " ");
+    let message = without_status(&message);
     TOOL.replace_all(&message, "$1").trim().to_owned()
 }
 
@@ -182,6 +196,10 @@ mod tests {
         ] {
             assert_eq!(telling(text), "The odd thing.", "{text}");
         }
+        assert_eq!(
+            telling("unexpected status 413 Payload Too Large: the odd thing"),
+            "unexpected status  : the odd thing"
+        );
         let text = "See the image of the odd thing";
         assert_eq!(telling(text), text);
         let text = "tool 'image' is odd, and so is function `billing`";

@@ -16,8 +16,8 @@ body_rule! {
      | OpenAI, Chat Completions | `tool_choice` (except `none`), `parallel_tool_calls`; `function_call` without `functions` |\n\
      | OpenAI, Responses | `tool_choice` that asks for a call; `auto` and `none` are accepted |\n\
      | Anthropic | `any` and `tool`; `none` was rejected in a report of 2025, a warning; `auto` is accepted |\n\
-     | Gemini | `functionCallingConfig` without tools; also with only built-in tools, for models up to 2.5 (`builtin_choice` \
-     in `model-families.toml`), a warning for others, unless `includeServerSideToolInvocations` is set |\n\n\
+     | Gemini | `functionCallingConfig` without tools, unless they are in `cachedContent`; also with only built-in tools, for models up to 2.5 (`builtin_choice` \
+     in `model-families.toml`), a warning for others, unless `includeServerSideToolInvocations` is set. Vertex AI was seen to accept the configuration: a warning |\n\n\
      For other servers, a choice that asks for a call is a warning, since the model cannot make one. For servers of unknown make, \
      it is an error, because vLLM, SGLang and LMDeploy reject it; `auto`, which only vLLM rejects, is a warning. In Anthropic's \
      format, SGLang rejects a forced choice among Anthropic's built-in tools alone: a warning.\n\n\
@@ -39,7 +39,7 @@ body_rule! {
             "SGLang: *all supplied tools were server-side Anthropic built-ins*",
         "vercel/ai#16987": "Claude rejects `any` and `tool`",
         "anthropics/claude-cookbooks#142": "Claude rejected `none` in 2025",
-        "pydantic/pydantic-ai#5791": "Gemini rejects the configuration",
+        "pydantic/pydantic-ai#5791": "Gemini rejects the configuration; Vertex AI accepts it, measured",
         "maximhq/bifrost#4959": "Gemini, another report",
     }
 }
@@ -50,7 +50,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
     let parallel = parallel(subject);
     let choice = choice(subject);
-    if choice.is_none() && parallel.is_none() || has_tools(subject) {
+    let is_cached = subject.either("cachedContent", "cached_content").is_some();
+    if choice.is_none() && parallel.is_none() || has_tools(subject) || is_cached {
         return;
     }
     if let Some(parallel) = parallel.filter(|_| subject.server.is_openai()) {
@@ -66,7 +67,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         WireFormat::OpenAiChat if subject.server.is_openai() && !is_none => true,
         WireFormat::GoogleGenerateContent => {
             let refused = subject.facts.refuses(Property::BuiltinChoice);
-            tools(subject).is_empty() || refused == Some(Severity::Error)
+            let is_told = tools(subject).is_empty() || refused == Some(Severity::Error);
+            is_told && subject.server != Server::Vertex
         }
         WireFormat::AnthropicMessages if subject.server.is_claude() && is_none => false,
         // vLLM refuses `auto` too.

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::super::subject::Subject;
 use super::Found;
+use crate::diag::Severity;
 use crate::json::Pointer;
 use crate::provider::{Server, WireFormat};
 
@@ -89,6 +90,23 @@ pub(super) enum Test {
     IsAbove(i32),
     /// It is a number above that of another member.
     Exceeds(&'static str),
+}
+
+impl Combination {
+    /// Returns the level of the combination in a body; `None` if it does not apply to it.
+    fn level(&self, subject: &Subject<'_>) -> Option<Severity> {
+        if !self.wires.contains(&subject.wire) {
+            return None;
+        }
+        if self.servers.is_empty() || self.servers.contains(&subject.server) {
+            return Some(Severity::Error);
+        }
+        // OpenRouter writes the bodies that it sends to makers of models.
+        let mut servers = self.servers.iter().copied();
+        servers
+            .find_map(|server| subject.level_of(server))
+            .filter(|_| subject.server != Server::OpenRouter)
+    }
 }
 
 impl Condition {
@@ -201,10 +219,10 @@ pub(super) fn check<'b>(
     found: &mut Found<'b>,
 ) {
     for entry in table {
-        let is_about = entry.wires.contains(&subject.wire)
-            && (entry.servers.is_empty() || entry.servers.contains(&subject.server));
-        if !is_about
-            || !entry.at.is_met(subject)
+        let Some(level) = entry.level(subject) else {
+            continue;
+        };
+        if !entry.at.is_met(subject)
             || !entry.with.iter().all(|condition| condition.is_met(subject))
         {
             continue;
@@ -213,7 +231,11 @@ pub(super) fn check<'b>(
             Some(value) => found.at(value, entry.says),
             None => found.at_top(entry.says),
         };
-        let note = if entry.warns { note.warning() } else { note };
+        let note = if entry.warns {
+            note.warning()
+        } else {
+            note.level(level)
+        };
         let absent = entry
             .with
             .iter()

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{Found, Subject, body_rule};
 use crate::check::history::{Kind, Part, Role, elements};
+use crate::diag::Severity;
 use crate::provider::{Server, WireFormat, is_workers_ai_model};
 
 body_rule! {
@@ -21,6 +22,8 @@ body_rule! {
      * xAI, Moonshot, Z.ai, Hunyuan and LM Studio: other messages without text are rejected in reports\n\
      * Z.ai: an empty text next to other parts is rejected: an error\n\
      * MiniMax: empty messages are rejected, as reports say: a warning\n\
+     * models of Moonshot, Z.ai, MiniMax and xAI through OpenRouter or a server of unknown make, which may pass the request on: a \
+     warning in each case\n\
      * Workers AI: a content of `null` beside calls is rejected, as reports say: a warning\n\
      * vLLM: an empty list of `tools` is rejected, although similar servers accept it\n\
      * Ollama: a request without messages loads the model, and returns an empty answer\n\n\
@@ -42,6 +45,7 @@ body_rule! {
         "pkg:github/vllm-project/vllm#vllm/entrypoints/openai/chat_completion/protocol.py":
             "vLLM: *`tools` must not be an empty array*",
         "zed-industries/zed#38153": "Z.ai: *text cannot be empty*",
+        "gptme/gptme#1444": "Z.ai, through OpenRouter: the same refusal",
         "openclaw/openclaw#64644": "MiniMax: *chat content is empty*",
         "openclaw/openclaw#71296": "MiniMax: the same refusal",
         "agentscope-ai/QwenPaw#287": "Z.ai: the same refusal",
@@ -103,19 +107,14 @@ fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             if subject.model.is_some_and(is_workers_ai_model) {
                 null_content(subject, found);
             }
-            if matches!(
-                subject.server,
-                Server::XAi
-                    | Server::Moonshot
-                    | Server::ZAi
-                    | Server::MiniMax
-                    | Server::Hunyuan
-                    | Server::LmStudio
-            ) {
-                empty_text(subject, found);
+            let refusing = REFUSE_EMPTY_TEXT
+                .into_iter()
+                .find_map(|server| Some((server, subject.level_of(server)?)));
+            if let Some((server, level)) = refusing {
+                empty_text(subject, server, level, found);
             }
-            if subject.server == Server::ZAi {
-                empty_parts(subject, found);
+            if let Some(level) = subject.level_of(Server::ZAi) {
+                empty_parts(subject, level, found);
             }
         }
         WireFormat::MistralChat => mistral_prompt(subject, found),
@@ -200,15 +199,24 @@ fn empty_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports empty messages at servers that were seen to refuse them.
-fn empty_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let told = subject.history().entries.iter().filter(|entry| {
-        let is_told_of_model = matches!(
-            subject.server,
-            Server::XAi | Server::Moonshot | Server::ZAi | Server::MiniMax | Server::LmStudio
-        );
-        is_asked(entry.role) || entry.role == Role::Assistant && is_told_of_model
-    });
+/// The servers that were seen to refuse empty messages.
+const REFUSE_EMPTY_TEXT: [Server; 6] = [
+    Server::XAi,
+    Server::Moonshot,
+    Server::ZAi,
+    Server::MiniMax,
+    Server::Hunyuan,
+    Server::LmStudio,
+];
+
+/// Reports empty messages that a server refuses: the one that the body goes to, or the maker of the
+/// model behind a gateway.
+fn empty_text<'b>(subject: &Subject<'b>, refusing: Server, level: Severity, found: &mut Found<'b>) {
+    let is_told_of_model = refusing != Server::Hunyuan;
+    let told =
+        subject.history().entries.iter().filter(|entry| {
+            is_asked(entry.role) || entry.role == Role::Assistant && is_told_of_model
+        });
     for entry in told {
         let is_empty = entry
             .parts
@@ -217,12 +225,13 @@ fn empty_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         if !is_empty || entry.value.get("content").is_none() || is_continued(entry.value) {
             continue;
         }
-        let server = subject.server.name();
+        let server = refusing.name();
         let help = "leave the message out";
-        if subject.server == Server::Moonshot && entry.role == Role::Assistant {
+        if refusing == Server::Moonshot && entry.role == Role::Assistant {
             let message =
                 format!("{server} rejects a message of the assistant without text and calls");
-            found.at_member(entry.value, "content", message).help(help);
+            let note = found.at_member(entry.value, "content", message);
+            note.level(level).help(help);
         } else {
             let message = format!("a report says that {server} rejects a message without text");
             found
@@ -234,7 +243,7 @@ fn empty_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 /// Reports parts that are empty texts beside others at Z.ai.
-fn empty_parts<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+fn empty_parts<'b>(subject: &Subject<'b>, level: Severity, found: &mut Found<'b>) {
     for entry in &subject.history().entries {
         let has_parts = entry.value.get("content").is_some_and(Value::is_array);
         if !has_parts || entry.parts.len() < 2 {
@@ -246,6 +255,7 @@ fn empty_parts<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             }
             found
                 .at(part.value, "Z.ai rejects a part with an empty text")
+                .level(level)
                 .help("remove the part");
         }
     }

@@ -16,7 +16,8 @@ body_rule! {
      * Ollama supports these and `web_search_call`. Parts can be `input_text`, `output_text` and `input_image`; files: *file inputs are \
      not currently supported*\n\
      * the backend of ChatGPT does not accept a text as `input`\n\
-     * xAI accepts reasoning without `content`; reports say that it rejects `\"content\": null`, and calls of custom tools\n\n\
+     * xAI rejects `additional_tools`, and its list of items lacks other items of OpenAI's clients: a warning. It accepts reasoning \
+     without `content`; reports say that it rejects `\"content\": null`, and calls of custom tools\n\n\
      * wrong: `{ \"role\": \"assistant\", \"content\": \"Hello\" }` for llama.cpp\n\
      * right: `{ \"type\": \"message\", \"role\": \"assistant\", \"content\": \"Hello\" }`",
     of OpenAiResponses;
@@ -28,6 +29,10 @@ body_rule! {
         "pkg:github/ollama/ollama@fb30760#openai/responses.go": "Ollama: `unmarshalResponsesInputItem`",
         "zyycn/codex-proxy-rs#178": "ChatGPT: *Input must be a list*",
         "duolahypercho/codex-router#862": "ChatGPT: the same refusal",
+        "router-for-me/CLIProxyAPI#4434": "xAI rejects `additional_tools`, tested live",
+        "Wei-Shaw/sub2api#3982": "xAI rejects `additional_tools`",
+        "https://raw.githubusercontent.com/api-evangelist/xai/refs/heads/main/openapi/xai-responses-api-openapi.yml":
+            "xAI: `ModelInputPart`, a copy of its specification",
         "router-for-me/CLIProxyAPI#4282": "xAI: *data did not match any variant of untagged enum ModelInput*",
         "Wei-Shaw/sub2api#4237": "xAI rejects `\"content\": null` in reasoning",
     }
@@ -118,14 +123,42 @@ fn ollama<'b>(item: &'b Value, found: &mut Found<'b>) {
     }
 }
 
+/// The items in xAI's list, and references to items that it stores.
+const XAI_ITEMS: [&str; 14] = [
+    "message",
+    "function_call",
+    "function_call_output",
+    "reasoning",
+    "compaction",
+    "item_reference",
+    "web_search_call",
+    "x_search_call",
+    "file_search_call",
+    "code_interpreter_call",
+    "mcp_call",
+    "mcp_list_tools",
+    "shell_call",
+    "shell_call_output",
+];
+
 fn xai<'b>(item: &'b Value, found: &mut Found<'b>) {
     let kind = text_of(item, "type");
-    if let Some(kind) = kind.filter(|kind| kind.starts_with("custom_tool_call")) {
+    if kind == Some("additional_tools") {
+        found
+            .at(item, "xAI does not support `additional_tools`")
+            .help("write the tools into `tools`");
+    } else if let Some(kind) = kind.filter(|kind| kind.starts_with("custom_tool_call")) {
         let message = format!("a report says that xAI does not support `{kind}`");
         found
             .at(item, message)
             .warning()
             .help("describe the tool as a function, and send the call as `function_call`");
+    } else if let Some(kind) = kind.filter(|kind| !XAI_ITEMS.contains(kind)) {
+        let kind = crate::text::cut(kind, 60);
+        found
+            .at(item, format!("xAI's list of items has no `{kind}`"))
+            .warning()
+            .help("remove it, or describe its content in a message");
     }
     let is_null = item.get("content").is_some_and(Value::is_null);
     if is_null && text_of(item, "type") == Some("reasoning") {

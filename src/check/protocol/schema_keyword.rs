@@ -15,8 +15,9 @@ body_rule! {
      its keywords: every schema has a `type` or `anyOf`, an array has `items`, an object has `properties`, `required` lists existing \
      properties, a keyword for one type must not be used with another (`enum` only with strings), `format` of a string is `enum` or \
      `date-time`, no value of `enum` is empty, `enum` as a format needs values, and lengths are integers. Keywords outside the \
-     subset are reported by the format's schema. `additionalProperties` was rejected up to 2026, and has been in Google's SDK since: a warning. An object without `properties` is a warning for a function \
-     without parameters: most reports up to June 2026 say that it is rejected, some that it is accepted.\n\n\
+     subset are reported by the format's schema. `additionalProperties` was rejected up to 2026, and has been in Google's SDK since: a warning. `oneOf` is not in Google's lists, although \
+     the API reads it: a warning. An object with an empty `properties` is a warning for a function without parameters: most reports up to \
+     June 2026 say that it is rejected, some that it is accepted. Google's own examples leave `properties` out.\n\n\
      Vertex AI requires the parameters of a function to be an object.\n\n\
      In `parametersJsonSchema` and `responseJsonSchema`, a `$ref` leads to a schema that exists, and only `description` and `default` may \
      stand beside it.\n\n\
@@ -31,6 +32,10 @@ body_rule! {
         "vercel/ai#12183": "Vertex AI: the same refusal",
         "cline/cline#7339": "*items: missing field*",
         "browser-use/browser-use#3786": "*should be non-empty for OBJECT type*",
+        "https://github.com/google-gemini/cookbook/blob/main/quickstarts/rest/Function_calling_config_REST.ipynb":
+            "`\"parameters\": { \"type\": \"object\" }`, accepted",
+        "virattt/dexter#258":
+            "*Unknown name \"const\" at … one_of*: the API reads `oneOf`",
         "BerriAI/litellm#9289": "an object without properties is accepted",
         "bug-ops/zeph#1641": "an object without properties is accepted",
         "anomalyco/opencode#11889": "*only allowed for OBJECT type*",
@@ -148,7 +153,16 @@ fn check_node<'b>(inner: &'b Value, is_whole: bool, found: &mut Found<'b>) {
         .get("properties")
         .and_then(Value::as_object)
         .is_none_or(serde_json::Map::is_empty);
-    if !has("type", inner) && !has("anyOf", inner) {
+    if has("oneOf", inner) {
+        let message = "Google lists no `oneOf`, although the API reads it";
+        let note = found.at_member(inner, "oneOf", message);
+        note.warning()
+            .help("write `anyOf`, or use `parametersJsonSchema` or `responseJsonSchema`");
+    }
+    if !["type", "anyOf", "oneOf"]
+        .iter()
+        .any(|name| has(name, inner))
+    {
         found
             .at(inner, "this schema has no `type`")
             .help("give every schema a `type`, or use `parametersJsonSchema`");
@@ -158,17 +172,18 @@ fn check_node<'b>(inner: &'b Value, is_whole: bool, found: &mut Found<'b>) {
             .at_member(inner, "items", "an array needs `items`")
             .help("describe the elements of the array");
     }
-    if is_object && is_empty {
+    let is_documented = is_whole && !has("properties", inner);
+    if is_object && is_empty && !is_documented {
         let what = match is_whole {
             true => {
-                "reports disagree on whether a function without parameters may have an object without properties"
+                "reports disagree on whether a function without parameters may have an empty `properties`"
             }
             false => "an object needs at least one property",
         };
         let note = found.at_member(inner, "properties", what);
         let note = if is_whole { note.warning() } else { note };
         note.help(
-            "add its properties, leave out `parameters` altogether, or use `parametersJsonSchema`",
+            "add its properties, leave out `properties` or `parameters` altogether, or use `parametersJsonSchema`",
         );
     }
     for name in ["additionalProperties", "additional_properties"]

@@ -15,7 +15,7 @@ body_rule! {
      * is not between a call and its result\n\n\
      Two in a row were rejected in May 2026; a newer section of the page shows them, with a beta header. A warning.\n\n\
      DeepSeek's and MiniMax's endpoints of this format accept only the roles `user` and `assistant`; a report says the same of Z.ai's, a \
-     warning.\n\n\
+     warning. So do vLLM up to version 0.22 and several gateways: a warning for servers of unknown make.\n\n\
      * wrong: `system`, `user`\n\
      * wrong: `user`, `system`, `user`\n\
      * right: `user`, `assistant`, `user`, `system`",
@@ -31,6 +31,10 @@ body_rule! {
             "MiniMax: *chat content has invalid message role: system*",
         "BigPizzaV3/CodexPlusPlus#267": "MiniMax: the same refusal",
         "zai-org/GLM-5#74": "Z.ai: *Input should be 'user' or 'assistant'*",
+        "vllm-project/vllm#44000": "vLLM 0.20: *Input should be 'user' or 'assistant'*",
+        "1CatAI/1Cat-vLLM#86": "vLLM accepts it from version 0.23 on",
+        "ogx-ai/ogx#5982": "a gateway: the same refusal",
+        "jwadow/kiro-gateway#197": "another gateway: the same refusal",
         "deepseek-ai/awesome-deepseek-integration#639":
             "DeepSeek's endpoint accepts only `user` and `assistant`",
     }
@@ -78,6 +82,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                     note
                 };
                 note.help(HELP);
+            }
+            Server::Unknown => {
+                let message = "vLLM up to version 0.22 and several gateways accept only the roles `user` and `assistant`";
+                let note = found.at_member(entry.value, "role", message);
+                note.warning().help(HELP);
             }
             _ => {}
         }

@@ -7,6 +7,7 @@ use super::schemas::{check_lookaround, visit};
 use super::tools::{DeclaredTool, tools};
 use super::{Found, Subject, body_rule};
 use crate::check::About;
+use crate::diag::Severity;
 use crate::provider::{Server, ToolForm};
 use crate::text::cut;
 
@@ -29,6 +30,8 @@ body_rule! {
      Moonshot requires `\"type\": \"object\"` at the root, a `type` (or alternatives, or a reference) of every property, a single schema as `items`, `required` names that are properties, and \
      references into `$defs`. It accepts nothing next to `$ref`, and `type` only inside the schemas of `anyOf`, not next to it; both \
      are warnings.\n\n\
+     Gateways pass requests on: what DeepSeek, MiniMax and Moonshot reject is a warning if one of their models is called through \
+     OpenRouter or a server of unknown make.\n\n\
      LM Studio requires `properties` at the root. Reports say that Groq rejects `required` without `properties`, and Volcengine a list \
      of types. A root of another type than an object is a warning for all other servers.\n\n\
      Gemini's `parameters` are covered by `protocol/schema-keyword`.\n\n\
@@ -50,6 +53,8 @@ body_rule! {
         "MoonshotAI/kimi-cli#178":
             "Moonshot: *missing 'type' or 'anyOf' key in parameter type*",
         "earendil-works/pi#5822": "Moonshot: *At path 'properties.task': type is not defined*",
+        "earendil-works/pi#4138": "Moonshot, through OpenCode: the same refusal",
+        "tailcallhq/forgecode#3123": "Moonshot, through OpenRouter: the same dialect",
         "zed-industries/zed#64386": "DeepSeek: *is not a \"regex\"*, with `\\0`",
         "Dokploy/mcp#43": "DeepSeek: the same refusal, with `[` within a class",
         "Yachiyo-5i/xLyra#71": "DeepSeek: the same refusal",
@@ -119,16 +124,19 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         if is_openai {
             visit(schema, &mut |inner| check_lookaround(inner, found));
         }
-        if subject.server != Server::Moonshot {
+        let moonshot = subject.level_of(Server::Moonshot);
+        if moonshot.is_none() {
             let needs_targets = is_anthropic || subject.server == Server::Fireworks;
             visit(schema, &mut |inner| {
                 check_reference(schema, inner, needs_targets, found);
             });
         }
-        if subject.server == Server::DeepSeek {
+        let from = found.len();
+        if let Some(level) = subject.level_of(Server::DeepSeek) {
             visit(schema, &mut |inner| check_pattern(inner, found));
+            found.at_most(level, from);
         }
-        if subject.server == Server::Moonshot {
+        if let Some(level) = moonshot {
             moonshot_root(schema, found);
             let mut is_root = true;
             visit(schema, &mut |inner| {
@@ -138,6 +146,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                     moonshot_alternatives(inner, found);
                 }
             });
+            found.at_most(level, from);
         }
         if facts.drops_keywords {
             visit(schema, &mut |inner| check_ollama(inner, found));
@@ -151,7 +160,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             Server::Volcengine => visit(schema, &mut |inner| several_types(inner, found)),
             _ => {}
         }
-        if !is_sure && subject.server != Server::Moonshot {
+        if !is_sure && moonshot.is_none() {
             other_root(schema, found);
         }
     }
@@ -234,10 +243,10 @@ fn required_alone<'b>(inner: &'b Value, found: &mut Found<'b>) {
 
 /// Reports functions without a schema at servers that require one.
 fn without_parameters<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let is_sure = match subject.server {
-        Server::MiniMax => true,
-        Server::Databricks => false,
-        _ => return,
+    let (server, is_sure) = match subject.level_of(Server::MiniMax) {
+        Some(level) => (Server::MiniMax, level == Severity::Error),
+        None if subject.server == Server::Databricks => (Server::Databricks, false),
+        None => return,
     };
     for tool in tools(subject)
         .iter()
@@ -245,7 +254,7 @@ fn without_parameters<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     {
         let message = format!(
             "{} requires the `{}` of every tool",
-            subject.server.name(),
+            server.name(),
             tool.schema_key
         );
         let note = found.at_member(tool.object, tool.schema_key, message);

@@ -82,7 +82,8 @@ fn chat(tool: &Value) -> DeclaredTool<'_> {
     DeclaredTool::new(kind, tool.get(kind).unwrap_or(tool), "parameters")
 }
 
-fn responses(tool: &Value) -> Vec<DeclaredTool<'_>> {
+/// Returns a tool of the Responses API, and those in it if it is a namespace.
+pub(super) fn responses(tool: &Value) -> Vec<DeclaredTool<'_>> {
     let own = DeclaredTool::new(text(tool, "type").unwrap_or_default(), tool, "parameters");
     let nested = elements(tool.get("tools").filter(|_| own.kind == "namespace"));
     let nested = nested.iter().flat_map(responses).map(|tool| DeclaredTool {

@@ -3,8 +3,8 @@
 /// A model's name in the form that patterns of families are matched with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelName {
-    /// The account that publishes it, in lower case: the part before the last `/`.
-    account: Option<String>,
+    /// The parts before the last `/`, in lower case: gateways, then the account that publishes it.
+    accounts: Vec<String>,
     whole: String,
     normal: usize,
 }
@@ -14,20 +14,26 @@ impl ModelName {
     pub fn new(name: &str) -> ModelName {
         let whole = spelt(name);
         let normal = without_dates(&whole).len();
-        let account = name.trim().rsplit('/').nth(1).map(str::to_lowercase);
+        let mut accounts: Vec<String> = name.trim().split('/').map(str::to_lowercase).collect();
+        accounts.pop();
         ModelName {
-            account,
+            accounts,
             whole,
             normal,
         }
     }
 
     /// Returns `true` if an account publishes the model; `*` is any account. Gateways put further
-    /// names before it.
+    /// names before it, which a pattern may name too: `openrouter/*`.
     pub(super) fn is_of(&self, account: &str) -> bool {
-        self.account
-            .as_deref()
-            .is_some_and(|name| account == "*" || name == account)
+        let wanted: Vec<&str> = account.split('/').collect();
+        let from = self.accounts.len().checked_sub(wanted.len());
+        from.is_some_and(|from| {
+            let named = self.accounts[from..].iter();
+            named
+                .zip(&wanted)
+                .all(|(name, wanted)| *wanted == "*" || name == wanted)
+        })
     }
 
     /// Returns the name in the form of [`normal_name`].

@@ -1,0 +1,87 @@
+//! `protocol/call-namespace`: calls of the Responses API that lack the namespace of their tool.
+
+use serde_json::Value;
+
+use super::tools::{DeclaredTool, responses};
+use super::value::elements;
+use super::{Found, Subject, body_rule};
+use crate::check::history::text_of;
+
+body_rule! {
+    Error "protocol/call-namespace", "a call lacks the namespace of its tool",
+    "In OpenAI's Responses API, a `namespace` holds tools with names of their own. The API writes its name into each call, as \
+     `namespace`, and the call must be sent back with it. Without it, the API searches the tools outside of namespaces only, and rejects \
+     the call of a tool that is not among them. The tools are those in `tools`, and those that `tool_search_output` and \
+     `additional_tools` load.\n\n\
+     A tool search also sets `namespace` in the call of a deferred function that is in no namespace; a call without it is a \
+     warning.\n\n\
+     * wrong: `{ \"type\": \"function_call\", \"name\": \"open\", … }` for a tool in the namespace `pages`\n\
+     * right: the same with `\"namespace\": \"pages\"`",
+    of OpenAiResponses;
+    seen "2026-11" {
+        "https://developers.openai.com/api/docs/guides/tools-tool-search":
+            "calls of loaded tools have a `namespace`",
+        "vercel/ai#15193": "*Missing namespace for function_call … Round-trip the model's function_call item*",
+        "earendil-works/pi#7709": "the same refusal",
+        "github/copilot-cli#4519": "GitHub Copilot: the same refusal",
+        "jlcodes99/cockpit-tools#1856": "the same refusal",
+    }
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if !subject.server.is_openai() {
+        return;
+    }
+    let input = elements(subject.member("input"));
+    let loaded = input.iter().filter(|item| {
+        matches!(
+            text_of(item, "type"),
+            Some("tool_search_output" | "additional_tools")
+        )
+    });
+    let lists = loaded
+        .map(|item| item.get("tools"))
+        .chain([subject.member("tools")]);
+    let tools: Vec<DeclaredTool<'_>> = lists
+        .flat_map(|list| elements(list).iter().flat_map(responses))
+        .collect();
+    let is_searched = tools.iter().any(|tool| tool.kind == "tool_search");
+    for item in input.iter().filter(|item| is_bare_call(item)) {
+        let named: Vec<&DeclaredTool<'_>> = tools
+            .iter()
+            .filter(|tool| tool.name.is_some() && tool.name == text_of(item, "name"))
+            .collect();
+        if named.is_empty() {
+            continue;
+        }
+        if named.iter().all(|tool| tool.is_nested) {
+            found
+                .at(
+                    item,
+                    "this tool is in a namespace, which its call must name",
+                )
+                .help("send the call back with the `namespace` that the API gave it");
+        } else if is_searched && named.iter().all(|tool| tool.is_nested || is_deferred(tool)) {
+            found
+                .at(
+                    item,
+                    "a tool search gives the call of a deferred tool a `namespace`, and reports say that the API wants it back",
+                )
+                .warning()
+                .help("send the call back with the `namespace` that the API gave it");
+        }
+    }
+}
+
+/// Returns `true` for a call without a namespace.
+fn is_bare_call(item: &Value) -> bool {
+    let is_call = matches!(
+        text_of(item, "type"),
+        Some("function_call" | "custom_tool_call")
+    );
+    is_call && item.get("namespace").is_none_or(Value::is_null)
+}
+
+fn is_deferred(tool: &DeclaredTool<'_>) -> bool {
+    tool.object.get("defer_loading") == Some(&Value::Bool(true))
+}
