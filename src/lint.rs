@@ -12,6 +12,9 @@ mod lines;
 mod place;
 mod recognise;
 pub(crate) mod rules;
+mod session;
+mod stranger;
+mod litellm;
 mod wrapper;
 mod batch;
 mod find;
@@ -25,6 +28,8 @@ pub(crate) use lines::{Content, Input, Line, Lines, content};
 pub(crate) use place::Places;
 pub(crate) use recognise::recognise_among;
 pub use recognise::{Unrecognised, recognise};
+pub(crate) use session::Agent;
+pub(crate) use stranger::Stranger;
 pub use unsupported::Unsupported;
 
 #[doc(inline)]

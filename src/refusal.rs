@@ -621,6 +621,13 @@ impl Explanation {
         Explanation { is_named, ..self }
     }
 
+    /// Returns `true` if the sentence names an element that a list of the body does not have: then
+    /// it is about another request.
+    pub fn is_outside(&self, body: &Value) -> bool {
+        let path = self.path.as_deref();
+        path.is_some_and(|path| place::is_outside(body, path))
+    }
+
     /// Returns the place in a body that the sentence names: by its path, or else by an id or name
     /// that the sentence quotes.
     pub fn place(&self, body: &Value) -> Option<Pointer> {

@@ -136,7 +136,8 @@ impl Clock for SystemClock {
 
 #[cfg(feature = "cli")]
 pub(crate) use named::{
-    below, below_checkout, is_ci, no_color, open, root_around, size, write_named,
+    below, below_checkout, is_ci, is_input, no_color, open, open_descriptor, root_around, size,
+    write_named,
 };
 #[cfg(all(feature = "cli", feature = "runtime"))]
 pub(crate) use named::{read_input, read_text};

@@ -36,15 +36,16 @@ pub use story::{
 
 use crate::check::history::member_of;
 use crate::check::prefix::cache_settings;
+use crate::check::schema::rules::UNKNOWN_FIELD;
 use crate::compile::{Compiler, LintTarget, ModelKnowledge, STACK_BYTES};
 use crate::diag::Severity;
-use crate::lint::{Input, InputError, Line, Lines, recognise};
+use crate::lint::{Agent, Input, InputError, Line, Lines, Unrecognised, recognise};
 use crate::panics::caught;
 use crate::provider::{Server, WireFormat};
 use crate::world::MAX_FILE_BYTES;
 use conversations::{Conversations, Limits};
 use forms::Logged;
-use forms::transcript::{Agent, Ended, Transcript};
+use forms::transcript::{self, Ended, Transcript};
 use piece::{Piece, chained, of_name, of_setting};
 use sent::{Flaw, Sent};
 use sizer::Sizer;
@@ -326,7 +327,10 @@ impl<'c> Traffic<'c> {
     }
 
     fn transcript(&mut self, agent: Agent, document: &Value, place: &Place) {
-        let key = chained(of_name(&place.file), of_name(&agent.key(document)));
+        let key = chained(
+            of_name(&place.file),
+            of_name(&transcript::key(agent, document)),
+        );
         self.clock += 1;
         if !self.transcripts.contains_key(&key) {
             self.end_transcripts(MOST_TRANSCRIPTS - 1);
@@ -441,9 +445,14 @@ impl Work<'_> {
         let wire = self
             .wire
             .or(endpoint.as_ref().map(|endpoint| endpoint.wire));
-        let wire = wire
-            .or_else(|| recognise(&body).ok())
-            .or_else(|| body.get("messages").map(|_| WireFormat::OpenAiChat))?;
+        let wire = match wire {
+            Some(wire) => wire,
+            None => match recognise(&body) {
+                Ok(wire) => wire,
+                Err(Unrecognised::Unsupported(_)) => return None,
+                Err(_) => body.get("messages").map(|_| WireFormat::OpenAiChat)?,
+            },
+        };
         let model = body.get("model").and_then(Value::as_str);
         let model = model
             .or(endpoint
@@ -494,9 +503,12 @@ impl Work<'_> {
         })
     }
 
-    /// Returns the flaws in the messages of a transcript.
+    /// Returns the errors in the messages of a transcript. Agents add notes of their own to the
+    /// messages in their files, so unknown members prove nothing.
     fn flaws_of(&self, body: &Value, wire: WireFormat) -> Vec<Flaw> {
-        self.flaws(body, wire, &LintTarget::default(), &piece::cut(body))
+        let mut flaws = self.flaws(body, wire, &LintTarget::default(), &piece::cut(body));
+        flaws.retain(|flaw| flaw.rule != UNKNOWN_FIELD.code);
+        flaws
     }
 
     /// Returns the flaws in the messages of a body's history.

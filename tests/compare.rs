@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use reqc::compare::{DifferenceKind, Side, compare};
+use reqc::compare::{Allowed, ComparedFiles, DifferenceKind, NamedBodies, Side, compare};
 use reqc::json::Pointer;
 use reqc::lint::WireFormat;
 use serde_json::Value;
@@ -370,4 +370,101 @@ fn what_cannot_be_compared_says_why() {
         assert_eq!(code, 2, "{arguments:?}: {out}{err}");
         assert!(err.contains(why), "{arguments:?}: {err}");
     }
+}
+
+/// A body with this many messages.
+fn long(messages: usize) -> Value {
+    let message = |at: usize| {
+        let role = if at % 2 == 0 { "user" } else { "assistant" };
+        serde_json::json!({"role": role, "content": format!("message number {at}")})
+    };
+    serde_json::json!({"model": "gpt-5", "messages": (0..messages).map(message).collect::<Vec<_>>()})
+}
+
+#[test]
+fn long_bodies_lose_only_what_is_missing() {
+    let (whole, part) = (long(1_601), long(1_001));
+    let wire = WireFormat::OpenAiChat;
+    let side = |body| Side { body, wire };
+    let compared = compare(side(&whole), side(&part));
+    assert_eq!((compared.shared, compared.differences.len()), (1_001, 600));
+    assert!(
+        compared
+            .differences
+            .iter()
+            .all(|it| it.kind == DifferenceKind::Lost)
+    );
+    let grown = compare(side(&part), side(&whole));
+    assert_eq!((grown.differences.len(), grown.losses().count()), (600, 0));
+    // The first messages are left out, and the last one differs.
+    let mut other = whole.clone();
+    let messages = other["messages"].as_array_mut().expect("a list");
+    messages.drain(..900);
+    messages.last_mut().expect("a message")["content"] = "another end".into();
+    let compared = compare(side(&whole), side(&other));
+    assert!(
+        !compared
+            .differences
+            .iter()
+            .any(|it| it.kind == DifferenceKind::Moved)
+    );
+}
+
+#[test]
+fn bodies_of_long_files_are_paired() {
+    let line = |at: usize| {
+        let body = serde_json::json!({"model": "gpt-5", "messages": [{"role": "user", "content": format!("q{at}")}]});
+        format!("{body}\n")
+    };
+    let read = |name: &str, bodies: std::ops::Range<usize>| {
+        let text: String = bodies.map(line).collect();
+        let bodies = reqc::compare::bodies(text.as_bytes(), None).expect("bodies");
+        NamedBodies {
+            name: name.to_owned(),
+            bodies,
+        }
+    };
+    let compared = ComparedFiles::of(
+        read("a", 0..1_600),
+        read("b", 0..1_000),
+        &Allowed::default(),
+    );
+    assert_eq!(
+        (
+            compared.pairs.len(),
+            compared.unpaired_first.len(),
+            compared.unpaired_second.len()
+        ),
+        (1_000, 600, 0)
+    );
+    assert_eq!(
+        (compared.losses(), compared.unpaired_first[0]),
+        (600, 1_001)
+    );
+}
+
+#[test]
+fn a_default_that_is_written_out_is_a_value() {
+    let body =
+        |choice: &str| serde_json::json!({"model": "gpt-5", "messages": [], "tool_choice": choice});
+    let wire = WireFormat::OpenAiChat;
+    let (required, auto) = (body("required"), body("auto"));
+    let compared = compare(
+        Side {
+            body: &required,
+            wire,
+        },
+        Side { body: &auto, wire },
+    );
+    assert_eq!(
+        compared.differences[0].message,
+        "`tool-choice` changed from `any` to `auto`"
+    );
+    assert_eq!(
+        compared.differences[0].second,
+        Some(Pointer::parse("/tool_choice"))
+    );
+    let none = serde_json::json!({"model": "gpt-5", "messages": []});
+    let compared = compare(Side { body: &none, wire }, Side { body: &auto, wire });
+    assert_eq!(compared.differences, []);
 }

@@ -780,3 +780,142 @@ fn a_session_with_nothing_to_mend_is_clean() {
         ran.out
     );
 }
+
+#[test]
+fn sessions_of_agents_are_told_once() {
+    let line = |kind: &str, uuid: &str| json!({"type": kind, "uuid": uuid, "parentUuid": null, "sessionId": "s", "message": {"role": kind, "content": "hi"}});
+    let lines: String = [
+        line("user", "a"),
+        line("assistant", "b"),
+        json!({"type": "mode", "mode": "normal"}),
+        line("user", "c"),
+    ]
+    .iter()
+    .map(|line| format!("{line}\n"))
+    .collect();
+    for arguments in [&[][..], &["--wire", "anthropic-messages"]] {
+        let (code, out) = told("session.jsonl", &lines, arguments);
+        assert_eq!((code, out.matches("lint/no-body").count()), (1, 1), "{out}");
+        assert!(
+            out.contains("session.jsonl:1:1") && out.contains("Claude Code session"),
+            "{out}"
+        );
+        assert!(out.contains("`reqc lint --session`"), "{out}");
+    }
+}
+
+#[test]
+fn what_is_found_in_place_of_a_body_is_named() {
+    for (text, expected) in [
+        (
+            json!({"object": "chat.completion", "choices": []}),
+            "a model's answer",
+        ),
+        (
+            json!({"type": "error", "error": {"type": "a", "message": "no"}}),
+            "`reqc why400`",
+        ),
+        (
+            json!(json!({"model": "m", "messages": []}).to_string()),
+            "written as JSON twice",
+        ),
+        (
+            json!([{"role": "user", "content": "a"}]),
+            "list of messages",
+        ),
+        (
+            json!({"model": "gpt-3.5-turbo-instruct", "prompt": "a", "n": 2}),
+            "old completions API",
+        ),
+        (
+            json!({"type": "turn.prompt", "input": [{"type": "text", "text": "hi"}]}),
+            "a log's record",
+        ),
+    ] {
+        let (code, out) = told("a.json", &text.to_string(), &[]);
+        assert!(code == 1 && out.contains(expected), "{text}: {out}");
+    }
+}
+
+#[test]
+fn a_record_of_litellm_is_judged_as_its_request() {
+    let call = json!({"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]});
+    let record = json!({"id": "chatcmpl-1", "call_type": "acompletion", "model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}, call],
+        "model_parameters": {"max_tokens": 5}, "response": {"id": "x"}, "status": "failure", "startTime": 1.0});
+    let (code, out) = told("log.json", &record.to_string(), &[]);
+    assert_eq!((code, out.matches("error[").count()), (1, 1), "{out}");
+    assert!(out.contains("protocol/unanswered-call"), "{out}");
+    let spend = json!([{"request_id": "r1", "model": "m", "messages": {}, "response": {},
+        "proxy_server_request": {"model": "claude-sonnet-5", "max_tokens": 10, "messages": [{"role": "user", "content": ""}]}}]);
+    let (code, out) = told("spend.json", &spend.to_string(), &[]);
+    assert!(
+        code == 1 && out.contains("1 anthropic-messages") && !out.contains("no-body"),
+        "{out}"
+    );
+}
+
+#[test]
+fn a_capture_with_only_a_format_that_is_not_supported_says_so() {
+    let url = "https://bedrock-runtime.us-east-1.amazonaws.com/model/anthropic.claude-3-5-sonnet-20240620-v1/converse";
+    let body = r#"{"messages":[{"role":"user","content":"hi"}]}"#;
+    let (code, out) = told("a.har", &har(&[(url, body)]), &[]);
+    assert!(
+        code == 1 && out.contains("error[lint/unsupported-format]"),
+        "{out}"
+    );
+    assert!(out.contains("Converse") && !out.contains("--wire"), "{out}");
+}
+
+#[test]
+fn what_is_no_text_gets_fitting_advice() {
+    let folder = folder(&[("nul.json", "{\"a\": \u{0}1}")]);
+    fs::write(folder.path().join("a.json.gz"), [0x1f, 0x8b, 8, 0, 0xff]).expect("written");
+    let ran = reqc(folder.path(), &["a.json.gz", "--format", "short"], "");
+    assert!(ran.out.contains("decompress it first"), "{}", ran.out);
+    let (_, out) = told("py.json", "{'model': 'm', 'messages': [None]}", &[]);
+    assert!(out.contains("`json.dumps`"), "{out}");
+    let ran = reqc(folder.path(), &["nul.json", "--format", "short"], "");
+    assert!(ran.out.contains("no NUL bytes"), "{}", ran.out);
+}
+
+#[cfg(unix)]
+#[test]
+fn pipes_that_a_shell_names_are_read() {
+    let folder = folder(&[("body.json", RIGHT)]);
+    let bash = |script: &str| {
+        let output = Command::new("bash")
+            .args(["-c", script, "bash"])
+            .arg(program::path())
+            .current_dir(folder.path())
+            .env("NO_COLOR", "1")
+            .output()
+            .expect("bash runs");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), text, err)
+    };
+    for script in [
+        "$1 lint <(cat body.json)",
+        "cat body.json | $1 lint /dev/stdin",
+        "$1 lint /dev/stdin < body.json",
+        "$1 compare body.json <(cat body.json)",
+        "$1 compare <(cat body.json) <(cat body.json)",
+        "$1 lint --session <(cat body.json)",
+        "$1 context import <(cat body.json)",
+    ] {
+        let (code, out, err) = bash(script);
+        assert_eq!(code, Some(0), "{script}: {out}{err}");
+    }
+    let (code, _, err) = bash("$1 compare /dev/stdin - < body.json");
+    assert!(
+        code == Some(2) && err.contains("only one of the two"),
+        "{err}"
+    );
+    let (code, _, err) = bash("mkfifo pipe; $1 lint pipe");
+    assert!(
+        code == Some(2) && err.contains("not a regular file"),
+        "{err}"
+    );
+    let (code, _, err) = bash("$1 lint /dev/fd/97");
+    assert!(code == Some(2) && err.contains("/dev/fd/97"), "{err}");
+}

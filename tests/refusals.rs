@@ -752,6 +752,51 @@ fn the_command_tells_the_place_in_the_body() {
 }
 
 #[test]
+fn what_is_no_answer_or_another_request_is_told() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let write =
+        |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("writable");
+    write("body.json", BODY);
+    let elsewhere = SENTENCE.replace("messages.1", "messages.7");
+    assert_ne!(elsewhere, SENTENCE);
+    let told = why400(folder.path(), &[&elsewhere, "--body", "body.json"]);
+    let out = String::from_utf8_lossy(&told.stdout);
+    assert!(
+        out.contains("it is not the request that was rejected") && !out.contains("In the body:"),
+        "{out}"
+    );
+    assert!(!out.contains("It refers to /messages in the body"), "{out}");
+
+    let told = why400(folder.path(), &["body.json"]);
+    let out = String::from_utf8_lossy(&told.stdout);
+    assert!(
+        told.status.code() == Some(1) && out.contains("this is a request, not an answer"),
+        "{out}"
+    );
+    let told = why400(folder.path(), &["session.har"]);
+    let err = String::from_utf8_lossy(&told.stderr);
+    assert!(
+        told.status.code() == Some(2) && err.contains("there is no file `session.har`"),
+        "{err}"
+    );
+
+    // A record of LiteLLM has both.
+    let record = serde_json::json!({
+        "call_type": "anthropic_messages", "litellm_call_id": "a", "status": "failure",
+        "model": "claude-sonnet-5", "model_parameters": {"max_tokens": 9}, "messages": serde_json::from_str::<serde_json::Value>(BODY).expect("JSON")["messages"],
+        "error_str": format!("litellm.BadRequestError: AnthropicException - {SENTENCE}"),
+    });
+    write("record.json", &record.to_string());
+    let told = why400(folder.path(), &["record.json"]);
+    let out = String::from_utf8_lossy(&told.stdout);
+    assert!(
+        told.status.code() == Some(0) && out.contains("protocol/unanswered-call"),
+        "{out}"
+    );
+    assert!(!out.contains("unknown-field"), "{out}");
+}
+
+#[test]
 fn a_sentence_is_found_in_a_large_log() {
     let mut noise = String::new();
     for number in 0..50_000 {

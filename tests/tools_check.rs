@@ -268,6 +268,51 @@ fn what_is_no_list_is_told() {
 }
 
 #[test]
+fn a_list_of_which_nothing_can_be_checked_is_no_success() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}});
+    let named = json!({"name": "a", "description": "d", "inputSchema": schema});
+    let ran = |input: &Value, arguments: &[&str]| {
+        reqc(
+            folder.path(),
+            &[&["-"], arguments].concat(),
+            &input.to_string(),
+        )
+    };
+    for arguments in [&[][..], &["--lower", "openai"]] {
+        let bare = ran(&schema, arguments);
+        assert_eq!((bare.code, bare.out.as_str()), (2, ""), "{}", bare.err);
+        assert!(
+            bare.err.contains("no name") && bare.err.contains("`title`"),
+            "{}",
+            bare.err
+        );
+        let hosted = ran(&json!({"tools": [{"type": "web_search"}]}), arguments);
+        assert_eq!(hosted.code, 2, "{}", hosted.out);
+        assert!(hosted.err.contains("run by a server"), "{}", hosted.err);
+        let partly = ran(&json!([named, {"name": 5}]), arguments);
+        assert_eq!(partly.code, 1, "{}", partly.err);
+        assert!(partly.err.contains("(/1)"), "{}", partly.err);
+    }
+    let page = ran(&json!({"tools": [named], "nextCursor": "x"}), &[]);
+    assert!(
+        page.code == 0 && page.err.contains("`nextCursor`"),
+        "{}",
+        page.err
+    );
+    let gemini = json!({"tools": [{"functionDeclarations": [{"name": "f", "description": "x"}]}, {"googleSearch": {}}]});
+    let gemini = ran(&gemini, &[]);
+    assert!(
+        gemini.code == 0 && gemini.err.contains("1 tool is run by a server"),
+        "{}",
+        gemini.err
+    );
+    let converse =
+        json!([{"toolSpec": {"name": "f", "description": "d", "inputSchema": {"json": schema}}}]);
+    assert_eq!(ran(&converse, &[]).code, 0);
+}
+
+#[test]
 fn a_tools_toml_has_its_programs() {
     let folder = tempfile::tempdir().expect("a folder");
     let toml = "[[tool]]\nname = \"now\"\ndescription = \"The time.\"\ncommand = [\"date\"]\n\n[[server]]\nname = \"s\"\nurl = \"https://h.example/mcp\"\n";

@@ -10,6 +10,7 @@ use crate::compare::{Allowed, ComparedFiles, NamedBodies, PlacedBody, bodies};
 use crate::diag::{did_you_mean, listed};
 use crate::provider::WireFormat;
 use crate::report::{comparison_json, comparison_markdown, comparison_text};
+use crate::system::is_input;
 
 pub(super) fn run(options: &Options, args: &Compare, terminal: &mut Terminal) -> Outcome {
     let allowed = allowed(&args.allow)?;
@@ -41,7 +42,7 @@ fn of_files(
     first: &Path,
     second: &Path,
 ) -> Result<[NamedBodies; 2], Failure> {
-    if first == Path::new("-") && second == Path::new("-") {
+    if is_input(first) && is_input(second) {
         return Err(Failure::new(
             "standard input can be only one of the two files",
         ));

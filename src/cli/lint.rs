@@ -80,7 +80,9 @@ fn session(
     let stories = traffic.end();
     if stories.forms.iter().all(|(_, requests)| *requests == 0) {
         let failure = Failure::new("no request was found");
-        return Err(failure.help("docs/lint.md lists the supported logs and session files"));
+        return Err(failure.help(
+            "session files of Claude Code, Codex CLI, Gemini CLI, OpenCode, Cline and SWE-agent are read, and logs of requests: docs/lint.md lists their forms",
+        ));
     }
     options.formats.write_stories(&stories, terminal)?;
     Ok(if stories.has_findings() {
@@ -110,11 +112,15 @@ pub(super) fn open(
     root: &Path,
     file: &Path,
 ) -> Result<(String, Box<dyn Read>), Failure> {
-    if file == Path::new("-") {
+    if system::is_input(file) {
         return Ok(("<stdin>".to_owned(), Box::new(std::io::stdin().lock())));
     }
     let shown = file.to_string_lossy().into_owned();
-    // A repository's files must not decide which other files are displayed.
+    if let Some(opened) = system::open_descriptor(file) {
+        let reader = opened.map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
+        return Ok((shown, Box::new(reader)));
+    }
+    // Files of a repository must not decide which other files are displayed.
     let path = system::to_read(&options.path(file), root)?;
     let reader = system::open(&path).map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
     Ok((shown, Box::new(reader)))

@@ -9,7 +9,7 @@ use super::args::{Format, ToolsCheck};
 use super::options::{Opened, Options};
 use super::{Failure, Outcome, Status, Terminal, lint};
 use crate::diag::{Severity, did_you_mean, listed};
-use crate::json;
+use crate::json::{self, Pointer};
 use crate::lint::find;
 use crate::repo::read_tools;
 use crate::report::{losses_text, lowered_json, tools_json, tools_markdown, tools_text};
@@ -27,28 +27,25 @@ pub(super) fn check(options: &Options, args: &ToolsCheck, terminal: &mut Termina
     let opened = options.open()?;
     let (source, list) = list(options, &opened, args)?;
     if list.hosted > 0 {
-        let are = if list.hosted == 1 {
-            "1 tool is"
-        } else {
-            &format!("{} tools are", list.hosted)
-        };
-        Terminal::warn(&format!("{are} run by a server, without a schema: skipped"));
+        Terminal::warn(&format!("{}: skipped", hosted(list.hosted)));
     }
-    if list.unread > 0 {
-        let entries = match list.unread {
-            1 => "1 entry of the list is not a tool: it has".to_owned(),
-            several => format!("{several} entries of the list are not tools: they have"),
-        };
-        Terminal::warn(&format!("{entries} no name or no schema"));
+    if !list.unread.is_empty() {
+        Terminal::warn(&unread(&list.unread));
     }
-    let is_whole = list.unread == 0;
+    if list.is_partial {
+        Terminal::warn("the list has a `nextCursor`: it goes on, and its other pages are missing");
+    }
+    let is_whole = list.unread.is_empty();
     if list.tools.len() > MOST_TOOLS {
         return Err(Failure::new(format!(
             "`{source}` has more than {MOST_TOOLS} tools"
         )));
     }
     match lower_for {
-        Some(target) => Ok(lower(options, &opened, &list.tools, target, terminal)),
+        Some(target) => {
+            let status = lower(options, &opened, &list.tools, target, terminal);
+            Ok(if is_whole { status } else { Status::Findings })
+        }
         None => {
             let matrix = Matrix::of(&opened.compiler, list.tools, &targets);
             match options.format {
@@ -69,6 +66,39 @@ pub(super) fn check(options: &Options, args: &ToolsCheck, terminal: &mut Termina
             })
         }
     }
+}
+
+/// Returns the sentence about tools without a schema.
+fn hosted(count: usize) -> String {
+    match count {
+        1 => "1 tool is run by a server, without a schema".to_owned(),
+        several => format!("{several} tools are run by a server, without a schema"),
+    }
+}
+
+/// The maximum number of entries that are named.
+const MOST_NAMED: usize = 5;
+
+/// Returns the sentence about entries that are not tools.
+fn unread(entries: &[Pointer]) -> String {
+    let named: Vec<String> = entries
+        .iter()
+        .take(MOST_NAMED)
+        .map(|entry| match entry.as_str() {
+            "" => "the document itself".to_owned(),
+            place => place.to_owned(),
+        })
+        .collect();
+    let more = if entries.len() > MOST_NAMED {
+        ", …"
+    } else {
+        ""
+    };
+    let what = match entries.len() {
+        1 => "1 entry of the list is not a tool: it has".to_owned(),
+        several => format!("{several} entries of the list are not tools: they have"),
+    };
+    format!("{what} no name or no schema ({}{more})", named.join(", "))
 }
 
 /// Writes the most similar tools that are accepted. For people, the lost checks are listed on
@@ -134,6 +164,9 @@ fn list(
         let list = ToolList::of(&Value::Array(listed));
         let list =
             list.ok_or_else(|| Failure::new(format!("`{}` lists no tools", server.shown())))?;
+        if list.tools.is_empty() {
+            return Err(without_tools(&server.shown(), Some(&list)));
+        }
         return Ok((server.shown(), list));
     }
     let Some(file) = args.source.as_deref() else {
@@ -165,12 +198,35 @@ fn list(
             "reqc does not read code: let the SDK write its tools as JSON, and use that file; docs/tools-check.md shows how",
         )
     })?;
-    let found = ToolList::of(&document).or_else(|| of_bodies(document));
-    let list = found.ok_or_else(|| {
-        let help = "use a list of tools, a request body with `tools`, or an answer to `tools/list`";
-        Failure::new(format!("`{shown}` has no tools")).help(help)
-    })?;
-    Ok((shown, list))
+    let found = match ToolList::of(&document) {
+        Some(list) if list.has_tools() => Some(list),
+        nothing => of_bodies(document).or(nothing),
+    };
+    match found {
+        Some(list) if !list.tools.is_empty() => Ok((shown, list)),
+        found => Err(without_tools(&shown, found.as_ref())),
+    }
+}
+
+/// Returns the reason why a file has no tools to check.
+fn without_tools(shown: &str, list: Option<&ToolList>) -> Failure {
+    match list {
+        Some(list) if !list.unread.is_empty() => {
+            let help = "the name of a tool is its `name`, the `title` of its schema, or its key in an object of tools: \
+                 `{\"search\": {\"description\": …, \"inputSchema\": …}}`";
+            let why = unread(&list.unread);
+            Failure::new(format!("`{shown}` has no tools to check: {why}")).help(help)
+        }
+        Some(list) => Failure::new(format!(
+            "`{shown}` has no tools to check: {}",
+            hosted(list.hosted)
+        )),
+        None => {
+            let help =
+                "use a list of tools, a request body with `tools`, or an answer to `tools/list`";
+            Failure::new(format!("`{shown}` has no tools")).help(help)
+        }
+    }
 }
 
 /// Returns the tools of the first request in a capture that contains any.
@@ -178,7 +234,7 @@ fn of_bodies(document: Value) -> Option<ToolList> {
     find(document, None)
         .bodies
         .iter()
-        .find_map(|body| ToolList::of(body.value.get("tools")?))
+        .find_map(|body| ToolList::of(body.value.get("tools")?).filter(ToolList::has_tools))
 }
 
 /// Returns the programs of a `tools.toml`. The tools of its servers are not known here.

@@ -12,11 +12,12 @@ use crate::compile::lint::Linting;
 use crate::compile::{LintTarget, Report};
 use crate::diag::Severity;
 use crate::json::Pointer;
-use crate::lint::recognise;
+use crate::lint::{find, recognise};
 use crate::provider::WireFormat;
 use crate::refusal::{
     Basis, Dictionary, Exchange, Explanation, Provider, Reason, Unruled, exchanges, objects,
 };
+use crate::system::is_input;
 use crate::text::{Text, text};
 use crate::world::MAX_FILE_BYTES;
 
@@ -37,7 +38,7 @@ pub(super) fn run(options: &Options, args: &Why400, terminal: &mut Terminal) -> 
         }
         None => "-",
     };
-    if argument == "-" && args.body.as_deref() == Some(Path::new("-")) {
+    if is_input(Path::new(argument)) && args.body.as_deref().is_some_and(is_input) {
         return Err(Failure::new(
             "standard input can be the answer or the body, not both",
         ));
@@ -104,6 +105,10 @@ struct Told {
     places: Vec<Option<Place>>,
     /// The findings in the body that the sentences are about, or else all errors.
     report: Option<Report>,
+    /// The path of a sentence that leads outside the body, which is then another request.
+    outside: Option<String>,
+    /// `true` if a request was given in place of an answer.
+    is_request: bool,
 }
 
 /// A place in a body, with its value.
@@ -136,17 +141,27 @@ impl Judge<'_> {
         });
         let body = given.or(own.as_ref());
         let value = body.and_then(|body| objects(&body.text).into_iter().next());
+        let outside = value.as_ref().and_then(|body| {
+            let outside = explained.iter().find(|it| it.is_outside(body))?;
+            outside.path.clone()
+        });
         let places = explained
             .iter()
             .map(|it| value.as_ref().and_then(|body| place_of(it, body)))
             .collect();
+        let is_request = explained.is_empty()
+            && exchange.request.is_none()
+            && serde_json::from_str(&exchange.answer).is_ok_and(|value: Value| is_request(&value));
         let report = body
+            .filter(|_| outside.is_none())
             .and_then(|body| self.judged(body))
             .map(|report| narrowed(report, &explained));
         Told {
             explained,
             places,
             report,
+            outside,
+            is_request,
         }
     }
 
@@ -164,11 +179,27 @@ impl Judge<'_> {
 
 /// Returns the content of the file at this path or, if there is no such file, the argument itself.
 fn answer(options: &Options, opened: &Opened, argument: &str) -> Result<String, Failure> {
-    let is_path = argument == "-" || options.path(Path::new(argument)).exists();
-    match is_path {
-        true => read(options, opened, Path::new(argument)).map(|body| body.text),
+    let path = Path::new(argument);
+    if is_input(path) || options.path(path).exists() {
+        return read(options, opened, path).map(|body| body.text);
+    }
+    match is_file_name(argument) {
+        true => Err(Failure::new(format!("there is no file `{argument}`"))
+            .help("name a file with the answer, or write the error message itself")),
         false => Ok(argument.to_owned()),
     }
+}
+
+/// Returns `true` for a text that is the name of a file rather than an error message: one word with
+/// a usual ending.
+fn is_file_name(argument: &str) -> bool {
+    const ENDINGS: [&str; 9] = [
+        "json", "jsonl", "ndjson", "har", "log", "txt", "yaml", "yml", "out",
+    ];
+    let ending = Path::new(argument).extension().and_then(|it| it.to_str());
+    !argument.contains(char::is_whitespace)
+        && !argument.contains(['{', '"'])
+        && ending.is_some_and(|ending| ENDINGS.contains(&ending.to_ascii_lowercase().as_str()))
 }
 
 fn read(options: &Options, opened: &Opened, file: &Path) -> Result<Body, Failure> {
@@ -194,8 +225,14 @@ fn read(options: &Options, opened: &Opened, file: &Path) -> Result<Body, Failure
 fn request_in(dump: &str) -> Option<String> {
     let body = objects(dump)
         .into_iter()
-        .find(|value| has_history(value) && recognise(value).is_ok())?;
+        .flat_map(|value| find(value, None).bodies)
+        .map(|body| body.value)
+        .find(is_request)?;
     serde_json::to_string_pretty(&body).ok()
+}
+
+fn is_request(value: &Value) -> bool {
+    has_history(value) && recognise(value).is_ok()
 }
 
 fn has_history(value: &Value) -> bool {
@@ -206,7 +243,9 @@ fn has_history(value: &Value) -> bool {
 }
 
 fn place_of(explanation: &Explanation, body: &Value) -> Option<Place> {
-    let pointer = explanation.place(body)?;
+    let pointer = explanation
+        .place(body)
+        .filter(|_| !explanation.is_outside(body))?;
     let value = body.pointer(pointer.as_str())?.to_string();
     Some(Place { pointer, value })
 }
@@ -231,11 +270,21 @@ fn is_meant(code: &str, explained: &[Explanation]) -> bool {
 }
 
 fn show(options: &Options, told: &Told, terminal: &mut Terminal) {
-    if told.explained.is_empty() {
+    if told.is_request {
+        terminal.text(&text!(
+            "this is a request, not an answer: name it with `--body`, and the answer before it; `reqc lint` checks a request alone\n"
+        ));
+    } else if told.explained.is_empty() {
         terminal.text(&text!("this answer contains no known error message\n"));
     }
     for group in groups(told) {
         terminal.text(&page(&group, terminal.width()));
+    }
+    if let Some(path) = &told.outside {
+        terminal.text(&text!(
+            "\nThe body has no `{}`: it is not the request that was rejected.\n",
+            Text::line(path).cut(LONGEST_VALUE)
+        ));
     }
     if let Some(report) = told
         .report

@@ -307,7 +307,11 @@ impl<'b> Notes<'b> {
     fn settings(&mut self, a: &Settings<'b>, b: &Settings<'b>) {
         let names: BTreeSet<&'static str> = a.known.keys().chain(b.known.keys()).copied().collect();
         for name in names {
-            let message = match (a.known.get(name), b.known.get(name)) {
+            let (one, other) = (a.known.get(name), b.known.get(name));
+            // A default that is written out has a place.
+            let one = one.or_else(|| a.defaults.get(name));
+            let other = other.or_else(|| b.defaults.get(name));
+            let message = match (one, other) {
                 (Some(one), Some(other)) if settings::is_same(&one.meaning, &other.meaning) => {
                     continue;
                 }
@@ -328,10 +332,7 @@ impl<'b> Notes<'b> {
                 ),
                 (None, None) => continue,
             };
-            let places = (
-                a.known.get(name).map(|it| it.value),
-                b.known.get(name).map(|it| it.value),
-            );
+            let places = (one.map(|it| it.value), other.map(|it| it.value));
             let kind = if places.0.is_some() {
                 DifferenceKind::Setting
             } else {

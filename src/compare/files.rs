@@ -1,5 +1,7 @@
 //! Compares the bodies of two files, pair by pair.
 
+use std::collections::HashSet;
+
 use super::bodies::{LineColumn, PlacedBody};
 use super::{Difference, DifferenceKind, compare};
 use crate::check::history::{History, Kind, Role};
@@ -127,27 +129,13 @@ impl ComparedFiles {
     pub fn of(first: NamedBodies, second: NamedBodies, allowed: &Allowed) -> ComparedFiles {
         let (bodies, others) = (first.bodies, second.bodies);
         let pairing = pairing(&bodies, &others);
-        let unpaired =
-            |count: usize, is_paired: &dyn Fn(usize) -> bool, all: &[PlacedBody]| -> Vec<usize> {
-                (0..count)
-                    .filter(|at| !is_paired(*at))
-                    .map(|at| all[at].first_line())
-                    .collect()
-            };
         let pairs = pairing
             .iter()
             .map(|&(one, other)| compared(&bodies[one], &others[other], allowed))
             .collect();
-        let unpaired_first = unpaired(
-            bodies.len(),
-            &|at| pairing.iter().any(|(first, _)| *first == at),
-            &bodies,
-        );
-        let unpaired_second = unpaired(
-            others.len(),
-            &|at| pairing.iter().any(|(_, second)| *second == at),
-            &others,
-        );
+        let (firsts, seconds): (HashSet<usize>, HashSet<usize>) = pairing.into_iter().unzip();
+        let unpaired_first = unpaired(&bodies, &firsts);
+        let unpaired_second = unpaired(&others, &seconds);
         ComparedFiles {
             first: first.name,
             second: second.name,
@@ -170,6 +158,14 @@ impl ComparedFiles {
     pub fn loses(&self) -> bool {
         self.losses() > 0
     }
+}
+
+/// Returns the lines of the bodies that have no partner.
+fn unpaired(bodies: &[PlacedBody], paired: &HashSet<usize>) -> Vec<usize> {
+    (0..bodies.len())
+        .filter(|at| !paired.contains(at))
+        .map(|at| bodies[at].first_line())
+        .collect()
 }
 
 fn compared(first: &PlacedBody, second: &PlacedBody, allowed: &Allowed) -> ComparedPair {

@@ -28,6 +28,8 @@ pub(super) struct Setting<'b> {
 pub(super) struct Settings<'b> {
     /// The settings that exist in several formats, by common name.
     pub(super) known: BTreeMap<&'static str, Setting<'b>>,
+    /// Those that are present with the default value, by name.
+    pub(super) defaults: BTreeMap<&'static str, Setting<'b>>,
     /// All other members, by name.
     pub(super) other: BTreeMap<String, &'b Value>,
     /// The model.
@@ -139,7 +141,7 @@ impl<'b> Settings<'b> {
         }
     }
 
-    /// Adds a setting, unless it has the default value.
+    /// Adds a setting.
     fn set(&mut self, name: &'static str, meaning: &str, value: &'b Value) {
         let default = match name {
             "stream" => "false",
@@ -150,15 +152,17 @@ impl<'b> Settings<'b> {
             "thinking" => "off",
             _ => "",
         };
-        if meaning.trim_matches('"') != default {
-            self.known.insert(
-                name,
-                Setting {
-                    meaning: meaning.to_owned(),
-                    value,
-                },
-            );
-        }
+        let settings = match meaning.trim_matches('"') == default {
+            true => &mut self.defaults,
+            false => &mut self.known,
+        };
+        settings.insert(
+            name,
+            Setting {
+                meaning: meaning.to_owned(),
+                value,
+            },
+        );
     }
 
     /// Adds the thinking setting: Anthropic's object, Gemini's object, or Ollama's switch.

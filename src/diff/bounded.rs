@@ -1,5 +1,6 @@
 //! Finds the operations that convert one list to another, in bounded time.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use similar::DiffOp;
@@ -11,21 +12,172 @@ const SHORT: usize = 2_000;
 /// element. The time is this number multiplied by the length.
 const MAX_DISTANCE: usize = 500;
 
-/// Returns the operations that convert one list to another. They are minimal unless the lists are
-/// long and very different. In that case, only the common beginning and end are kept, and
-/// everything between them is replaced.
+/// The maximum number of times that a part between matched elements is split again.
+const DEEPEST: usize = 16;
+
+/// Returns the operations that convert one list to another. They are minimal, unless the lists are
+/// long and very different: then the common beginning and end stay, and so do elements that occur
+/// once in both lists, unless most of them are in another order; parts between them that are long
+/// and very different are replaced.
 pub(super) fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     if is_cheap(old, new) {
         return minimal(old, new);
     }
-    let (old_range, new_range) = middles(old, new);
-    let (old_index, new_index) = (old_range.start, new_range.start);
-    vec![DiffOp::Replace {
-        old_index,
-        old_len: old_range.len(),
-        new_index,
-        new_len: new_range.len(),
-    }]
+    let mut found = Operations::default();
+    found.between(old, new, 0..old.len(), 0..new.len(), DEEPEST);
+    found.operations
+}
+
+/// The operations for the beginning of two lists.
+#[derive(Default)]
+struct Operations {
+    operations: Vec<DiffOp>,
+}
+
+impl Operations {
+    /// Adds the operations for a part of both lists.
+    fn between(
+        &mut self,
+        old: &[&str],
+        new: &[&str],
+        old_range: Range<usize>,
+        new_range: Range<usize>,
+        depth: usize,
+    ) {
+        let (was, now) = (&old[old_range.clone()], &new[new_range.clone()]);
+        let (old_start, new_start) = (old_range.start, new_range.start);
+        if is_cheap(was, now) {
+            for operation in minimal(was, now) {
+                let (_, from, to) = operation.as_tag_tuple();
+                self.add(
+                    matches!(operation, DiffOp::Equal { .. }),
+                    shifted(from, old_start),
+                    shifted(to, new_start),
+                );
+            }
+            return;
+        }
+        let pairs = match depth {
+            0 => Vec::new(),
+            _ => anchors(was, now),
+        };
+        if pairs.is_empty() {
+            return self.add(false, old_range, new_range);
+        }
+        let (mut old_at, mut new_at) = (old_start, new_start);
+        for (from, to) in pairs {
+            let (from, to) = (from + old_start, to + new_start);
+            self.between(old, new, old_at..from, new_at..to, depth - 1);
+            self.add(true, from..from + 1, to..to + 1);
+            (old_at, new_at) = (from + 1, to + 1);
+        }
+        self.between(
+            old,
+            new,
+            old_at..old_range.end,
+            new_at..new_range.end,
+            depth - 1,
+        );
+    }
+
+    /// Adds equal or replaced elements. Equal elements after others become one operation.
+    fn add(&mut self, is_equal: bool, from: Range<usize>, to: Range<usize>) {
+        let (old_index, old_len) = (from.start, from.len());
+        let (new_index, new_len) = (to.start, to.len());
+        if is_equal && let Some(DiffOp::Equal { len, .. }) = self.operations.last_mut() {
+            *len += old_len;
+            return;
+        }
+        self.operations.push(match (is_equal, old_len, new_len) {
+            (_, 0, 0) => return,
+            (true, len, _) => DiffOp::Equal {
+                old_index,
+                new_index,
+                len,
+            },
+            (false, old_len, 0) => DiffOp::Delete {
+                old_index,
+                old_len,
+                new_index,
+            },
+            (false, 0, new_len) => DiffOp::Insert {
+                old_index,
+                new_index,
+                new_len,
+            },
+            (false, old_len, new_len) => DiffOp::Replace {
+                old_index,
+                old_len,
+                new_index,
+                new_len,
+            },
+        });
+    }
+}
+
+fn shifted(range: Range<usize>, by: usize) -> Range<usize> {
+    range.start + by..range.end + by
+}
+
+/// Elements that occur once in both lists are matched if at least one of this many is in order. In
+/// a shuffled list, few are, and only by chance.
+const LEAST_IN_ORDER: usize = 4;
+
+/// Returns pairs of equal elements in the same order: the common beginning and end and, between
+/// them, elements that occur once in both lists.
+fn anchors(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
+    let (was, now) = middles(old, new);
+    let head = (0..was.start).map(|at| (at, at));
+    let tail = (was.end..old.len()).zip(now.end..new.len());
+    let mut places: HashMap<&str, [Option<usize>; 2]> = HashMap::new();
+    for (side, (list, range)) in [(old, &was), (new, &now)].into_iter().enumerate() {
+        let mut seen: HashMap<&str, usize> = HashMap::new();
+        for at in range.clone() {
+            *seen.entry(list[at]).or_default() += 1;
+            places.entry(list[at]).or_default()[side] = Some(at);
+        }
+        for (element, times) in seen {
+            if times > 1 {
+                places.entry(element).or_default()[side] = None;
+            }
+        }
+    }
+    let in_both: Vec<(usize, usize)> = was
+        .clone()
+        .filter_map(|at| match places.get(old[at])? {
+            [Some(from), Some(to)] if *from == at => Some((at, *to)),
+            _ => None,
+        })
+        .collect();
+    let all = in_both.len();
+    let mut in_order = rising(in_both);
+    if in_order.len() * LEAST_IN_ORDER < all {
+        in_order.clear();
+    }
+    head.chain(in_order).chain(tail).collect()
+}
+
+/// Returns the most pairs whose second numbers also rise, of pairs whose first numbers rise.
+fn rising(pairs: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
+    // The last pair of the best chain of each length, and the pair before each pair in its chain.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
+    for (at, (_, second)) in pairs.iter().enumerate() {
+        let length = ends.partition_point(|end| pairs[*end].1 < *second);
+        before.push(length.checked_sub(1).map(|shorter| ends[shorter]));
+        match ends.get_mut(length) {
+            Some(end) => *end = at,
+            None => ends.push(at),
+        }
+    }
+    let mut chain = Vec::new();
+    let mut next = ends.last().copied();
+    while let Some(at) = next {
+        chain.push(pairs[at]);
+        next = before[at];
+    }
+    chain.reverse();
+    chain
 }
 
 /// Returns the minimal operations by Myers' algorithm. `similar::capture_diff_slices` does the
@@ -119,6 +271,77 @@ mod tests {
         assert!(!are_near(&list, &reversed));
     }
 
+    /// The kinds of the operations, each with the number of its elements in both lists.
+    fn kinds(old: &[String], new: &[String]) -> Vec<(bool, usize, usize)> {
+        let found = operations(&as_strs(old), &as_strs(new));
+        found
+            .iter()
+            .map(|operation| {
+                let is_equal = matches!(operation, DiffOp::Equal { .. });
+                (
+                    is_equal,
+                    operation.old_range().len(),
+                    operation.new_range().len(),
+                )
+            })
+            .collect()
+    }
+
+    #[test]
+    fn what_is_common_stays_in_long_lists_that_differ_much() {
+        let list: Vec<String> = (0..3_000).map(|at| at.to_string()).collect();
+        let begun = list[..1_000].to_vec();
+        assert_eq!(
+            kinds(&list, &begun),
+            [(true, 1_000, 1_000), (false, 2_000, 0)]
+        );
+        assert_eq!(
+            kinds(&begun, &list),
+            [(true, 1_000, 1_000), (false, 0, 2_000)]
+        );
+        assert_eq!(
+            kinds(&list, &list[2_000..]),
+            [(false, 2_000, 0), (true, 1_000, 1_000)]
+        );
+        // Another first and another last element leave no common beginning and end.
+        let mut other = list[1_500..].to_vec();
+        other[0] = "first".to_owned();
+        other[1_499] = "last".to_owned();
+        assert_eq!(
+            kinds(&list, &other),
+            [(false, 1_501, 1), (true, 1_498, 1_498), (false, 1, 1)]
+        );
+    }
+
+    #[test]
+    fn repeated_elements_between_single_ones_stay() {
+        let list: Vec<String> = (0..4_000)
+            .map(|at| {
+                if at % 2 == 0 {
+                    "ok".to_owned()
+                } else {
+                    at.to_string()
+                }
+            })
+            .collect();
+        let other: Vec<String> = std::iter::once("new".to_owned())
+            .chain(list[1_001..3_001].iter().cloned())
+            .chain(["end".to_owned()])
+            .collect();
+        let equal: usize = kinds(&list, &other)
+            .into_iter()
+            .filter_map(|(is_equal, old, _)| is_equal.then_some(old))
+            .sum();
+        assert_eq!(equal, 2_000);
+    }
+
+    #[test]
+    fn chains_rise_in_both_lists() {
+        assert_eq!(rising(Vec::new()), []);
+        let pairs = vec![(0, 5), (1, 1), (2, 6), (3, 2), (4, 3), (5, 0)];
+        assert_eq!(rising(pairs), [(1, 1), (3, 2), (4, 3)]);
+    }
+
     proptest! {
         #[test]
         fn short_lists_are_always_near(old in prop::collection::vec(0..4u8, 0..30), new in prop::collection::vec(0..4u8, 0..30)) {
@@ -127,14 +350,15 @@ mod tests {
 
         #[test]
         fn operations_lead_from_one_list_to_the_other(
-            old in prop::collection::vec(0..3u8, 0..20),
-            new in prop::collection::vec(0..3u8, 0..20),
+            old in prop::collection::vec(0..3u16, 0..20),
+            new in prop::collection::vec(0..3u16, 0..20),
             is_long in any::<bool>(),
+            different in prop_oneof![Just(250_u16), Just(2_900), Just(3_000)],
         ) {
-            let more: Vec<u8> = if is_long { (0..3_000_u16).map(|at| (at % 250) as u8).collect() } else { Vec::new() };
-            let old: Vec<u8> = old.into_iter().chain(more.iter().copied()).collect();
-            let new: Vec<u8> = new.into_iter().chain(more.into_iter().rev()).collect();
-            let [old_texts, new_texts] = [&old, &new].map(|list| list.iter().map(u8::to_string).collect::<Vec<_>>());
+            let more: Vec<u16> = if is_long { (0..3_000_u16).map(|at| at % different).collect() } else { Vec::new() };
+            let old: Vec<u16> = old.into_iter().chain(more.iter().copied()).collect();
+            let new: Vec<u16> = new.into_iter().chain(more.into_iter().rev()).collect();
+            let [old_texts, new_texts] = [&old, &new].map(|list| list.iter().map(u16::to_string).collect::<Vec<_>>());
             let mut made = old.clone();
             for operation in operations(&as_strs(&old_texts), &as_strs(&new_texts)).into_iter().rev() {
                 let (_, from, to) = operation.as_tag_tuple();

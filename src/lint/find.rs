@@ -5,7 +5,10 @@ use serde_json::{Map, Value};
 
 use super::address::{Address, Endpoint};
 use super::batch::Envelope;
+use super::litellm;
 use super::recognise::begins_with;
+use super::session::Agent;
+use super::stranger::Stranger;
 use super::unsupported::Unsupported;
 use super::wrapper::{COUNTED, wrapper};
 use crate::json::{self, JsonError, Pointer};
@@ -40,8 +43,10 @@ pub struct Harvest {
     pub passed_over: usize,
     /// The strings that contain invalid JSON in place of a body.
     pub(crate) broken: Vec<(Pointer, JsonError)>,
+    /// The format of a request in a capture that is passed over because it is not checked.
+    pub(crate) passed_format: Option<Unsupported>,
     /// The values that are not bodies and contain none, each with its string and its place.
-    pub(crate) strangers: Vec<(Option<Pointer>, Pointer)>,
+    pub(crate) strangers: Vec<(Option<Pointer>, Pointer, Stranger)>,
     /// The requests of formats that are not checked, each with its string and its place.
     pub(crate) unsupported: Vec<(Option<Pointer>, Pointer, Unsupported)>,
     /// The lines of a batch, in order.
@@ -62,7 +67,10 @@ pub fn find(document: Value, wire: Option<WireFormat>) -> Harvest {
     };
     let here = Here::default();
     match document {
-        Value::Array(elements) => finder.each(elements, &here),
+        Value::Array(elements) => match Agent::of_list(&elements) {
+            Some(agent) => finder.stranger(here, Stranger::Session(agent)),
+            None => finder.each(elements, &here),
+        },
         document => finder.look(document, here),
     }
     finder.harvest
@@ -147,7 +155,10 @@ impl Finder {
             Value::String(text) if here.depth > 0 && here.string.is_none() => {
                 self.text(&text, here);
             }
-            _ => self.stranger(here),
+            Value::String(text) if matches!(json::parse(&text), Ok(Value::Object(_))) => {
+                self.stranger(here, Stranger::Encoded);
+            }
+            _ => self.stranger(here, Stranger::Unknown),
         }
     }
 
@@ -172,9 +183,17 @@ impl Finder {
         if self.is_empty_envelope(&members, &here) {
             return;
         }
+        if let Some(agent) = Agent::of_object(&members) {
+            return self.stranger(here, Stranger::Session(agent));
+        }
+        if litellm::is_record(&members) && !members.contains_key(litellm::PROXIED) {
+            let (members, endpoint) = litellm::request(members);
+            let address = endpoint.map_or_else(|| here.address.clone(), Address::Known);
+            return self.body(members, Here { address, ..here });
+        }
         let wrapper = wrapper(&members).filter(|_| here.depth < DEEPEST);
         let is_sent = here.is_sent_to_model();
-        match wrapper.filter(|_| !self.is_body(&members)) {
+        match wrapper.filter(|name| *name == litellm::PROXIED || !self.is_body(&members)) {
             Some(name) => {
                 let mut here = around(&members, &here).below(name);
                 if COUNTED.contains(&name) {
@@ -189,7 +208,7 @@ impl Finder {
             {
                 self.body(members, here);
             }
-            None => self.stranger(here),
+            None => self.stranger(here, Stranger::of(&members)),
         }
     }
 
@@ -221,6 +240,7 @@ impl Finder {
             .any(|name| match members.get(*name) {
                 // In logs, `input` may also be the input of a call.
                 Some(Value::Object(_)) => *name != "input",
+                Some(_) if *name == "input" => !is_logged_input(members),
                 value => value.is_some(),
             })
     }
@@ -255,7 +275,7 @@ impl Finder {
             Err(error) if matches!(here.address, Address::Known(_)) => {
                 self.harvest.broken.push((here.at, error));
             }
-            _ => self.stranger(here),
+            _ => self.stranger(here, Stranger::Unknown),
         }
     }
 
@@ -263,7 +283,9 @@ impl Finder {
         let endpoint = match here.address {
             Address::Known(endpoint) => Some(endpoint),
             Address::Other => return self.harvest.passed_over += 1,
-            Address::Unsupported(_) if self.wire.is_none() => return self.stranger(here),
+            Address::Unsupported(_) if self.wire.is_none() => {
+                return self.stranger(here, Stranger::Unknown);
+            }
             // A browser's request to an unknown server may be for anything.
             Address::Unknown if here.is_captured && self.wire.is_none() => {
                 return self.harvest.passed_over += 1;
@@ -288,8 +310,12 @@ impl Finder {
         });
     }
 
-    fn stranger(&mut self, here: Here) {
+    fn stranger(&mut self, here: Here, kind: Stranger) {
         match here.address {
+            Address::Unsupported(format) if here.is_captured => {
+                self.harvest.passed_over += 1;
+                self.harvest.passed_format.get_or_insert(format);
+            }
             _ if here.is_captured => self.harvest.passed_over += 1,
             Address::Other => self.harvest.passed_over += 1,
             Address::Unsupported(format) => {
@@ -297,10 +323,20 @@ impl Finder {
                 self.harvest.unsupported.push(found);
             }
             Address::Known(_) | Address::Unknown => {
-                self.harvest.strangers.push((here.string, here.at));
+                self.harvest.strangers.push((here.string, here.at, kind));
             }
         }
     }
+}
+
+/// Returns `true` if the `input` of an object is that of a log's record, which has a type of its
+/// own or the output beside it. Of requests, only those of the Responses API in a WebSocket have a
+/// type.
+fn is_logged_input(members: &Map<String, Value>) -> bool {
+    let has_type = members
+        .get("type")
+        .is_some_and(|kind| kind.is_string() && kind != "response.create");
+    has_type || members.contains_key("output")
 }
 
 /// Returns `true` if an object has a characteristic member of a wire format.
@@ -320,7 +356,7 @@ fn is_capture(members: &Map<String, Value>) -> bool {
 
 /// Returns the `Here` of the body inside an object.
 fn around(members: &Map<String, Value>, here: &Here) -> Here {
-    let url = ["url", "path", "endpoint", "uri"]
+    let url = ["url", "path", "endpoint", "uri", "URL"]
         .into_iter()
         .find_map(|name| members.get(name)?.as_str());
     let address = url.map_or_else(|| here.address.clone(), Address::of);
@@ -425,6 +461,95 @@ mod tests {
             ["/request/body"]
         );
         assert_eq!(places(json!({"input": body, "output": {}})), ["/input"]);
+        let of_bedrock = json!({"schemaType": "ModelInvocationLog", "input": {"inputBodyJson": body}, "output": {}});
+        assert_eq!(places(of_bedrock), ["/input/inputBodyJson"]);
+        let of_cloudflare = json!({"Method": "POST", "URL": "https://h/v1/messages", "RequestBody": body.to_string()});
+        let found = find(of_cloudflare, None).bodies.remove(0);
+        assert_eq!(
+            found.endpoint.expect("an endpoint").wire,
+            WireFormat::AnthropicMessages
+        );
+        assert_eq!(
+            places(
+                json!({"proxy_server_request": body, "model": "m", "messages": {}, "response": {}})
+            ),
+            ["/proxy_server_request"]
+        );
+        assert_eq!(
+            places(
+                json!({"proxy_server_request": {"url": "http://h/v1/messages", "body": body}, "messages": []})
+            ),
+            ["/proxy_server_request/body"]
+        );
+    }
+
+    #[test]
+    fn records_of_litellm_are_read_as_requests() {
+        let record = json!({
+            "id": "a", "call_type": "acompletion", "model": "m", "messages": [], "model_parameters": {"temperature": 1},
+            "response": {"id": "b"}, "error_str": "no", "startTime": 1.0,
+        });
+        let found = find(record, None).bodies.remove(0);
+        assert_eq!(
+            (found.at.as_str(), found.value),
+            ("", json!({"model": "m", "messages": [], "temperature": 1}))
+        );
+        assert_eq!(
+            found.endpoint.expect("an endpoint").wire,
+            WireFormat::OpenAiChat
+        );
+    }
+
+    #[test]
+    fn the_input_of_a_record_is_no_request() {
+        let said = json!([{"type": "text", "text": "hi"}]);
+        for record in [
+            json!({"type": "turn.prompt", "input": said, "time": 1}),
+            json!({"id": "g", "type": "GENERATION", "model": "gpt-4o", "input": said, "output": "x"}),
+            json!({"input": "a", "output": "b"}),
+        ] {
+            let found = find(record.clone(), None);
+            assert_eq!(
+                (found.bodies.len(), found.strangers[0].2),
+                (0, Stranger::Record),
+                "{record}"
+            );
+            assert_eq!(
+                find(record, Some(WireFormat::OpenAiResponses)).bodies.len(),
+                1
+            );
+        }
+        let event = json!({"type": "response.create", "model": "gpt-5", "input": said});
+        assert_eq!(find(event, None).bodies.len(), 1);
+    }
+
+    #[test]
+    fn what_is_no_body_is_told_apart() {
+        let kind = |document: Value, wire| {
+            let found = find(document, wire);
+            assert!(found.bodies.is_empty(), "{found:?}");
+            found.strangers[0].2
+        };
+        let chat = Some(WireFormat::OpenAiChat);
+        let said = json!([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]);
+        let messages = Stranger::Session(Agent::Messages);
+        assert_eq!(kind(said.clone(), None), messages);
+        assert_eq!(kind(said, chat), messages);
+        let rollout = json!({"type": "response_item", "payload": {"type": "message", "role": "user", "content": []}});
+        assert_eq!(kind(rollout, chat), Stranger::Session(Agent::Codex));
+        let encoded = json!(json!({"model": "m", "messages": []}).to_string());
+        assert_eq!(kind(encoded, None), Stranger::Encoded);
+    }
+
+    #[test]
+    fn captures_tell_a_format_that_is_not_checked() {
+        let entry = json!({"request": {"method": "POST", "url": "https://bedrock-runtime.us-east-1.amazonaws.com/model/a/converse",
+            "postData": {"text": "{\"messages\":[]}"}}});
+        let found = find(json!({"log": {"entries": [entry]}}), None);
+        assert_eq!(
+            (found.passed_over, found.passed_format, found.bodies.len()),
+            (1, Some(Unsupported::Converse), 0)
+        );
     }
 
     #[test]

@@ -87,7 +87,9 @@ pub(crate) fn recognise_among(
         return Ok(*only);
     }
     let members = body.as_object().ok_or(Unrecognised::NoBody)?;
-    if let Some(format) = Unsupported::by_shape(members) {
+    let unsupported = Unsupported::by_shape(members)
+        .or_else(|| is_text_completion(members).then_some(Unsupported::TextCompletion));
+    if let Some(format) = unsupported {
         return Err(Unrecognised::Unsupported(format));
     }
     let mut votes = candidates(members);
@@ -135,7 +137,6 @@ fn candidates(body: &Map<String, Value>) -> Vec<(WireFormat, u32)> {
     }
     match body.get("prompt") {
         Some(Value::Object(_)) => return vec![(OpenAiResponses, 0)],
-        Some(_) if is_text_completion(body) => return Vec::new(),
         Some(_) => return counted(&[MistralFim, OllamaGenerate], &completion_evidence(body)),
         None => {}
     }
@@ -489,6 +490,10 @@ fn named(names: &[&str], body: &Map<String, Value>) -> usize {
 
 /// Returns `true` if a body is for the text completion endpoint, the predecessor of chat.
 fn is_text_completion(body: &Map<String, Value>) -> bool {
+    let is_prompted = body.get("prompt").is_some_and(|prompt| !prompt.is_object());
+    if !is_prompted || has_history(body) {
+        return false;
+    }
     let model = body
         .get("model")
         .and_then(Value::as_str)
@@ -507,6 +512,13 @@ fn is_text_completion(body: &Map<String, Value>) -> bool {
         || ["gpt-3", "davinci", "babbage"]
             .iter()
             .any(|name| model.starts_with(name))
+}
+
+/// Returns `true` if a body has a member with a conversation.
+fn has_history(body: &Map<String, Value>) -> bool {
+    ["messages", "contents", "input", "input_prefix"]
+        .iter()
+        .any(|name| body.contains_key(*name))
 }
 
 /// Returns `true` if a body with `input` is for embeddings, moderation or speech.
@@ -625,8 +637,14 @@ mod tests {
     fn what_is_for_other_endpoints_is_no_body() {
         for body in [
             json!({"model": "ours", "prompt": "a", "logprobs": 5}),
-            json!({"model": "text-embedding-3-small", "input": "a"}),
             json!({"model": "gpt-3.5-turbo-instruct", "prompt": "a"}),
+            json!({"model": "ours", "prompt": ["a", "b"], "best_of": 2}),
+        ] {
+            let expected = Unrecognised::Unsupported(Unsupported::TextCompletion);
+            assert_eq!(recognise(&body), Err(expected), "{body}");
+        }
+        for body in [
+            json!({"model": "text-embedding-3-small", "input": "a"}),
             json!({"id": "chatcmpl-1", "choices": []}),
             json!([]),
         ] {

@@ -14,7 +14,8 @@ crate::diag::rules! {
          * wrong: `{\"id\": \"chatcmpl-1\", \"choices\": []}`, which is an answer\n\
          * right: `{\"model\": \"gpt-5.6-luna\", \"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}`\n\n\
          If the value is a body that lacks this member, name its format with `--wire`. In a log, where lines without a body are \
-         normal, drop the finding with `--allow lint/no-body`.\n\n\
+         normal, drop the finding with `--allow lint/no-body`. Session files of agents, which contain messages rather than requests, are \
+         reported once per file: `reqc lint --session` reads them.\n\n\
          Log lines that are plain text are skipped, with one warning for the whole file. In a line such as `2027-01-31 INFO \
          {\"model\": …}`, the object at the end is judged.";
     UNKNOWN_FORMAT = Error "lint/unknown-format", "the wire format of a body is ambiguous",
@@ -25,12 +26,13 @@ crate::diag::rules! {
          The URL of a HAR entry or of a batch line takes precedence over the shape, as do members that only one format has and \
          models that only one provider serves.";
     UNSUPPORTED_FORMAT = Error[lowerable] "lint/unsupported-format", "a request has a format that is not supported",
-        "Amazon Bedrock's Converse API (`/model/NAME/converse`, `converse-stream`, and the bodies of Amazon Nova) and Cohere's chat API \
-         (`/v2/chat`) have formats of their own. They are recognised by the URL, or by the shape of the body: content blocks without \
-         `type`, `inferenceConfig` and `toolSpec`; `citation_options`, or `documents` with a Command model. Nothing else is said about \
-         such a body, since the rules of another format would be wrong for it.\n\n\
+        "Amazon Bedrock's Converse API (`/model/NAME/converse`, `converse-stream`, and the bodies of Amazon Nova), Cohere's chat API \
+         (`/v2/chat`) and the old completions API (`/v1/completions`) have formats of their own. They are recognised by the URL, or by \
+         the shape of the body: content blocks without `type`, `inferenceConfig` and `toolSpec`; `citation_options`, or `documents` with \
+         a Command model; `prompt` with `n`, `echo` or `best_of`. Nothing else is said about such a body, since the rules of another \
+         format would be wrong for it.\n\n\
          * wrong: `{\"messages\": [{\"role\": \"user\", \"content\": [{\"text\": \"Hello\"}]}], \"inferenceConfig\": {\"maxTokens\": 100}}`\n\
          * right: Claude's own format at `/model/NAME/invoke`, and Cohere's `/compatibility/v1/chat/completions`\n\n\
          In a log that contains such requests among others, drop the finding with `--allow lint/unsupported-format`. In HAR files, they \
-         are ignored and counted, like all requests to other endpoints.";
+         are ignored and counted, like all requests to other endpoints, unless there is nothing else in the file.";
 }

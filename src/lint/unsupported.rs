@@ -11,6 +11,8 @@ pub enum Unsupported {
     Converse,
     /// Cohere's own chat API, in both versions.
     CohereChat,
+    /// OpenAI's completions of texts, the predecessor of chat.
+    TextCompletion,
 }
 
 impl Unsupported {
@@ -19,6 +21,7 @@ impl Unsupported {
         match self {
             Unsupported::Converse => "Amazon Bedrock's Converse API",
             Unsupported::CohereChat => "Cohere's chat API",
+            Unsupported::TextCompletion => "the old completions API (`/v1/completions`)",
         }
     }
 

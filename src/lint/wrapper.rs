@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 
 /// The members that contain a body in batches (`body`, `params`, and xAI's), logs and captures.
-const WRAPPERS: [&str; 17] = [
+const WRAPPERS: [&str; 20] = [
+    super::litellm::PROXIED,
     "body",
     "params",
     "request",
@@ -11,6 +12,10 @@ const WRAPPERS: [&str; 17] = [
     "text",
     "request_body",
     "requestBody",
+    // Cloudflare's.
+    "RequestBody",
+    // Bedrock's, below `input`.
+    "inputBodyJson",
     "json_data",
     "json",
     "payload",

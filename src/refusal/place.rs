@@ -31,6 +31,24 @@ pub(super) fn of_path(body: &Value, path: &str) -> Option<Pointer> {
     (steps > 0).then_some(at)
 }
 
+/// Returns `true` if a path leads to an element that a list of the body does not have.
+pub(super) fn is_outside(body: &Value, path: &str) -> bool {
+    let Some(at) = of_path(body, path) else {
+        return false;
+    };
+    let Some(Value::Array(elements)) = body.pointer(at.as_str()) else {
+        return false;
+    };
+    let last = at.tokens().last().unwrap_or_default();
+    let mut words = path
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|word| !word.is_empty())
+        .skip_while(|word| !is_same_name(&last, word))
+        .skip(1);
+    let index = words.next().and_then(|word| word.parse::<usize>().ok());
+    index.is_some_and(|index| index >= elements.len())
+}
+
 /// Compares names ignoring case and underscores: Google writes `generation_config` for
 /// `generationConfig`.
 fn is_same_name(name: &str, word: &str) -> bool {
@@ -100,6 +118,21 @@ mod tests {
             Some("/generationConfig/topK")
         );
         assert_eq!(place("nowhere"), None);
+        for outside in [
+            "messages.5.content.0",
+            "tools[1].name",
+            "GenerateContentRequest.tools[7]",
+        ] {
+            assert!(is_outside(&body, outside), "{outside}");
+        }
+        for inside in [
+            "messages.0.content.0.text.text",
+            "messages",
+            "nowhere",
+            "tools.0.custom.name",
+        ] {
+            assert!(!is_outside(&body, inside), "{inside}");
+        }
         assert_eq!(
             of_value(&body, "a b")
                 .map(|at| at.as_str().to_owned())

@@ -261,9 +261,18 @@ pub(super) fn status(text: &str) -> Option<u16> {
 /// The members of a request that contain its conversation.
 const HISTORY: [&str; 3] = ["messages", "contents", "input"];
 
-/// The members which show that an object is an answer, even if it repeats a part of the request:
-/// pydantic shows the rejected value as `input`, and Cloudflare has `messages` beside its errors.
-const OF_ANSWER: [&str; 4] = ["error", "errors", "success", "msg"];
+/// The members that show that an object is an answer, even if it repeats a part of the request:
+/// pydantic shows the refused value as `input`, Cloudflare has `messages` beside its errors, and
+/// LiteLLM's logs have both in one record.
+const OF_ANSWER: [&str; 7] = [
+    "error",
+    "errors",
+    "success",
+    "msg",
+    "error_str",
+    "error_information",
+    "exception",
+];
 
 /// Returns `true` if an object contains a conversation, judging by its first members.
 fn has_history(members: &serde_json::Map<String, Value>) -> bool {
@@ -364,6 +373,17 @@ mod tests {
             [json!({"model": "m"}), json!({"error": {"message": "no"}})]
         );
         assert!(objects("{'error': {'message': 'no'}}").is_empty());
+    }
+
+    #[test]
+    fn a_record_of_litellm_has_the_request_and_the_error() {
+        let record = json!({
+            "model": "gpt-4o", "messages": [{"role": "user", "content": "a question"}], "model_parameters": {"temperature": 3},
+            "status": "failure", "error_str": "litellm.BadRequestError: no such thing",
+        });
+        let found = candidates(&record.to_string());
+        assert!(found.iter().any(|it| it.contains("no such thing")));
+        assert!(!found.iter().any(|it| it.contains("a question")));
     }
 
     #[test]

@@ -20,6 +20,39 @@ pub(crate) fn open(path: &Path) -> Result<std::fs::File, AccessError> {
     bounded::open(path).map_err(|why| format!("cannot be read: {why}").into())
 }
 
+/// Opens a file that is already open in this process, for paths such as `/dev/fd/63`, with which
+/// shells pass the output of a program. `None` for all other paths. The caller limits how much of it
+/// is read, as for standard input.
+pub(crate) fn open_descriptor(path: &Path) -> Option<Result<std::fs::File, AccessError>> {
+    descriptor(path)?;
+    let opened = std::fs::File::open(path).and_then(|file| Ok((file.metadata()?.is_dir(), file)));
+    Some(match opened {
+        Ok((false, file)) => Ok(file),
+        Ok((true, _)) => Err("cannot be read: it is a folder".into()),
+        Err(error) => {
+            let why = bounded::failed(&error);
+            Err(format!("cannot be read: {why}").into())
+        }
+    })
+}
+
+/// Returns `true` for a path that means standard input: `-`, `/dev/stdin`, and the path of its
+/// descriptor.
+pub(crate) fn is_input(path: &Path) -> bool {
+    path == Path::new("-")
+        || cfg!(unix) && path == Path::new("/dev/stdin")
+        || descriptor(path) == Some(0)
+}
+
+/// Returns the number of the descriptor that a path names.
+fn descriptor(path: &Path) -> Option<u32> {
+    let name = ["/dev/fd", "/proc/self/fd"]
+        .into_iter()
+        .find_map(|folder| path.strip_prefix(folder).ok())?;
+    let number = name.to_str()?.parse().ok()?;
+    cfg!(unix).then_some(number)
+}
+
 /// Returns the size of a regular file in bytes; 0 for anything else.
 pub(crate) fn size(path: &Path) -> u64 {
     open(path)
@@ -154,4 +187,29 @@ pub(crate) fn below(root: &Path, path: &Path) -> Result<String, AccessError> {
 
 fn missing(path: &Path) -> AccessError {
     format!("`{}` does not exist", path.display()).into()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_descriptors_are_known() {
+        let number = |path: &str| descriptor(Path::new(path));
+        assert_eq!(number("/dev/fd/63"), Some(63));
+        assert_eq!(number("/proc/self/fd/0"), Some(0));
+        for path in [
+            "/dev/fd",
+            "/dev/fd/x",
+            "/dev/fd/../sda",
+            "/dev/fd/1/a",
+            "fd/1",
+            "/proc/1/fd/0",
+        ] {
+            assert_eq!(number(path), None, "{path}");
+        }
+        let inputs = ["-", "/dev/stdin", "/dev/fd/0"];
+        assert!(inputs.iter().all(|path| is_input(Path::new(path))));
+        assert!(!is_input(Path::new("/dev/fd/3")) && !is_input(Path::new("stdin")));
+    }
 }

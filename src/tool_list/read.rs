@@ -1,10 +1,11 @@
 //! Tool lists in common formats: MCP's format, the wire formats, and the JSON that SDKs write.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::ListedTool;
+use crate::json::Pointer;
 
-/// The tools of a document, and the numbers of its other entries.
+/// The tools of a document, and its other entries.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolList {
@@ -12,8 +13,10 @@ pub struct ToolList {
     pub tools: Vec<ListedTool>,
     /// The number of tools that a server runs. They have no schema and are ignored.
     pub hosted: usize,
-    /// The number of entries without a name or a schema, which are not tools.
-    pub unread: usize,
+    /// The places of the entries that are not tools, because they have no name or no schema.
+    pub unread: Vec<Pointer>,
+    /// `true` if it is one page of a list that goes on.
+    pub is_partial: bool,
 }
 
 /// Members that contain the schema of a tool's arguments, the most specific first.
@@ -28,73 +31,144 @@ const SCHEMAS: [&str; 7] = [
 ];
 
 /// Members that contain a list of tools, or an object with tools by name.
-const LISTS: [&str; 5] = [
+const LISTS: [&str; 6] = [
     "tools",
     "functions",
     "functionDeclarations",
     "function_declarations",
     "result",
+    // Converse's.
+    "toolConfig",
+];
+
+/// The members of Gemini's entries for tools that its server runs.
+const HOSTED_BY_GEMINI: [&str; 9] = [
+    "codeexecution",
+    "computeruse",
+    "enterprisewebsearch",
+    "filesearch",
+    "googlemaps",
+    "googlesearch",
+    "googlesearchretrieval",
+    "retrieval",
+    "urlcontext",
 ];
 
 /// The maximum nesting depth of a list.
 const DEEPEST: usize = 8;
 
 impl ToolList {
-    /// Reads a document: a list of tools, an object that contains one (a request body, or the
-    /// answer to `tools/list`), an object with tools by name, a single tool, or a schema whose
-    /// title is the tool's name. Returns `None` if the document contains no tools.
+    /// Reads a document: a list of tools, an object that contains one (a request body, or an answer
+    /// to `tools/list`), tools by name, a single tool, or a schema whose title is the tool's name.
+    /// Returns `None` if it has no entry that might be a tool.
     pub fn of(document: &Value) -> Option<ToolList> {
         let mut list = ToolList::default();
-        list.add(document, DEEPEST);
-        (!list.tools.is_empty() || list.hosted > 0).then_some(list)
+        list.add(document, &Pointer::root(), DEEPEST);
+        (list.entries() > 0).then_some(list)
     }
 
-    fn add(&mut self, value: &Value, depth: usize) {
+    /// Returns `true` if it has tools, of a client or of a server.
+    pub fn has_tools(&self) -> bool {
+        !self.tools.is_empty() || self.hosted > 0
+    }
+
+    fn add(&mut self, value: &Value, at: &Pointer, depth: usize) {
         let Some(depth) = depth.checked_sub(1) else {
             return;
         };
         if let Value::Array(elements) = value {
-            for element in elements {
-                let before = self.entries();
-                self.add(element, depth);
-                self.unread += usize::from(self.entries() == before);
+            for (index, element) in elements.iter().enumerate() {
+                let (before, at) = (self.entries(), at.element(index));
+                self.add(element, &at, depth);
+                if self.entries() == before {
+                    self.unread.push(at);
+                }
             }
             return;
         }
         let Some(members) = value.as_object() else {
             return;
         };
-        if let Some(inner) = LISTS.iter().find_map(|name| {
-            members
-                .get(*name)
-                .filter(|it| it.is_array() || it.is_object())
+        let is_hosted = members
+            .iter()
+            .filter(|(name, tool)| is_of_gemini(name, tool));
+        self.hosted += is_hosted.count();
+        self.is_partial |= has_next_page(members);
+        if let Some((name, inner)) = LISTS.iter().find_map(|name| {
+            let inner = members.get(*name)?;
+            (inner.is_array() || inner.is_object() && *name != "toolConfig" || has_list(inner))
+                .then_some((*name, inner))
         }) {
+            let at = at.member(name);
             match inner {
-                Value::Object(named) if !has_list(inner) => {
-                    for (name, entry) in named {
-                        let tool = tool_of(entry, Some(name));
-                        self.unread += usize::from(tool.is_none());
-                        self.tools.extend(tool);
-                    }
-                }
-                inner => self.add(inner, depth),
+                Value::Object(named) if !has_list(inner) => self.add_named(named, &at),
+                inner => self.add(inner, &at, depth),
             }
             return;
         }
         match tool_of(value, None) {
             Some(tool) => self.tools.push(tool),
+            None if is_schema(members) || is_function(value) && members.contains_key("type") => {
+                self.unread.push(at.clone());
+            }
             None if members.get("type").is_some_and(Value::is_string) => self.hosted += 1,
+            None if members.iter().any(|(name, tool)| is_of_gemini(name, tool)) => {}
             // An object with tools by name.
-            None => members
+            None if members
                 .iter()
-                .for_each(|(name, tool)| self.tools.extend(tool_of(tool, Some(name)))),
+                .any(|(name, tool)| tool_of(tool, Some(name)).is_some()) =>
+            {
+                self.add_named(members, at);
+            }
+            None => {}
+        }
+    }
+
+    /// Adds tools by name.
+    fn add_named(&mut self, named: &Map<String, Value>, at: &Pointer) {
+        for (name, entry) in named {
+            match tool_of(entry, Some(name)) {
+                Some(tool) => self.tools.push(tool),
+                None => self.unread.push(at.member(name)),
+            }
         }
     }
 
     /// Returns the number of entries read so far.
     fn entries(&self) -> usize {
-        self.tools.len() + self.hosted + self.unread
+        self.tools.len() + self.hosted + self.unread.len()
     }
+}
+
+/// Returns `true` for the member of a tool that Gemini's server runs, in either spelling.
+fn is_of_gemini(name: &str, tool: &Value) -> bool {
+    let plain = name.replace('_', "").to_ascii_lowercase();
+    HOSTED_BY_GEMINI.contains(&plain.as_str())
+        && tool.is_object()
+        && tool_of(tool, Some(name)).is_none()
+}
+
+/// Returns `true` for one page of an MCP server's list, if another follows.
+fn has_next_page(members: &Map<String, Value>) -> bool {
+    let cursor = members.get("nextCursor").and_then(Value::as_str);
+    cursor.is_some_and(|cursor| !cursor.is_empty())
+}
+
+/// Returns `true` for an object that is a JSON Schema, rather than a tool with a type.
+fn is_schema(members: &Map<String, Value>) -> bool {
+    const TYPES: [&str; 7] = [
+        "array", "boolean", "integer", "null", "number", "object", "string",
+    ];
+    let kind = members.get("type").and_then(Value::as_str);
+    kind.is_some_and(|kind| TYPES.contains(&kind)) || members.contains_key("$schema")
+}
+
+/// Returns `true` for a tool that a client runs, by its type.
+fn is_function(tool: &Value) -> bool {
+    matches!(
+        tool.get("type").and_then(Value::as_str),
+        None | Some("function" | "custom")
+    )
 }
 
 fn has_list(value: &Value) -> bool {
@@ -106,10 +180,10 @@ fn has_list(value: &Value) -> bool {
 /// Reads a tool. `key` is the tool's name in the surrounding object. It is used if the tool itself
 /// contains no name.
 fn tool_of(value: &Value, key: Option<&str>) -> Option<ListedTool> {
-    let object = value
-        .get("function")
-        .filter(|inner| inner.is_object())
-        .unwrap_or(value);
+    let inner = ["function", "toolSpec"]
+        .into_iter()
+        .find_map(|name| value.get(name).filter(|inner| inner.is_object()));
+    let object = inner.unwrap_or(value);
     let name = object.get("name").and_then(Value::as_str).or(key);
     let description = object
         .get("description")
@@ -120,8 +194,7 @@ fn tool_of(value: &Value, key: Option<&str>) -> Option<ListedTool> {
         .iter()
         .find_map(|name| Some((*name, object.get(*name)?)));
     if let (Some(name), Some((member, schema))) = (name, held) {
-        // Some SDKs wrap the JSON form of a schema in an object.
-        let schema = schema.get("jsonSchema").unwrap_or(schema).clone();
+        let schema = unwrapped(schema).clone();
         let schema = if member == "parameters" {
             in_small_letters(schema)
         } else {
@@ -144,14 +217,10 @@ fn tool_of(value: &Value, key: Option<&str>) -> Option<ListedTool> {
         });
     }
     // A tool without arguments may have no schema.
-    let is_function = matches!(
-        value.get("type").and_then(Value::as_str),
-        None | Some("function" | "custom")
-    );
     let has_own_name = object.get("name").is_some_and(Value::is_string);
     let is_tool = has_own_name
-        && is_function
-        && (object.get("description").is_some() || value.get("function").is_some());
+        && is_function(value)
+        && (object.get("description").is_some() || inner.is_some());
     is_tool.then(|| ListedTool {
         name: name.unwrap_or_default().to_owned(),
         description,
@@ -159,7 +228,19 @@ fn tool_of(value: &Value, key: Option<&str>) -> Option<ListedTool> {
     })
 }
 
-/// Converts the types of Gemini's own schema dialect to lower case.
+/// Returns the schema in the wrapper that an SDK (`jsonSchema`) or Converse (`json`) puts around it.
+fn unwrapped(schema: &Value) -> &Value {
+    let of_converse = || match schema.as_object() {
+        Some(members) if members.len() == 1 => members.get("json").filter(|it| it.is_object()),
+        _ => None,
+    };
+    schema
+        .get("jsonSchema")
+        .or_else(of_converse)
+        .unwrap_or(schema)
+}
+
+/// Converts the types of Gemini's own schema dialect, which are upper-case, to lower case.
 fn in_small_letters(mut schema: Value) -> Value {
     lower_types(&mut schema);
     schema
@@ -213,6 +294,7 @@ mod tests {
             json!({"tools": {"a": {"description": "d", "inputSchema": {"jsonSchema": schema}}}}),
             json!({"a": {"description": "d", "parameters": schema}}),
             json!({"title": "a", "type": "object", "properties": {"q": {"type": "string"}}}),
+            json!({"messages": [], "toolConfig": {"tools": [{"toolSpec": {"name": "a", "inputSchema": {"json": schema}}}]}}),
             mcp.clone(),
         ];
         for document in documents {
@@ -237,9 +319,46 @@ mod tests {
             json!(1),
             json!({"a": 1}),
             json!({"messages": [{"role": "user", "content": "x"}]}),
+            json!({"contents": [], "toolConfig": {"functionCallingConfig": {"mode": "ANY"}}}),
         ] {
             assert_eq!(ToolList::of(&document), None, "{document}");
         }
+    }
+
+    #[test]
+    fn tools_of_geminis_server_are_hosted() {
+        let search = json!({"googleSearch": {}});
+        let declared = json!({"functionDeclarations": [{"name": "a", "description": "d"}]});
+        let beside = json!({"function_declarations": [{"name": "a", "description": "d"}], "url_context": {}});
+        for document in [json!([declared, search]), json!({"tools": [beside]})] {
+            let list = ToolList::of(&document).expect("a tool");
+            assert_eq!(
+                (list.tools.len(), list.hosted, list.unread.len()),
+                (1, 1, 0),
+                "{document}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_schema_without_a_name_is_no_tool_of_a_server() {
+        let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}});
+        for document in [
+            schema.clone(),
+            json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "anyOf": [schema]}),
+            json!({"type": "function"}),
+        ] {
+            let list = ToolList::of(&document).expect("an entry");
+            assert_eq!(
+                (list.has_tools(), &list.unread),
+                (false, &vec![Pointer::root()]),
+                "{document}"
+            );
+        }
+        let own = json!({"file_search": {"description": "d", "inputSchema": schema}});
+        assert_eq!(ToolList::of(&own).expect("a tool").hosted, 0);
+        let list = ToolList::of(&json!([schema, {"name": "a", "inputSchema": schema}]));
+        assert_eq!(list.expect("a tool").unread, [Pointer::parse("/0")]);
     }
 
     #[test]
@@ -247,12 +366,16 @@ mod tests {
         let tool = json!({"name": "ok", "inputSchema": {}});
         let list = ToolList::of(&json!({"tools": [{"name": 5, "inputSchema": {}}, 7, {}, tool]}));
         let list = list.expect("a tool");
-        assert_eq!((list.tools.len(), list.unread), (1, 3));
+        assert_eq!((list.tools.len(), list.unread.len()), (1, 3));
+        assert_eq!(list.unread[0].as_str(), "/tools/0");
         let by_name = ToolList::of(&json!({"tools": {"a": 5, "ok": {"inputSchema": {}}}}));
-        assert_eq!(by_name.expect("a tool").unread, 1);
+        assert_eq!(by_name.expect("a tool").unread.len(), 1);
         let nested =
             ToolList::of(&json!([{"functionDeclarations": [7, {"name": "ok", "parameters": {}}]}]));
-        assert_eq!(nested.expect("a tool").unread, 1);
+        assert_eq!(
+            nested.expect("a tool").unread,
+            [Pointer::parse("/0/functionDeclarations/0")]
+        );
     }
 
     #[test]

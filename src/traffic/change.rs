@@ -335,9 +335,12 @@ pub(super) fn is_same_agent(old: &[Piece], sent: &Sent) -> bool {
         let has_answer = sent.history()[..shared].iter().any(super::piece::is_answer);
         return has_answer || is_small(was) && is_small(now);
     }
+    if is_same_prompt(was, now) {
+        return true;
+    }
     let hashes: BTreeSet<u64> = was
         .iter()
-        .filter(|piece| piece.tokens >= 8)
+        .filter(|piece| piece.tokens >= LEAST_TOKENS)
         .map(|piece| piece.hash)
         .collect();
     if now.iter().any(|piece| hashes.contains(&piece.hash)) {
@@ -358,8 +361,20 @@ pub(super) fn is_same_agent(old: &[Piece], sent: &Sent) -> bool {
     }
 }
 
-/// Returns `true` if a prompt and tools are so short that they may be present in some requests
-/// only.
+/// The number of tokens that a tool or a part of a prompt needs to identify an agent.
+const LEAST_TOKENS: u64 = 8;
+
+/// Returns `true` if two requests have the same system prompt, however short it is.
+fn is_same_prompt(was: &[Piece], now: &[Piece]) -> bool {
+    let of_system = |pieces: &[Piece]| -> Vec<u64> {
+        let pieces = pieces.iter().filter(|piece| piece.share == Share::System);
+        pieces.map(|piece| piece.hash).collect()
+    };
+    let prompt = of_system(was);
+    !prompt.is_empty() && prompt == of_system(now)
+}
+
+/// Returns `true` if a prompt and tools are so short that they may appear and disappear.
 fn is_small(pieces: &[Piece]) -> bool {
     pieces.iter().map(|piece| piece.tokens).sum::<u64>() < 64
 }

@@ -8,8 +8,8 @@ use super::piece::{Mark, Piece, Share, chained, first_link, is_answer};
 use super::relation::{Relation, common};
 use super::sent::{Answer, Flaw, Sent, asks_for_all, fixed};
 use super::story::{
-    Break, Change, Compaction, Counted, Expired, Growth, Loss, Missed, Origin, Poison, Step, Story,
-    ThinkingLoss, ThinkingLossKind, Unpriced,
+    Break, Change, Compaction, Counted, Expired, Growth, Loss, Missed, Origin, Place, Poison, Step,
+    Story, ThinkingLoss, ThinkingLossKind, Unpriced,
 };
 use super::{Known, Point};
 use crate::provider::{Server, WireFormat};
@@ -27,11 +27,15 @@ const MOST_STEPS: usize = 5;
 /// The maximum number of models, summaries, and losses of thinking that are reported.
 const MOST_OTHERS: usize = 50;
 
-/// The maximum number of poisoned messages that are reported.
+/// The maximum number of poisoned messages that are reported, with those of one cause counted as
+/// one.
 const MOST_POISON: usize = 20;
 
-/// The minimum length of a prefix that servers cache, in tokens, if that of the model is unknown.
-/// Source: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>,
+/// The maximum number of poisoned messages that are collected.
+const MOST_COLLECTED: usize = 500;
+
+/// The shortest prefix that servers cache, in tokens, if the model's own is unknown. Source:
+/// <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>,
 /// <https://platform.openai.com/docs/guides/prompt-caching>.
 const SHORTEST_CACHED: u64 = 1024;
 
@@ -61,9 +65,11 @@ pub(super) struct Conversation {
     answered: usize,
     /// The number of requests per point in the timeline.
     stride: usize,
-    /// The sizes of the last requests, from which the pace is computed.
-    totals: Vec<u64>,
-    /// The counter value at the last use.
+    /// The totals of the last requests, from which the pace is computed.
+    totals: Vec<Total>,
+    /// The places of the requests, if their poisoned messages are found at the end.
+    places: Vec<Place>,
+    /// The time of its last use, according to a counter.
     pub(super) used: u64,
 }
 
@@ -109,6 +115,7 @@ impl Conversation {
             answered: 0,
             stride: 1,
             totals: Vec::new(),
+            places: Vec::new(),
             used: 0,
         };
         begun.count(&sent, Prediction::default());
@@ -248,11 +255,16 @@ impl Conversation {
             .usage
             .map(|usage| usage.input)
             .filter(|input| *input > 0);
-        let total = counted.unwrap_or_else(|| self.calibration.corrected(estimated));
         if self.totals.len() == PACE {
             self.totals.remove(0);
         }
-        self.totals.push(total);
+        self.totals.push(Total {
+            estimated: self.calibration.corrected(estimated),
+            counted,
+        });
+        if !self.story.has_bodies {
+            self.places.push(sent.place.clone());
+        }
         if number.is_multiple_of(self.stride) || number == 1 {
             let cached = sent
                 .answer
@@ -614,8 +626,8 @@ impl Conversation {
     fn flaws(&mut self, flaws: &[Flaw], pieces: &[Piece], sent: &Sent) {
         let number = self.story.requests;
         if self.answered == number {
-            // The provider accepted these messages, and that outweighs a rule.
-            flaws.iter().take(MOST_POISON).for_each(|flaw| {
+            // The provider accepted them, and a recording outranks a rule.
+            flaws.iter().take(MOST_COLLECTED).for_each(|flaw| {
                 self.taken.insert((flaw.rule, pieces[flaw.piece].hash));
             });
             return;
@@ -634,7 +646,7 @@ impl Conversation {
                 known.mended = None;
                 continue;
             }
-            if self.story.poison.len() >= MOST_POISON {
+            if self.story.poison.len() >= MOST_COLLECTED {
                 continue;
             }
             self.poisoned.insert(*key, self.story.poison.len());
@@ -643,6 +655,7 @@ impl Conversation {
                 message: flaw.message.clone(),
                 help: flaw.help.clone(),
                 at: pieces[flaw.piece].place(),
+                also: 0,
                 request: number,
                 place: sent.place.clone(),
                 requests: 1,
@@ -658,7 +671,7 @@ impl Conversation {
 
     /// Adds the flaws in the messages of a transcript, which is checked once, at its end.
     pub(super) fn add_flaws(&mut self, flaws: Vec<Flaw>) {
-        for flaw in flaws.into_iter().take(MOST_POISON) {
+        for flaw in flaws.into_iter().take(MOST_COLLECTED) {
             let Some(piece) = self.pieces.get(flaw.piece) else {
                 continue;
             };
@@ -672,8 +685,13 @@ impl Conversation {
                 message: flaw.message,
                 help: flaw.help,
                 at: piece.place(),
+                also: 0,
                 request,
-                place: self.story.first.clone(),
+                place: self
+                    .places
+                    .get(request.saturating_sub(1))
+                    .unwrap_or(&self.story.last)
+                    .clone(),
                 requests: self.story.requests + 1 - request,
                 mended: None,
             });
@@ -694,11 +712,22 @@ impl Conversation {
             at += 1;
             (poison.requests > 1 || poison.mended.is_none()) && !taken.contains(&(at - 1))
         });
+        self.story.poison = by_cause(std::mem::take(&mut self.story.poison));
         let growth = &mut self.story.growth;
         growth.window = self.known.window;
-        growth.per_request = pace(&self.totals);
+        growth.is_counted = self.totals.iter().all(|total| total.counted.is_some());
+        let is_counted = growth.is_counted;
+        let totals: Vec<u64> = self
+            .totals
+            .iter()
+            .map(|total| match total.counted {
+                Some(counted) if is_counted => counted,
+                _ => total.estimated,
+            })
+            .collect();
+        growth.per_request = pace(&totals);
         if let (Some(window), Some(pace), Some(last)) =
-            (growth.window, growth.per_request, self.totals.last())
+            (growth.window, growth.per_request, totals.last())
         {
             growth.requests_left = Some(window.saturating_sub(*last) / pace.max(1));
         }
@@ -706,7 +735,51 @@ impl Conversation {
     }
 }
 
-/// Returns the fingerprints of a history. Each covers a message and everything before it.
+/// The size of a request, in tokens.
+struct Total {
+    estimated: u64,
+    /// The provider's count, if the log has it.
+    counted: Option<u64>,
+}
+
+/// Merges poisoned messages that have the same error.
+fn by_cause(all: Vec<Poison>) -> Vec<Poison> {
+    let mut merged: Vec<Poison> = Vec::new();
+    let mut causes: Vec<(&'static str, String, Option<usize>)> = Vec::new();
+    for found in all {
+        let cause = (found.rule, without_place(&found), found.mended);
+        match causes.iter().position(|known| *known == cause) {
+            Some(at) => {
+                let known = &mut merged[at];
+                let (also, requests) = (known.also + 1, known.requests.max(found.requests));
+                if found.request < known.request {
+                    *known = found;
+                }
+                (known.also, known.requests) = (also, requests);
+            }
+            None => {
+                causes.push(cause);
+                merged.push(found);
+            }
+        }
+    }
+    merged.truncate(MOST_POISON);
+    merged
+}
+
+/// Returns the message of an error and its remedy without the number of the message.
+fn without_place(found: &Poison) -> String {
+    let pointer = format!("/{}", found.at.replace('[', "/").trim_end_matches(']'));
+    let told = format!(
+        "{}\n{}",
+        found.message,
+        found.help.as_deref().unwrap_or_default()
+    );
+    told.replace(&format!("{pointer}/"), "/…/")
+        .replace(&format!("{pointer}`"), "/…`")
+}
+
+/// Returns the fingerprints of a history, each for a message together with everything before it.
 pub(super) fn chain(wire: WireFormat, pieces: &[Piece]) -> Vec<u64> {
     let mut links = Vec::new();
     for piece in &pieces[fixed(pieces)..] {

@@ -125,10 +125,8 @@ fn object(mut members: Map<String, Value>) -> Unit {
         members.insert("request".to_owned(), request);
         return plain(Value::Object(members), "LiteLLM log");
     }
-    if members.contains_key("litellm_call_id")
-        || members.contains_key("model_parameters") && members.contains_key("messages")
-    {
-        return plain(Value::Object(of_litellm(members)), "LiteLLM log");
+    if is_of_litellm(&members) {
+        return plain(Value::Object(members), "LiteLLM log");
     }
     if members.get("type").is_some_and(|kind| kind == "GENERATION") && members.contains_key("input")
     {
@@ -154,15 +152,10 @@ fn object(mut members: Map<String, Value>) -> Unit {
     plain(Value::Object(members), "bodies")
 }
 
-/// Converts a payload of `LiteLLM`'s loggers to a body, which consists of its members and the
-/// settings beside them.
-fn of_litellm(mut members: Map<String, Value>) -> Map<String, Value> {
-    if let Some(Value::Object(settings)) = members.remove("model_parameters") {
-        for (name, value) in settings {
-            members.entry(name).or_insert(value);
-        }
-    }
-    members
+/// Returns `true` for a payload of `LiteLLM`'s loggers.
+fn is_of_litellm(members: &Map<String, Value>) -> bool {
+    members.contains_key("litellm_call_id")
+        || members.contains_key("model_parameters") && members.contains_key("messages")
 }
 
 /// Converts a generation of Langfuse, whose `input` is a list of messages or an object that

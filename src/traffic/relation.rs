@@ -88,9 +88,14 @@ pub(super) fn is_alike(a: &str, b: &str) -> bool {
         .zip(b[start..].iter().rev())
         .take_while(|(x, y)| x == y)
         .count();
-    // Quotes, member names, and the role occur in every message, so they are not counted.
-    let frame = FRAME.min(start) + FRAME_END.min(end);
-    (start + end).saturating_sub(frame) * 2 > a.len().max(b.len()).saturating_sub(FRAME + FRAME_END)
+    // Quotes, member names, and the role occur in every message; a text alone has only quotes.
+    let [begin, finish] = if a.starts_with(b"\"") && b.starts_with(b"\"") {
+        [1, 1]
+    } else {
+        [FRAME, FRAME_END]
+    };
+    let frame = begin.min(start) + finish.min(end);
+    (start + end).saturating_sub(frame) * 2 > a.len().max(b.len()).saturating_sub(begin + finish)
 }
 
 /// The number of JSON bytes before the content of every message: `{"role":"user","content":"`.
@@ -141,3 +146,22 @@ const SUMMARIES: [&str; 8] = [
     "is a summary of the conversation",
     "is a summary of our conversation",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::is_alike;
+
+    #[test]
+    fn texts_are_alike_by_their_own_content() {
+        let message = |text: &str| format!("{{\"role\":\"user\",\"content\":\"{text}\"}}");
+        let quoted = |text: &str| format!("\"{text}\"");
+        for (a, b, expected) in [
+            ("Be terse. It is 10:00.", "Be terse. It is 10:07.", true),
+            ("Be terse.", "Be brief.", false),
+            ("Be terse.", "Answer in French.", false),
+        ] {
+            assert_eq!(is_alike(&message(a), &message(b)), expected, "{a}");
+            assert_eq!(is_alike(&quoted(a), &quoted(b)), expected, "{a}");
+        }
+    }
+}

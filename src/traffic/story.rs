@@ -316,7 +316,9 @@ pub struct Poison {
     pub help: Option<String>,
     /// The place of the message in the body, such as `messages[3]`.
     pub at: String,
-    /// The number of the first request with the message.
+    /// The number of further messages with the same error.
+    pub also: usize,
+    /// The number of the first request that contains it.
     pub request: usize,
     /// The place of that request.
     pub place: Place,
@@ -388,7 +390,9 @@ pub struct Growth {
     pub window: Option<u64>,
     /// The average number of tokens that each of the last requests added, if they grew.
     pub per_request: Option<u64>,
-    /// The number of requests until the context window is full, at the same pace.
+    /// `true` if that average is of the provider's own counts, not of estimates.
+    pub is_counted: bool,
+    /// The number of requests until the context window is full, at that pace.
     pub requests_left: Option<u64>,
 }
 

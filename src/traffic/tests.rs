@@ -978,3 +978,149 @@ fn sorted(lines: &[Value]) -> Vec<String> {
     digests.sort();
     digests
 }
+
+#[test]
+fn a_short_system_prompt_joins_requests_too() {
+    for prompt in ["Be terse.", "You are helpful.", "Answer in French."] {
+        let of_claude = |turn: usize| json!({"model": "claude-sonnet-5", "max_tokens": 9, "system": prompt, "messages": talk("a", turn)});
+        let of_responses = |turn: usize| json!({"model": "gpt-5", "instructions": prompt, "input": talk("a", turn)});
+        assert_eq!(
+            one(&[of_claude(0), of_claude(1), of_claude(2)]).requests,
+            3,
+            "{prompt}"
+        );
+        assert_eq!(
+            one(&[of_responses(0), of_responses(1)]).requests,
+            2,
+            "{prompt}"
+        );
+    }
+    // Another agent may get the same question.
+    let asked = |prompt: &str| json!({"model": "claude-sonnet-5", "max_tokens": 9, "system": prompt, "messages": talk("a", 0)});
+    let stories = told(&[asked("Be terse."), asked("Translate to French.")]).stories;
+    assert_eq!(stories.len(), 2);
+}
+
+#[test]
+fn a_short_prompt_that_changes_a_little_is_a_change() {
+    let sent = |time: &str, turn: usize| {
+        let system = format!("Be terse. It is {time}.");
+        json!({"model": "claude-sonnet-5", "max_tokens": 9, "system": system, "messages": talk("a", turn)})
+    };
+    let story = one(&[sent("10:00:01", 0), sent("10:00:09", 1)]);
+    assert_eq!(changes(&story), [("time", 2)]);
+}
+
+#[test]
+fn requests_of_converse_are_not_judged_by_another_format() {
+    let body = json!({"messages": [{"role": "user", "content": [{"text": "hi"}]}], "inferenceConfig": {"maxTokens": 5}});
+    let stories = told(&[body.clone(), body]);
+    assert_eq!((stories.stories.len(), stories.passed_over), (0, 2));
+}
+
+#[test]
+fn the_records_of_kimi_are_no_requests() {
+    let stories = told(&[
+        json!({"type": "turn.prompt", "input": [{"type": "text", "text": "hi"}], "origin": {"kind": "user"}, "time": 1_784_950_605_093_u64}),
+        json!({"type": "turn.steer", "input": [{"type": "text", "text": "stop"}], "origin": {"kind": "user"}, "time": 1_784_950_662_523_u64}),
+    ]);
+    assert_eq!((stories.stories.len(), stories.passed_over), (0, 2));
+}
+
+#[test]
+fn an_export_of_open_code_is_told_by_its_answers() {
+    let tokens = |input: u64, read: u64| json!({"input": input, "output": 20, "reasoning": 0, "cache": {"read": read, "write": 90}});
+    let info = |role: &str| json!({"role": role, "sessionID": "s", "time": {"created": 1_784_950_605_093_u64}});
+    let answer = |parts: Value, tokens: Value| {
+        let mut info = info("assistant");
+        info["modelID"] = json!("claude-sonnet-4-5");
+        info["providerID"] = json!("anthropic");
+        info["tokens"] = tokens;
+        json!({"info": info, "parts": parts})
+    };
+    let call = json!({"type": "tool", "callID": "toolu_1", "tool": "bash", "state": {"status": "completed", "input": {"command": "ls"}, "output": "a\nb"}});
+    let export = json!({"info": {"id": "ses_1", "version": "1.0.0"}, "messages": [
+        {"info": info("user"), "parts": [{"type": "text", "text": "list the files of this folder, please"}]},
+        answer(json!([{"type": "step-start"}, call, {"type": "step-finish", "tokens": {"input": 1, "output": 1}}]), tokens(100, 0)),
+        answer(json!([{"type": "step-start"}, {"type": "text", "text": "two"}, {"type": "step-finish"}]), tokens(10, 190)),
+    ]});
+    let stories = told_text(&export.to_string());
+    assert_eq!(stories.forms, [("OpenCode export", 2)]);
+    let story = &stories.stories[0];
+    assert!(!story.has_findings(), "{:?}", story.poison);
+    assert_eq!(
+        (story.requests, &*story.models[0]),
+        (2, "claude-sonnet-4-5")
+    );
+    assert_eq!(
+        (story.counted.input, story.counted.read),
+        (100 + 90 + 10 + 190 + 90, 190)
+    );
+    let last = story.growth.points.last().expect("a point");
+    assert!(
+        last.tokens.iter().all(|tokens| *tokens < 100) && last.tokens[3] > 0,
+        "{last:?}"
+    );
+}
+
+#[test]
+fn one_error_of_many_messages_is_told_once_and_where_it_began() {
+    let item = |payload: Value| json!({"type": "response_item", "payload": payload});
+    let said = |role: &str, text: &str| {
+        let kind = if role == "assistant" {
+            "output_text"
+        } else {
+            "input_text"
+        };
+        item(
+            json!({"type": "message", "role": role, "metadata": {"turn_id": "t"}, "content": [{"type": kind, "text": text}]}),
+        )
+    };
+    let call = |at: usize| {
+        item(
+            json!({"type": "function_call", "name": "no name", "call_id": format!("c{at}"), "arguments": "{}"}),
+        )
+    };
+    let result = |at: usize| {
+        item(json!({"type": "function_call_output", "call_id": format!("c{at}"), "output": "done"}))
+    };
+    let context = json!({"type": "turn_context", "payload": {"model": "gpt-5.6-luna"}});
+    let mut lines = vec![
+        context,
+        said("user", "a"),
+        said("assistant", "b"),
+        said("user", "c"),
+    ];
+    (0..4).for_each(|at| lines.extend([call(at), result(at)]));
+    lines.push(said("assistant", "d"));
+    let story = one(&lines);
+    // Notes of the agent are not errors.
+    let found: Vec<_> = story
+        .poison
+        .iter()
+        .map(|poison| {
+            (
+                poison.rule,
+                poison.at.as_str(),
+                poison.also,
+                poison.place.line,
+            )
+        })
+        .collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((found[0].1, found[0].2, found[0].3), ("input[3]", 3, 7));
+}
+
+#[test]
+fn answers_that_the_agent_wrote_itself_are_no_requests() {
+    let line = |kind: &str, uuid: &str, message: Value| json!({"type": kind, "uuid": uuid, "parentUuid": null, "sessionId": "s", "message": message});
+    let stories = told(&[
+        line("user", "a", json!({"role": "user", "content": "hi"})),
+        line(
+            "assistant",
+            "b",
+            json!({"id": "m", "role": "assistant", "model": "<synthetic>", "content": [{"type": "text", "text": "No response requested."}]}),
+        ),
+    ]);
+    assert_eq!(stories.stories.len(), 0);
+}

@@ -13,8 +13,8 @@ use crate::compile::judge::{Judge, LintTarget, api, local_server};
 use crate::diag::{Diagnostic, Rule};
 use crate::json::{self, JsonError, Pointer};
 use crate::lint::{
-    Endpoint, Envelope, Flaw, FoundBody, Harvest, Places, Unrecognised, find, recognise_among,
-    rules,
+    Endpoint, Envelope, Flaw, FoundBody, Harvest, Places, Stranger, Unrecognised, Unsupported,
+    find, recognise_among, rules,
 };
 use crate::panics::{PANIC, caught};
 use crate::provider::{ApiHeaders, MODEL_PLACEHOLDER, Server, WireFormat};
@@ -25,6 +25,8 @@ use crate::source::{FileId, Span};
 pub(super) struct Judged {
     pub(super) formats: Vec<WireFormat>,
     pub(super) passed_over: usize,
+    /// The format of a request that was passed over because it is not checked.
+    pub(super) passed_format: Option<Unsupported>,
     pub(super) told: Vec<Told>,
     /// The lines of a batch that the document contains, or the line itself.
     pub(super) envelopes: Vec<Envelope>,
@@ -37,6 +39,8 @@ pub(super) struct Told {
     /// The range that may be shown around the problem; `None` for no limit. For a capture, it
     /// contains only the body.
     pub(super) within: Option<Range<usize>>,
+    /// The kind of the value, if it is not a body.
+    pub(super) stranger: Option<Stranger>,
 }
 
 impl Told {
@@ -45,6 +49,7 @@ impl Told {
             range,
             problem,
             within: None,
+            stranger: None,
         }
     }
 
@@ -122,6 +127,7 @@ impl DocumentJudge<'_> {
         let Harvest {
             bodies,
             passed_over,
+            passed_format,
             broken: unreadable,
             strangers,
             unsupported,
@@ -130,6 +136,7 @@ impl DocumentJudge<'_> {
         let judged: Vec<_> = bodies.into_par_iter().map(|body| self.body(body)).collect();
         let mut all = Judged {
             passed_over,
+            passed_format,
             envelopes,
             ..Judged::default()
         };
@@ -157,11 +164,12 @@ impl DocumentJudge<'_> {
                 ..told
             });
         }
-        for (string, at) in strangers {
-            all.told.push(Told::new(
-                places.of(string.as_ref(), &at, false),
-                stranger(),
-            ));
+        for (string, at, kind) in strangers {
+            let told = Told::new(places.of(string.as_ref(), &at, false), stranger(kind));
+            all.told.push(Told {
+                stranger: Some(kind),
+                ..told
+            });
         }
         for (string, at, format) in unsupported {
             all.told.push(Told::new(
@@ -295,6 +303,7 @@ impl JudgedBody {
                 range,
                 problem,
                 within: within.clone(),
+                stranger: None,
             });
         }
     }
@@ -305,6 +314,9 @@ fn broken(range: Range<usize>, error: &JsonError) -> Told {
         json::Problem::Unquoted(text) if matches!(text.as_str(), "None" | "True" | "False") => {
             Some("JSON writes `null`, `true` and `false`")
         }
+        json::Problem::KeyNotString => Some(
+            "write the key in double quotes; a Python program writes JSON with `json.dumps`, and a JavaScript program with `JSON.stringify`",
+        ),
         json::Problem::SecondValue => Some("in JSON Lines, each line contains one document"),
         _ => None,
     };
@@ -314,9 +326,9 @@ fn broken(range: Range<usize>, error: &JsonError) -> Told {
     )
 }
 
-fn unrecognised(why: &Unrecognised) -> Problem {
+pub(super) fn unrecognised(why: &Unrecognised) -> Problem {
     match why {
-        Unrecognised::NoBody => stranger(),
+        Unrecognised::NoBody => stranger(Stranger::Unknown),
         Unrecognised::Ambiguous(_) => {
             let help = "name the format with `--wire`, or the server with `--provider`";
             problem(&rules::UNKNOWN_FORMAT, why.to_string(), Some(help))
@@ -328,11 +340,6 @@ fn unrecognised(why: &Unrecognised) -> Problem {
     }
 }
 
-fn stranger() -> Problem {
-    let help = "if it is meant as one, name its wire format with `--wire`";
-    problem(
-        &rules::NO_BODY,
-        "this is not a request body, and contains none",
-        Some(help),
-    )
+fn stranger(kind: Stranger) -> Problem {
+    problem(&rules::NO_BODY, kind.message(), Some(kind.help()))
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::document::{DocumentJudge, Judged, Told, problem};
+use super::document::{DocumentJudge, Judged, Told, problem, unrecognised};
 use crate::compile::compiler::{Compiler, STACK_BYTES};
 use crate::compile::judge::LintTarget;
 use crate::compile::policy::{LeftOut, MOST_OF_A_RULE, PolicyOptions};
@@ -15,7 +15,8 @@ use crate::compile::report::{LintedBodies, Report, Reporter};
 use crate::compile::selection::Selection;
 use crate::diag::{Diagnostic, Severity};
 use crate::lint::{
-    Batch, BatchPlace, Content, Envelope, Input, InputError, Line, Lines, Places, content, rules,
+    Batch, BatchPlace, Content, Envelope, Input, InputError, Line, Lines, Places, Stranger,
+    Unrecognised, Unsupported, content, rules,
 };
 use crate::provider::WireFormat;
 use crate::repo::rules::NOT_TEXT;
@@ -52,7 +53,11 @@ pub struct Linting<'c> {
     passed_over: usize,
     /// The lines of the current file, if it is a batch.
     batch: Batch,
-    /// Findings about lines that are reported only if the file turns out to be a batch.
+    /// `true` if the current file is an agent's session, and this is reported.
+    is_session: bool,
+    /// The format of a request of the current file that was passed over because it is not checked.
+    passed_format: Option<Unsupported>,
+    /// Findings of lines that only count if the file is a batch, until that is known.
     undecided: Vec<Diagnostic>,
 }
 
@@ -80,6 +85,8 @@ impl<'c> Linting<'c> {
             formats: BTreeMap::new(),
             passed_over: 0,
             batch: Batch::default(),
+            is_session: false,
+            passed_format: None,
             undecided: Vec::new(),
         }
     }
@@ -93,6 +100,8 @@ impl<'c> Linting<'c> {
     pub fn read(&mut self, path: &str, reader: impl Read) -> Result<(), InputError> {
         let path: Arc<str> = Arc::from(path);
         self.batch = Batch::default();
+        self.is_session = false;
+        self.passed_format = None;
         self.undecided.clear();
         let before = (
             self.bodies(),
@@ -236,8 +245,11 @@ impl<'c> Linting<'c> {
             .iter()
             .for_each(|wire| *self.formats.entry(*wire).or_default() += 1);
         self.passed_over += judged.passed_over;
+        self.passed_format = self.passed_format.or(judged.passed_format);
         let of_batch = self.of_batch(&judged.envelopes, text, place);
-        let told = self.bounded(judged.told.into_iter().chain(of_batch.certain).collect());
+        let told = judged.told.into_iter().chain(of_batch.certain);
+        let told: Vec<Told> = told.filter(|told| self.is_new(told)).collect();
+        let told = self.bounded(told);
         let found = self.shown_all(path, line, text, told);
         self.findings.extend(found);
         let undecided = self.shown_all(path, line, text, of_batch.undecided);
@@ -326,6 +338,19 @@ impl<'c> Linting<'c> {
         told.at(file, start)
     }
 
+    /// Returns `false` for further lines of an agent's session file, which is reported once.
+    fn is_new(&mut self, told: &Told) -> bool {
+        let was_session = self.is_session;
+        match told.stranger {
+            Some(kind) if kind.is_of_file() => {
+                self.is_session = true;
+                !was_session
+            }
+            Some(Stranger::Unknown | Stranger::Message) => !was_session,
+            _ => true,
+        }
+    }
+
     /// Keeps the first findings of each rule, and counts the others.
     fn bounded(&mut self, told: Vec<Told>) -> Vec<Told> {
         told.into_iter()
@@ -347,11 +372,7 @@ impl<'c> Linting<'c> {
         };
         let text = SourceText::salvage(&bytes[..bytes.len().min(offset + 1)]);
         let place = SourceText::salvage(&bytes[..offset]).as_str().len();
-        let problem = problem(
-            &NOT_TEXT,
-            what,
-            Some("JSON must be UTF-8: convert the file to UTF-8"),
-        );
+        let problem = problem(&NOT_TEXT, what, Some(help_for(error, bytes)));
         let judged = Judged {
             told: vec![Told::new(place..place, problem)],
             ..Judged::default()
@@ -375,16 +396,37 @@ impl<'c> Linting<'c> {
             ),
         };
         let file = self.sources.add(Arc::clone(path), SourceText::salvage(b""));
-        let problem = problem(
-            &rules::NO_BODY,
-            message,
-            Some("if one is intended, name the wire format with `--wire`"),
-        );
+        let problem = match self.passed_format {
+            Some(format) => unrecognised(&Unrecognised::Unsupported(format)),
+            None => problem(
+                &rules::NO_BODY,
+                message,
+                Some("if one is intended, name the wire format with `--wire`"),
+            ),
+        };
         self.findings.push(Told::new(0..0, problem).at(file, 0));
     }
 }
 
-/// The mistakes found in lines of a batch.
+/// Returns the next step for bytes that are not text.
+fn help_for(error: &TextError, bytes: &[u8]) -> &'static str {
+    const GZIP: [u8; 2] = [0x1f, 0x8b];
+    const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+    if bytes.starts_with(&GZIP) || bytes.starts_with(&ZSTD) {
+        return "the file is compressed: decompress it first";
+    }
+    match error {
+        TextError::Nul { .. } => {
+            "JSON text has no NUL bytes: in a string, write `\\u0000`; elsewhere, remove them"
+        }
+        TextError::TooLarge { .. } => "split the file",
+        TextError::Utf16 { .. } | TextError::NotUtf8 { .. } => {
+            "JSON must be UTF-8: convert the file to UTF-8"
+        }
+    }
+}
+
+/// The mistakes in lines of a batch.
 #[derive(Default)]
 struct OfBatch {
     certain: Vec<Told>,

@@ -111,7 +111,10 @@ pub(super) fn summary(stories: &Stories) -> Vec<String> {
     if stories.passed_over > 0 {
         lines.push(format!(
             "{} without a request, skipped",
-            count(stories.passed_over, "line or document")
+            match stories.passed_over {
+                1 => "1 line or document".to_owned(),
+                more => format!("{} lines or documents", thousands(more)),
+            }
         ));
     }
     if stories.closed_early > 0 {
@@ -412,9 +415,17 @@ fn poison(found: &Poison, story: &Story) -> Sentence {
     let revive = match found.mended {
         Some(_) => String::new(),
         None => format!(
-            "to continue this session, fix or remove `{}` in its history",
-            found.at
+            "to continue this session, fix or remove `{}`{} in its history",
+            found.at,
+            match found.also {
+                0 => "",
+                _ => " and the others",
+            }
         ),
+    };
+    let also = match found.also {
+        0 => String::new(),
+        more => format!(" and {}", count(more, "further message")),
     };
     let help = [found.help.clone().unwrap_or_default(), revive]
         .into_iter()
@@ -423,7 +434,7 @@ fn poison(found: &Poison, story: &Story) -> Sentence {
     Sentence {
         is_finding: true,
         text: format!(
-            "refused since request {}: `{}`: {} [{}]; {reach}",
+            "refused since request {}: `{}`{also}: {} [{}]; {reach}",
             found.request, found.at, found.message, found.rule
         ),
         help: (!help.is_empty()).then_some(help),
@@ -501,8 +512,13 @@ fn growth(growth: &Growth, has_bodies: bool) -> Vec<Sentence> {
         parts.join(", ")
     );
     if let Some(pace) = growth.per_request {
+        // The counts include the prompt and tools, which such a file does not contain.
+        let whose = match growth.is_counted && !has_bodies {
+            true => "by the provider's counts, ",
+            false => "",
+        };
         text.push_str(&format!(
-            "; {} more in each of the last requests",
+            "; {whose}{} more in each of the last requests",
             number(pace)
         ));
     }

@@ -6,7 +6,8 @@
 //! | Claude Code, `~/.claude/projects/…/*.jsonl` | `23min/copilot-lens`, `docs/research/claude-code-sessions.md`; `Huntehhh/claude-code-chat`, `docs/claude-cli-jsonl-format.md` |
 //! | Codex CLI, `~/.codex/sessions/…/rollout-*.jsonl` | `openai/codex`, `codex-rs/protocol/src/protocol.rs` (`RolloutItem`) |
 //! | Gemini CLI, `~/.gemini/tmp/…/chats/session-*.json` | `google-gemini/gemini-cli`, `packages/core/src/services/chatRecordingService.ts` |
-//! | Cline, Roo Code, `api_conversation_history.json` | a list of the API's messages |
+//! | OpenCode, `opencode export` | `sst/opencode`, `packages/opencode/src/session` |
+//! | Cline, Roo Code, `api_conversation_history.json` | a list of messages, as the API takes them |
 //! | SWE-agent, mini-swe-agent, `*.traj`, `*.traj.json` | `history` or `messages` beside `info` |
 
 use std::collections::HashMap;
@@ -16,7 +17,8 @@ use serde_json::{Value, json};
 
 use crate::check::history::member_of;
 use crate::compile::usual_server;
-use crate::lint::recognise;
+use crate::conversation::Usage;
+use crate::lint::{Agent, recognise};
 use crate::provider::WireFormat;
 use crate::traffic::piece::{Piece, of_message, of_name, of_prompt};
 use crate::traffic::sent::{Answer, Sent};
@@ -27,93 +29,21 @@ use crate::traffic::usage;
 /// The maximum total size of the messages that are kept to be checked at the end, in bytes.
 const MOST_JUDGED: usize = 8 << 20;
 
-/// The agents whose session files are supported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::traffic) enum Agent {
-    ClaudeCode,
-    Codex,
-    GeminiCli,
-    /// A file that consists of a list of messages.
-    Messages,
-}
-
-impl Agent {
-    /// Returns the agent whose session file has this form, given a document or a line; `None` if
-    /// there is none.
-    pub(in crate::traffic) fn of(document: &Value) -> Option<Agent> {
-        let has = |name: &str| document.get(name).is_some();
-        if has("uuid") && has("sessionId") && (has("message") || has("parentUuid")) {
-            return Some(Agent::ClaudeCode);
+/// Returns the key of the conversation that a line belongs to, unique within its file.
+pub(in crate::traffic) fn key(agent: Agent, document: &Value) -> String {
+    match agent {
+        Agent::ClaudeCode => {
+            let text = |name: &str| {
+                document
+                    .get(name)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+            };
+            let is_side = document.get("isSidechain") == Some(&Value::Bool(true));
+            format!("{} {} {is_side}", text("sessionId"), text("agentId"))
         }
-        let kind = text(document, "type").unwrap_or_default();
-        if matches!(
-            kind,
-            "session_meta" | "response_item" | "event_msg" | "turn_context" | "compacted"
-        ) && has("payload")
-        {
-            return Some(Agent::Codex);
-        }
-        let list = |name: &str| document.get(name).and_then(Value::as_array);
-        if has("sessionId")
-            && list("messages").is_some_and(|messages| messages.iter().any(is_of_gemini))
-        {
-            return Some(Agent::GeminiCli);
-        }
-        let is_trajectory = has("info")
-            && !has("model")
-            && (list("messages").or(list("history"))).is_some_and(|it| are_messages(it));
-        let is_list = document
-            .as_array()
-            .is_some_and(|elements| are_messages(elements));
-        (is_trajectory || is_list).then_some(Agent::Messages)
+        Agent::Codex | Agent::GeminiCli | Agent::OpenCode | Agent::Messages => String::new(),
     }
-
-    /// Returns the name of the format for reports.
-    pub(in crate::traffic) fn form(self) -> &'static str {
-        match self {
-            Agent::ClaudeCode => "Claude Code session",
-            Agent::Codex => "Codex CLI rollout",
-            Agent::GeminiCli => "Gemini CLI chat",
-            Agent::Messages => "list of messages",
-        }
-    }
-
-    /// Returns a key for the conversation to which a line belongs. The key is unique within its
-    /// file.
-    pub(in crate::traffic) fn key(self, document: &Value) -> String {
-        match self {
-            Agent::ClaudeCode => {
-                let text = |name: &str| {
-                    document
-                        .get(name)
-                        .and_then(Value::as_str)
-                        .unwrap_or_default()
-                };
-                let is_side = document.get("isSidechain") == Some(&Value::Bool(true));
-                format!("{} {} {is_side}", text("sessionId"), text("agentId"))
-            }
-            Agent::Codex | Agent::GeminiCli | Agent::Messages => String::new(),
-        }
-    }
-}
-
-fn text<'v>(document: &'v Value, name: &str) -> Option<&'v str> {
-    document.get(name).and_then(Value::as_str)
-}
-
-fn is_of_gemini(message: &Value) -> bool {
-    message
-        .get("type")
-        .is_some_and(|kind| kind == "gemini" || kind == "user")
-        && message.get("content").is_some()
-}
-
-fn are_messages(elements: &[Value]) -> bool {
-    !elements.is_empty() && elements.iter().take(8).all(is_message)
-}
-
-fn is_message(element: &Value) -> bool {
-    element.get("role").is_some_and(Value::is_string) && element.get("content").is_some()
 }
 
 /// A conversation in a session file, as far as it has been read.
@@ -149,7 +79,7 @@ impl Transcript {
             Agent::ClaudeCode => WireFormat::AnthropicMessages,
             Agent::Codex => WireFormat::OpenAiResponses,
             Agent::GeminiCli => WireFormat::GoogleGenerateContent,
-            Agent::Messages => WireFormat::OpenAiChat,
+            Agent::OpenCode | Agent::Messages => WireFormat::OpenAiChat,
         };
         Transcript {
             agent,
@@ -183,6 +113,7 @@ impl Transcript {
             Agent::ClaudeCode => self.claude(document, sizer),
             Agent::Codex => self.codex(document, sizer),
             Agent::GeminiCli => self.gemini(document, sizer),
+            Agent::OpenCode => self.open_code(document, sizer),
             Agent::Messages => self.messages(document, sizer),
         }
     }
@@ -190,7 +121,9 @@ impl Transcript {
     /// Ends the transcript, and returns what is left of it.
     pub(in crate::traffic) fn end(mut self) -> Ended {
         let member = self.member();
-        let is_whole = self.bytes <= MOST_JUDGED && !self.values.is_empty();
+        // OpenCode has a form of its own, from which it makes the messages of each provider.
+        let is_as_sent = self.agent != Agent::OpenCode;
+        let is_whole = is_as_sent && self.bytes <= MOST_JUDGED && !self.values.is_empty();
         let body = is_whole
             .then(|| json!({"model": &*self.model, "max_tokens": 1000, member: self.values}));
         let body = body.map(|mut body| {
@@ -322,16 +255,15 @@ impl Transcript {
     /// lines with the same id, and the results of its first calls may be in between.
     fn claude_answer(&mut self, message: &Value, time: Option<i64>, sizer: &Sizer) -> Option<Sent> {
         let id = message.get("id").and_then(Value::as_str).map(of_name);
-        if let Some(model) = message
-            .get("model")
-            .and_then(Value::as_str)
-            .filter(|model| *model != "<synthetic>")
-        {
+        let model = message.get("model").and_then(Value::as_str);
+        // The agent wrote such an answer itself.
+        let is_of_agent = model == Some("<synthetic>");
+        if let Some(model) = model.filter(|_| !is_of_agent) {
             self.model = Arc::from(model);
         }
         let known = id.and_then(|id| self.answers.get(&id).copied());
-        let sent = known.is_none().then(|| {
-            // The agent sends an answer back exactly as it is in the file.
+        let sent = (known.is_none() && !is_of_agent).then(|| {
+            // The agent sends an answer back as it is in the file.
             let usage = message.get("usage").and_then(usage::usage);
             self.sent(
                 Answer {
@@ -489,6 +421,92 @@ impl Transcript {
         found
     }
 
+    fn open_code(&mut self, document: &Value, sizer: &Sizer) -> Vec<Sent> {
+        let messages = elements_at(document, "messages");
+        let of_anthropic = |message: &Value| {
+            let model = text_at(message, "/info/modelID").unwrap_or_default();
+            text_at(message, "/info/providerID") == Some("anthropic") || model.contains("claude")
+        };
+        if messages.iter().any(of_anthropic) {
+            self.wire = WireFormat::AnthropicMessages;
+        }
+        let mut found = Vec::new();
+        for message in messages {
+            let parts = elements_at(message, "parts");
+            if text_at(message, "/info/role") != Some("assistant") {
+                let texts: Vec<Value> = parts.iter().filter_map(text_of_open_code).collect();
+                if !texts.is_empty() {
+                    self.say(json!({"role": "user", "content": texts}), sizer);
+                }
+                continue;
+            }
+            if let Some(model) = text_at(message, "/info/modelID") {
+                self.model = Arc::from(model);
+            }
+            let time = message.pointer("/info/time/created").and_then(usage::time);
+            let mut steps: Vec<&[Value]> = parts
+                .split_inclusive(|part| text_at(part, "/type") == Some("step-finish"))
+                .collect();
+            // What follows the end of the last step belongs to it.
+            if let [.., last] = steps.as_slice()
+                && steps.len() > 1
+                && !last.iter().any(is_said_by_open_code)
+            {
+                steps.pop();
+            }
+            let is_only = steps.len() <= 1;
+            for step in steps {
+                let tokens = match is_only {
+                    true => message.pointer("/info/tokens"),
+                    false => step.last().and_then(|part| part.get("tokens")),
+                };
+                found.push(self.sent(
+                    Answer {
+                        usage: tokens.and_then(usage_of_open_code),
+                        ..Answer::default()
+                    },
+                    time,
+                ));
+                self.open_code_step(step, sizer);
+            }
+            if message.pointer("/info/summary") == Some(&Value::Bool(true)) {
+                let summary = self.values.last().cloned();
+                self.cut(0);
+                self.is_compacted = true;
+                summary
+                    .into_iter()
+                    .for_each(|summary| self.say(summary, sizer));
+            }
+        }
+        found
+    }
+
+    /// Adds the answer of a request, and the results of its calls.
+    fn open_code_step(&mut self, step: &[Value], sizer: &Sizer) {
+        let called = calls_of_open_code(step).map(|call| {
+            json!({"type": "tool_use", "id": call.get("callID"), "name": call.get("tool"), "input": call.pointer("/state/input")})
+        });
+        let said: Vec<Value> = step
+            .iter()
+            .filter_map(text_of_open_code)
+            .chain(called)
+            .collect();
+        if !said.is_empty() {
+            self.say(json!({"role": "assistant", "content": said}), sizer);
+        }
+        let results: Vec<Value> = calls_of_open_code(step)
+            .filter_map(|call| {
+                let result = call
+                    .pointer("/state/output")
+                    .or(call.pointer("/state/error"))?;
+                Some(json!({"type": "tool_result", "tool_use_id": call.get("callID"), "content": result}))
+            })
+            .collect();
+        if !results.is_empty() {
+            self.say(json!({"role": "user", "content": results}), sizer);
+        }
+    }
+
     fn messages(&mut self, document: &Value, sizer: &Sizer) -> Vec<Sent> {
         let list = document
             .as_array()
@@ -515,6 +533,48 @@ impl Transcript {
         }
         found
     }
+}
+
+fn elements_at<'v>(document: &'v Value, name: &str) -> &'v [Value] {
+    document
+        .get(name)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+/// Returns a text of OpenCode as a block.
+fn text_of_open_code(part: &Value) -> Option<Value> {
+    let is_ignored = part.get("ignored") == Some(&Value::Bool(true));
+    let text = text_at(part, "/text").filter(|text| !text.is_empty() && !is_ignored)?;
+    match text_at(part, "/type") {
+        Some("text") => Some(json!({"type": "text", "text": text})),
+        Some("reasoning") => Some(json!({"type": "thinking", "thinking": text})),
+        _ => None,
+    }
+}
+
+fn calls_of_open_code(parts: &[Value]) -> impl Iterator<Item = &Value> {
+    parts
+        .iter()
+        .filter(|part| text_at(part, "/type") == Some("tool"))
+}
+
+fn is_said_by_open_code(part: &Value) -> bool {
+    text_of_open_code(part).is_some() || text_at(part, "/type") == Some("tool")
+}
+
+/// Returns the usage of an answer. OpenCode counts cached tokens separately from the input.
+fn usage_of_open_code(tokens: &Value) -> Option<Usage> {
+    let count = |at: &str| tokens.pointer(at).and_then(Value::as_u64);
+    let (read, written) = (count("/cache/read"), count("/cache/write"));
+    let (read, written) = (read.unwrap_or_default(), written.unwrap_or_default());
+    Some(Usage {
+        input: count("/input")? + read + written,
+        output: count("/output")?,
+        cache_read: read,
+        cache_write: written,
+        reasoning: 0,
+    })
 }
 
 fn text_at<'v>(payload: &'v Value, at: &str) -> Option<&'v str> {

@@ -1,0 +1,171 @@
+//! Values that are found in place of a request body, and what to do with them.
+
+use serde_json::{Map, Value};
+
+use super::session::Agent;
+
+/// The kind of a value that is not a request body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stranger {
+    /// A session file of an agent, or a line of one.
+    Session(Agent),
+    /// A log's record of a call, in the log's own form.
+    Record,
+    /// One message of a conversation.
+    Message,
+    /// An answer of a model.
+    Answer,
+    /// An answer that refuses a request.
+    Refusal,
+    /// A text with an object in it.
+    Encoded,
+    /// Anything else.
+    Unknown,
+}
+
+impl Stranger {
+    /// Returns the kind of an object that is not a body.
+    pub(super) fn of(members: &Map<String, Value>) -> Stranger {
+        let has = |name: &str| members.contains_key(name);
+        let text = |name: &str| members.get(name).and_then(Value::as_str);
+        if let Some(agent) = Agent::of_object(members) {
+            return Stranger::Session(agent);
+        }
+        let is_answer = has("choices")
+            || has("candidates")
+            || matches!(
+                text("object"),
+                Some("response" | "chat.completion" | "chat.completion.chunk" | "text_completion")
+            )
+            || text("role") == Some("assistant") && (has("stop_reason") || has("usage"))
+            || has("done") && (has("message") || has("response"));
+        if is_answer {
+            return Stranger::Answer;
+        }
+        let refusal = members.get("error");
+        if refusal.is_some_and(|error| error.is_string() || error.get("message").is_some()) {
+            return Stranger::Refusal;
+        }
+        if text("role").is_some() && (has("content") || has("parts")) {
+            return Stranger::Message;
+        }
+        let is_record = has("input") && (text("type").is_some() || has("output"))
+            || has("messages") && has("response")
+            || has("resourceSpans");
+        match is_record {
+            true => Stranger::Record,
+            false => Stranger::Unknown,
+        }
+    }
+
+    /// Returns the problem in words.
+    pub(crate) fn message(self) -> String {
+        match self {
+            Stranger::Session(agent) => format!(
+                "this is no request body: it belongs to a session file ({})",
+                agent.form()
+            ),
+            Stranger::Record => {
+                "this is a log's record of a call, which contains no request body".to_owned()
+            }
+            Stranger::Message => "this is one message, not a request body".to_owned(),
+            Stranger::Answer => "this is a model's answer, not a request body".to_owned(),
+            Stranger::Refusal => {
+                "this is an answer that refuses a request, not a request body".to_owned()
+            }
+            Stranger::Encoded => {
+                "this is a text that contains JSON, so an API would receive a text".to_owned()
+            }
+            Stranger::Unknown => "this is not a request body, and contains none".to_owned(),
+        }
+    }
+
+    /// Returns the next step.
+    pub(crate) fn help(self) -> &'static str {
+        match self {
+            Stranger::Session(_) => {
+                "`reqc lint --session` reads session files; a request body has the whole conversation as a list"
+            }
+            Stranger::Record => {
+                "`reqc lint --session` reads such logs; drop this with `--allow lint/no-body` if the file is a log"
+            }
+            Stranger::Message => {
+                "a request body has all messages as a list: `messages`, `input` or `contents`"
+            }
+            Stranger::Answer => "check the request that it answers",
+            Stranger::Refusal => "`reqc why400` explains it; check the request that it answers",
+            Stranger::Encoded => "the body was written as JSON twice: send the inner text",
+            Stranger::Unknown => {
+                "if it is meant as one, name its wire format with `--wire`; `reqc lint --session` reads session files of agents"
+            }
+        }
+    }
+
+    /// Returns `true` if a file has to report it only once.
+    pub(crate) fn is_of_file(self) -> bool {
+        matches!(self, Stranger::Session(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn kinds_are_known_by_their_members() {
+        let said = json!([{"role": "user", "content": "a"}]);
+        for (value, expected) in [
+            (
+                json!({"object": "chat.completion", "choices": []}),
+                Stranger::Answer,
+            ),
+            (
+                json!({"object": "response", "output": []}),
+                Stranger::Answer,
+            ),
+            (
+                json!({"type": "message", "role": "assistant", "content": [], "stop_reason": "end_turn"}),
+                Stranger::Answer,
+            ),
+            (json!({"candidates": []}), Stranger::Answer),
+            (
+                json!({"model": "m", "message": {}, "done": true}),
+                Stranger::Answer,
+            ),
+            (json!({"error": {"message": "no"}}), Stranger::Refusal),
+            (
+                json!({"type": "error", "error": {"type": "a", "message": "no"}}),
+                Stranger::Refusal,
+            ),
+            (json!({"role": "user", "content": "a"}), Stranger::Message),
+            (
+                json!({"type": "turn.prompt", "input": [{"type": "text"}]}),
+                Stranger::Record,
+            ),
+            (
+                json!({"id": "a", "input": [], "output": "b"}),
+                Stranger::Record,
+            ),
+            (
+                json!({"uuid": "a", "sessionId": "b", "message": {}}),
+                Stranger::Session(Agent::ClaudeCode),
+            ),
+            (
+                json!({"info": {}, "messages": said}),
+                Stranger::Session(Agent::Messages),
+            ),
+            (
+                json!({"info": {}, "messages": [{"info": {"role": "user"}, "parts": []}]}),
+                Stranger::Session(Agent::OpenCode),
+            ),
+            (json!({"a": 1}), Stranger::Unknown),
+        ] {
+            assert_eq!(
+                Stranger::of(value.as_object().expect("an object")),
+                expected,
+                "{value}"
+            );
+        }
+    }
+}
