@@ -1,5 +1,5 @@
-//! Requests of one conversation only add to each other: the bundled agents' do, and every kind of
-//! change is found at the line that makes it.
+//! Requests of one conversation only grow at the end: this is true for the bundled agents, and
+//! every other change is reported at the line that makes it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
