@@ -41,31 +41,31 @@ pub struct ListedTool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
     /// No rule objects to it.
-    Taken,
+    Accepted,
     /// The provider ignores part of the schema without notice.
     Weakened,
     /// Sources disagree on whether it is taken.
     Doubtful,
     /// It is refused, and so is the whole request.
-    Refused,
+    Rejected,
 }
 
 impl Status {
     /// All statuses.
     pub const ALL: [Status; 4] = [
-        Status::Taken,
+        Status::Accepted,
         Status::Weakened,
         Status::Doubtful,
-        Status::Refused,
+        Status::Rejected,
     ];
 
     /// Returns the word for it.
     pub fn name(self) -> &'static str {
         match self {
-            Status::Taken => "taken",
+            Status::Accepted => "accepted",
             Status::Weakened => "weakened",
             Status::Doubtful => "doubtful",
-            Status::Refused => "refused",
+            Status::Rejected => "rejected",
         }
     }
 }
@@ -122,11 +122,11 @@ impl Column {
     pub fn is_refused(&self) -> bool {
         self.of_list
             .iter()
-            .any(|objection| objection.status == Status::Refused)
+            .any(|objection| objection.status == Status::Rejected)
             || self
                 .verdicts
                 .iter()
-                .any(|verdict| verdict.status == Status::Refused)
+                .any(|verdict| verdict.status == Status::Rejected)
     }
 
     /// Returns the number of tools with this status.
@@ -165,7 +165,7 @@ impl Matrix {
     /// let list = ToolList::of(&json!([{"name": "ls.all", "inputSchema": {"type": "object", "properties": {}}}]));
     /// let claude = ToolTarget::from_name("anthropic").expect("a target");
     /// let matrix = Matrix::of(&compiler, list.expect("a tool").tools, &[claude]);
-    /// assert_eq!(matrix.columns[0].verdicts[0].status, Status::Refused);
+    /// assert_eq!(matrix.columns[0].verdicts[0].status, Status::Rejected);
     /// ```
     pub fn of(compiler: &Compiler, tools: Vec<ListedTool>, targets: &[ToolTarget]) -> Matrix {
         let columns = targets
@@ -223,7 +223,7 @@ impl Verdict {
             .iter()
             .map(|objection| objection.status)
             .max();
-        self.status = self.status.max(worst.unwrap_or(Status::Taken));
+        self.status = self.status.max(worst.unwrap_or(Status::Accepted));
     }
 }
 
@@ -254,7 +254,7 @@ fn verdict(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Verdi
         tokens(target, &target.body(&[tool, tool])).0,
     );
     let status = if dropped.is_empty() {
-        Status::Taken
+        Status::Accepted
     } else {
         Status::Weakened
     };
@@ -315,7 +315,7 @@ fn of_tool(target: &ToolTarget, problem: &Problem) -> Option<(usize, String)> {
 
 fn objection(target: &ToolTarget, index: usize, pointer: String, problem: Problem) -> Objection {
     let status = match problem.severity.unwrap_or(problem.rule.severity) {
-        Severity::Error => Status::Refused,
+        Severity::Error => Status::Rejected,
         Severity::Warning => Status::Doubtful,
     };
     // Nobody knows the smallest request, so reported places begin at the tool.
@@ -337,22 +337,47 @@ fn tokens(target: &ToolTarget, body: &Value) -> (u64, bool) {
     (estimate.of_kind(PartKind::Tools), estimate.is_tokenized)
 }
 
-/// Returns the evidence of a rule that mentions a server, or all of it if none does.
+/// Returns the evidence of a rule that mentions a server. If none does, returns the evidence that
+/// mentions no server at all, or else that about OpenAI, whose formats the others copy, or else all
+/// of it.
 pub fn evidence(rule: &Rule, server: Server) -> Vec<&'static Evidence> {
-    let name = match server {
+    let of = |server: Server| -> Vec<&'static Evidence> {
+        let name = name_in_evidence(server);
+        let evidence = rule.evidence.iter();
+        evidence.filter(|it| mentions(it, name)).collect()
+    };
+    let of_none = || -> Vec<&'static Evidence> {
+        let is_of_none = |it: &&Evidence| {
+            Server::ALL
+                .into_iter()
+                .all(|other| !mentions(it, name_in_evidence(other)))
+        };
+        rule.evidence.iter().filter(is_of_none).collect()
+    };
+    let mut found = of(server);
+    if found.is_empty() {
+        found = of_none();
+    }
+    if found.is_empty() {
+        found = of(Server::OpenAi);
+    }
+    match found.is_empty() {
+        true => rule.evidence.iter().collect(),
+        false => found,
+    }
+}
+
+/// Returns the name by which evidence refers to a server.
+fn name_in_evidence(server: Server) -> &'static str {
+    match server {
         Server::Anthropic => "Claude",
         Server::Google | Server::Vertex => "Gemini",
         other => other.name(),
-    };
-    let of_server = rule.evidence.iter().filter(|evidence| {
-        evidence.shows.starts_with(name) || evidence.shows.contains(&format!("{name}:"))
-    });
-    let of_server: Vec<&Evidence> = of_server.collect();
-    if of_server.is_empty() {
-        rule.evidence.iter().collect()
-    } else {
-        of_server
     }
+}
+
+fn mentions(evidence: &Evidence, name: &str) -> bool {
+    evidence.shows.starts_with(name) || evidence.shows.contains(&format!("{name}:"))
 }
 
 /// Tools in the most similar form that a provider takes.
@@ -442,8 +467,10 @@ fn lowered_tool(
                 Some(why) => why,
             }
         }
-        Err(unsayable) if unsayable.pointer.is_empty() => format!("at the root, {}", unsayable.why),
-        Err(unsayable) => format!("at `{}`, {}", unsayable.pointer, unsayable.why),
+        Err(unsayable) if unsayable.pointer.is_empty() => {
+            format!("{} (at the root)", unsayable.why)
+        }
+        Err(unsayable) => format!("{} (at `{}`)", unsayable.why, unsayable.pointer),
     };
     match target.wider() {
         Some(wider) => {
@@ -478,7 +505,7 @@ fn refusal(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Optio
         let (index, pointer) = of_tool(target, &problem)?;
         Some(objection(target, index, pointer, problem))
     });
-    let mut refusals = told.filter(|objection| objection.status == Status::Refused);
+    let mut refusals = told.filter(|objection| objection.status == Status::Rejected);
     refusals.next().map(|objection| objection.message)
 }
 

@@ -27,10 +27,10 @@ crate::diag::rules! {
     UNSUPPORTED_FORMAT = Error[lowerable] "lint/unsupported-format", "a request has a format that is not supported",
         "Amazon Bedrock's Converse API (`/model/NAME/converse`, `converse-stream`, and the bodies of Amazon Nova) and Cohere's chat API \
          (`/v2/chat`) have formats of their own. They are recognised by the URL, or by the shape of the body: content blocks without \
-         `type`, `inferenceConfig` and `toolSpec`; `citation_options`, or `documents` with a Command model. Nothing else is said about \
-         such a body, since the rules of another format would be wrong for it.\n\n\
+         `type`, `inferenceConfig` and `toolSpec`; `citation_options`, or `documents` with a Command model. `reqc` checks nothing else in \
+         such a body, because the rules of other formats do not apply.\n\n\
          * wrong: `{\"messages\": [{\"role\": \"user\", \"content\": [{\"text\": \"Hello\"}]}], \"inferenceConfig\": {\"maxTokens\": 100}}`\n\
          * right: Claude's own format at `/model/NAME/invoke`, and Cohere's `/compatibility/v1/chat/completions`\n\n\
-         In a log that contains such requests among others, drop the finding with `--allow lint/unsupported-format`. In HAR files, they \
+         In a log that contains such requests among others, ignore the finding with `--allow lint/unsupported-format`. In HAR files, they \
          are ignored and counted, like all requests to other endpoints.";
 }
