@@ -35,7 +35,7 @@ pub use coverage::{coverage_html, coverage_json, coverage_lcov, coverage_text};
 pub use diff::changes_text;
 pub use explain::{content_json, content_text, explanation_json, explanation_text, margin_text};
 #[cfg(feature = "cli")]
-pub(crate) use fill::fill;
+pub(crate) use fill::{fill, words};
 pub use github::Github;
 pub use gitlab::Gitlab;
 #[cfg(feature = "cli")]
@@ -59,7 +59,7 @@ pub use tools::{losses_text, lowered_json, tools_json, tools_markdown, tools_tex
 use crate::compile::{Report, Summary};
 use crate::diag::{Diagnostic, Rule, count};
 use crate::source::Sources;
-use crate::text::{Text, text};
+use crate::text::{Text, text, thousands};
 
 /// A format for the results of a run.
 pub trait Format {
@@ -92,19 +92,6 @@ impl Default for Layout {
 fn figures(summary: &Summary) -> Text {
     let lowered = lowered::counted(&summary.lowered).unwrap_or_default();
     text!("{}\n{}", summary.to_string(), lowered)
-}
-
-/// Formats a number as `1,234,567`.
-fn thousands(number: usize) -> String {
-    let digits = number.to_string();
-    digits
-        .chars()
-        .enumerate()
-        .flat_map(|(at, digit)| {
-            let comma = at > 0 && (digits.len() - at).is_multiple_of(3);
-            [comma.then_some(','), Some(digit)].into_iter().flatten()
-        })
-        .collect()
 }
 
 /// The maximum length in characters of a message, a help text, or a label for people; programs get

@@ -30,6 +30,19 @@ use commands::Commands;
 pub(crate) use document::{Within, fence};
 pub(crate) use hidden::{Hidden, hidden, name_of};
 
+/// Formats an unsigned integer as `1,234,567`.
+pub(crate) fn thousands(number: impl fmt::Display) -> String {
+    let digits = number.to_string();
+    digits
+        .chars()
+        .enumerate()
+        .flat_map(|(at, digit)| {
+            let comma = at > 0 && (digits.len() - at).is_multiple_of(3);
+            [comma.then_some(','), Some(digit)].into_iter().flatten()
+        })
+        .collect()
+}
+
 /// Text that can be printed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Text(String);

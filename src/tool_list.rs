@@ -41,32 +41,32 @@ pub struct ListedTool {
 /// The status of a tool at a provider, from harmless to severe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// No rule objects to the tool.
-    Taken,
+    /// No rule objects to it.
+    Accepted,
     /// The provider ignores part of the schema without notice.
     Weakened,
     /// Sources disagree on whether the provider accepts the tool.
     Doubtful,
-    /// The provider rejects the tool, and with it the whole request.
-    Refused,
+    /// It is refused, and so is the whole request.
+    Rejected,
 }
 
 impl Status {
     /// All statuses.
     pub const ALL: [Status; 4] = [
-        Status::Taken,
+        Status::Accepted,
         Status::Weakened,
         Status::Doubtful,
-        Status::Refused,
+        Status::Rejected,
     ];
 
     /// Returns the word for the status.
     pub fn name(self) -> &'static str {
         match self {
-            Status::Taken => "taken",
+            Status::Accepted => "accepted",
             Status::Weakened => "weakened",
             Status::Doubtful => "doubtful",
-            Status::Refused => "refused",
+            Status::Rejected => "rejected",
         }
     }
 }
@@ -124,11 +124,11 @@ impl Column {
     pub fn is_refused(&self) -> bool {
         self.of_list
             .iter()
-            .any(|objection| objection.status == Status::Refused)
+            .any(|objection| objection.status == Status::Rejected)
             || self
                 .verdicts
                 .iter()
-                .any(|verdict| verdict.status == Status::Refused)
+                .any(|verdict| verdict.status == Status::Rejected)
     }
 
     /// Returns the number of tools with this status.
@@ -167,7 +167,7 @@ impl Matrix {
     /// let list = ToolList::of(&json!([{"name": "ls.all", "inputSchema": {"type": "object", "properties": {}}}]));
     /// let claude = ToolTarget::from_name("anthropic").expect("a target");
     /// let matrix = Matrix::of(&compiler, list.expect("a tool").tools, &[claude]);
-    /// assert_eq!(matrix.columns[0].verdicts[0].status, Status::Refused);
+    /// assert_eq!(matrix.columns[0].verdicts[0].status, Status::Rejected);
     /// ```
     pub fn of(compiler: &Compiler, tools: Vec<ListedTool>, targets: &[ToolTarget]) -> Matrix {
         let columns = targets
@@ -225,7 +225,7 @@ impl Verdict {
             .iter()
             .map(|objection| objection.status)
             .max();
-        self.status = self.status.max(worst.unwrap_or(Status::Taken));
+        self.status = self.status.max(worst.unwrap_or(Status::Accepted));
     }
 }
 
@@ -257,7 +257,7 @@ fn verdict(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Verdi
         tokens(target, &target.body(&[tool, tool])).0,
     );
     let status = if dropped.is_empty() {
-        Status::Taken
+        Status::Accepted
     } else {
         Status::Weakened
     };
@@ -319,7 +319,7 @@ fn of_tool(target: &ToolTarget, problem: &Problem) -> Option<(usize, String)> {
 
 fn objection(target: &ToolTarget, index: usize, pointer: String, problem: Problem) -> Objection {
     let status = match problem.severity.unwrap_or(problem.rule.severity) {
-        Severity::Error => Status::Refused,
+        Severity::Error => Status::Rejected,
         Severity::Warning => Status::Doubtful,
     };
     // Users never see the smallest request, so reported places begin at the tool.
@@ -341,26 +341,50 @@ fn tokens(target: &ToolTarget, body: &Value) -> (u64, bool) {
     (estimate.of_kind(PartKind::Tools), estimate.is_tokenized)
 }
 
-/// Returns the part of a rule's evidence that mentions a server, or all evidence if none mentions
-/// it.
+/// Returns the evidence of a rule that mentions a server. If none does, returns the evidence that
+/// mentions no server at all, or else that about OpenAI, whose formats the others copy, or else all
+/// of it.
 pub fn evidence(rule: &Rule, server: Server) -> Vec<&'static Evidence> {
-    let name = match server {
-        Server::Anthropic => "Claude",
-        Server::Google | Server::Vertex => "Gemini",
-        other => other.name(),
+    let of = |server: Server| -> Vec<&'static Evidence> {
+        let name = name_in_evidence(server);
+        let evidence = rule.evidence.iter();
+        evidence.filter(|it| mentions(it, name)).collect()
     };
-    let of_server = rule.evidence.iter().filter(|evidence| {
-        evidence.shows.starts_with(name) || evidence.shows.contains(&format!("{name}:"))
-    });
-    let of_server: Vec<&Evidence> = of_server.collect();
-    if of_server.is_empty() {
-        rule.evidence.iter().collect()
-    } else {
-        of_server
+    let of_none = || -> Vec<&'static Evidence> {
+        let is_of_none = |it: &&Evidence| {
+            Server::ALL
+                .into_iter()
+                .all(|other| !mentions(it, name_in_evidence(other)))
+        };
+        rule.evidence.iter().filter(is_of_none).collect()
+    };
+    let mut found = of(server);
+    if found.is_empty() {
+        found = of_none();
+    }
+    if found.is_empty() {
+        found = of(Server::OpenAi);
+    }
+    match found.is_empty() {
+        true => rule.evidence.iter().collect(),
+        false => found,
     }
 }
 
-/// Tools in the most similar form that a provider accepts.
+/// Returns the name by which evidence refers to a server.
+fn name_in_evidence(server: Server) -> &'static str {
+    match server {
+        Server::Anthropic => "Claude",
+        Server::Google | Server::Vertex => "Gemini",
+        other => other.name(),
+    }
+}
+
+fn mentions(evidence: &Evidence, name: &str) -> bool {
+    evidence.shows.starts_with(name) || evidence.shows.contains(&format!("{name}:"))
+}
+
+/// Tools in the most similar form that a provider takes.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct LoweredList {
@@ -447,8 +471,10 @@ fn lowered_tool(
                 Some(why) => why,
             }
         }
-        Err(unsayable) if unsayable.pointer.is_empty() => format!("at the root, {}", unsayable.why),
-        Err(unsayable) => format!("at `{}`, {}", unsayable.pointer, unsayable.why),
+        Err(unsayable) if unsayable.pointer.is_empty() => {
+            format!("{} (at the root)", unsayable.why)
+        }
+        Err(unsayable) => format!("{} (at `{}`)", unsayable.why, unsayable.pointer),
     };
     match target.wider() {
         Some(wider) => {
@@ -483,7 +509,7 @@ fn refusal(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Optio
         let (index, pointer) = of_tool(target, &problem)?;
         Some(objection(target, index, pointer, problem))
     });
-    let mut refusals = told.filter(|objection| objection.status == Status::Refused);
+    let mut refusals = told.filter(|objection| objection.status == Status::Rejected);
     refusals.next().map(|objection| objection.message)
 }
 

@@ -1,5 +1,5 @@
-//! The shell steps of `action.yml`, run as GitHub runs them, with programs that write down what
-//! they are called with.
+//! Runs the shell steps of `action.yml` as GitHub does, with programs that record how they are
+//! called.
 
 #![cfg(unix)]
 #![expect(

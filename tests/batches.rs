@@ -1,6 +1,6 @@
-//! Files for batch services: `tests/batches/right/` passes silently, and
-//! `tests/batches/wrong/NAME.jsonl` has the findings that `NAME.expected` lists, `LINE LEVEL CODE`
-//! each. Adding files adds tests.
+//! Files for batch services: a file in `tests/batches/right/` must have no findings, and
+//! `tests/batches/wrong/NAME.jsonl` those that `NAME.expected` lists, one `LINE LEVEL CODE` per
+//! line. Each file is a test.
 
 #![expect(clippy::disallowed_methods, reason = "the test itself reads the files")]
 

@@ -1,17 +1,17 @@
-//! Bodies that nobody here compiled: those that providers refuse must be found, those that they
-//! take must pass.
+//! Request bodies from other programs: reqc must report the mistake in those that providers reject,
+//! and no error in those that they accept.
 //!
-//! `tests/bodies/wrong/<wire format>/<name>.json` holds a body with one mistake, where it is and
-//! where the fact was found; `tests/bodies/right/<wire format>/<name>.json` one without. Adding a
-//! file adds a test. `tests/bodies/open.txt` lists the wrong bodies that are not found yet, and
-//! why.
+//! `tests/bodies/wrong/<wire format>/<name>.json` contains a body with one mistake, the place of
+//! the mistake, and the source of the fact; `tests/bodies/right/<wire format>/<name>.json` contains
+//! a correct body. Each file is a test. `tests/bodies/open.txt` lists wrong bodies that are not
+//! reported yet, with reasons.
 //!
-//! `provider`, `model`, `headers` and `url` say where the body goes; a `url` alone is enough.
-//! `source` holds the addresses that `reqc::diag::citations` finds: their best rank is that of the
-//! body. `near` of a right body names rules that it comes near. `repeat` names texts of the body by
-//! their pointer that are so many times as long: `{"/messages/0/content": 9000}`.
-//! `tests/bodies/recorded.txt` lists the rules that recordings show both ways: with a wrong body
-//! that the provider refused, and a right one that it took.
+//! `provider`, `model`, `headers` and `url` define the destination; a `url` alone is enough.
+//! `source` contains addresses that `reqc::diag::citations` finds; the rank of a body is the best
+//! rank of its addresses. In a right body, `near` names the rules that it almost breaks. `repeat`
+//! repeats texts of the body, given by their pointer: `{"/messages/0/content": 9000}`.
+//! `tests/bodies/recorded.txt` lists the rules for which recordings show both a rejected and an
+//! accepted body.
 
 #![expect(clippy::disallowed_methods, reason = "the test itself reads the files")]
 

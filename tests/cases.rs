@@ -1,11 +1,12 @@
-//! One folder per mistake: `tests/cases/<stage>/<name>/` is a small agent repository whose files
-//! say, at the line where it is made, which finding is expected. Adding a folder adds a named test.
+//! Mistakes in agent repositories: `tests/cases/<stage>/<name>/` is a small repository whose files
+//! mark the expected findings, at the line of the mistake. Each folder is a test.
 //!
-//! An expectation is `~ CODE` after a comment sign at the line itself, or `~^ CODE` in the line
-//! below (one `^` per line): `#~ extends/cycle` in TOML, `{#~ template/undefined #}` in templates.
-//! Where no comment can be, the file `expected` lists `PATH:LINE CODE`. A file `select` names an
-//! agent that is asked for, `sizes` files that are too large to keep. What is in `golden/` is
-//! compared. What people see is held by `report.snap`.
+//! A mark is `~ CODE` after a comment sign at the line itself, or `~^ CODE` in the line below (one
+//! `^` per line): `#~ extends/cycle` in TOML, `{#~ template/undefined #}` in templates. Where no
+//! comment is possible, the file `expected` lists `PATH:LINE CODE`. The file `select` names the
+//! agent to compile, and `sizes` lists files to create with a given size. Bodies are compared with
+//! the folder `golden/`, and the report with `report.snap`. `tests/cases/README.md` describes how
+//! to add a case.
 
 #![expect(
     clippy::disallowed_methods,

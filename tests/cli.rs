@@ -1,4 +1,4 @@
-//! The binary, end to end: exit status, what it prints where, what it writes.
+//! The binary, end to end: its exit status, its output, and the files that it writes.
 
 #![expect(
     clippy::disallowed_methods,

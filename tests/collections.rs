@@ -1,6 +1,6 @@
-//! Whole collections of agents, compiled as they are: `tests/collections/flat/` is one folder of
-//! profiles written for the original engine, without a `reqc.toml`; `tests/collections/nested/`
-//! says `dialect = "inja"`.
+//! Collections of agents that are compiled without changes: `tests/collections/flat/` is a folder
+//! of profiles written for the original engine, without a `reqc.toml`; `tests/collections/nested/`
+//! sets `dialect = "inja"`.
 
 use std::path::Path;
 use std::sync::Arc;

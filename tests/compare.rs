@@ -1,5 +1,5 @@
-//! `reqc compare`: every golden body equals itself, nothing that is taken out of one goes unseen,
-//! and what differs is reported in the words of `tests/compare/*/expected.txt`.
+//! `reqc compare`: every golden body equals itself, every removed piece is reported, and other
+//! differences are reported as in `tests/compare/*/expected.txt`.
 
 #![expect(clippy::disallowed_methods, reason = "the test reads files")]
 

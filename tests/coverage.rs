@@ -1,5 +1,5 @@
-//! `reqc coverage`: gaps of templates are found at their place, in the words that help, and nothing
-//! else is; the bundled templates have blank.
+//! `reqc coverage`: every gap of a template is reported at its place, with helpful words, and
+//! nothing else is; the bundled templates have no gaps.
 
 #![expect(
     clippy::disallowed_methods,

@@ -1,6 +1,6 @@
-//! The same bytes for every machine: thread count, working directory, time zone, locale, home
-//! folder, the place of the repository and the order in which its files were created make no
-//! difference.
+//! The output is the same on every machine: it does not depend on the number of threads, the
+//! working directory, the time zone, the locale, the home folder, the place of the repository, or
+//! the order in which its files were created.
 
 #![expect(
     clippy::disallowed_methods,

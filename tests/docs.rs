@@ -1,8 +1,8 @@
-//! The documents say what the code does: `docs/rules.md` and `docs/rules/` are written by the code,
-//! references name every key, function and command, and links lead somewhere.
+//! The documents agree with the code: `docs/rules.md`, `docs/rules/` and `docs/answers.md` are
+//! generated, references name every key, function and command, links lead somewhere, and commands
+//! print the output that the documents show.
 //!
-//! `REQC_UPDATE_DOCS=1 cargo test --test docs` rewrites `docs/rules.md`, `docs/rules/` and
-//! `docs/answers.md`.
+//! `REQC_UPDATE_DOCS=1 cargo test --test docs` rewrites the generated pages and the shown output.
 
 #![expect(
     clippy::disallowed_methods,
@@ -28,6 +28,7 @@ use reqc::repo::{
     FAMILIES_KEYS, FAMILY_KEYS, PRICE_KEYS, REFUSES_KEYS, ROSTER_KEYS, SERVER_KEYS, TAKES_KEYS,
     TOOL_KEYS,
 };
+use serde_json::{Value, json};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -112,10 +113,10 @@ fn answers() -> String {
          then run REQC_UPDATE_DOCS=1 cargo test --test docs -->\n\nFor each wire format, the members that a decoder \
          knows at each place of an answer:\n\n\
          - *read*: it becomes text, thinking, a call, usage, or the outcome.\n\
-         - *kept*: it stands in a `provider_block` as it came. What is \"not sent back\" is for the host alone.\n\
+         - *kept*: it is kept unchanged in a `provider_block`. What is \"not sent back\" is only for the host.\n\
          - *ignored on purpose*: it says nothing that a host would miss, for the reason given.\n\
          - *anything else*: a member or type that is not listed is kept, or a `warning` event names it, once per \
-         request. `null` and empty values say nothing and draw no warning.\n",
+         request. `null` and empty values cause no warning.\n",
     );
     let formats = [
         ("Anthropic Messages", WireFormat::AnthropicMessages),
@@ -143,7 +144,7 @@ fn rules() -> String {
     let mut text = String::from(
         "# Rules\n\n<!-- Written by tests/docs.rs from the code. Change src/*/rules.rs, then run \
          REQC_UPDATE_DOCS=1 cargo test --test docs -->\n\nEvery finding has one of these codes. `reqc rule CODE` shows the \
-         page of one; how levels are changed and findings silenced is in [cli.md](cli.md#which-findings-fail-a-run).\n",
+         page of one; [cli.md](cli.md#which-findings-fail-a-run) describes how to change levels and to allow findings.\n",
     );
     for (family, rules) in families() {
         let _ = write!(
@@ -261,8 +262,7 @@ fn every_line_of_a_log_is_described() {
     };
     log.append(Entry::ToolResult(result));
     for line in log.lines() {
-        let line: serde_json::Map<String, serde_json::Value> =
-            serde_json::from_str(line).expect("JSON");
+        let line: serde_json::Map<String, Value> = serde_json::from_str(line).expect("JSON");
         mentions(
             "docs/sessions.md",
             line.keys().map(String::as_str).chain(line["kind"].as_str()),
@@ -349,78 +349,513 @@ fn options(help: &str) -> Vec<&str> {
 #[test]
 fn what_the_readme_shows_is_what_happens() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let write = |path: &str, text: &str| {
-        let path = folder.path().join(path);
-        fs::create_dir_all(path.parent().expect("it has one")).expect("writable");
-        fs::write(path, text).expect("writable");
-    };
+    let path = |name: &str| folder.path().join(name);
     let readme = document("README.md");
-    let toml: Vec<&str> = readme
-        .split("```toml\n")
-        .skip(1)
-        .filter_map(|rest| rest.split("```").next())
-        .collect();
-    let [broken, explainer] = toml[..] else {
-        panic!("two profiles, not {}", toml.len())
+    let [broken, explainer] = fenced(&readme, "toml")[..] else {
+        panic!("README.md does not show two profiles")
     };
 
-    write("broken/agents/summariser.toml", broken);
-    let mut readme = Readme {
-        text: readme.clone(),
-        at: 0,
-    };
-    readme.shows(&folder.path().join("broken"), &["check"]);
-    readme.shows(root(), &["compile", "--check"]);
-    readme.shows(folder.path(), &["init", "prompts"]);
-    let prompts = folder.path().join("prompts");
-    write("prompts/agents/explainer.toml", explainer);
-    readme.shows(&prompts, &["check"]);
-    readme.shows(&prompts, &["compile"]);
+    write(&path("broken"), "agents/summariser.toml", broken);
+    lonely_result(&path("bodies"));
+    let mut page = Page::open("README.md");
+    page.shows(&path("broken"), "check");
+    page.shows(&path("bodies"), "lint body.json --format short");
+    page.shows(root(), "compile --check");
+    page.shows(folder.path(), "init prompts");
+    let prompts = path("prompts");
+    write(&prompts, "agents/explainer.toml", explainer);
+    page.shows(&prompts, "check");
+    page.shows(&prompts, "compile");
     write(
-        "prompts/agents/explainer.toml",
+        &prompts,
+        "agents/explainer.toml",
         &explainer.replace("0.3", "0.5"),
     );
-    readme.shows(&prompts, &["compile", "--diff"]);
-    readme.shows(&prompts, &["compile"]);
-    readme.shows(
-        &prompts,
-        &["render", "Explainer", "--context", "plain-turn"],
-    );
-    if updating() {
-        fs::write(root().join("README.md"), readme.text).expect("writable");
-    }
+    page.shows(&prompts, "compile --diff");
+    page.shows(&prompts, "compile");
+    page.shows(&prompts, "render Explainer --context plain-turn");
+    page.close();
 }
 
-/// The README and how far it was compared: commands are in the order in which they are run.
-struct Readme {
+/// The place where a shown command runs.
+enum Place {
+    /// This repository.
+    Here,
+    /// A folder with the files that a function writes.
+    Folder(fn(&Path)),
+    /// None, for this reason: the output is not compared.
+    LeftOut(&'static str),
+}
+
+/// The blocks of `docs/*.md` that begin with `$ reqc …`, in the order of the pages.
+const SHOWN: [(&str, &str, Place); 26] = [
+    (
+        "append-only.md",
+        "check --context next-turn-other-language",
+        Place::Folder(language_in_the_prompt),
+    ),
+    ("cli.md", "check", Place::Folder(initial)),
+    (
+        "cli.md",
+        "check --fix --dry-run",
+        Place::Folder(misspelt_key),
+    ),
+    ("cli.md", "compile --diff origin/main", TWO_BRANCHES),
+    ("cli.md", "compile --diff origin/main", TWO_BRANCHES),
+    ("cli.md", "lint body.json", Place::Folder(lonely_result)),
+    ("cli.md", "show Reviewer", Place::Folder(initial)),
+    (
+        "cli.md",
+        "explain \"Claude Chat\" /messages/1/content/1/input/path --context tool-round-trip --bundled",
+        Place::Folder(initial),
+    ),
+    (
+        "cli.md",
+        "explain \"OpenAI Chat\" --context thinking --content /history/1/blocks/0 --bundled",
+        Place::Folder(initial),
+    ),
+    (
+        "cli.md",
+        "impact roles/assistant.md:3 --agent \"Claude*\"",
+        Place::Here,
+    ),
+    (
+        "cli.md",
+        "context import refund.har --redact --out contexts/refund.json",
+        Place::Folder(recording),
+    ),
+    (
+        "cli.md",
+        "providers",
+        Place::LeftOut("it shows the keys of the machine"),
+    ),
+    (
+        "cli.md",
+        "route src/a.py --roster chat",
+        Place::Folder(roster),
+    ),
+    ("cli.md", "schema", Place::Here),
+    (
+        "compare.md",
+        "compare before.json after.json",
+        Place::Folder(translated),
+    ),
+    ("contexts.md", "contexts --context 'image-*'", Place::Here),
+    ("coverage.md", "coverage", Place::Folder(gaps)),
+    (
+        "coverage.md",
+        "coverage --gap partials/ours/metadata.jinja:3 --write-context contexts/help-command.json",
+        Place::Folder(gaps),
+    ),
+    (
+        "json.md",
+        "check --context plain-turn --format json",
+        Place::Folder(misspelt_member),
+    ),
+    (
+        "json.md",
+        "compile --diff --format json",
+        Place::LeftOut("values inside lines are abridged"),
+    ),
+    (
+        "lint.md",
+        "lint body.json --format short",
+        Place::Folder(lonely_result),
+    ),
+    (
+        "lint.md",
+        "lint batch.jsonl --format short",
+        Place::Folder(batch),
+    ),
+    (
+        "lint.md",
+        "lint --session agent.jsonl",
+        Place::Folder(session),
+    ),
+    ("models.md", "models anthropic/claude-opus-4.5", Place::Here),
+    (
+        "tools-check.md",
+        "tools check --mcp-command -- npx -y @modelcontextprotocol/server-memory",
+        Place::LeftOut("it downloads a server"),
+    ),
+    (
+        "why400.md",
+        "why400 \"messages.1: tool_use ids were found without tool_result blocks immediately after: toolu_1. Each tool_use block must have a corresponding tool_result block in the next message.\" --body body.json",
+        Place::Folder(lonely_call),
+    ),
+];
+
+const TWO_BRANCHES: Place = Place::LeftOut("it needs two branches, and names a commit");
+
+#[test]
+fn what_the_documents_show_is_what_happens() {
+    let pages = documents();
+    let pages = pages
+        .iter()
+        .filter(|path| path.parent() == Some("docs".as_ref()));
+    let mut places = SHOWN.iter();
+    for path in pages {
+        let mut page = Page::open(&path.to_string_lossy());
+        for command in page.commands() {
+            let Some((name, expected, place)) = places.next() else {
+                panic!("SHOWN does not list {}: {command}", page.path)
+            };
+            assert!(
+                path.ends_with(name) && *expected == command,
+                "SHOWN has {name}: {expected}\ninstead of {}: {command}",
+                page.path
+            );
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            match place {
+                Place::Here => page.shows(root(), &command),
+                Place::Folder(set_up) => {
+                    set_up(folder.path());
+                    page.shows(folder.path(), &command);
+                }
+                Place::LeftOut(why) => assert!(!why.is_empty()),
+            }
+        }
+        page.close();
+    }
+    let rest: Vec<_> = places.map(|(page, command, _)| (page, command)).collect();
+    assert!(rest.is_empty(), "no page shows {rest:?}");
+}
+
+fn write(root: &Path, path: &str, text: &str) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().expect("it has one")).expect("writable");
+    fs::write(path, text).expect("writable");
+}
+
+/// Returns the contents of the code blocks in a language.
+fn fenced<'t>(text: &'t str, language: &str) -> Vec<&'t str> {
+    text.split(&format!("```{language}\n"))
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .collect()
+}
+
+/// Writes the repository that `reqc init` writes.
+fn initial(root: &Path) {
+    run(root, &["init".to_owned()]);
+}
+
+/// Writes the agent of `docs/append-only.md`, whose system prompt contains the language.
+fn language_in_the_prompt(root: &Path) {
+    let page = document("docs/append-only.md");
+    write(root, "agents/reviewer.toml", fenced(&page, "toml")[0]);
+}
+
+fn misspelt_key(root: &Path) {
+    write(
+        root,
+        "agents/helper.toml",
+        "name = \"Helper\"\nextend = \"OpenAI Chat\"\n",
+    );
+}
+
+/// Writes the profile with a mistake of `README.md`, beside an exception.
+fn misspelt_member(root: &Path) {
+    let readme = document("README.md");
+    write(root, "agents/summariser.toml", fenced(&readme, "toml")[0]);
+    write(
+        root,
+        "reqc.toml",
+        "# Our settings.\n\n[reqc]\nversion = \"0.1\"\n\n# The reviewer replaces a table.\n\n[[allow]]\n\
+         code = \"extends/kind-change\"\nagent = \"Reviewer*\"\n\
+         reason = \"the base's table is replaced on purpose\"\nexpires = 2027-06-30\n",
+    );
+}
+
+fn roster(root: &Path) {
+    let [reviewer, rust_reviewer, _] = AROUND;
+    for (path, text) in [reviewer, rust_reviewer] {
+        write(root, path, text);
+    }
+    write(
+        root,
+        "rosters.toml",
+        "[[roster]]\nname = \"chat\"\nagents = [\"Rust Reviewer\", \"Reviewer\"]\n",
+    );
+}
+
+/// Writes an agent with a partial of which no context reaches everything.
+fn gaps(root: &Path) {
+    write(
+        root,
+        "agents/reviewer.toml",
+        "name = \"Reviewer\"\nextends = \"OpenAI Chat\"\n\n[body]\nstore = true\n\
+         metadata = '{% include \"partials/ours/metadata.jinja\" %}'\n",
+    );
+    write(
+        root,
+        "partials/ours/metadata.jinja",
+        "{\n  \"length\": \"{% if ctx.history | length > 100 %}long{% else %}short{% endif %}\",\n  \
+         \"command\": \"{% if (ctx.history | last).content == \"/help\" %}help{% else %}none{% endif %}\"\n}\n",
+    );
+}
+
+/// Writes the body of `docs/lint.md`, whose result has no call.
+fn lonely_result(root: &Path) {
+    let page = document("docs/lint.md");
+    write(root, "body.json", fenced(&page, "json")[0]);
+}
+
+/// Writes a body whose call has no result.
+fn lonely_call(root: &Path) {
+    write(
+        root,
+        "body.json",
+        r#"{
+  "model": "claude-sonnet-5-5",
+  "max_tokens": 1000,
+  "messages": [
+    {"role": "user", "content": "How warm is it in Bergen?"},
+    {"role": "assistant", "content": [
+      {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Bergen"}}
+    ]},
+    {"role": "user", "content": "Well?"}
+  ],
+  "tools": [{"name": "get_weather", "input_schema": {"type": "object"}}]
+}
+"#,
+    );
+}
+
+/// Writes a batch whose last line repeats an id.
+fn batch(root: &Path) {
+    let lines = ["a", "b", "a"].map(|id| {
+        json!({"custom_id": id, "method": "POST", "url": "/v1/chat/completions",
+            "body": {"model": "gpt-5.6-luna", "messages": [{"role": "user", "content": "Is it warm?"}]}})
+    });
+    write(root, "batch.jsonl", &json_lines(&lines));
+}
+
+/// Writes the requests of an agent with the time in its system prompt.
+fn session(root: &Path) {
+    let rules: Vec<String> = (1..=100)
+        .map(|number| {
+            format!(
+                "Rule {number}: name the file and the line of each mistake, and say how to fix it."
+            )
+        })
+        .collect();
+    let rules = rules.join(" ");
+    let mut messages = Vec::new();
+    let mut lines = Vec::new();
+    for number in 0..8 {
+        let question = format!("Review file {number}: it renames a function and adds a test.");
+        messages.push(json!({"role": "user", "content": question}));
+        let prompt = format!(
+            "Time: 2026-11-25T10:0{number}:00Z\nYou are a careful reviewer of code. {rules}"
+        );
+        lines.push(json!({
+            "model": "claude-sonnet-5", "max_tokens": 1000,
+            "system": [{"type": "text", "text": prompt, "cache_control": {"type": "ephemeral"}}],
+            "messages": messages.clone(),
+        }));
+        messages.push(json!({"role": "assistant", "content": "It is correct, and the test covers the new name."}));
+    }
+    write(root, "agent.jsonl", &json_lines(&lines));
+}
+
+/// Writes a HAR file with three requests, whose tools are not only functions.
+fn recording(root: &Path) {
+    let body = json!({
+        "model": "claude-sonnet-5", "max_tokens": 1000, "temperature": 0.2, "stream": true,
+        "messages": [{"role": "user", "content": "Refund order 7."}],
+        "tools": [
+            {"name": "refund", "input_schema": {"type": "object"}},
+            {"type": "web_search_20250305", "name": "web_search"},
+        ],
+    });
+    let entry = json!({"request": {
+        "method": "POST", "url": "https://api.anthropic.com/v1/messages", "headers": [],
+        "postData": {"mimeType": "application/json", "text": body.to_string()},
+    }});
+    let har = json!({"log": {"version": "1.2", "entries": [entry, entry, entry]}});
+    write(root, "refund.har", &har.to_string());
+    fs::create_dir(root.join("contexts")).expect("writable");
+}
+
+/// Writes a body, and a translation of it that loses an image and the mark of an error.
+fn translated(root: &Path) {
+    write(
+        root,
+        "before.json",
+        r#"{
+  "model": "claude-sonnet-5-5",
+  "max_tokens": 1000,
+  "messages": [
+    {"role": "user", "content": [
+      {"type": "text", "text": "Which city is this, and how warm is it there?"},
+      {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}}
+    ]},
+    {"role": "assistant", "content": [
+      {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Bergen"}}
+    ]},
+    {"role": "user", "content": [
+      {"type": "tool_result", "tool_use_id": "toolu_1", "content": "no such city", "is_error": true}
+    ]}
+  ],
+  "tools": [{"name": "get_weather", "input_schema": {"type": "object"}}]
+}
+"#,
+    );
+    write(
+        root,
+        "after.json",
+        r#"{
+  "model": "claude-sonnet-5-5",
+  "max_tokens": 1000,
+  "messages": [
+    {"role": "user", "content": "Which city is this, and how warm is it there?"},
+    {"role": "assistant", "tool_calls": [
+      {"id": "toolu_1", "type": "function", "function": {"name": "get_weather", "arguments": "{\"city\": \"Bergen\"}"}}
+    ]},
+    {"role": "tool", "tool_call_id": "toolu_1", "content": "no such city"}
+  ],
+  "tools": [{"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}]
+}
+"#,
+    );
+}
+
+fn json_lines(lines: &[Value]) -> String {
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    lines.join("\n") + "\n"
+}
+
+/// A document that shows commands, and how far it was compared.
+struct Page {
+    path: String,
     text: String,
     at: usize,
 }
 
-impl Readme {
-    /// Fails unless the command comes next and, below it, exactly its output; rewrites the output
-    /// if that is asked for.
-    fn shows(&mut self, folder: &Path, command: &[&str]) {
-        let prompt = format!("$ reqc {}\n", command.join(" "));
-        let output = run(folder, command);
+/// A line of shown output that stands for any number of lines.
+const ELLIPSIS: &str = "…";
+
+impl Page {
+    fn open(path: &str) -> Page {
+        Page {
+            path: path.to_owned(),
+            text: document(path),
+            at: 0,
+        }
+    }
+
+    /// Returns the commands with which code blocks begin, without `reqc`.
+    fn commands(&self) -> Vec<String> {
+        let mut commands = Vec::new();
+        let mut lines = self.text.lines();
+        while let Some(line) = lines.next() {
+            if line.starts_with("```") {
+                let mut block = lines.by_ref().take_while(|line| !line.starts_with("```"));
+                let first = block.next().and_then(|line| line.strip_prefix("$ reqc "));
+                commands.extend(first.map(str::to_owned));
+                block.for_each(drop);
+            }
+        }
+        commands
+    }
+
+    /// Fails unless the command comes next and, below it, its output; rewrites the output if that is
+    /// asked for, unless parts of it are left out.
+    fn shows(&mut self, folder: &Path, command: &str) {
+        let prompt = format!("$ reqc {command}\n");
+        let output = run(folder, &words(command));
         let found = self.text[self.at..]
             .find(&prompt)
-            .unwrap_or_else(|| panic!("README.md does not show {prompt}"));
+            .unwrap_or_else(|| panic!("{} does not show {prompt}", self.path));
         let start = self.at + found + prompt.len();
-        if updating() {
-            let rest = &self.text[start..];
-            let end = ["\n$ ", "\n```"]
-                .iter()
-                .filter_map(|mark| rest.find(mark))
-                .min()
-                .map_or(rest.len(), |at| at + 1);
+        let rest = &self.text[start..];
+        let end = ["\n$ ", "\n```"]
+            .iter()
+            .filter_map(|mark| rest.find(mark))
+            .min()
+            .map_or(rest.len(), |at| at + 1);
+        let shown: Vec<&str> = rest[..end].lines().collect();
+        let real: Vec<&str> = output.lines().collect();
+        if updating() && !shown.iter().any(|line| line.trim() == ELLIPSIS) {
             self.text.replace_range(start..start + end, &output);
+            self.at = start + output.len();
+            return;
         }
         assert!(
-            self.text[start..].starts_with(&output),
-            "README.md does not show:\n{prompt}{output}"
+            fits(&shown, &real),
+            "{} does not show:\n{prompt}{output}",
+            self.path
         );
-        self.at = start + output.len();
+        self.at = start + end;
+    }
+
+    /// Writes what was rewritten.
+    fn close(self) {
+        if updating() && self.text != document(&self.path) {
+            fs::write(root().join(&self.path), self.text).expect("writable");
+        }
+    }
+}
+
+/// Returns `true` if lines are as shown; an ellipsis stands for any number of them.
+fn fits(shown: &[&str], real: &[&str]) -> bool {
+    match (shown.split_first(), real.split_first()) {
+        (None, None) => true,
+        (Some((line, rest)), _) if line.trim() == ELLIPSIS => {
+            (0..=real.len()).any(|from| fits(rest, &real[from..]))
+        }
+        (Some((line, shown)), Some((same, real))) => {
+            line.trim_end() == same.trim_end() && fits(shown, real)
+        }
+        _ => false,
+    }
+}
+
+/// Splits a command into its arguments, as a shell does.
+fn words(command: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quote = None;
+    for c in command.chars() {
+        match (quote, c) {
+            (Some(open), c) if open == c => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, ' ') => words.push(String::new()),
+            (_, c) => words.last_mut().expect("one is there").push(c),
+        }
+    }
+    words
+}
+
+/// The documents that state the number of messages in `refusals/`, with the words after it.
+const COUNTED: [(&str, &str); 2] = [
+    ("docs/why400.md", " messages in total"),
+    ("CHANGELOG.md", " error messages (`refusals/`)"),
+];
+
+#[test]
+fn the_number_of_messages_is_right() {
+    let files = fs::read_dir(root().join("refusals"))
+        .expect("a folder")
+        .flatten();
+    let messages: usize = files
+        .filter_map(|file| fs::read_to_string(file.path()).ok())
+        .map(|text| text.matches("[[refusal]]\n").count())
+        .sum();
+    let hundreds = (messages + 50) / 100;
+    let number = format!("{},{}00", hundreds / 10, hundreds % 10);
+    for (path, after) in COUNTED {
+        let text = document(path);
+        let end = text
+            .find(after)
+            .unwrap_or_else(|| panic!("{path}: no number"));
+        let start = text[..end].rfind("about ").expect("a number") + "about ".len();
+        if updating() {
+            let text = format!("{}{number}{}", &text[..start], &text[end..]);
+            fs::write(root().join(path), text).expect("writable");
+        } else {
+            assert_eq!(text[start..end], number, "{path}: {messages} messages");
+        }
     }
 }
 
@@ -429,14 +864,15 @@ fn updating() -> bool {
     std::env::var_os("REQC_UPDATE_DOCS").is_some_and(|value| value == "1")
 }
 
-fn run(folder: &Path, command: &[&str]) -> String {
+/// Runs the program, and returns its standard output followed by its standard error.
+fn run(folder: &Path, command: &[String]) -> String {
     let output = Command::new(program::path())
         .args(command)
         .current_dir(folder)
         .env_remove("CI")
         .output()
         .expect("it runs");
-    String::from_utf8(output.stdout).expect("output is text")
+    String::from_utf8([output.stdout, output.stderr].concat()).expect("output is text")
 }
 
 #[test]

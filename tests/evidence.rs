@@ -1,7 +1,7 @@
-//! Rules that mention providers name their evidence, and what is an error rests on enough of it.
+//! Rules about providers name their sources, and rules that report errors have enough of them.
 //!
-//! One address, one rank: `reqc::diag::rank` judges the sources of rules, of `model-families.toml`
-//! and of `tests/bodies/` alike.
+//! `reqc::diag::rank` ranks the sources of rules, of `model-families.toml` and of `tests/bodies/`
+//! in the same way.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
 //! Templates that do too much: each ends at its limit with a finding, and nothing panics.
 //!
-//! `REQC_EXPRESSIONS=100000 cargo test --test expressions` tries that many random templates instead
-//! of a few.
+//! `REQC_EXPRESSIONS=100000 cargo test --test expressions` tries that many random templates.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The gate: reports for other systems, what takes part, fixes, baselines, end to end.
+//! The gate, end to end: reports for other systems, selections, fixes and baselines.
 
 #![expect(
     clippy::disallowed_methods,
@@ -615,7 +615,7 @@ fn what_has_one_right_answer_is_mended() {
         );
         let mended = folder.reqc(&["check", "--fix"]);
         assert_eq!(folder.read(path), right, "{}", mended.out);
-        assert!(mended.out.starts_with("mended: "), "{}", mended.out);
+        assert!(mended.out.starts_with("fixed: "), "{}", mended.out);
         assert_eq!(
             folder.reqc(&["check"]).code,
             0,
@@ -626,7 +626,7 @@ fn what_has_one_right_answer_is_mended() {
             folder
                 .reqc(&["check", "--fix"])
                 .out
-                .starts_with("mended: 0 edits of 0 files\n")
+                .starts_with("fixed: 0 edits of 0 files\n")
         );
     }
 }
@@ -685,7 +685,7 @@ fn a_baseline_silences_what_is_found_today() {
         folder
             .reqc(&["baseline"])
             .out
-            .starts_with("there is nothing to suppress\n")
+            .starts_with("there is nothing to allow\n")
     );
     assert_eq!(folder.read("reqc.toml"), text);
     // What is fixed makes the entries stale, and these can be taken out again.

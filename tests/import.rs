@@ -1,5 +1,5 @@
-//! Bodies as contexts: what is imported compiles to the body that it came from, up to what is
-//! declared here; what is redacted says nothing; the command.
+//! `reqc context import`: an imported context compiles to the original body, except for the
+//! differences that are declared here, and a redacted context reveals nothing.
 
 #![expect(
     clippy::disallowed_methods,

@@ -1,10 +1,10 @@
-//! No output holds a key, wherever in a repository or a body it is.
+//! No output contains a key, wherever the key is in a repository or a body.
 //!
-//! Every case of `tests/cases/` and every body of `tests/bodies/wrong/` is reported again and
-//! again, each time with a planted key instead of one of its strings, names or numbers, or of a
-//! file's name. No format of a report, a review or an explanation may hold a part of that key.
-//! Every eighth case is tried, in one place, another kind of place and key in each; `REQC_KEYS=all`
-//! tries all cases in all places.
+//! Every case of `tests/cases/` and every body of `tests/bodies/wrong/` is reported repeatedly,
+//! each time with a planted key in place of one of its strings, names or numbers, or of a file
+//! name. No report, review or explanation may contain a part of that key. By default, every eighth
+//! case is tried, each with a different kind of place and key; `REQC_KEYS=all` tries all cases in
+//! all places.
 
 #![expect(
     clippy::disallowed_methods,

@@ -1,8 +1,9 @@
-//! Rooms: the modules of `src/` import only what is above them in the table of `ARCHITECTURE.md`,
-//! and inside a room a module imports only those whose `mod` lines are above its own, also by the
-//! names that the door gives their items. Rooms in [`DOORS`] are stricter: what a door offers is for
-//! those outside, and no module behind it uses that. What hosts see is counted: the path of [`PATH`]
-//! has few items, and the documentation says of each other module whom it is for.
+//! The modules of `src/` import only modules above them in the table of `ARCHITECTURE.md`. Inside a
+//! folder, a module imports only modules whose `mod` lines are above its own, also under the names
+//! that the folder's own file gives their items. For the folders in [`DOORS`], the items of that
+//! file are for other folders only: no module inside may use them. The public items are counted:
+//! the modules of [`PATH`] have few of them, and the documentation says who needs each other
+//! module.
 
 #![expect(clippy::disallowed_methods, reason = "the test reads the sources")]
 

@@ -1,4 +1,4 @@
-//! `reqc lint`: request bodies that nobody here compiled, from every kind of file.
+//! `reqc lint`: request bodies from other programs, in every kind of file.
 
 #![expect(
     clippy::disallowed_methods,
@@ -603,8 +603,8 @@ fn many_lines_are_told_in_their_order_and_bounded() {
     assert_eq!(report["summary"]["errors"], 21_000);
     let (_, out) = told("many.jsonl", &text, &[]);
     assert!(
-        out.contains("… and 10,400 more of ")
-            && out.contains("`--format json` has the first 10,000\n"),
+        out.contains("… and 10,400 more findings of ")
+            && out.contains("`--format json` lists the first 10,000\n"),
         "{out}"
     );
 }
@@ -767,15 +767,14 @@ fn a_session_with_nothing_to_mend_is_clean() {
     assert_eq!(ran.code, 0, "{}", ran.out);
     assert!(
         ran.out
-            .contains("3 requests (3 of bodies) in 1 conversation: nothing to fix"),
+            .contains("3 requests in 1 conversation; no problems found"),
         "{}",
         ran.out
     );
     // Standard input, twice the same file: it goes on.
     let ran = reqc(folder.path(), &["--session", "log.jsonl", "-"], &clean);
     assert!(
-        ran.out
-            .contains("6 requests (6 of bodies) in 1 conversation"),
+        ran.out.contains("6 requests in 1 conversation"),
         "{}",
         ran.out
     );

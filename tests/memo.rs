@@ -1,5 +1,4 @@
-//! What agents share is rendered once, and nobody can tell: with and without it, the same bytes and
-//! findings.
+//! The shared cache changes no result: with and without it, bodies and findings are the same.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,9 +1,10 @@
-//! How much the schemas notice: each key of each bundled body renamed, each scalar's type swapped.
+//! How many mistakes the schemas detect: each key of each bundled body is renamed, and the type of
+//! each scalar is changed.
 //!
-//! What is at a position that a schema declares free (`x-reqc-free`) is left alone. A mutation is
-//! tried once per provider instance and place, where a place is the body's pointer with the `role`
-//! or `type` of an element instead of its number: the same key of the hundredth user message would
-//! only count the same hole again. `cargo test --test mutation -- --nocapture` shows a table.
+//! Positions that a schema declares free (`x-reqc-free`) are not changed. A mutation is tried once
+//! per provider instance and place. A place is a pointer with the `role` or `type` of an element
+//! instead of its index: the same key of another user message would only count the same gap again.
+//! `cargo test --test mutation -- --nocapture` prints a table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

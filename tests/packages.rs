@@ -1,5 +1,5 @@
-//! What packages bring and what they are called: manual pages hold what `--help` says, and the
-//! files that name platforms and the repository agree.
+//! Contents and names of packages: manual pages contain the text of `--help`, and the files that
+//! name platforms and the repository agree.
 
 #![expect(
     clippy::disallowed_methods,

@@ -1,5 +1,5 @@
-//! Parts of a repository: the union of shards is the whole, and what changed files reach holds all
-//! that differs.
+//! Parts of a repository: all shards together are the whole, and `--affected` selects everything
+//! that a change affects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

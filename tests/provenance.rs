@@ -1,9 +1,9 @@
-//! Who wrote each value, tried: almost every byte has an exact source, and changing what is cited
-//! changes the value.
+//! The source of each value, tested: almost every byte has an exact source, and changing the cited
+//! source changes the value.
 //!
 //! ```sh
 //! cargo test --release --test provenance                       # a sample of at least 1,000 values
-//! REQC_EVERY_SOURCE=1 cargo test --release --test provenance   # every source that is cited
+//! REQC_EVERY_SOURCE=1 cargo test --release --test provenance   # every cited source
 //! ```
 
 #![expect(

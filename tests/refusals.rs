@@ -1,5 +1,4 @@
-//! `refusals/`: sentences that providers answer with when they refuse a request, held against the
-//! rules.
+//! `refusals/`: the error messages of providers, looked up and compared with the rules.
 
 #![expect(
     clippy::disallowed_methods,
@@ -723,7 +722,7 @@ fn the_command_tells_the_place_in_the_body() {
     let out = String::from_utf8_lossy(&told.stdout);
     assert!(
         told.status.code() == Some(0)
-            && out.starts_with("No error message in this answer is known."),
+            && out.starts_with("This answer contains no known error message."),
         "{out}"
     );
 

@@ -1,9 +1,9 @@
-//! What edits of sources do to bodies, by cause.
+//! Reviews: the effects of edits on bodies, by cause.
 //!
-//! `tests/review/repository/` is the older side of all of them. Each folder of
-//! `tests/review/kinds/` holds the files of a newer side that differ, and a list of those that are
-//! gone in `gone`. Adding a folder adds a test: what is said of it is kept beside it, as text, as
-//! Markdown and as JSON (`INSTA_UPDATE=always cargo test --test review` writes it).
+//! `tests/review/repository/` is the older side of all reviews. Each folder of
+//! `tests/review/kinds/` contains the changed files of a newer side, and the list of removed files
+//! in `gone`. Each folder is a test; the expected review is stored in it as text, Markdown and JSON
+//! (`INSTA_UPDATE=always cargo test --test review` writes it).
 
 #![expect(clippy::disallowed_methods, reason = "the test reads folders")]
 

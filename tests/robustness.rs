@@ -1,5 +1,4 @@
-//! Nothing panics on any input, and nothing runs on for ever: what is wrong with a repository is a
-//! finding.
+//! No input causes a panic or an endless run: every mistake in a repository is a finding.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! The schemas that editors use say what the code says: every file that is right is right for both,
-//! and what one refuses the other refuses.
+//! The schemas for editors agree with the code: both accept every correct file, and each rejects
+//! the files that the other rejects.
 
 #![expect(
     clippy::disallowed_methods,

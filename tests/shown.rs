@@ -1,8 +1,8 @@
-//! Everything that a repository can say, said by somebody hostile: whatever is printed stays text.
+//! Hostile text from a repository is printed without any effect.
 //!
-//! A table of hostile texts is planted in every place that a repository has; every command prints
-//! it in every format, with and without colour, and the bytes of standard output and standard error
-//! are looked at.
+//! A table of hostile texts is planted in every place of a repository. Every command prints them in
+//! every format, with and without colour, and the bytes of standard output and standard error are
+//! checked.
 
 #![expect(
     clippy::disallowed_methods,

@@ -1,16 +1,15 @@
-//! Transcripts of answers, replayed: `tests/streams/<folder>/<name>.sse`, `.ndjson` or `.json`
-//! holds the bytes of an answer, `<name>.<kind>.expected` beside it what the decoder makes of them.
-//! The folder tells client API and wire format, the file's kind the framing. Adding a file adds a
-//! named test. `llama.cpp` holds recordings of a real server; the others are written after the
-//! documented shapes.
+//! Transcripts of answers: `tests/streams/<folder>/<name>.sse`, `.ndjson` or `.json` contains the
+//! bytes of an answer, and `<name>.<kind>.expected` the decoder's result. The folder determines the
+//! client API and the wire format, the extension the framing. Each file is a test. `llama.cpp`
+//! contains recordings of a real server; the others follow the documentation.
 //!
 //! Each transcript is replayed whole, byte by byte, and cut in two at every place: the events must
-//! be the same. Each beginning of one must fail, or give the same answer as the whole. Altered ones
-//! must end, without a panic, in one way. What no decoder knows is put into each of them, and must
-//! not be lost without a word (`lost`). What a table calls read is altered in each of them, and
-//! must make a difference (`known`).
+//! be the same. Each beginning of a transcript must fail or give the same answer as the whole.
+//! Altered transcripts must end in one way, without a panic. Unknown content is added to each of
+//! them and must be kept or reported (`lost`). Content that a decoder's table lists as read is
+//! altered in each of them and must change the result (`known`).
 //!
-//! `REQC_UPDATE_STREAMS=1 cargo test --test streams` writes the expectations. Read them.
+//! `REQC_UPDATE_STREAMS=1 cargo test --test streams` writes the expected results. Read them.
 
 #![expect(
     clippy::disallowed_methods,

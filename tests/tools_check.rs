@@ -1,5 +1,4 @@
-//! `reqc tools check`: tool lists of every form, and MCP servers as they should be and as they
-//! should not.
+//! `reqc tools check`: tool lists of every form, and MCP servers that behave well or badly.
 
 #![cfg(unix)]
 #![expect(
@@ -103,7 +102,7 @@ fn a_plain_tool_is_taken_everywhere_and_costs_something() {
     {
         assert_eq!(
             statuses(&document, target.name),
-            ["taken"],
+            ["accepted"],
             "{}",
             target.name
         );
@@ -144,7 +143,7 @@ fn each_refusal_names_its_evidence() {
     let (code, document) = checked(&list, &[]);
     assert_eq!(code, 1);
     let of = |provider: &str| statuses(&document, provider).join(" ");
-    let (no, yes) = ("refused", "taken");
+    let (no, yes) = ("rejected", "accepted");
     assert_eq!(
         of("anthropic"),
         [no, no, no, no, no, yes, yes, yes, no].join(" ")
@@ -171,7 +170,7 @@ fn each_refusal_names_its_evidence() {
             .as_array()
             .into_iter()
             .flatten()
-            .filter(|it| it["status"] == "refused")
+            .filter(|it| it["status"] == "rejected")
         {
             let code = objection["code"].as_str().expect("a code");
             let rule = reqc::compile::rule(code).expect("a rule");
@@ -209,11 +208,11 @@ fn five_hundred_tools_are_too_many_for_some() {
         (code, &provider("openai")["list"][0]["code"]),
         (1, &json!("protocol/limit"))
     );
-    assert_eq!(provider("anthropic")["refused"], false);
+    assert_eq!(provider("anthropic")["rejected"], false);
     assert!(
         statuses(&document, "openai")
             .iter()
-            .all(|status| status == "taken")
+            .all(|status| status == "accepted")
     );
 }
 
@@ -261,7 +260,7 @@ fn what_is_no_list_is_told() {
     };
     assert!(said(&["-"], "{}").contains("`<stdin>` has no tools"));
     assert!(said(&["-"], "const tools = [];").contains("does not read code"));
-    assert!(said(&[], "").contains("no source of tools is given"));
+    assert!(said(&[], "").contains("no tools given: pass a file"));
     assert!(said(&["-", "--provider", "antropic"], "[]").contains("did you mean `anthropic`?"));
     assert!(said(&["none.json"], "").contains("none.json"));
     assert!(said(&["x.json", "--mcp-command", "--", "cat"], "").contains("cannot be used with"));
@@ -392,7 +391,7 @@ fn lowered_tools_are_taken() {
             let verdict = &matrix.columns[0].verdicts[0];
             assert_ne!(
                 verdict.status,
-                Status::Refused,
+                Status::Rejected,
                 "{} {:?}: {:#?}",
                 target.name,
                 told.schema,
@@ -441,11 +440,11 @@ fn a_server_is_asked_as_it_is() {
     let document: Value = serde_json::from_str(&ran.out).expect("JSON");
     assert_eq!(
         (ran.code, statuses(&document, "openai")),
-        (1, vec!["refused".to_owned(), "refused".to_owned()]),
+        (1, vec!["rejected".to_owned(), "rejected".to_owned()]),
         "{}",
         ran.err
     );
-    assert_eq!(statuses(&document, "ollama")[1], "taken");
+    assert_eq!(statuses(&document, "ollama")[1], "accepted");
     let logs = asked("echo 'Starting ...'", &[]);
     assert!(
         logs.out.contains("2 tools of ./server"),

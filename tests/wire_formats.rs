@@ -1,7 +1,6 @@
-//! A new wire format has a variant and a file of facts; the compiler then names every place that
-//! has to decide about it. So no place hides the formats that it does not name: no `match` over
-//! formats, or over a fact that has a decoder or reader for each value, has an arm for the rest,
-//! and nobody compares a format with one of them.
+//! A new wire format needs a variant and a file of facts; the compiler then reports every place
+//! that needs a decision. Therefore, no `match` over formats, or over a fact with a decoder or a
+//! reader for each value, may have a catch-all arm, and no code may compare formats.
 
 #![expect(clippy::disallowed_methods, reason = "the test reads the sources")]
 

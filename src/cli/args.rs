@@ -83,6 +83,7 @@ fn class_names() -> String {
 #[derive(Debug, Parser)]
 #[command(
     name = "reqc",
+    bin_name = "reqc",
     version,
     max_term_width = 100,
     arg_required_else_help = true
@@ -127,13 +128,13 @@ pub(super) struct Common {
     /// Print findings only
     #[arg(short, long, global = true)]
     pub(super) quiet: bool,
-    /// Print to standard error how much work agents shared
+    /// Print statistics about shared work to standard error
     #[arg(short, long, global = true, conflicts_with = "quiet")]
     pub(super) verbose: bool,
     /// Treat findings of a rule as errors (repeatable; `family/*` for a whole family)
     #[arg(long, value_name = "CODE", global = true, value_parser = filled)]
     pub(super) deny: Vec<String>,
-    /// Ignore findings of a rule (repeatable; `family/*` for a whole family)
+    /// Allow findings of a rule: do not report them (repeatable; `family/*` for a whole family)
     #[arg(long, value_name = "CODE", global = true, value_parser = filled)]
     pub(super) allow: Vec<String>,
 }
@@ -142,19 +143,19 @@ pub(super) struct Common {
 pub(super) enum Command {
     /// Compile every agent in every context and report problems
     Check(Check),
-    /// Suppress today's findings by adding [[allow]] entries to reqc.toml
+    /// Allow today's findings by adding [[allow]] entries to reqc.toml
     Baseline(Baseline),
     /// Write golden bodies, or compare with them
     Compile(Compile),
     /// Review golden bodies cause by cause, and write those that you accept
     Review(Review),
-    /// Show what one of two request bodies of a conversation lacks
+    /// Compare two request bodies and show what the second one lacks
     Compare(Compare),
-    /// Check request bodies that any program made
+    /// Check request bodies from any program
     Lint(Lint),
     /// Explain why a provider rejected a request
     Why400(Why400),
-    /// Check a list of tools for each provider
+    /// Check which tools each provider accepts
     Tools {
         /// The action
         #[command(subcommand)]
@@ -492,7 +493,7 @@ pub(super) struct ToolsCheck {
     /// Only this provider (repeatable); `all` includes less common ones
     #[arg(long = "provider", value_name = "P", value_parser = filled)]
     pub(super) providers: Vec<String>,
-    /// Print the closest tools that this provider accepts, and list the checks that are lost
+    /// Rewrite the tools into a form that this provider accepts, and list the checks that are lost
     #[arg(long, value_name = "P", value_parser = filled, conflicts_with = "providers")]
     pub(super) lower: Option<String>,
     /// Start the MCP server given after `--`, and ask it for its tools
@@ -547,8 +548,8 @@ pub(super) struct Lint {
     /// Files of bodies: JSON, JSON Lines, batches, HAR; `-` is standard input
     #[arg(value_name = "FILE", required = true)]
     pub(super) files: Vec<PathBuf>,
-    /// Tell the story of each conversation in the files: where the cache was lost, what that cost,
-    /// and why requests fail
+    /// Analyse each conversation in the files: where the cache was lost, what that cost, and why
+    /// requests fail
     #[arg(long, conflicts_with = "provider")]
     pub(super) session: bool,
     /// The wire format of all bodies, for example openai-chat; by default detected from URLs and
@@ -622,8 +623,8 @@ pub(super) struct Send {
     /// An image to attach to the message: a file or a URL (repeatable)
     #[arg(long = "image", value_name = "FILE|URL")]
     pub(super) images: Vec<String>,
-    /// A file to attach that the session refers to but does not store: a path below the session's
-    /// folder (repeatable)
+    /// Attach a file below the session's folder by reference, without storing it in the session
+    /// (repeatable)
     #[arg(long = "attach", value_name = "FILE")]
     pub(super) attached: Vec<String>,
     /// Tools that the agent may run; docs/tools.md describes the file
@@ -635,7 +636,7 @@ pub(super) struct Send {
     /// Send the request even if `reqc check` reports errors in it
     #[arg(long)]
     pub(super) force: bool,
-    /// Remove code fences, and text repeated from around the gap, from the printed answer
+    /// Remove code fences and repeated surrounding text from the printed answer
     #[arg(long)]
     pub(super) clean: bool,
     /// Print the request without sending it
@@ -688,8 +689,7 @@ pub(super) enum Format {
     Junit,
     /// For a comment or a job summary
     Markdown,
-    /// One HTML page that needs no network: changes of `compile --diff`, stories of `lint
-    /// --session`, lines of `coverage`
+    /// A self-contained HTML page
     Html,
     /// An LCOV tracefile of `coverage`, for editors and coverage services
     Lcov,
@@ -766,6 +766,20 @@ impl FormatParser {
     }
 }
 
+impl FormatParser {
+    /// Returns the help for HTML: the options of the command with which it can be written.
+    fn of_html(&self) -> String {
+        let sources = self.writes.iter().filter_map(|writes| match writes {
+            Writes::Reviews => Some("`compile --diff`"),
+            Writes::Stories => Some("`lint --session`"),
+            Writes::Coverage => Some("`coverage`"),
+            Writes::Reports | Writes::Comparisons | Writes::Answers | Writes::Others => None,
+        });
+        let sources: Vec<&str> = sources.collect();
+        format!("A self-contained HTML page for {}", sources.join(" and "))
+    }
+}
+
 impl TypedValueParser for FormatParser {
     type Value = FormatTo;
 
@@ -784,7 +798,14 @@ impl TypedValueParser for FormatParser {
         let formats = Format::value_variants().iter();
         let written =
             formats.filter(|format| self.writes.iter().any(|writes| format.is_form_of(*writes)));
-        Some(Box::new(written.filter_map(ValueEnum::to_possible_value)))
+        let values = written.filter_map(|format| {
+            let value = format.to_possible_value()?;
+            match format {
+                Format::Html => Some(value.help(self.of_html())),
+                _ => Some(value),
+            }
+        });
+        Some(Box::new(values))
     }
 }
 

@@ -97,7 +97,7 @@ fn told(baseline: &Baseline, expires: Date) -> Text {
         ..
     } = baseline;
     if *entries == 0 && *left == 0 {
-        return text!("there is nothing to suppress");
+        return text!("there is nothing to allow");
     }
     let rest = match left {
         0 => Text::new(),

@@ -56,7 +56,7 @@ pub(super) fn run(
         opened.disk.replace(&file.path, &file.new)?;
     }
     if options.is_for_people() {
-        terminal.say(&text!("mended: {}", told));
+        terminal.say(&text!("fixed: {}", told));
     }
     report_from(
         &opened.root,

@@ -9,7 +9,7 @@ use super::options::{Opened, Options};
 use super::{Failure, Outcome, Status, Terminal};
 use crate::provider::{ClientApi, WireFormat};
 use crate::repo::LayerKind;
-use crate::report::fill;
+use crate::report::{fill, words};
 use crate::resolve::{ProfileId, ResolvedProfile};
 use crate::text::{Text, text};
 
@@ -194,9 +194,11 @@ pub(super) fn contexts(options: &Options, terminal: &mut Terminal) -> Outcome {
     Ok(Status::Clean)
 }
 
-/// Breaks text at spaces into lines of at most `width` characters.
+/// Breaks text at spaces into lines of at most `width` characters. Text in backticks is kept
+/// together if it is short.
 pub(super) fn wrap(foreign: &str, width: usize) -> Vec<Text> {
-    let words: Vec<Text> = foreign.split_whitespace().map(Text::line).collect();
+    let line = foreign.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words: Vec<Text> = words(&line, width).into_iter().map(Text::line).collect();
     let lines = fill(words.iter().map(Text::width), width);
     lines
         .into_iter()

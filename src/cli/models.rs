@@ -110,6 +110,8 @@ fn of_fact(fact: &Fact) -> Text {
 fn origin(origin: &Origin) -> String {
     let seen = origin.seen.as_ref().map(|seen| format!("seen {seen}"));
     let source = origin.source.as_deref().map(|source| match origin.rank() {
+        // A recording's address begins with its rank.
+        Some(Rank::Recorded) if source.starts_with(Rank::Recorded.name()) => source.to_owned(),
         Some(rank) => format!("{rank}: {source}"),
         None => source.to_owned(),
     });

@@ -72,11 +72,18 @@ fn page(rule: &Rule, width: usize) -> Text {
         rule.severity.name(),
         rule.summary
     );
-    for paragraph in rule.full_page().split("\n\n") {
-        page.push(&text!("\n"));
-        for line in paragraph.split('\n') {
-            page.push(&text!("{}\n", Text::join(&list::wrap(line, width), "\n")));
-        }
+    page.push(&text!("\n"));
+    let mut is_code = false;
+    for line in rule.full_page().split('\n') {
+        let is_fence = line.starts_with("```");
+        is_code ^= is_fence;
+        // Rows of tables and lines of code lose their meaning if they are wrapped.
+        let is_whole = is_code || is_fence || line.starts_with('|');
+        let line = match is_whole {
+            true => Text::line(line),
+            false => Text::join(&list::wrap(line, width), "\n"),
+        };
+        page.push(&text!("{}\n", line));
     }
     page.push(&answers(rule, width));
     page
@@ -86,7 +93,7 @@ fn page(rule: &Rule, width: usize) -> Text {
 fn answers(rule: &Rule, width: usize) -> Text {
     let mut answers = text!("");
     for (provider, refusal) in Dictionary::bundled().of_rule(rule.code) {
-        let line = format!("* {}: {}", provider.name, refusal.sentence);
+        let line = format!("* {}: {}", provider.name, refusal.shown());
         answers.push(&text!("{}\n", Text::join(&list::wrap(&line, width), "\n")));
     }
     match answers.is_empty() {

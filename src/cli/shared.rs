@@ -221,7 +221,7 @@ const MEANINGS: &[(&str, &str, &str, &str)] = &[
         "compare",
         "allow",
         "KIND",
-        "A difference to allow: `moved`, or with its subject `lost/image` (repeatable)",
+        "A kind of difference to allow, such as `moved` or `lost/image` (repeatable)",
     ),
     (
         "lint",

@@ -171,7 +171,9 @@ fn list(
     }
     let Some(file) = args.source.as_deref() else {
         let help = "write `reqc tools check FILE`, or `reqc tools check --mcp-command -- PROGRAM ARGUMENT…`";
-        return Err(Failure::new("no source of tools is given").help(help));
+        return Err(
+            Failure::new("no tools given: pass a file, `--mcp-command` or `--mcp-url`").help(help),
+        );
     };
     if file
         .extension()

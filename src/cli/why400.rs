@@ -321,12 +321,12 @@ fn page(group: &Group<'_>, width: usize) -> Text {
     let mut page = match it.basis {
         Basis::Sentence => text!(""),
         Basis::Words => text!(
-            "No error message in this answer is known. Its words say what it is about:
+            "This answer contains no known error message. Its wording suggests:
 
 "
         ),
         Basis::Code => text!(
-            "No error message in this answer is known. In general, its status or type means:
+            "This answer contains no known error message. Its status or type usually means:
 
 "
         ),
@@ -352,7 +352,7 @@ fn page(group: &Group<'_>, width: usize) -> Text {
     paragraph(&format!("What to do: {}", refusal.remedy));
     match &refusal.reason {
         Reason::Rule(code) => paragraph(&format!(
-            "`{code}` finds this before you send: `reqc rule {code}`."
+            "The rule `{code}` detects this before you send the request (see `reqc rule {code}`)."
         )),
         Reason::Unruled(Unruled::Unsaid) if it.basis == Basis::Words => {
             paragraph("With `--body FILE`, the request is checked too.");

@@ -15,6 +15,7 @@ use crate::json::Pointer;
 use crate::provider::WireFormat;
 use crate::repo::Budget;
 use crate::source::{Span, Spanned};
+use crate::text::thousands;
 use crate::tokens::{PartKind, TokenEstimate};
 use crate::unit::{Body, KeyOrValue, Plan, Record};
 
@@ -224,7 +225,7 @@ impl Taken {
                 let what = format!(
                     "the most expensive part: `{}`, {} tokens",
                     part.pointer,
-                    grouped(part.tokens)
+                    thousands(part.tokens)
                 );
                 Some((Pointer::parse(&part.pointer), what))
             }
@@ -233,7 +234,7 @@ impl Taken {
                 let what = format!(
                     "the largest part: `{}`, {} bytes",
                     part.pointer,
-                    grouped(size_at(body, &part.pointer) as u64)
+                    thousands(size_at(body, &part.pointer) as u64)
                 );
                 Some((Pointer::parse(&part.pointer), what))
             }
@@ -293,25 +294,13 @@ fn beyond(limit: Option<&Spanned<u64>>, taken: u64, unit: Unit) -> Option<Beyond
     let limit = limit.filter(|limit| taken > limit.value)?;
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     let distance = (taken - limit.value) as f64;
-    let taken = format!("{}{} {}", unit.before, grouped(taken), unit.name);
+    let taken = format!("{}{} {}", unit.before, thousands(taken), unit.name);
     Some(Beyond {
         at: limit.span,
         distance,
         taken,
-        limit: grouped(limit.value),
+        limit: thousands(limit.value),
     })
-}
-
-/// Returns a number with separators, like `1,234,567`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let grouped = digits.char_indices().map(|(at, digit)| {
-        match at > 0 && (digits.len() - at).is_multiple_of(3) {
-            true => format!(",{digit}"),
-            false => digit.to_string(),
-        }
-    });
-    grouped.collect()
 }
 
 fn percent(share: f64) -> String {

@@ -54,7 +54,7 @@ crate::diag::rules! {
          This is reported only if all agents are compiled in all contexts.";
     NOT_LOWERABLE = Warning "config/not-lowerable", "a rule that must stay an error is lowered or suppressed",
         "Some errors mean that an agent has no body, or that golden files differ from what is sent. If they could be \
-         suppressed, a run could pass although it compiled less than it seems. The entry has no effect.\n\n\
+         suppressed, a run could pass although it compiled less than it appears to. The entry has no effect.\n\n\
          You can lower warnings and findings about the content of bodies, such as `schema/unknown-field`.";
     UNUSED = Warning "repo/unused", "a role, partial, context, provider instance or abstract profile is unused",
         "An unused file is usually a leftover, or its name is misspelt where it should be used. Reviewing and updating it is wasted \

@@ -294,11 +294,24 @@ impl<'a> Names<'a> {
                 id,
             ))));
         }
-        let near = did_you_mean(wanted, self.compiler.agents.iter().map(|(id, _)| name(*id)));
+        let is_bundled = self.compiler.hierarchy.ids().any(|id| {
+            let file = self.compiler.hierarchy.get(id).file;
+            matches(name(id))
+                && self
+                    .compiler
+                    .sources()
+                    .get(file)
+                    .path()
+                    .starts_with("bundled:")
+        });
+        let help = match is_bundled {
+            true => Some("it is bundled: add `--bundled`".to_owned()),
+            false => did_you_mean(wanted, self.compiler.agents.iter().map(|(id, _)| name(*id))),
+        };
         Err(Box::new(SelectError::Unknown {
             what: "agent",
             wanted: wanted.to_owned(),
-            help: near,
+            help,
         }))
     }
 

@@ -37,7 +37,7 @@ crate::diag::rules! {
          `client_api` in a provider instance uses the same names.";
     UNSENT_BLOCK = Warning "context/unsent-block", "requests to its origin cannot contain a provider block of a context",
         "Chat Completions, Mistral and Ollama accept only a few members and parts of an answer back, and `reqc` leaves out all others. A \
-         block of another kind reaches no body, and is usually misspelt; its `text`, if it has one, is sent instead.\n\n\
+         block of any other kind is not sent; usually, its name is misspelt. If it has `text`, that is sent instead.\n\n\
          * wrong: `{\"type\": \"provider_block\", \"origin\": \"OpenAI (Chat Completions)\", \"data\": {\"adio\": {\"id\": \"audio_1\"}}}`\n\
          * right: `… \"data\": {\"audio\": {\"id\": \"audio_1\"}}}`";
     MEDIA_TYPE = Warning "context/media-type", "a document or an audio recording of a context has an unknown media type",

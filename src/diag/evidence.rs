@@ -13,13 +13,15 @@ pub enum Rank {
     Recorded,
     /// A publication of the provider: a page, a specification, an SDK, or the server's source code.
     Provider,
-    /// A report by a third party: an issue, a forum, a blog post, or another project's code.
+    /// A third party's report: an issue, a pull request, or a forum.
     Thread,
+    /// Anything else, such as a page or the code of another project. It counts as much as a thread.
+    Other,
 }
 
 impl Rank {
     /// All ranks, strongest first.
-    pub const ALL: [Rank; 3] = [Rank::Recorded, Rank::Provider, Rank::Thread];
+    pub const ALL: [Rank; 4] = [Rank::Recorded, Rank::Provider, Rank::Thread, Rank::Other];
 
     /// Returns the word used in pages and documents.
     pub fn name(self) -> &'static str {
@@ -27,6 +29,7 @@ impl Rank {
             Rank::Recorded => "recorded",
             Rank::Provider => "provider",
             Rank::Thread => "thread",
+            Rank::Other => "other",
         }
     }
 }
@@ -103,14 +106,15 @@ const RECORDED: &str = "recorded:";
 /// The beginning of a package URL (<https://github.com/package-url/purl-spec>).
 const PACKAGE: &str = "pkg:";
 
-/// Domains whose pages are written by a provider, or by a project that a rule is about.
-const PROVIDER_DOMAINS: [&str; 35] = [
+/// Domains whose pages are written by a provider, or by the project that a rule is about.
+const PROVIDER_DOMAINS: [&str; 36] = [
     "ai.google.dev",
     "alibabacloud.com",
     "aliyun.com",
     "anthropic.com",
     "anthropic.mintlify.app",
     "api-docs.deepseek.com",
+    "cerebras.ai",
     "claude.com",
     "cloud.google.com",
     "cohere.com",
@@ -175,7 +179,7 @@ const PROVIDER_OWNERS: [&str; 24] = [
 ];
 
 /// Packages published by a provider, as `type/name` of a package URL.
-const PROVIDER_PACKAGES: [&str; 12] = [
+const PROVIDER_PACKAGES: [&str; 13] = [
     "npm/@anthropic-ai/sdk",
     "npm/@google/genai",
     "npm/@mistralai/mistralai",
@@ -188,14 +192,14 @@ const PROVIDER_PACKAGES: [&str; 12] = [
     "pypi/mistralai",
     "pypi/ollama",
     "pypi/openai",
+    "pypi/sglang",
 ];
 
 /// Sections of a GitHub repository whose pages are written by users.
 const TALK: [&str; 4] = ["issues", "pull", "pulls", "discussions"];
 
 /// Returns the rank of an address: `recorded: PROJECT, CASSETTE`, `https://…`, a package URL
-/// (`pkg:pypi/openai@3.54`), or `OWNER/REPOSITORY#NUMBER`. Any other text is ranked as a thread,
-/// which is the weakest rank.
+/// (`pkg:pypi/openai@3.54`), or `OWNER/REPOSITORY#NUMBER`. Any other text has the weakest rank.
 pub fn rank(address: &str) -> Rank {
     let address = address.trim();
     if address.starts_with(RECORDED) {
@@ -207,10 +211,25 @@ pub fn rank(address: &str) -> Rank {
             .split_once("://")
             .is_some_and(|(_, rest)| is_page_of_provider(rest)),
     };
-    if is_provider {
-        Rank::Provider
-    } else {
-        Rank::Thread
+    match () {
+        () if is_provider => Rank::Provider,
+        () if is_thread(address) => Rank::Thread,
+        () => Rank::Other,
+    }
+}
+
+/// Returns `true` for the address of an issue, a pull request, a discussion, or a page of a forum.
+fn is_thread(address: &str) -> bool {
+    match address.split_once("://") {
+        Some((_, rest)) => {
+            let mut parts = rest.split(['/', '?', '#']);
+            let label = parts.next().and_then(|host| host.split('.').next());
+            label.is_some_and(|label| FORUMS.contains(&label))
+                || parts.any(|part| TALK.contains(&part))
+        }
+        None => address
+            .split_once('#')
+            .is_some_and(|(name, number)| is_repository(name) && is_number(number)),
     }
 }
 
@@ -323,14 +342,14 @@ impl Citation {
     }
 }
 
-/// Returns `true` if sources of these ranks justify an error: one recording or publication of the
-/// provider, or two threads that agree. The sources must be independent.
+/// Returns `true` if sources of these ranks, all independent, justify an error: one recording or
+/// publication of the provider, or two other sources that agree.
 pub fn carry_an_error(ranks: impl IntoIterator<Item = Rank>) -> bool {
     let mut threads = 0;
     for rank in ranks {
         match rank {
             Rank::Recorded | Rank::Provider => return true,
-            Rank::Thread => threads += 1,
+            Rank::Thread | Rank::Other => threads += 1,
         }
     }
     threads >= 2
@@ -365,21 +384,21 @@ mod tests {
                 Rank::Thread,
             ),
             ("https://community.openai.com/t/1", Rank::Thread),
-            ("https://notopenai.com/docs", Rank::Thread),
-            ("https://dev.to/somebody/post", Rank::Thread),
+            ("https://notopenai.com/docs", Rank::Other),
+            ("https://dev.to/somebody/post", Rank::Other),
             (
                 "pkg:pypi/anthropic@2.12#types/tool_param.py",
                 Rank::Provider,
             ),
             ("pkg:npm/@google/genai@2.0", Rank::Provider),
-            ("pkg:npm/@ai-sdk/google@4.0", Rank::Thread),
+            ("pkg:npm/@ai-sdk/google@4.0", Rank::Other),
             (
                 "pkg:github/ollama/ollama@fb30760#server/routes.go",
                 Rank::Provider,
             ),
-            ("pkg:github/vercel/ai", Rank::Thread),
+            ("pkg:github/vercel/ai", Rank::Other),
             ("ollama/ollama#1", Rank::Thread),
-            ("a word", Rank::Thread),
+            ("a word", Rank::Other),
         ] {
             assert_eq!(rank(address), expected, "{address}");
         }
@@ -408,7 +427,7 @@ mod tests {
     fn one_thread_carries_no_error() {
         assert!(!carry_an_error([]));
         assert!(!carry_an_error([Rank::Thread]));
-        assert!(carry_an_error([Rank::Thread, Rank::Thread]));
+        assert!(carry_an_error([Rank::Thread, Rank::Other]));
         assert!(carry_an_error([Rank::Provider]));
         assert!(carry_an_error([Rank::Recorded]));
     }

@@ -52,6 +52,14 @@ pub struct Refusal {
     pub sources: Vec<String>,
 }
 
+impl Refusal {
+    /// Returns the sentence for people: `{name}` marks a variable part, and other braces are not
+    /// doubled.
+    pub fn shown(&self) -> String {
+        self.sentence.replace("{{", "{").replace("}}", "}")
+    }
+}
+
 /// The rule that predicts a refusal, or the reason why none does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
@@ -154,19 +162,21 @@ impl Unruled {
     /// Returns a sentence that explains the reason to users.
     pub fn told(self) -> &'static str {
         match self {
-            Unruled::Gap => "No rule finds this before you send.",
-            Unruled::Auth => "The body does not show this: it is about keys and permissions.",
+            Unruled::Gap => "No rule detects this before you send the request.",
+            Unruled::Auth => {
+                "This cannot be seen in the request body: the cause is a key or a permission."
+            }
             Unruled::Quota => {
-                "The body does not show this: it is about the limits of your account."
+                "This cannot be seen in the request body: the cause is a limit of your account."
             }
             Unruled::Server => {
-                "The body does not show this: it is about the server and its models."
+                "This cannot be seen in the request body: the cause is the server or its models."
             }
             Unruled::Transport => {
-                "The body does not show this: it is about how the request was sent."
+                "This cannot be seen in the request body: the cause is the way in which the request was sent."
             }
-            Unruled::Content => "No rule finds this: it depends on the meaning of the content.",
-            Unruled::Format => "No rule finds this: `reqc` does not read this wire format.",
+            Unruled::Content => "No rule detects this: it depends on the meaning of the content.",
+            Unruled::Format => "No rule detects this: `reqc` does not support this wire format.",
             Unruled::Unsaid => "The message does not say what is wrong.",
         }
     }

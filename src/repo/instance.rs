@@ -377,7 +377,7 @@ fn circles(raw: &BTreeMap<Arc<str>, RawInstance>) -> Vec<Diagnostic> {
             let message = match names.as_slice() {
                 [only] => format!("provider instance `{only}` extends itself"),
                 _ => format!(
-                    "provider instances extend each other in a circle: {}",
+                    "provider instances form a cycle: {}",
                     crate::chain::describe(&names)
                 ),
             };

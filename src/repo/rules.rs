@@ -124,7 +124,7 @@ crate::diag::rules! {
     INSTANCE_EXTENDS = Error "provider/extends", "a provider instance extends no usable instance",
         "`extends` of a provider instance names another instance, which must exist and must not lead back \
          to this one.\n\n\
-         A chain of instances can have at most 32.\n\n\
+         A chain can contain at most 32 instances.\n\n\
          An instance with a bundled name replaces the bundled one, so it cannot extend it: the name now \
          means the new one. Give it a different name, or write out `client_api` and `url`.";
     REPEATED_ROSTER = Error "roster/repeated-name", "two rosters have the same name",
@@ -136,8 +136,8 @@ crate::diag::rules! {
          file, it would be chance which one is used.\n\n\
          Rename one of them: if several families match a model, their facts are combined.";
     REPEATED_AGENT = Warning "roster/repeated-agent", "an agent is in a roster twice",
-        "Only the first entry of an agent in a roster counts: a file that its `match` does not accept there is not accepted \
-         further down either.\n\n\
+        "Only an agent's first entry in a roster counts. If its `match` does not accept a file, later entries of the same agent are \
+         not tried.\n\n\
          Remove the later entry, or write the name of the agent that was intended.";
     REPEATED_TOOL = Error "tools/repeated-name", "two tools or two servers have the same name",
         "A model calls a tool by its name, and providers reject two tools with the same name. The names of a server's tools \

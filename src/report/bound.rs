@@ -48,11 +48,14 @@ pub(super) fn left_out(more: &BTreeMap<&'static str, usize>, held: &[LeftOut]) -
     let lines = all.iter().map(|(code, more)| {
         let has = match held.iter().any(|it| it.code == *code) {
             true => format!("the first {}", thousands(MOST_OF_A_RULE)),
-            false => "all".to_owned(),
+            false => "all of them".to_owned(),
         };
         text!(
-            "… and {} more of {}; `--format json` has {}\n",
-            thousands(*more),
+            "… and {} of {}; `--format json` lists {}\n",
+            match *more {
+                1 => "1 more finding".to_owned(),
+                more => format!("{} more findings", thousands(more)),
+            },
             *code,
             has
         )
@@ -80,7 +83,7 @@ mod tests {
         let told = left_out(&bounded.more, &[]).expect("something is left out");
         assert_eq!(
             told.as_str(),
-            "… and 12,245 more of coverage/unused; `--format json` has all\n"
+            "… and 12,245 more findings of coverage/unused; `--format json` lists all of them\n"
         );
         assert_eq!(left_out(&Bounded::of(&all[..100]).more, &[]), None);
     }

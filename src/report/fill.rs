@@ -5,7 +5,7 @@ use std::ops::Range;
 /// Breaks a line at spaces into lines of up to `width` characters. Text in backticks is kept
 /// together if it is short.
 pub(super) fn wrapped(line: &str, width: usize) -> String {
-    let words = words(line, width * 3 / 4);
+    let words = words(line, width);
     let lines = fill(words.iter().map(|word| word.chars().count()), width);
     lines
         .into_iter()
@@ -33,9 +33,10 @@ pub(crate) fn fill(words: impl Iterator<Item = usize>, width: usize) -> Vec<Rang
     lines
 }
 
-/// Returns the words of a line. Text in backticks is one word unless it has more than `longest`
-/// characters.
-fn words(line: &str, longest: usize) -> Vec<&str> {
+/// Returns the words of a line for lines of up to `width` characters. Text in backticks is one word
+/// unless it fills more than three quarters of a line.
+pub(crate) fn words(line: &str, width: usize) -> Vec<&str> {
+    let longest = width * 3 / 4;
     let mut quoted = false;
     let parts = line.split(move |c| {
         quoted ^= c == '`';

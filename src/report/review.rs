@@ -154,7 +154,7 @@ fn growth(review: &Review) -> Option<String> {
     let growth = review.growth?;
     let about = if growth.is_tokenized { "" } else { "about " };
     let sign = if growth.tokens < 0 { "−" } else { "+" };
-    let tokens = thousands(usize::try_from(growth.tokens.unsigned_abs()).unwrap_or(usize::MAX));
+    let tokens = thousands(growth.tokens.unsigned_abs());
     Some(format!(
         "{about}{sign}{tokens} tokens in {}",
         count(growth.bodies, "body")

@@ -26,6 +26,8 @@ struct Group<'m> {
     targets: Vec<&'static str>,
     /// The indices of the tools; empty if the objection is to the list as a whole.
     tools: Vec<usize>,
+    /// `true` if messages of the group differ in a name or a number.
+    is_varied: bool,
     sources: Vec<&'static Evidence>,
 }
 
@@ -53,6 +55,7 @@ fn groups(matrix: &Matrix) -> Vec<Group<'_>> {
                         first: objection,
                         targets: Vec::new(),
                         tools: Vec::new(),
+                        is_varied: false,
                         sources: Vec::new(),
                     };
                     groups.push((key, group));
@@ -71,12 +74,22 @@ impl Group<'_> {
         if !self.targets.contains(&column.target.name) {
             self.targets.push(column.target.name);
         }
+        self.is_varied |= objection.message != self.first.message;
         self.tools
             .extend(tool.filter(|index| !self.tools.contains(index)));
         for source in evidence(objection.rule, column.target.server) {
             if !self.sources.contains(&source) {
                 self.sources.push(source);
             }
+        }
+    }
+
+    /// Returns the number of tools, and what they have in common.
+    fn counted(&self) -> String {
+        let tools = count(self.tools.len(), "tool");
+        match self.is_varied {
+            true => format!("{tools} with this or a similar problem"),
+            false => tools,
         }
     }
 
@@ -121,15 +134,16 @@ fn rank(rank: Rank) -> usize {
         Rank::Recorded => 0,
         Rank::Provider => 1,
         Rank::Thread => 2,
+        Rank::Other => 3,
     }
 }
 
 fn mark(status: Status) -> &'static str {
     match status {
-        Status::Taken => "+",
+        Status::Accepted => "+",
         Status::Weakened => "~",
         Status::Doubtful => "?",
-        Status::Refused => "x",
+        Status::Rejected => "x",
     }
 }
 
@@ -143,25 +157,25 @@ fn figures(column: &Column) -> String {
     let told = Status::ALL
         .into_iter()
         .rev()
-        .filter(|status| *status != Status::Taken && column.with(*status) > 0);
+        .filter(|status| *status != Status::Accepted && column.with(*status) > 0);
     let mut told: Vec<String> = told
         .map(|status| format!("{} {}", column.with(status), status.name()))
         .collect();
     if column
         .of_list
         .iter()
-        .any(|objection| objection.status == Status::Refused)
+        .any(|objection| objection.status == Status::Rejected)
     {
-        told.push("the list refused".to_owned());
+        told.push("the list rejected".to_owned());
     }
     if told.is_empty() {
-        told.push("all taken".to_owned());
+        told.push("all accepted".to_owned());
     }
     told.join(", ")
 }
 
 fn tokens(column: &Column) -> String {
-    let tokens = thousands(usize::try_from(column.tokens).unwrap_or(usize::MAX));
+    let tokens = thousands(column.tokens);
     match column.is_tokenized {
         true => format!("{tokens} tokens"),
         false => format!("about {tokens} tokens"),
@@ -213,7 +227,7 @@ pub fn tools_text(source: &str, matrix: &Matrix) -> Text {
         ));
     }
     shown.push(&text!(
-        "\n  + taken   ~ silently weakened   ? reports disagree   x refused\n"
+        "\n  + accepted   ~ silently weakened   ? reports disagree   x rejected\n"
     ));
     for group in groups(matrix) {
         shown.push(&group_text(matrix, &group));
@@ -231,10 +245,10 @@ pub fn tools_text(source: &str, matrix: &Matrix) -> Text {
 fn group_text(matrix: &Matrix, group: &Group<'_>) -> Text {
     let first = group.first;
     let verb = match first.status {
-        Status::Refused => "refused by",
+        Status::Rejected => "rejected by",
         Status::Doubtful => "doubtful for",
         Status::Weakened => "weakened by",
-        Status::Taken => "noted for",
+        Status::Accepted => "noted for",
     };
     let mut shown = text!(
         "\n{} {}: {}\n",
@@ -254,11 +268,7 @@ fn group_text(matrix: &Matrix, group: &Group<'_>) -> Text {
     };
     shown.push(&text!("  {}{}\n", &first.message, example));
     if !group.tools.is_empty() {
-        shown.push(&text!(
-            "  {}: {}\n",
-            count(group.tools.len(), "tool"),
-            group.named(matrix)
-        ));
+        shown.push(&text!("  {}: {}\n", group.counted(), group.named(matrix)));
     }
     if let Some(help) = &first.help {
         shown.push(&text!("  help: {}\n", help));
@@ -313,11 +323,7 @@ pub fn tools_markdown(source: &str, matrix: &Matrix) -> Text {
     for (index, tool) in matrix.tools.iter().enumerate() {
         let cells = matrix.columns.iter().map(|column| {
             let verdict = &column.verdicts[index];
-            let word = match verdict.status {
-                Status::Taken => "taken",
-                other => other.name(),
-            };
-            format!(" {word}, {} |", verdict.tokens)
+            format!(" {}, {} |", verdict.status.name(), verdict.tokens)
         });
         page.push_str(&format!(
             "| {} |{}\n",
@@ -342,7 +348,7 @@ pub fn tools_markdown(source: &str, matrix: &Matrix) -> Text {
         if !group.tools.is_empty() {
             page.push_str(&format!(
                 "  {}: {}\n",
-                count(group.tools.len(), "tool"),
+                group.counted(),
                 html(&group.named(matrix))
             ));
         }
@@ -371,7 +377,7 @@ pub fn tools_markdown(source: &str, matrix: &Matrix) -> Text {
 pub fn tools_json(source: &str, matrix: &Matrix) -> Value {
     let providers = matrix.columns.iter().map(|column| {
         json!({
-            "provider": column.target.name, "wire_format": column.target.wire.name(), "refused": column.is_refused(),
+            "provider": column.target.name, "wire_format": column.target.wire.name(), "rejected": column.is_refused(),
             "tokens": column.tokens, "counted_by": if column.is_tokenized { "tokenizer" } else { "estimate" },
             "list": column.of_list.iter().map(|it| objection(column, it)).collect::<Vec<_>>(),
         })
@@ -388,7 +394,7 @@ pub fn tools_json(source: &str, matrix: &Matrix) -> Value {
         json!({"name": tool.name, "verdicts": verdicts.collect::<Vec<_>>()})
     });
     json!({
-        "version": 1, "source": source, "refused": matrix.refuses(),
+        "version": 1, "source": source, "rejected": matrix.refuses(),
         "providers": providers.collect::<Vec<_>>(), "tools": tools.collect::<Vec<_>>(),
     })
 }
@@ -417,7 +423,7 @@ pub fn lowered_json(list: &LoweredList) -> Value {
             "no_longer_checked": tool.losses.iter().map(loss).collect::<Vec<_>>(),
         })
     });
-    json!({"version": 1, "tools": list.tools, "told": told.collect::<Vec<_>>()})
+    json!({"version": 1, "tools": list.tools, "conversions": told.collect::<Vec<_>>()})
 }
 
 /// Returns the constraints that lowered tools no longer check, for people.
@@ -433,7 +439,7 @@ fn tool_losses(tool: &LoweredTool) -> Text {
     }
     if let Some((target, why)) = &tool.instead {
         shown.push(&text!(
-            "{}: written as for {}: {}\n",
+            "{}: written as for `{}`: {}\n",
             name,
             target.name,
             why

@@ -217,17 +217,14 @@ impl Hierarchy {
             [only] => format!("`{}` extends itself", only.name.value),
             _ => {
                 let names: Vec<&str> = members.iter().map(|it| it.name.value.as_ref()).collect();
-                format!(
-                    "profiles extend each other in a circle: {}",
-                    chain::describe(&names)
-                )
+                format!("profiles form a cycle: {}", chain::describe(&names))
             }
         };
         let mut finding = Diagnostic::new(&rules::CYCLE, extends(members[0]), message);
         for member in members.iter().take(chain::SHOWN).skip(1) {
             finding = finding.related(
                 extends(member),
-                format!("`{}` is the next profile in the circle", member.name.value),
+                format!("`{}` is the next profile in the cycle", member.name.value),
             );
         }
         finding.help(match members.as_slice() {

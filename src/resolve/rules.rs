@@ -1,9 +1,9 @@
 //! The rules of `extends`.
 
 crate::diag::rules! {
-    CYCLE = Error "extends/cycle", "profiles extend each other in a circle",
-        "A chain of `extends` must end at a profile that extends nothing. The message shows the circle; remove \
-         one of its links. The circle is reported once, not once per profile; profiles that extend one of its \
+    CYCLE = Error "extends/cycle", "profiles extend each other in a cycle",
+        "A chain of `extends` must end at a profile that extends nothing. The message shows the cycle; remove \
+         one of its links. The cycle is reported once, not once per profile; profiles that extend one of its \
          members are skipped.\n\n\
          If two profiles share settings, move these to an `abstract` profile, and let both extend that.";
     UNKNOWN_PARENT = Error "extends/unknown-parent", "`extends` names a profile that does not exist",

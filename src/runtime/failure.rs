@@ -210,7 +210,7 @@ const FAILED: Meaning = (Category::Provider, "the provider failed", true);
 /// A failure that persists until the account has credit again.
 const UNPAID: Meaning = (
     Category::Provider,
-    "the provider refuses further requests",
+    "the provider rejects further requests",
     false,
 );
 
@@ -244,7 +244,7 @@ fn meaning(status: u16) -> Meaning {
         ),
         400..500 => (
             Category::Validation,
-            "the provider refuses the request",
+            "the provider rejects the request",
             false,
         ),
         300..400 => (
@@ -751,7 +751,7 @@ mod tests {
         (
             400,
             r#"{"error":{"message":"Unknown parameter: 'x'.","type":"invalid_request_error","param":"x","code":"unknown_parameter"}}"#,
-            "validation: the provider refuses the request (HTTP 400): invalid_request_error: Unknown parameter: 'x'.",
+            "validation: the provider rejects the request (HTTP 400): invalid_request_error: Unknown parameter: 'x'.",
         ),
         (
             429,
@@ -766,7 +766,7 @@ mod tests {
         (
             422,
             r#"{"detail":[{"type":"extra_forbidden","loc":["body","messages",0,"name"],"msg":"Extra inputs are not permitted","input":"x"}]}"#,
-            "validation: the provider refuses the request (HTTP 422): body.messages.0.name: Extra inputs are not permitted",
+            "validation: the provider rejects the request (HTTP 422): body.messages.0.name: Extra inputs are not permitted",
         ),
         (
             400,
@@ -776,7 +776,7 @@ mod tests {
         (
             422,
             r#"{"object":"error","message":{"detail":[{"loc":["body","n"],"msg":"wrong"}]},"type":"invalid_request_error","code":null}"#,
-            "validation: the provider refuses the request (HTTP 422): invalid_request_error: body.n: wrong",
+            "validation: the provider rejects the request (HTTP 422): invalid_request_error: body.n: wrong",
         ),
         (
             401,
@@ -806,7 +806,7 @@ mod tests {
         (
             400,
             "data: {\"error\":{\"message\":\"no\"}}\n\n",
-            "validation: the provider refuses the request (HTTP 400): no",
+            "validation: the provider rejects the request (HTTP 400): no",
         ),
         (
             307,

@@ -98,22 +98,22 @@ pub(super) fn message(found: &Difference<'_>, is_bound: bool) -> String {
         }
         (Some(older), None) => {
             format!(
-                "`{}` is {}, and later missing",
+                "`{}` is {} and disappears later",
                 found.pointer,
                 shown(older, None)
             )
         }
         (None, newer) => {
             let newer = newer.map(|newer| shown(newer, None)).unwrap_or_default();
-            format!("`{}` is missing, and later becomes {newer}", found.pointer)
+            format!("`{}` is missing and later becomes {newer}", found.pointer)
         }
     };
     let why = if is_bound {
-        ", to which later thinking is bound"
+        "; later thinking is bound to its earlier value"
     } else {
         ""
     };
-    format!("as the conversation grows, {what}{why}")
+    format!("{what} as the conversation grows{why}")
 }
 
 pub(super) const LOOKBACK_HELP: &str = "add a breakpoint where the previous request had its last one: the cache looks back at most 20 blocks from a breakpoint";

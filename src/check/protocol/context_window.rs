@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{Found, Subject, body_rule};
 use crate::diag::Severity;
 use crate::repo::Property;
-use crate::text::cut;
+use crate::text::{cut, thousands};
 use crate::tokens::{self, TokenEstimate};
 
 body_rule! {
@@ -66,6 +66,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let least = tokens::at_least(&body, subject.wire, model);
     let about = TokenEstimate::of(&body, subject.wire, model).total();
     let name = cut(model, 60);
+    let of_window = thousands(window);
+    let of_request = thousands(about);
     let is_sure = least.saturating_add(asked) > window;
     if !is_sure && about.saturating_add(asked) <= window {
         return;
@@ -73,11 +75,14 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let note = match answer {
         Some((value, asked)) if least <= window && about <= window => found.at(
             value,
-            format!("about {about} tokens of the request and {asked} of the answer exceed the context window of {name}, which has {window}"),
+            format!(
+                "about {of_request} tokens of the request and {} of the answer exceed the context window of {name}, which has {of_window}",
+                thousands(asked)
+            ),
         ),
         _ => {
             let message =
-                format!("the request has about {about} tokens, but {what} {name} has only {window}");
+                format!("the request has about {of_request} tokens, but {what} {name} has only {of_window}");
             match longest(subject) {
                 Some(value) => found.at(value, message),
                 None => found.at_top(message),

@@ -35,7 +35,7 @@ body_rule! {
         "bytedance/deer-flow#80": "Qwen: the same refusal",
         "HKUDS/nanobot#3939": "Kimi: `thinking` with `reasoning_effort`",
         "https://github.com/BerriAI/litellm/blob/main/litellm/llms/fireworks_ai/chat/transformation.py":
-            "Fireworks: the same, as a gateway knows it",
+            "Fireworks: the same, in a gateway's code",
         "lobehub/lobehub#7985": "Gemini: `includeThoughts` without thinking",
         "pkg:github/vllm-project/vllm#vllm/sampling_params.py":
             "vLLM: `min_tokens` above `max_tokens`, `stop` without `detokenize`",
@@ -254,7 +254,7 @@ combinations! {
         "keep one of them";
 
     warned CHAT at [Fireworks]: ("reasoning_effort", Is) with ("thinking", Is);
-        "`thinking` and `reasoning_effort` cannot be combined at Fireworks, as a gateway knows it";
+        "Fireworks rejects `thinking` together with `reasoning_effort` (source: a gateway's code)";
         "keep one of them";
 
     refused RESPONSES at [Unknown]: ("structured_outputs", Is)

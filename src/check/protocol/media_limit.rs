@@ -94,7 +94,7 @@ fn qwen<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             );
             found
                 .at(url, message)
-                .help("scale the picture down, or give its address");
+                .help("scale the image down, or give its address");
         }
         let sides = (tokens::shortest_side(data), tokens::longest_side(data));
         let (Some(short), Some(long)) = sides else {
@@ -173,7 +173,7 @@ fn base64(block: &Value) -> Option<&Value> {
 fn bytes<'b>(server: Server, data: &'b Value, found: &mut Found<'b>) {
     let length = data.as_str().map_or(0, str::len);
     let most = if server == Server::Anthropic { 10 } else { 5 };
-    let help = "scale the picture down to 1,568 pixels, or save it as JPEG";
+    let help = "scale the image down to 1,568 pixels, or save it as JPEG";
     if length > most * MEGABYTE {
         let message = format!(
             "an image of {length} bytes in Base64 is too large: {} accepts {most} MB",
@@ -203,7 +203,7 @@ fn pixels<'b>(data: &'b Value, images: usize, found: &mut Found<'b>) {
                 data,
                 format!("an image with a side of {side} pixels is too large: Anthropic accepts {most}{why}"),
             )
-            .help("scale the picture down to 1,568 pixels: the model sees no more");
+            .help("scale the image down to 1,568 pixels: the model sees no more");
     }
 }
 

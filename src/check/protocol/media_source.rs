@@ -72,7 +72,7 @@ body_rule! {
             "Claude: PDFs without passwords and encryption",
         "anthropics/claude-code#19013": "Claude: *The PDF specified is password protected*",
         "https://github.com/BerriAI/litellm/blob/main/litellm/llms/fireworks_ai/chat/transformation.py":
-            "Fireworks: no files, as a gateway knows it",
+            "Fireworks: no files, in a gateway's code",
         "googleapis/python-genai#71": "Gemini: *Invalid or unsupported file uri*",
         "vercel/ai#16757": "Gemini: the same refusal",
         "agno-agi/agno#3964": "Vertex AI: *mimeType parameter … which is not supported*",
@@ -128,7 +128,7 @@ fn mistral<'b>(found: &mut Found<'b>, part: &'b Value) {
             .at_member(
                 part,
                 "document_url",
-                "Mistral does not accept a picture as a document",
+                "Mistral does not accept an image as a document",
             )
             .help("send it as a part of the type `image_url`");
     }
@@ -356,7 +356,7 @@ fn chat<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
             found
                 .at(
                     part,
-                    "Fireworks does not accept files, as a gateway knows it",
+                    "Fireworks does not accept files (source: a gateway's code)",
                 )
                 .warning()
                 .help("send text, or an image");
@@ -482,37 +482,35 @@ fn openai_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, url: &'b Value
             Server::OpenAi | Server::Unknown | Server::Volcengine
         );
         let note = if is_sure { note } else { note.warning() };
-        note.help("encode the bytes of the picture once, or write its address without `data:`");
+        note.help("encode the bytes of the image once, or write its address without `data:`");
         return;
     }
     let is_sure = subject.server.is_openai();
     if is_unknown_picture(said, data) {
         let note = found.at(url, no_picture(said));
         let note = if is_sure { note } else { note.warning() };
-        note.help("send the intended picture");
+        note.help("send the intended image");
     }
     if let Some(real) = media_type::media_type(data).filter(|real| !OPENAI_IMAGES.contains(real)) {
         let note = found.at(
             url,
-            format!(
-                "the bytes are of the type `{real}`, but images must be PNG, JPEG, GIF or WebP"
-            ),
+            format!("the data is `{real}`, but images must be PNG, JPEG, GIF or WebP"),
         );
         let note = if is_sure { note } else { note.warning() };
-        note.help("send the intended picture");
+        note.help("send the intended image");
     } else if media_type::is_cut_png(data) {
         found
             .at(
                 url,
-                "the picture is cut off: a PNG ends with a part called `IEND`",
+                "the image is cut off: a PNG ends with a part called `IEND`",
             )
             .warning()
-            .help("send the whole picture");
+            .help("send the whole image");
     }
 }
 
 fn no_picture(said: &str) -> String {
-    format!("the bytes are no picture of the type `{said}`")
+    format!("the data is not a valid `{said}` image")
 }
 
 /// The beginnings of media types that OpenAI rejects as files. The only source for images is a
@@ -534,7 +532,7 @@ fn is_refused_as_file(media_type: &str) -> bool {
 
 /// Reports a file that is not a document.
 fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
-    let help = "OpenAI accepts documents and text as files: send a transcript, or pictures";
+    let help = "OpenAI accepts documents and text as files: send a transcript, or images";
     let said = text_of(file, "file_data")
         .and_then(of_data_url)
         .map(|(said, _)| said);
@@ -546,7 +544,7 @@ fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
         let note = found.at_member(file, "file_data", message);
         if said.starts_with("image/") {
             note.warning()
-                .help("send it as a picture: `input_image`, or `image_url` in chat");
+                .help("send it as an image: `input_image`, or `image_url` in chat");
         } else if said == ARCHIVE {
             note.warning().help("send the files in it");
         } else {
@@ -730,7 +728,7 @@ fn google<'b>(found: &mut Found<'b>, part: &'b Value) {
     } else if text_of(data, "data").is_some_and(|bytes| is_unknown_picture(media_type, bytes)) {
         found
             .at_member(data, "data", no_picture(media_type))
-            .help("send the intended picture");
+            .help("send the intended image");
     }
 }
 
@@ -769,7 +767,7 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>, block: &'b Value)
             } else {
                 note.warning()
             };
-            note.help("encode the bytes of the picture once");
+            note.help("encode the bytes of the image once");
             return;
         }
         anthropic_bytes(subject, found, source);
@@ -794,7 +792,7 @@ fn anthropic_bytes<'b>(subject: &Subject<'b>, found: &mut Found<'b>, source: &'b
         if subject.server.is_claude() && is_unknown_picture(said, data) {
             found
                 .at_member(source, "data", no_picture(said))
-                .help("send the intended picture");
+                .help("send the intended image");
         }
         return;
     };
@@ -832,8 +830,12 @@ fn is_heif(name: &str) -> bool {
 }
 
 fn mismatch<'b>(found: &mut Found<'b>, holder: &'b Value, name: &'static str, real: &str) {
-    let message = format!("the bytes are of the type `{real}`");
+    let declared = holder.get(name).and_then(Value::as_str).unwrap_or_default();
+    let message = format!(
+        "the data is `{real}`, but the body says `{}`",
+        crate::text::cut(declared, 40)
+    );
     found
         .at_member(holder, name, message)
-        .help(format!("write `{real}`, or send the intended picture"));
+        .help(format!("write `{real}`, or send the intended image"));
 }

@@ -77,6 +77,9 @@ fn message(breach: &Breach<'_, '_>, taken: &Taken, model: Option<&str>) -> Strin
         Demand::Absent { .. } => {
             format!("`{name}` is {value}, which {who} rejects{conditions}{when}")
         }
+        Demand::Value { .. } if taken.is_nothing() => {
+            format!("{who} does not accept `{name}` in this request{conditions}{when}")
+        }
         Demand::Value { .. } => format!(
             "`{name}` is {value}, but {who} accepts {}{conditions}{when}",
             taken.told()

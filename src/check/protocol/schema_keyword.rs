@@ -75,8 +75,13 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 .get("parameters")
                 .is_some_and(|it| std::ptr::eq(it, schema))
         });
+        let json_schema = match is_parameters {
+            true => "parametersJsonSchema",
+            false => "responseJsonSchema",
+        };
         visit(schema, &mut |inner| {
-            check_node(inner, is_parameters && std::ptr::eq(inner, schema), found);
+            let is_whole = is_parameters && std::ptr::eq(inner, schema);
+            check_node(inner, is_whole, json_schema, found);
         });
         let is_other = ["string", "number", "integer", "boolean", "array"]
             .iter()
@@ -147,26 +152,23 @@ fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
     });
 }
 
-/// Checks one schema. `is_whole` is `true` if it describes all parameters of a function.
-fn check_node<'b>(inner: &'b Value, is_whole: bool, found: &mut Found<'b>) {
+/// Checks one schema; `is_whole` means that it describes all parameters of a function, and
+/// `json_schema` is the member that accepts JSON Schema instead.
+fn check_node<'b>(
+    inner: &'b Value,
+    is_whole: bool,
+    json_schema: &'static str,
+    found: &mut Found<'b>,
+) {
     let (is_object, is_array) = (is_of_type(inner, "object"), is_of_type(inner, "array"));
     let is_empty = inner
         .get("properties")
         .and_then(Value::as_object)
         .is_none_or(serde_json::Map::is_empty);
-    if has("oneOf", inner) {
-        let message = "Google lists no `oneOf`, although the API reads it";
-        let note = found.at_member(inner, "oneOf", message);
-        note.warning()
-            .help("write `anyOf`, or use `parametersJsonSchema` or `responseJsonSchema`");
-    }
-    if !["type", "anyOf", "oneOf"]
-        .iter()
-        .any(|name| has(name, inner))
-    {
-        found
-            .at(inner, "this schema has no `type`")
-            .help("give every schema a `type`, or use `parametersJsonSchema`");
+    if !has("type", inner) && !has("anyOf", inner) {
+        found.at(inner, "this schema has no `type`").help(format!(
+            "give every schema a `type`, or use `{json_schema}`"
+        ));
     }
     if is_array && !has("items", inner) {
         found
@@ -183,9 +185,13 @@ fn check_node<'b>(inner: &'b Value, is_whole: bool, found: &mut Found<'b>) {
         };
         let note = found.at_member(inner, "properties", what);
         let note = if is_whole { note.warning() } else { note };
-        note.help(
-            "add its properties, leave out `properties` or `parameters` altogether, or use `parametersJsonSchema`",
-        );
+        let others = match is_whole {
+            true => ", leave out `parameters` altogether",
+            false => "",
+        };
+        note.help(format!(
+            "add its properties{others}, or use `{json_schema}`"
+        ));
     }
     for name in ["additionalProperties", "additional_properties"]
         .into_iter()
@@ -197,7 +203,7 @@ fn check_node<'b>(inner: &'b Value, is_whole: bool, found: &mut Found<'b>) {
             "reports say that the API does not know `additionalProperties`",
         );
         note.warning()
-            .help("leave it out, or use `parametersJsonSchema` or `responseJsonSchema`");
+            .help(format!("leave it out, or use `{json_schema}`"));
     }
     for (name, belongs, kind) in [
         ("properties", is_object, "objects"),

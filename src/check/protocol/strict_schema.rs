@@ -29,11 +29,12 @@ body_rule! {
      | in a request | | 20 strict tools; in all strict schemas together, 24 optional properties and 16 with `anyOf` or several types \
      |\n\n\
      At OpenAI, each part of a strict schema needs a `type` (or `anyOf`, `$ref`, `enum`, `const`), `required` can name only \
-     properties, objects can be nested 10 levels deep, and there can be 5,000 properties. Cerebras rejects tools of which only some are \
-     strict, and, as a report says, limits of lengths, `pattern` and `format`: a warning. `default` is accepted by OpenAI, which rejected it \
-     up to 2025; reports say that Azure still rejects it: a warning.\n\n\
+     properties, objects can be nested 10 levels deep, and there can be 5,000 properties. OpenAI rejected `default` until 2025 and now \
+     accepts it; reports say that Azure still rejects it, so it is a warning there. Cerebras rejects tools of which only some are strict. One \
+     report says that it also rejects length limits, `pattern` and `format`; this is a warning.\n\n\
      This applies to tools with `strict` and to answer formats: `response_format` and `text.format` with `strict`, and each \
-     `output_config.format`. Without `strict`, OpenAI still rejects what is no JSON Schema, as a report says: a warning. Other servers ignore `strict`, or nothing is known about them.\n\n\
+     `output_config.format`. One report says that OpenAI rejects an invalid JSON Schema even without `strict`; this is a \
+     warning. Other servers ignore `strict`, or nothing is known about them.\n\n\
      * wrong: `{ \"type\": \"object\", \"properties\": { \"city\": { \"type\": \"string\" } } }`\n\
      * right: the same with `\"required\": [\"city\"], \"additionalProperties\": false`",
     seen "2026-11" {
@@ -444,7 +445,7 @@ fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
             let note = found.at_member(
                 inner,
                 "$ref",
-                "a strict schema cannot contain itself, but this reference is part of a circle",
+                "a strict schema cannot contain itself, but this reference is part of a cycle",
             );
             note.help("write out as many levels as needed, or remove `strict`");
         }

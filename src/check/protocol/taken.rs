@@ -47,12 +47,9 @@ impl Taken {
         self.is_nothing
     }
 
-    /// Returns the values as a phrase.
+    /// Returns the values in words, if there are any.
     pub(crate) fn told(&self) -> String {
-        match self.is_nothing {
-            true => "none in this request".to_owned(),
-            false => self.demand.taken(),
-        }
+        self.demand.taken()
     }
 }
 

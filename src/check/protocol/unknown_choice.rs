@@ -8,7 +8,7 @@ use crate::provider::{Server, TurnForm};
 body_rule! {
     Error "protocol/unknown-choice", "`tool_choice` selects a tool that is not in `tools`",
     "`tool_choice`, lists of allowed tools, and Gemini's `allowedFunctionNames` may name only tools that are declared in `tools`. \
-     Anthropic, OpenAI, Gemini, Qwen, vLLM, SGLang and LMDeploy reject others, so it is an error for servers of unknown make, too; \
+     Anthropic, OpenAI, Gemini, Qwen, vLLM, SGLang and LMDeploy reject others, so it is an error for unknown servers, too; \
      elsewhere it is a warning. Names that come from an MCP server or a tool search are \
      unknown here, and are accepted.\n\n\
      * wrong: `tool_choice = { type = \"tool\", name = \"get_forecast\" }`, with the tool `get_weather`\n\

@@ -13,7 +13,7 @@ use super::unknown::{
     FieldHint, Level, UnknownField, meant_or_known, too_deep, twice, unknown_field,
 };
 use super::words::{
-    describe, form, form_of_type, json_in_string, limit, plain, shown, type_names, wanted,
+    advice, describe, form, form_of_type, json_in_string, limit, plain, shown, type_names, wanted,
 };
 use super::{rules, spelling};
 use crate::json::{Pointer, kind_of};
@@ -392,10 +392,15 @@ impl Explaining<'_> {
                     ..missing
                 };
             }
-            Kind::FalseSchema => {
-                let message = said().unwrap_or_else(|| format!("`{at}` is not allowed here"));
-                (&rules::UNKNOWN_FIELD, message, Hint::None)
-            }
+            // The schema's own message explains why a known field is not allowed here.
+            Kind::FalseSchema => match said() {
+                Some(message) => (&rules::INVALID_VALUE, message, Hint::None),
+                None => (
+                    &rules::UNKNOWN_FIELD,
+                    format!("`{at}` is not allowed here"),
+                    Hint::None,
+                ),
+            },
             Kind::Not { .. } => {
                 let message = said().unwrap_or_else(|| format!("`{at}` {}", limit(kind, found)));
                 (&rules::INVALID_VALUE, message, Hint::None)
@@ -441,11 +446,11 @@ impl Explaining<'_> {
                 );
                 (&rules::INVALID_VALUE, message, Hint::None)
             }
-            // Regular expressions are hard to read, so the description explains the form.
+            // Nobody reads a regular expression: words, or the description, explain the form.
             kind @ Kind::Pattern { .. } => (
                 &rules::INVALID_VALUE,
                 format!("`{at}` {}", limit(kind, found)),
-                describe(node).into(),
+                advice(node).or_else(|| describe(node)).into(),
             ),
             kind => (
                 &rules::INVALID_VALUE,
@@ -824,7 +829,7 @@ mod tests {
         let schema = object(&json!({"options": options, "keep_alive": {}}), &[]);
         assert_eq!(
             told(&schema, &json!({"top_k": 1})),
-            ["the API has no field `/top_k` (`top_k` belongs in `/options`)"]
+            ["the API has no field `top_k` (`top_k` belongs in `/options`)"]
         );
         assert_eq!(
             told(&schema, &json!({"options": {"keep_alive": 1}})),
@@ -916,7 +921,7 @@ mod tests {
             .collect();
         assert_eq!(
             messages,
-            ["`/model` is missing", "the API has no field `/max_token`"]
+            ["`/model` is missing", "the API has no field `max_token`"]
         );
     }
 
@@ -934,7 +939,7 @@ mod tests {
         let deep = json!({"function": {"name": "a"}});
         assert_eq!(
             told(&function, &deep),
-            ["the API has no field `/function` (remove it here, and write `name` in its place)"]
+            ["the API has no field `function` (remove it here, and write `name` in its place)"]
         );
     }
 

@@ -397,7 +397,7 @@ impl Heights {
             Some(Found::Height(height)) => return Ok(height),
             Some(Found::Open) => {
                 let message = "this schema refers back to itself without descending into the value";
-                return Err(self.refuse(id, message, "remove one of the references in the circle"));
+                return Err(self.refuse(id, message, "remove one of the references in the cycle"));
             }
             None => self.known[id] = Some(Found::Open),
         }

@@ -272,9 +272,12 @@ impl Mistake {
         };
         let message = match self.what {
             What::Unknown if let Some(server) = self.passed_over_by => {
-                format!("{server} is not known to read the field `{}`", self.pointer)
+                format!(
+                    "{server} is not known to read the field `{}`",
+                    named(&self.pointer)
+                )
             }
-            What::Unknown => format!("the API has no field `{}`", self.pointer),
+            What::Unknown => format!("the API has no field `{}`", named(&self.pointer)),
             What::Missing(names) => {
                 lacks = names.iter().map(|name| self.pointer.member(name)).collect();
                 let fields: Vec<String> = names
@@ -324,6 +327,15 @@ impl Mistake {
             lacks,
             place: self.place,
         }
+    }
+}
+
+/// Returns the name of a field of the body, or the pointer to a deeper one.
+fn named(pointer: &Pointer) -> String {
+    let mut tokens = pointer.tokens();
+    match (tokens.next(), tokens.next()) {
+        (Some(name), None) => name,
+        _ => pointer.to_string(),
     }
 }
 

@@ -22,7 +22,7 @@ crate::diag::rules! {
             "https://openrouter.ai/openapi.json": "OpenRouter: the members of a request",
             "pkg:github/ggml-org/llama.cpp#tools/server/README.md":
                 "llama.cpp: the members of a request",
-            "microsoft/agent-framework#2203": "OpenAI's Responses reject every unknown member",
+            "microsoft/agent-framework#2203": "OpenAI's Responses API rejects unknown members",
             "janhq/jan#8136": "Groq rejects `reasoning_content`",
         };
     MISSING_FIELD = Error[lowerable] "schema/missing-field", "a field that the API requires is missing",

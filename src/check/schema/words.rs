@@ -37,7 +37,65 @@ pub(super) fn limit(kind: &Kind, found: &Value) -> String {
     }
 }
 
-/// Describes a missing value: its possible values, or the required members of the object.
+/// The patterns of the bundled schemas, with advice for values that do not match.
+const ADVICE: [(&str, &str); 13] = [
+    ("^[a-zA-Z0-9_-]+$", "use only letters, digits, `_` and `-`"),
+    (
+        "^[A-Za-z_][A-Za-z0-9_.:-]*$",
+        "begin with a letter or `_`, then use only letters, digits, `_`, `.`, `:` and `-`",
+    ),
+    (
+        "^https?://",
+        "write a URL that begins with `http://` or `https://`",
+    ),
+    (
+        "^[a-z]+://",
+        "write a URL with its scheme, such as `https://…`",
+    ),
+    (
+        "^(https?://|data:)",
+        "write a URL that begins with `http://`, `https://` or `data:`",
+    ),
+    (
+        "^(https?://|data:image/(png|jpeg|jpg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}$)",
+        "write the image's URL, or `data:image/png;base64,…` with its bytes (PNG, JPEG, GIF or WebP)",
+    ),
+    (
+        "^data:image/(png|jpeg|jpg|webp);base64,[A-Za-z0-9+/]+={0,2}$",
+        "write `data:image/png;base64,…` with the bytes of the image (PNG, JPEG or WebP)",
+    ),
+    (
+        "^[A-Za-z0-9+/]+={0,2}$",
+        "write the bytes in base64, without line breaks and without a `data:` prefix",
+    ),
+    (
+        "^[A-Za-z0-9+/_-]+={0,2}$",
+        "write the bytes in base64, without line breaks and without a `data:` prefix",
+    ),
+    (
+        "^[a-z]+/[A-Za-z0-9.+_-]+(;.*)?$",
+        "write a media type, such as `image/png`",
+    ),
+    ("^[0-9.]+s$", "write seconds, such as `\"3.5s\"`"),
+    ("^-?[0-9]+$", "write an integer in quotes"),
+    (
+        "^[-+]?(0|([0-9]+(\\.[0-9]*)?(ns|us|µs|ms|s|m|h))+)$",
+        "write a duration with its unit, such as `\"5m\"`",
+    ),
+];
+
+/// Returns advice for a value that does not match the pattern of its schema, if the pattern is one
+/// of the bundled schemas'.
+pub(super) fn advice(node: Option<&Value>) -> Option<String> {
+    let pattern = node?.get("pattern")?.as_str()?;
+    let (_, advice) = ADVICE.iter().find(|(known, _)| *known == pattern)?;
+    match node?.get("maxLength").and_then(Value::as_u64) {
+        Some(most) => Some(format!("{advice}, at most {most} characters")),
+        None => Some((*advice).to_owned()),
+    }
+}
+
+/// Describes a missing value: the possible values, or the required members of an object.
 pub(super) fn form(schema: &Value, node: Option<&Value>) -> Option<String> {
     let node = follow(schema, node?);
     let constant = node

@@ -334,7 +334,7 @@ pub(super) fn unrecognised(why: &Unrecognised) -> Problem {
             problem(&rules::UNKNOWN_FORMAT, why.to_string(), Some(help))
         }
         Unrecognised::Unsupported(_) => {
-            let help = "it is not checked: leave it out, or drop this with `--allow lint/unsupported-format`";
+            let help = "`reqc` does not check this format: remove the request from the file, or ignore the finding with `--allow lint/unsupported-format`";
             problem(&rules::UNSUPPORTED_FORMAT, why.to_string(), Some(help))
         }
     }

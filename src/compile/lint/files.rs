@@ -214,7 +214,7 @@ impl<'c> Linting<'c> {
                 "{lines} lines are text without a JSON object at the end, and are skipped; this is the first"
             ),
         };
-        let help = "drop this warning with `--allow lint/no-body` if the file is a log";
+        let help = "if the file is a log, ignore this warning with `--allow lint/no-body`";
         let mut problem = problem(&rules::NO_BODY, message, Some(help));
         problem.severity = Some(Severity::Warning);
         let finding = self.shown(

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{Condition, Demand, Fact, Family, MemberPath, Price, State};
+use crate::text::thousands;
 
 impl Family {
     /// Returns phrases for all facts except those about members, such as versions, histories,
@@ -21,12 +22,16 @@ impl Family {
             self.reasoned_calls.map(|_| {
                 "requires `reasoning_content` in messages with calls while it thinks".to_owned()
             }),
-            self.cache_minimum
-                .map(|least| format!("does not cache a prefix of fewer than {least} tokens")),
+            self.cache_minimum.map(|least| {
+                format!(
+                    "does not cache a prefix of fewer than {} tokens",
+                    thousands(least)
+                )
+            }),
             self.context_window
-                .map(|most| format!("has a context window of {most} tokens")),
+                .map(|most| format!("has a context window of {} tokens", thousands(most))),
             self.longest_request
-                .map(|most| format!("accepts a request of {most} tokens at most")),
+                .map(|most| format!("accepts requests of at most {} tokens", thousands(most))),
             price,
         ]
         .into_iter()
@@ -60,7 +65,7 @@ impl Price {
             .filter_map(|(price, what)| Some(format!(", {} for {what}", price?)));
         let most = self
             .most_input
-            .map(|most| format!(", up to {most} tokens of input"))
+            .map(|most| format!(", up to {} tokens of input", thousands(most)))
             .unwrap_or_default();
         let more: String = more.collect();
         format!(

@@ -190,7 +190,7 @@ fn some_names(names: &[&Arc<str>], most: usize) -> Text {
 
 fn more(number: usize, noun: &str) -> Text {
     text!(
-        "… and {} more {}; `--format json` has all\n",
+        "… and {} more {}; `--format json` lists all of them\n",
         thousands(number),
         if number == 1 {
             noun.to_owned()

@@ -41,11 +41,11 @@ pub fn review_json(review: &Review, base: Option<&Text>) -> Text {
             "agents_losing_prefix": review.agents_losing_prefix().len(),
             "tokens": review.growth.map(|it| json!({"more": it.tokens, "bodies": it.bodies, "is_tokenized": it.is_tokenized})),
             "broken_agents": review.newly_broken().count(),
-            "mended_agents": review.mended.len(),
+            "fixed_agents": review.mended.len(),
             "uncompared_agents": review.uncompared().count(),
         },
         "broken_agents": review.broken.iter().filter(|it| it.before != Before::Broken).map(|it| broken_value(review, it)).collect::<Vec<_>>(),
-        "mended_agents": names(&review.mended),
+        "fixed_agents": names(&review.mended),
         "uncompared_agents": review.uncompared().map(|name| &**name).collect::<Vec<_>>(),
         "causes": review.causes.iter().map(cause_value).collect::<Vec<_>>(),
         "changes": caused.chain(others).collect::<Vec<_>>(),
@@ -133,7 +133,7 @@ fn cause_value(cause: &Cause) -> Value {
         "changes": cause.groups.iter().map(|group| group_value(group, None)).collect::<Vec<_>>(),
         "prefix_lost": prefix.collect::<Vec<_>>(),
         "broken_agents": names(&cause.broken),
-        "mended_agents": names(&cause.mended),
+        "fixed_agents": names(&cause.mended),
     })
 }
 

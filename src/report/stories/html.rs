@@ -207,7 +207,7 @@ fn mark(scale: &Scale, request: usize, class: &str) -> String {
 }
 
 fn axes(scale: &Scale) -> String {
-    let most = thousands(usize::try_from(scale.most).unwrap_or(usize::MAX));
+    let most = thousands(scale.most);
     let (bottom, foot) = (HEIGHT - 20.0, HEIGHT - 5.0);
     format!(
         "<line class=\"axis\" x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{bottom}\" y2=\"{bottom}\"/>\n\

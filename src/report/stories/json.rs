@@ -47,7 +47,7 @@ fn story(story: &Story) -> Value {
         "first": place(&story.first), "last": place(&story.last), "wire": story.wire.name(),
         "models": story.models.iter().map(|model| &**model).collect::<Vec<_>>(),
         "requests": story.requests, "retries": story.retries, "earlier": story.earlier,
-        "refused": story.refused, "refusal": story.refusal,
+        "rejected": story.refused, "rejection": story.refusal,
         "origin": origin(&story.origin),
         "breaks": story.breaks.iter().map(found).collect::<Vec<_>>(), "more_breaks": story.more_breaks,
         "compactions": story.compactions.iter()
@@ -124,7 +124,7 @@ fn thinking(found: &ThinkingLoss) -> Value {
 
 fn poison(found: &Poison) -> Value {
     json!({
-        "rule": found.rule, "message": found.message, "help": found.help, "at": found.at, "also": found.also, "request": found.request,
-        "place": place(&found.place), "requests": found.requests, "mended": found.mended,
+        "rule": found.rule, "message": found.message, "help": found.help, "at": found.at, "request": found.request,
+        "place": place(&found.place), "requests": found.requests, "fixed_by": found.mended,
     })
 }

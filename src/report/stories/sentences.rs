@@ -64,10 +64,10 @@ pub(super) fn summary(stories: &Stories) -> Vec<String> {
         .iter()
         .map(|(form, requests)| format!("{requests} of {form}"))
         .collect();
-    let forms = if forms.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", forms.join(", "))
+    // Bodies alone need no mention.
+    let forms = match stories.forms.as_slice() {
+        [] | [("bodies", _)] => String::new(),
+        _ => format!(" ({})", forms.join(", ")),
     };
     let all = count(stories.stories.len() + stories.untold, "conversation");
     let found = stories
@@ -75,14 +75,14 @@ pub(super) fn summary(stories: &Stories) -> Vec<String> {
         .iter()
         .filter(|story| story.has_findings())
         .count();
-    let verdict = if found == 0 {
-        "nothing to fix".to_owned()
-    } else {
-        format!("{found} with something to fix")
+    let verdict = match found {
+        0 => "no problems found".to_owned(),
+        1 => "1 conversation has problems".to_owned(),
+        found => format!("{found} conversations have problems"),
     };
     let requests: usize = stories.forms.iter().map(|(_, requests)| requests).sum();
     let mut lines = vec![format!(
-        "{}{forms} in {all}: {verdict}",
+        "{}{forms} in {all}; {verdict}",
         count(requests, "request")
     )];
     let loss = stories
@@ -141,7 +141,7 @@ fn of_loss(loss: Loss) -> String {
         .dollars
         .map(|dollars| format!(", about {}", money(dollars)))
         .unwrap_or_default();
-    format!("{} tokens{dollars}", number(loss.tokens))
+    format!("{} tokens{dollars}", thousands(loss.tokens))
 }
 
 fn money(dollars: f64) -> String {
@@ -150,10 +150,6 @@ fn money(dollars: f64) -> String {
     } else {
         format!("${dollars:.4}")
     }
-}
-
-fn number(tokens: u64) -> String {
-    thousands(usize::try_from(tokens).unwrap_or(usize::MAX))
 }
 
 /// Returns all sentences of a story, in the order of the report.
@@ -225,7 +221,7 @@ fn counts(story: &Story) -> Vec<Sentence> {
     }
     if let Some(refusal) = &story.refusal {
         told.push(note(format!(
-            "refused by the provider: {}; the first said: {refusal}",
+            "rejected by the provider: {}; the first error was: {refusal}",
             count(story.refused, "request")
         )));
     }
@@ -324,10 +320,10 @@ fn cost(found: &Break) -> String {
         .map(|dollars| format!(", about {}", money(dollars)))
         .unwrap_or_default();
     match loss.requests {
-        1 => format!("{} tokens read again{dollars}{times}", number(each)),
+        1 => format!("{} tokens read again{dollars}{times}", thousands(each)),
         requests => format!(
             "{} tokens read again in each of {requests} requests{dollars}",
-            number(each)
+            thousands(each)
         ),
     }
 }
@@ -358,8 +354,8 @@ fn help(change: &Change, story: &Story) -> Option<&'static str> {
 fn compaction(found: &Compaction) -> Sentence {
     let sizes = format!(
         "{} tokens of history became {}",
-        number(found.before),
-        number(found.after)
+        thousands(found.before),
+        thousands(found.after)
     );
     note(format!(
         "a summary replaced the history at request {}: {sizes}; the cache necessarily starts over there",
@@ -434,7 +430,7 @@ fn poison(found: &Poison, story: &Story) -> Sentence {
     Sentence {
         is_finding: true,
         text: format!(
-            "refused since request {}: `{}`{also}: {} [{}]; {reach}",
+            "rejected since request {}: `{}`: {} [{}]; {reach}",
             found.request, found.at, found.message, found.rule
         ),
         help: (!help.is_empty()).then_some(help),
@@ -452,9 +448,9 @@ fn usage(counted: &Counted) -> Vec<Sentence> {
         told.push(note(format!(
             "counted by the provider in {}: {} input tokens, {share} % of them from the cache, {} written to it, {} output tokens",
             count(counted.answers, "answer"),
-            number(counted.input),
-            number(counted.written),
-            number(counted.output)
+            thousands(counted.input),
+            thousands(counted.written),
+            thousands(counted.output)
         )));
     }
     if let Some(missed) = &counted.missed {
@@ -465,8 +461,8 @@ fn usage(counted: &Counted) -> Vec<Sentence> {
         let text = format!(
             "the cache was missed at request {}: according to the requests, {} tokens should have come from it, but {} did{all}",
             missed.request,
-            number(missed.predicted),
-            number(missed.counted)
+            thousands(missed.predicted),
+            thousands(missed.counted)
         );
         let help = "something outside the log may have changed (headers, tools, the system prompt), or the server dropped the cache early";
         told.push(Sentence {
@@ -498,7 +494,7 @@ fn growth(growth: &Growth, has_bodies: bool) -> Vec<Sentence> {
         .zip(last.tokens)
         .filter(|(_, tokens)| *tokens > 0);
     let parts: Vec<String> = parts
-        .map(|(share, tokens)| format!("{} {}", share.name(), number(tokens)))
+        .map(|(share, tokens)| format!("{} {}", share.name(), thousands(tokens)))
         .collect();
     let missing = if has_bodies {
         ""
@@ -507,8 +503,8 @@ fn growth(growth: &Growth, has_bodies: bool) -> Vec<Sentence> {
     };
     let mut text = format!(
         "size: {} → {} tokens ({}{missing})",
-        number(first.total()),
-        number(last.total()),
+        thousands(first.total()),
+        thousands(last.total()),
         parts.join(", ")
     );
     if let Some(pace) = growth.per_request {
@@ -518,14 +514,16 @@ fn growth(growth: &Growth, has_bodies: bool) -> Vec<Sentence> {
             false => "",
         };
         text.push_str(&format!(
-            "; {whose}{} more in each of the last requests",
-            number(pace)
+            "; growing by {} tokens per request",
+            thousands(pace)
         ));
     }
     if let (Some(window), Some(left)) = (growth.window, growth.requests_left) {
         text.push_str(&format!(
-            "; at that pace the context window of {} is full after {left} more",
-            number(window)
+            "; at this rate, the context window of {} tokens is full after {} more {}",
+            thousands(window),
+            thousands(left),
+            if left == 1 { "request" } else { "requests" }
         ));
     }
     if parts.is_empty() {
@@ -545,7 +543,7 @@ fn step(step: &crate::traffic::Step) -> String {
         step.at,
         step.share.name(),
         step.label,
-        number(step.tokens),
+        thousands(step.tokens),
         step.request
     )
 }

@@ -684,7 +684,7 @@ fn closed_node(
     {
         return Err(unsayable(
             at,
-            "an object may have undeclared properties here, which strict mode would forbid",
+            "the object allows undeclared properties, which strict mode forbids",
         ));
     }
     for name in [
