@@ -165,7 +165,16 @@ fn check_node<'b>(
         .get("properties")
         .and_then(Value::as_object)
         .is_none_or(serde_json::Map::is_empty);
-    if !has("type", inner) && !has("anyOf", inner) {
+    if has("oneOf", inner) {
+        let message = "Google lists no `oneOf`, although the API reads it";
+        let note = found.at_member(inner, "oneOf", message);
+        note.warning()
+            .help(format!("write `anyOf`, or use `{json_schema}`"));
+    }
+    if !["type", "anyOf", "oneOf"]
+        .iter()
+        .any(|name| has(name, inner))
+    {
         found.at(inner, "this schema has no `type`").help(format!(
             "give every schema a `type`, or use `{json_schema}`"
         ));

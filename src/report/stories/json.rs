@@ -124,7 +124,7 @@ fn thinking(found: &ThinkingLoss) -> Value {
 
 fn poison(found: &Poison) -> Value {
     json!({
-        "rule": found.rule, "message": found.message, "help": found.help, "at": found.at, "request": found.request,
+        "rule": found.rule, "message": found.message, "help": found.help, "at": found.at, "also": found.also, "request": found.request,
         "place": place(&found.place), "requests": found.requests, "fixed_by": found.mended,
     })
 }

@@ -430,7 +430,7 @@ fn poison(found: &Poison, story: &Story) -> Sentence {
     Sentence {
         is_finding: true,
         text: format!(
-            "rejected since request {}: `{}`: {} [{}]; {reach}",
+            "rejected since request {}: `{}`{also}: {} [{}]; {reach}",
             found.request, found.at, found.message, found.rule
         ),
         help: (!help.is_empty()).then_some(help),
@@ -514,7 +514,7 @@ fn growth(growth: &Growth, has_bodies: bool) -> Vec<Sentence> {
             false => "",
         };
         text.push_str(&format!(
-            "; growing by {} tokens per request",
+            "; {whose}growing by {} tokens per request",
             thousands(pace)
         ));
     }
