@@ -149,16 +149,15 @@ fn anchors(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
             _ => None,
         })
         .collect();
-    let all = in_both.len();
-    let mut in_order = rising(in_both);
-    if in_order.len() * LEAST_IN_ORDER < all {
+    let mut in_order = rising(&in_both);
+    if in_order.len() * LEAST_IN_ORDER < in_both.len() {
         in_order.clear();
     }
     head.chain(in_order).chain(tail).collect()
 }
 
 /// Returns the most pairs whose second numbers also rise, of pairs whose first numbers rise.
-fn rising(pairs: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
+fn rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     // The last pair of the best chain of each length, and the pair before each pair in its chain.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
@@ -337,9 +336,9 @@ mod tests {
 
     #[test]
     fn chains_rise_in_both_lists() {
-        assert_eq!(rising(Vec::new()), []);
-        let pairs = vec![(0, 5), (1, 1), (2, 6), (3, 2), (4, 3), (5, 0)];
-        assert_eq!(rising(pairs), [(1, 1), (3, 2), (4, 3)]);
+        assert_eq!(rising(&[]), []);
+        let pairs = [(0, 5), (1, 1), (2, 6), (3, 2), (4, 3), (5, 0)];
+        assert_eq!(rising(&pairs), [(1, 1), (3, 2), (4, 3)]);
     }
 
     proptest! {

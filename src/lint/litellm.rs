@@ -1,4 +1,4 @@
-//! Records of LiteLLM's loggers: a request in OpenAI's form, whose settings and answer are beside
+//! Records of `LiteLLM`'s loggers: a request in OpenAI's form, whose settings and answer are beside
 //! the messages.
 
 use serde_json::{Map, Value};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::address::Endpoint;
 use crate::provider::WireFormat;
 
-/// The member with the body that a client sent to LiteLLM's proxy.
+/// The member with the body that a client sent to `LiteLLM`'s proxy.
 pub(super) const PROXIED: &str = "proxy_server_request";
 
 /// The members with the settings of a request.
@@ -35,11 +35,10 @@ pub(super) fn request(mut members: Map<String, Value>) -> (Map<String, Value>, O
         .and_then(endpoint);
     let settings = SETTINGS
         .iter()
-        .filter_map(|name| match members.remove(*name) {
+        .find_map(|name| match members.remove(*name) {
             Some(Value::Object(settings)) => Some(settings),
             _ => None,
         })
-        .next()
         .unwrap_or_default();
     members.retain(|name, _| OF_REQUEST.contains(&name.as_str()));
     for (name, value) in settings {
@@ -48,7 +47,7 @@ pub(super) fn request(mut members: Map<String, Value>) -> (Map<String, Value>, O
     (members, endpoint)
 }
 
-/// Returns the endpoint of a kind of call: a function of LiteLLM, with or without `a` for the
+/// Returns the endpoint of a kind of call: a function of `LiteLLM`, with or without `a` for the
 /// asynchronous one.
 fn endpoint(call: &str) -> Option<Endpoint> {
     let wire = match call {

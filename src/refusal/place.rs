@@ -5,48 +5,54 @@ use serde_json::Value;
 use crate::json::Pointer;
 
 /// Returns the place of a path such as `messages.3.content.0`, `input[2].role`, or
-/// `GenerateContentRequest.contents[0]`. Words that do not match are skipped, because providers
-/// insert type names between member names.
+/// `GenerateContentRequest.contents[0]`, or of the list that lacks the element it names.
+/// Words that do not match are skipped, because providers insert type names between member names.
 pub(super) fn of_path(body: &Value, path: &str) -> Option<Pointer> {
-    let (mut at, mut value, mut steps) = (Pointer::root(), body, 0);
-    for word in path
-        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-        .filter(|word| !word.is_empty())
-    {
-        let next = match value {
-            Value::Array(elements) => {
-                let index = word.parse().ok().filter(|index| *index < elements.len());
-                index.map(|index: usize| (at.element(index), &elements[index]))
-            }
-            Value::Object(members) => {
-                let member = members.iter().find(|(name, _)| is_same_name(name, word));
-                member.map(|(name, value)| (at.member(name), value))
-            }
-            _ => None,
-        };
-        if let Some((pointer, inner)) = next {
-            (at, value, steps) = (pointer, inner, steps + 1);
-        }
-    }
-    (steps > 0).then_some(at)
+    let walked = walk(body, path);
+    (walked.steps > 0).then_some(walked.at)
 }
 
 /// Returns `true` if a path leads to an element that a list of the body does not have.
 pub(super) fn is_outside(body: &Value, path: &str) -> bool {
-    let Some(at) = of_path(body, path) else {
-        return false;
-    };
-    let Some(Value::Array(elements)) = body.pointer(at.as_str()) else {
-        return false;
-    };
-    let last = at.tokens().last().unwrap_or_default();
-    let mut words = path
+    walk(body, path).is_outside
+}
+
+/// The end of a path in a body.
+#[derive(Default)]
+struct Walked {
+    at: Pointer,
+    /// The number of words that lead there.
+    steps: usize,
+    /// `true` if the next word is the number of an element that the list there does not have.
+    is_outside: bool,
+}
+
+fn walk(body: &Value, path: &str) -> Walked {
+    let (mut walked, mut value) = (Walked::default(), body);
+    for word in path
         .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
         .filter(|word| !word.is_empty())
-        .skip_while(|word| !is_same_name(&last, word))
-        .skip(1);
-    let index = words.next().and_then(|word| word.parse::<usize>().ok());
-    index.is_some_and(|index| index >= elements.len())
+    {
+        let next = match (value, word.parse::<usize>()) {
+            (Value::Array(elements), Ok(index)) => {
+                let Some(element) = elements.get(index) else {
+                    walked.is_outside = true;
+                    return walked;
+                };
+                Some((walked.at.element(index), element))
+            }
+            (Value::Object(members), _) => {
+                let member = members.iter().find(|(name, _)| is_same_name(name, word));
+                member.map(|(name, value)| (walked.at.member(name), value))
+            }
+            _ => None,
+        };
+        if let Some((pointer, inner)) = next {
+            (walked.at, value) = (pointer, inner);
+            walked.steps += 1;
+        }
+    }
+    walked
 }
 
 /// Compares names ignoring case and underscores: Google writes `generation_config` for
@@ -118,6 +124,7 @@ mod tests {
             Some("/generationConfig/topK")
         );
         assert_eq!(place("nowhere"), None);
+        assert_eq!(place("messages.5.content.0").as_deref(), Some("/messages"));
         for outside in [
             "messages.5.content.0",
             "tools[1].name",

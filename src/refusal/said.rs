@@ -263,7 +263,7 @@ const HISTORY: [&str; 3] = ["messages", "contents", "input"];
 
 /// The members that show that an object is an answer, even if it repeats a part of the request:
 /// pydantic shows the refused value as `input`, Cloudflare has `messages` beside its errors, and
-/// LiteLLM's logs have both in one record.
+/// `LiteLLM`'s logs have both in one record.
 const OF_ANSWER: [&str; 7] = [
     "error",
     "errors",

@@ -542,7 +542,7 @@ fn elements_at<'v>(document: &'v Value, name: &str) -> &'v [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// Returns a text of OpenCode as a block.
+/// Returns a text of `OpenCode` as a block.
 fn text_of_open_code(part: &Value) -> Option<Value> {
     let is_ignored = part.get("ignored") == Some(&Value::Bool(true));
     let text = text_at(part, "/text").filter(|text| !text.is_empty() && !is_ignored)?;
@@ -563,7 +563,7 @@ fn is_said_by_open_code(part: &Value) -> bool {
     text_of_open_code(part).is_some() || text_at(part, "/type") == Some("tool")
 }
 
-/// Returns the usage of an answer. OpenCode counts cached tokens separately from the input.
+/// Returns the usage of an answer. `OpenCode` counts cached tokens separately from the input.
 fn usage_of_open_code(tokens: &Value) -> Option<Usage> {
     let count = |at: &str| tokens.pointer(at).and_then(Value::as_u64);
     let (read, written) = (count("/cache/read"), count("/cache/write"));
