@@ -15,9 +15,10 @@ use std::sync::Arc;
 use crate::conversation::ContentKind;
 use crate::diag::Diagnostic;
 use crate::panics::caught;
+use crate::repo::folders;
 use crate::repo::{
-    Known, LayerFile, LayerKind, MAX_GLOBS, Reader, Repo, Special, address, body_fields, glob,
-    headers, is_fatal, not_toml, rules as repo_rules,
+    INSTANCE_KEYS, Known, LayerFile, LayerKind, MAX_GLOBS, Reader, Repo, Special, address,
+    body_fields, glob, headers, is_fatal, not_toml, rules as repo_rules,
 };
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::{self, Kind, Node, Table};
@@ -145,6 +146,9 @@ impl Profile {
         reader.only_beside(&PROFILE, |key| {
             match OLD_KEYS.iter().any(|(old, _)| *old == key) {
                 true => Some(Special::Told),
+                false if INSTANCE_KEYS.contains(&key) => {
+                    Some(Special::Misplaced(in_an_instance(key)))
+                }
                 false => is_field(key).then(|| Special::Misplaced(below_body(key))),
             }
         });
@@ -329,6 +333,18 @@ fn below_body(field: &str) -> String {
         }
         _ => help.to_owned(),
     }
+}
+
+/// Returns the advice for a key of provider instances.
+fn in_an_instance(key: &str) -> String {
+    format!(
+        "it is a key of a provider instance: write it in a file of `{}/`, and name that file's `name` as the `provider_instance` here{}",
+        folders::PROVIDERS,
+        match key {
+            "api_key_ref" => "; bundled instances have it already",
+            _ => "",
+        }
+    )
 }
 
 /// Checks the types of the keys that are only read once the profile is resolved.

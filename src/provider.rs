@@ -9,6 +9,7 @@ mod cache;
 mod capability;
 pub(crate) mod rules;
 mod server;
+mod model_names;
 mod headers;
 mod wire;
 mod api;
@@ -28,6 +29,9 @@ pub use cache::{CachePlan, CacheTtl};
 pub use capability::Capability;
 pub use headers::ApiHeaders;
 pub use instances::{check_instances, origins};
+pub(crate) use model_names::{
+    UnservedModel, misspelt as misspelt_model, unserved as unserved_model,
+};
 pub(crate) use request::is_in_the_clear;
 #[cfg(feature = "runtime")]
 pub(crate) use request::is_loopback;

@@ -24,6 +24,7 @@ mod writing;
 mod folders;
 mod slips_of_data;
 mod unexpanded;
+mod lost_sets;
 mod analyse;
 mod builtins;
 mod inja;

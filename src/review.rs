@@ -32,6 +32,7 @@ use crate::compile::policy::{Lowered, LoweredKind, newly_lowered};
 use crate::compile::route::{Rerouted, rerouted};
 use crate::compile::{Compiler, PolicyOptions, Report, Selection};
 use crate::diff::{BodyId, CausedGroup, ChangeKind, ChangedFile, FileChange, Group};
+use crate::repo::folders;
 use crate::world::{MemoryWorld, World};
 use breaks::{Clusters, Nameless, Trials, Wanted};
 use edit::Edits;
@@ -285,10 +286,14 @@ impl Review {
 
     /// Returns the number of bodies that differ, not counting request lines.
     pub fn bodies(&self) -> usize {
-        self.changes
+        // The golden file of a renamed agent is both removed and new.
+        let bodies: BTreeSet<&BodyId> = self
+            .changes
             .iter()
-            .filter(|file| file.subject.context.is_some())
-            .count()
+            .map(|file| &file.subject)
+            .filter(|subject| subject.context.is_some())
+            .collect();
+        bodies.len()
     }
 
     /// Returns the agents that lose part of a cached prefix.
@@ -398,11 +403,12 @@ impl Review {
             };
         };
         let between = Review::between(older, newer, reviewing);
-        let parted = Parted::of(&drifts, &between);
-        let (upgrade, open) = upgrade::causes(&altered_bundled, parted.others, newer);
         let edits = Edits::between(&older.files, &newer.files);
         let reach = reach::of_edits(&edits, &older.compiler, &newer.compiler);
         let names = OlderNames::of(&edits, &older.compiler, &newer.compiler);
+        let drifts = roll::named(&drifts, &names, &older.compiler, &newer.compiler);
+        let parted = Parted::of(&roll::joined(&drifts, &names), &between);
+        let (upgrade, open) = upgrade::causes(&altered_bundled, parted.others, newer);
         let explained = Explained {
             older,
             newer,
@@ -478,6 +484,18 @@ pub fn applied(
     edits.applied(older, |edit| chosen(&edits.all[edit]))
 }
 
+/// The file whose keys may choose the contexts that have golden files.
+const CONFIG: &str = "reqc.toml";
+/// The maximum number of edits that are tried because they may choose the contexts that have golden
+/// files.
+const MOST_CHOICES: usize = 20;
+
+/// Returns the contexts that have golden files.
+fn with_golden_files(side: &Compiler) -> BTreeSet<Arc<str>> {
+    let golden = side.contexts().iter().filter(|it| it.golden);
+    golden.map(|it| Arc::clone(&it.context.name)).collect()
+}
+
 /// Both sides, and the differences between their files.
 struct Explained<'s> {
     older: &'s Side,
@@ -513,7 +531,7 @@ impl Explained<'_> {
         let (both, one): (Vec<ChangedFile>, Vec<ChangedFile>) = changes
             .into_iter()
             .partition(|file| file.old.is_some() && file.new.is_some());
-        let (causes, mut silent) = self.causes(&both, &left_out, reviewing);
+        let (mut causes, mut silent) = self.causes(&both, &left_out, reviewing);
         for edit in breaking.keys().chain(mending.keys()).flatten() {
             silent.remove(edit);
         }
@@ -527,13 +545,14 @@ impl Explained<'_> {
             .filter(|file| !explained.contains(&file.subject))
             .cloned();
         let open: Vec<ChangedFile> = open.chain(others).collect();
-        let roll = Roll::of(
+        let mut roll = Roll::of(
             &one,
             &self.names,
             &self.older.compiler,
             &self.newer.compiler,
             &self.newer.files,
         );
+        causes.extend(self.choices(&mut roll.bodies, &mut silent, reviewing));
         let unexplained = grouped(&self.newer.compiler, &open);
         let silent = self.told_alone(silent, &roll);
         let changes = both.into_iter().chain(one).chain(open).collect();
@@ -605,6 +624,47 @@ impl Explained<'_> {
             }
         }
         (causes, silent)
+    }
+
+    /// Returns the edits that change which contexts have golden files, with the bodies that they
+    /// add or remove. Takes these bodies and edits from the others.
+    fn choices(
+        &self,
+        bodies: &mut Vec<ChangedFile>,
+        silent: &mut BTreeSet<usize>,
+        reviewing: &Reviewing<'_>,
+    ) -> Vec<Cause> {
+        let is_choice = |edit: &Edit| match edit.kind {
+            EditKind::Key(_) | EditKind::Added | EditKind::Removed | EditKind::Lines => {
+                &*edit.path == CONFIG || edit.path.starts_with(folders::CONTEXTS)
+            }
+            EditKind::Moved { .. } | EditKind::Comments | EditKind::Bundled => false,
+        };
+        let then = with_golden_files(&self.older.compiler);
+        let choices = { silent.iter().copied() }.filter(|&edit| is_choice(&self.edits.all[edit]));
+        let choices: Vec<usize> = choices.take(MOST_CHOICES).collect();
+        let mut causes = Vec::new();
+        for edit in choices {
+            if bodies.is_empty() {
+                break;
+            }
+            let files = self.edits.applied(&self.older.files, |other| other == edit);
+            let now = with_golden_files(&(reviewing.load)(files, &|_| false));
+            let is_chosen = |file: &ChangedFile| {
+                let context = file.subject.context.as_ref();
+                context.is_some_and(|it| {
+                    then.contains(it) != now.contains(it) && now.contains(it) == file.new.is_some()
+                })
+            };
+            let (chosen, others) = std::mem::take(bodies).into_iter().partition(is_chosen);
+            *bodies = others;
+            let chosen: Vec<ChangedFile> = chosen;
+            if !chosen.is_empty() {
+                silent.remove(&edit);
+                causes.push(Cause::of(vec![self.edits.all[edit].clone()], chosen));
+            }
+        }
+        causes
     }
 
     /// Returns the silent edits that the roll does not report.

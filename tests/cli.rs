@@ -951,6 +951,103 @@ fn diffs_are_grouped_and_named_by_their_cause() {
     assert!(run.out.contains("Twin"), "{}", run.out);
 }
 
+/// Golden files tell only the folder of what is gone; the sources tell whose it was, and why.
+#[test]
+fn what_is_gone_from_golden_files_is_told_by_its_cause() {
+    const CONTEXT: &str = r#"{"name": "ours", "why": "A test.", "kind": "chat", "golden": true, "history": [{"role": "user", "content": "Hi"}]}"#;
+    let twin = "name = \"Twin Agent\"\nextends = \"Our Base\"\n";
+    let files = [
+        ("agents/base.toml", BASE),
+        ("agents/child.toml", CHILD),
+        ("agents/twin.toml", twin),
+        ("contexts/ours.json", CONTEXT),
+        ("reqc.toml", "# ours\n"),
+    ];
+    let changed = |change: &dyn Fn(&Path)| {
+        let (_scratch, root) = repository(&files);
+        assert_eq!(reqc(&root, &["compile", "-q"]).code, 0);
+        git(&root, &["init", "-q"]);
+        git(&root, &["add", "."]);
+        git(&root, &["commit", "-q", "-m", "first"]);
+        change(&root);
+        [&["compile", "--diff"][..], &["compile", "--diff", "HEAD"]].map(|arguments| {
+            let run = reqc(&root, arguments);
+            let is_vague = run.out.contains("no edit is known")
+                || run.out.contains("change no compared body")
+                || run.out.contains("other removed bodies");
+            assert!(!is_vague, "{arguments:?}: {}", run.out);
+            run.out
+        })
+    };
+    let gone = changed(&|root| {
+        fs::remove_file(root.join("agents/twin.toml")).expect("removed");
+    });
+    assert!(
+        gone.iter()
+            .all(|out| out.contains("removed agents: Twin Agent (")),
+        "{gone:?}"
+    );
+    let gone = changed(&|root| {
+        fs::remove_file(root.join("contexts/ours.json")).expect("removed");
+    });
+    assert!(
+        gone.iter()
+            .all(|out| out.contains("removed contexts: ours (2 bodies)")),
+        "{gone:?}"
+    );
+    let renamed = changed(&|root| {
+        write(
+            root,
+            &[("agents/twin.toml", &twin.replace("Twin Agent", "Sister"))],
+        );
+    });
+    for out in &renamed {
+        assert!(out.contains("renamed: Twin Agent → Sister"), "{out}");
+        assert!(!out.contains("gone") && !out.contains("new"), "{out}");
+    }
+    let renamed = changed(&|root| {
+        let edited = twin.replace("Twin Agent", "Sister") + "[body]\nseed = 1\n";
+        write(root, &[("agents/twin.toml", &edited)]);
+    });
+    for out in &renamed {
+        assert!(out.contains("/seed + 1") && !out.contains("gone"), "{out}");
+    }
+    let renamed = changed(&|root| {
+        write(
+            root,
+            &[("contexts/ours.json", &CONTEXT.replace("ours", "theirs"))],
+        );
+    });
+    assert!(
+        renamed
+            .iter()
+            .all(|out| out.contains("renamed context: ours → theirs")),
+        "{renamed:?}"
+    );
+    let chosen = changed(&|root| {
+        write(
+            root,
+            &[(
+                "reqc.toml",
+                "# ours\n[golden]\ncontexts = [\"plain-turn\"]\n",
+            )],
+        );
+    });
+    for out in &chosen {
+        assert!(out.contains("reqc.toml:2") && out.contains("gone"), "{out}");
+    }
+    let chosen = changed(&|root| {
+        let edited = CONTEXT.replace("true", "false");
+        write(root, &[("contexts/ours.json", &edited)]);
+    });
+    for out in &chosen {
+        assert!(
+            out.contains("contexts/ours.json:1") && out.contains("in 2 bodies"),
+            "{out}"
+        );
+    }
+}
+
 /// A base that two branches went away from, with different edits.
 fn branches() -> (TempDir, PathBuf) {
     let (scratch, root) = repository(&[
@@ -1173,6 +1270,15 @@ fn a_review_writes_what_is_accepted() {
     assert!(told.starts_with("1 cause"), "{told}");
     assert_eq!(reqc(&root, &["review", "--accept", "1"]).code, 0);
     assert_eq!(reqc(&root, &["compile", "--check"]).code, 0);
+    let both = format!("{BASE}[body]\ntemperature = 0.2\nseed = 3\n");
+    write(&root, &[("agents/base.toml", &both)]);
+    let run = reqc(&root, &["review", "--accept", "1"]);
+    assert!(
+        run.out
+            .contains("also changed by 2: a file is written once"),
+        "{}",
+        run.out
+    );
 }
 
 /// No part of a repository acts in a comment or a page.
@@ -2372,6 +2478,28 @@ fn a_context_that_cannot_be_read_is_told_where_it_is_asked_for() {
         assert!(
             run.err.contains("the context `own` is left out"),
             "{command}: {}",
+            run.err
+        );
+    }
+    for (place, told) in [
+        (
+            "agents/helper.toml:0",
+            "begin at 1: `agents/helper.toml:3:7`",
+        ),
+        (
+            "agents/helper.toml:x",
+            "begin at 1: `agents/helper.toml:3:7`",
+        ),
+        ("agents/helper.toml:99", "has no such place: it has "),
+        (
+            "partials/openai/messages.jinja:1",
+            "did you mean `bundled:partials/openai/messages.jinja`?",
+        ),
+    ] {
+        let run = reqc(&root, &["impact", place]);
+        assert!(
+            run.code == 2 && run.err.contains(told),
+            "{place}: {}",
             run.err
         );
     }

@@ -276,6 +276,21 @@ fn what_stands_behind_a_failure_is_a_gap() {
 }
 
 #[test]
+fn no_context_is_asked_for_where_a_loop_loses_a_value() {
+    let count = "{% set n = 0 %}{% for m in ctx.history %}{% set n = n + 1 %}{% endfor %}";
+    let found = gaps(
+        &around(&format!("{count}{{% if n > 3 %}}1{{% endif %}}")),
+        &[HELLO, NOTHING],
+    );
+    assert_eq!(
+        found,
+        [
+            "2 condition: the condition is never true, and `n` loses the value that a loop sets (template/set-in-loop): -"
+        ]
+    );
+}
+
+#[test]
 fn a_gate_compares_what_is_reached() {
     let folder = repository(
         &around("{% if ctx.tools is defined %}1{% endif %}"),

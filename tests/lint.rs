@@ -743,6 +743,44 @@ fn a_session_is_told_in_all_formats_and_nothing_in_it_acts() {
 }
 
 #[test]
+fn a_session_without_the_option_is_told_of_it() {
+    let line = |uuid: &str, message: &str| {
+        format!(
+            "{{\"type\":\"user\",\"uuid\":\"{uuid}\",\"parentUuid\":null,\"sessionId\":\"s\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"message\":{message}}}\n"
+        )
+    };
+    let user = line("a", r#"{"role":"user","content":"Hi"}"#);
+    let answer = line(
+        "b",
+        r#"{"id":"m","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[{"type":"text","text":"Hello"}],"usage":{"input_tokens":3,"output_tokens":1}}"#,
+    );
+    let messages = r#"[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"}]"#;
+    let folder = folder(&[
+        ("session.jsonl", &format!("{user}{answer}")),
+        ("history.json", messages),
+        ("other.json", r#"{"a": 1}"#),
+    ]);
+    for (file, told) in [
+        (
+            "session.jsonl",
+            "this is a Claude Code session: `reqc lint --session` reads it",
+        ),
+        (
+            "history.json",
+            "this is a list of messages: `reqc lint --session` reads it",
+        ),
+        ("other.json", "`--wire`"),
+    ] {
+        let ran = reqc(folder.path(), &[file, "--format", "short"], "");
+        assert!(
+            ran.code == 1 && ran.out.contains(told) && ran.out.contains(" 1 error"),
+            "{file}: {}",
+            ran.out
+        );
+    }
+}
+
+#[test]
 fn a_session_without_a_request_is_no_session() {
     let folder = folder(&[("log.jsonl", "{\"level\": \"info\"}\n")]);
     let ran = reqc(folder.path(), &["--session", "log.jsonl"], "");

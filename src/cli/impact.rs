@@ -34,6 +34,9 @@ fn failed(why: &ImpactError) -> Failure {
         ImpactError::UnknownFile {
             help: Some(near), ..
         } => failure.help(near),
+        ImpactError::NoSuchPlace { .. } => {
+            failure.help("the numbers after it are a line and a column, as in a finding")
+        }
         ImpactError::LeftOut { .. } => failure.help("`reqc check` shows the errors"),
         _ => failure.help("write a file as in a finding: `partials/x.jinja:3:7`"),
     }

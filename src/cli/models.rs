@@ -9,6 +9,7 @@ use super::list::columns;
 use super::options::Options;
 use super::{Outcome, Status, Terminal};
 use crate::diag::{Rank, Severity};
+use crate::provider::misspelt_model;
 use crate::repo::{
     Condition, Demand, Fact, Family, ModelName, ModelPattern, Origin, Price, Property, State,
 };
@@ -28,7 +29,10 @@ pub(super) fn run(options: &Options, name: Option<&str>, terminal: &mut Terminal
         return Ok(Status::Clean);
     }
     match model {
-        Some(model) => of_model(model.normal(), &families, terminal),
+        Some(model) => {
+            let known = misspelt_model(model.normal(), &opened.compiler.repo().families);
+            of_model(model.normal(), known.as_deref(), &families, terminal);
+        }
         None => overview(&families, terminal),
     }
     Ok(Status::Clean)
@@ -53,12 +57,16 @@ fn row(family: &Family) -> [String; 3] {
 }
 
 /// Prints the facts about one model, with their sources.
-fn of_model(normal: &str, families: &[&Family], terminal: &mut Terminal) {
+/// `known` is a name that this one probably misspells.
+fn of_model(normal: &str, known: Option<&str>, families: &[&Family], terminal: &mut Terminal) {
     terminal.say(&text!(
         "{}: {} families",
         Text::line(normal).cut(80),
         families.len()
     ));
+    if let Some(known) = known {
+        terminal.say(&text!("did you mean `{}`?", Text::line(known).cut(80)));
+    }
     if families.is_empty() {
         terminal.say(&text!(
             "nothing is known about this model: only the rules of its wire format apply"

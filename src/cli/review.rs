@@ -57,11 +57,42 @@ pub(super) fn run(options: &Options, args: &Args, terminal: &mut Terminal) -> Ou
         count(written, "file"),
         all - written
     ));
+    if let Some(waiting) = waiting(&items, &accepted) {
+        terminal.say(&waiting);
+    }
     Ok(if written == all && !review.report.fails() {
         Status::Clean
     } else {
         Status::Findings
     })
+}
+
+/// Tells how many files of accepted items wait for other items that change them too.
+fn waiting(items: &[Acceptable], accepted: &BTreeSet<usize>) -> Option<Text> {
+    let others: Vec<(usize, BTreeSet<&str>)> = { items.iter().enumerate() }
+        .filter(|(at, _)| !accepted.contains(at))
+        .map(|(at, (_, paths))| (at + 1, paths.iter().map(String::as_str).collect()))
+        .collect();
+    let paths = accepted.iter().flat_map(|&at| &items[at].1);
+    let waiting: BTreeSet<&str> = paths
+        .map(String::as_str)
+        .filter(|path| others.iter().any(|(_, paths)| paths.contains(path)))
+        .collect();
+    if waiting.is_empty() {
+        return None;
+    }
+    let numbers = others
+        .iter()
+        .filter(|(_, paths)| waiting.iter().any(|path| paths.contains(path)));
+    let numbers: Vec<Text> = numbers.map(|(number, _)| text!("{}", *number)).collect();
+    Some(text!(
+        "of what was accepted, {} also changed by {}: a file is written once all of its causes are accepted",
+        Text::line(&match waiting.len() {
+            1 => "1 file is".to_owned(),
+            more => format!("{more} files are"),
+        }),
+        Text::join(&numbers, ", ")
+    ))
 }
 
 /// A cause or a file that can be accepted: its display, and the paths of its files.

@@ -15,7 +15,7 @@ use super::explain::{Explainer, Explanation};
 use super::reach::users::files_of_instance;
 use super::reach::{FileReach, Named};
 use super::selection::Reach;
-use crate::diag::did_you_mean;
+use crate::diag::{count, did_you_mean};
 use crate::json::Pointer;
 use crate::provider::MODEL_PLACEHOLDER;
 use crate::resolve::ProfileId;
@@ -68,6 +68,8 @@ pub enum ImpactError {
     NoSuchPlace {
         /// The file.
         path: String,
+        /// The number of its lines.
+        lines: usize,
     },
 }
 
@@ -78,7 +80,10 @@ impl fmt::Display for ImpactError {
             ImpactError::LeftOut { path } => {
                 write!(f, "`{path}` is left out because it has errors")
             }
-            ImpactError::NoSuchPlace { path } => write!(f, "`{path}` has no such place"),
+            ImpactError::NoSuchPlace { path, lines } => {
+                let lines = count(*lines, "line");
+                write!(f, "`{path}` has no such place: it has {lines}")
+            }
         }
     }
 }
@@ -251,7 +256,10 @@ impl<'a> Tracer<'a> {
             });
         };
         let Some(range) = self.query.range(file.text()) else {
-            return Err(ImpactError::NoSuchPlace { path: path.clone() });
+            return Err(ImpactError::NoSuchPlace {
+                path: path.clone(),
+                lines: file.text().lines().count(),
+            });
         };
         let is_loaded = compiler
             .contexts()
@@ -552,6 +560,16 @@ fn request_places(compiler: &Compiler, plan: &Plan<'_>) -> Vec<Span> {
 
 /// Suggests a file with a similar path: the same name in another folder, or a similar name.
 fn near_path(wanted: &str, paths: &[&str]) -> Option<String> {
+    let mut numbered = wanted.match_indices(':').map(|(at, _)| &wanted[..at]);
+    if let Some(path) = numbered.find(|path| paths.contains(path)) {
+        return Some(format!(
+            "lines and columns are numbers, and begin at 1: `{path}:3:7`"
+        ));
+    }
+    let bundled = format!("bundled:{wanted}");
+    if paths.contains(&bundled.as_str()) {
+        return Some(format!("did you mean `{bundled}`?"));
+    }
     let (named, stem) = (file_name(wanted), stem(wanted));
     let same: Vec<&str> = paths
         .iter()
@@ -618,9 +636,17 @@ mod tests {
             near_path("agents/helpr.toml", &paths).as_deref(),
             Some("did you mean `agents/helper.toml`?")
         );
+        assert_eq!(
+            near_path("agents/a.toml:0", &paths).as_deref(),
+            Some("lines and columns are numbers, and begin at 1: `agents/a.toml:3:7`")
+        );
         let bundled = "did you mean `bundled:agents/claude/claude_base.toml`?";
         assert_eq!(
             near_path("agents/claude_base.toml", &paths).as_deref(),
+            Some(bundled)
+        );
+        assert_eq!(
+            near_path("agents/claude/claude_base.toml", &paths).as_deref(),
             Some(bundled)
         );
     }

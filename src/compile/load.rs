@@ -1,6 +1,7 @@
 //! Reads and checks a repository: does all work that does not depend on a conversation, once.
 
 mod missing;
+mod models;
 mod agents;
 mod secrets;
 mod texts;
@@ -57,6 +58,7 @@ pub(super) fn load(
     findings.extend(texts::check(&mut repo, &hierarchy, &findings));
     findings.extend(policy::check_codes(&repo.config));
     findings.extend(rules::unknown_agents(&repo, &hierarchy));
+    findings.extend(models::check(&repo, &hierarchy));
     findings.extend(rosters::check(&repo, &hierarchy));
     findings.extend(rules::unknown_contexts(&repo, &contexts));
     findings.extend(rules::unknown_instances(&repo));

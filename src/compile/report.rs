@@ -1,7 +1,9 @@
 //! One run from start to finish: the findings of loading and of the bodies, after a policy, with a
 //! summary.
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 use super::budgets;
 use super::compiler::Compiler;
@@ -14,7 +16,7 @@ use crate::diag::{Diagnostic, Findings, Severity, count};
 use crate::flow;
 use crate::golden;
 use crate::provider::WireFormat;
-use crate::source::Sources;
+use crate::source::{Sources, Span};
 
 /// The findings and the summary of a run.
 #[derive(Debug, Clone, Default)]
@@ -267,7 +269,7 @@ impl<'a> Reporter<'a> {
         let is_everything = self.selection.is_everything();
         if self.options.complete.unwrap_or(is_everything) && agents == self.compiler.agents.len() {
             let compiler = self.compiler;
-            findings.extend(compiler.schemas.unused().map(rules::unused_extension));
+            findings.extend(unused_extensions(compiler));
             findings.extend(budgets::unused(compiler));
             findings.extend(
                 compiler
@@ -322,6 +324,24 @@ impl<'a> Reporter<'a> {
 /// Returns `true` if an error may explain why a run made no body.
 fn tells_why_no_body(finding: &Diagnostic) -> bool {
     finding.severity == Severity::Error && finding.rule != &golden::rules::DRIFT
+}
+
+/// Returns findings about `[[extension]]` entries that allowed nothing.
+fn unused_extensions(compiler: &Compiler) -> Vec<Diagnostic> {
+    let unused: Vec<Span> = compiler.schemas.unused().collect();
+    if unused.is_empty() {
+        return Vec::new();
+    }
+    let agents = compiler.agents.iter();
+    let instances = agents.filter_map(|(id, _)| Some(compiler.plan(*id)?.instance));
+    let used: BTreeSet<Arc<str>> = instances
+        .flat_map(|instance| std::iter::once(&instance.name.value).chain(&instance.bases))
+        .map(Arc::clone)
+        .collect();
+    let unused = unused.into_iter();
+    unused
+        .map(|place| rules::unused_extension(&compiler.repo, place, &used))
+        .collect()
 }
 
 /// Returns `true` for a finding about a body that can still be sent.

@@ -1,6 +1,7 @@
 //! The list of all rules, and the rules about a repository as a whole.
 
 use std::cell::LazyCell;
+use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
 use super::budget;
@@ -200,10 +201,20 @@ pub(super) fn unknown_instances(repo: &Repo) -> Vec<Diagnostic> {
     findings.collect()
 }
 
-/// Returns the finding about an `[[extension]]` entry that allowed nothing.
-pub(super) fn unused_extension(place: Span) -> Diagnostic {
+/// Returns the finding of an `[[extension]]` entry that allowed nothing; `used` are the provider
+/// instances of all agents, and those that they extend.
+pub(super) fn unused_extension(repo: &Repo, place: Span, used: &BTreeSet<Arc<str>>) -> Diagnostic {
     let message = "no body contains what this entry allows";
-    Diagnostic::new(&UNUSED_EXTENSION, place, message).help("remove it, or fix its pointers")
+    let finding = Diagnostic::new(&UNUSED_EXTENSION, place, message);
+    let mut entries = repo.config.extensions.iter();
+    let entry = entries.find(|entry| entry.span == place);
+    match entry.filter(|entry| !used.contains(&entry.instance)) {
+        Some(entry) => finding.help(format!(
+            "no agent uses the provider instance `{}`: name the one that the agent uses, which `reqc list` shows, or one that it extends",
+            entry.instance
+        )),
+        None => finding.help("remove it, or fix its pointers"),
+    }
 }
 
 /// Returns findings about patterns in `golden.contexts` that match nothing. A context that could

@@ -20,9 +20,10 @@ use super::rules;
 use super::selection::Chosen;
 use super::surroundings;
 use super::turns::Version;
-use crate::check::Checks;
+use crate::check::{Checks, history};
 use crate::conversation::TaskKind;
 use crate::diag::{Diagnostic, Findings};
+use crate::json::Pointer;
 use crate::panics::{Panic, caught};
 use crate::render::{Renderer, rules as render_rules};
 use crate::resolve::{Hierarchy, ProfileId};
@@ -283,12 +284,12 @@ impl<'a> AgentRun<'a> {
             memory,
             ..loaded.request(self.plan, &version, self.model)
         };
-        let Some((body, prompt)) = self.make(loaded, renderer, &request) else {
+        let Some(made) = self.make(loaded, renderer, &request) else {
             self.flow.lacks_a_body();
             return None;
         };
-        self.look_at(loaded, renderer, &version, &request, &body, prompt.as_ref());
-        Some(body)
+        self.look_at(loaded, renderer, &version, &request, &made);
+        Some(made.body)
     }
 
     /// Makes a body, and adds the findings of schemas and rules.
@@ -297,7 +298,7 @@ impl<'a> AgentRun<'a> {
         loaded: &LoadedContext,
         renderer: &Renderer<'_>,
         request: &Request<'_>,
-    ) -> Option<(Body, Option<SystemPrompt>)> {
+    ) -> Option<MadeBody> {
         let (plan, sources) = (self.plan, self.compiler.sources());
         let made = plan.made(sources, renderer, request);
         self.spent.add(made.cost);
@@ -305,6 +306,9 @@ impl<'a> AgentRun<'a> {
             Ok(body) => {
                 self.spent.held = self.spent.held.saturating_add(body.weight());
                 let problems = self.checks.problems(&body);
+                let history = history::member_of(plan.wire).map(|it| Pointer::root().member(it));
+                let lacks_history = history
+                    .is_some_and(|history| problems.iter().any(|it| it.lacks.contains(&history)));
                 self.spent
                     .add(budget::of_body(self.spent.static_values, problems.len()));
                 if !problems.is_empty() {
@@ -317,7 +321,11 @@ impl<'a> AgentRun<'a> {
                         &mut self.findings,
                     );
                 }
-                Some((body, made.prompt))
+                Some(MadeBody {
+                    body,
+                    prompt: made.prompt,
+                    lacks_history,
+                })
             }
             Err(found) => {
                 self.spent.is_told |= found
@@ -340,10 +348,9 @@ impl<'a> AgentRun<'a> {
         renderer: &Renderer<'_>,
         version: &Version,
         request: &Request<'_>,
-        body: &Body,
-        prompt: Option<&SystemPrompt>,
+        made: &MadeBody,
     ) {
-        let made = Compiled {
+        let compiled = Compiled {
             compiler: self.compiler,
             plan: self.plan,
             checks: &self.checks,
@@ -351,14 +358,17 @@ impl<'a> AgentRun<'a> {
             version,
             renderer,
             request,
-            body,
-            prompt,
+            body: &made.body,
+            prompt: made.prompt.as_ref(),
         };
         if self.plan.kind == TaskKind::Chat {
-            growth::prove(&made, &mut self.spent.cost, &mut self.findings);
+            growth::prove(&compiled, &mut self.spent.cost, &mut self.findings);
         }
-        self.budgets.hold(&made, self.model);
-        self.flow.judge(&made, loaded);
+        self.budgets.hold(&compiled, self.model);
+        match made.lacks_history {
+            true => self.flow.lacks_a_body(),
+            false => self.flow.judge(&compiled, loaded),
+        }
     }
 
     /// Reports the losses and exceeded budgets of the bodies, and returns the total cost and all
@@ -370,7 +380,16 @@ impl<'a> AgentRun<'a> {
     }
 }
 
-/// The work and memory used so far for the bodies of one agent.
+/// A body, and what its checks have found.
+struct MadeBody {
+    body: Body,
+    prompt: Option<SystemPrompt>,
+    /// `true` if a finding reports that the member with the conversation is missing: then nothing of
+    /// the conversation can be in the body.
+    lacks_history: bool,
+}
+
+/// The account of the bodies of one agent.
 #[derive(Default)]
 struct Spent {
     /// The cost so far, in units of work.

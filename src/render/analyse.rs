@@ -9,6 +9,7 @@ use minijinja::machinery;
 use minijinja::machinery::ast::{Call, CallArg, CallType, Expr, ForLoop, Macro, Stmt};
 use minijinja::syntax::SyntaxConfig;
 
+use super::lost_sets::{self, LostSet};
 use super::parts::{self, literal_name, literal_names, range};
 use super::recursion::{Misplaced, Scope};
 use super::slips_of_data::{self, Told};
@@ -37,8 +38,8 @@ pub(super) struct Analysis {
     pub(super) misplaced: Vec<Misplaced>,
     /// The outermost loops, bodies included.
     pub(super) loops: Vec<Range<usize>>,
-    /// Names set inside loops, with the loop's range.
-    pub(super) set_in_loops: Vec<(String, Range<usize>)>,
+    /// Variables whose values a loop sets and loses.
+    pub(super) lost_sets: Vec<LostSet>,
     /// Texts with folder variables that expressions print.
     pub(super) unexpanded: Unexpanded,
     /// Mistakes about the data.
@@ -89,6 +90,7 @@ pub(super) fn analyse(text: &str, name: &str) -> Result<Analysis, Error> {
     };
     walker.statement(&tree);
     walker.found.told = slips_of_data::find(&tree);
+    walker.found.lost_sets = lost_sets::find(&tree);
     Ok(walker.found)
 }
 
@@ -161,7 +163,7 @@ impl Walker {
         match statement {
             Stmt::WithBlock(it) => {
                 for (target, value) in &it.assignments {
-                    self.assign(target, false);
+                    self.assign(target);
                     self.expression(value);
                 }
                 self.statements(&it.body);
@@ -169,12 +171,12 @@ impl Walker {
             Stmt::Set(it) => {
                 self.expression(&it.expr);
                 self.found.unexpanded.set(it);
-                self.assign(&it.target, true);
+                self.assign(&it.target);
             }
             Stmt::SetBlock(it) => {
                 it.filter.iter().for_each(|filter| self.expression(filter));
                 self.statements(&it.body);
-                self.assign(&it.target, true);
+                self.assign(&it.target);
             }
             Stmt::Import(it) => {
                 self.import(&it.expr);
@@ -184,7 +186,7 @@ impl Walker {
                 self.import(&it.expr);
                 it.names
                     .iter()
-                    .for_each(|(name, alias)| self.assign(alias.as_ref().unwrap_or(name), false));
+                    .for_each(|(name, alias)| self.assign(alias.as_ref().unwrap_or(name)));
             }
             _ => {}
         }
@@ -192,7 +194,7 @@ impl Walker {
 
     fn for_loop(&mut self, it: &ForLoop<'_>, range: Range<usize>) {
         self.expression(&it.iter);
-        self.assign(&it.target, false);
+        self.assign(&it.target);
         it.filter_expr
             .iter()
             .for_each(|filter| self.expression(filter));
@@ -209,9 +211,7 @@ impl Walker {
 
     fn macro_body(&mut self, it: &Macro<'_>) {
         let was_block = std::mem::replace(&mut self.scope.is_block, false);
-        it.args
-            .iter()
-            .for_each(|argument| self.assign(argument, false));
+        it.args.iter().for_each(|argument| self.assign(argument));
         it.defaults
             .iter()
             .for_each(|default| self.expression(default));
@@ -229,21 +229,14 @@ impl Walker {
                 help: "write `{% import \"…\" as name %}`",
             });
         }
-        self.assign(name, false);
+        self.assign(name);
     }
 
-    fn assign(&mut self, target: &Expr<'_>, is_set: bool) {
+    fn assign(&mut self, target: &Expr<'_>) {
         match target {
-            Expr::Var(var) => {
-                self.assigned(var.id);
-                if let Some(outermost) = self.loops.first().filter(|_| is_set) {
-                    self.found
-                        .set_in_loops
-                        .push((var.id.to_owned(), outermost.clone()));
-                }
-            }
+            Expr::Var(var) => self.assigned(var.id),
             Expr::List(_) | Expr::Tuple(_) => {
-                parts::visit(target, |item| self.assign(item, is_set));
+                parts::visit(target, |item| self.assign(item));
             }
             // In `ns.x = …`, the namespace outlives the loop on purpose.
             Expr::GetAttr(it) => drop(self.found.namespace_members.insert(it.name.to_owned())),

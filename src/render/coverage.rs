@@ -68,6 +68,8 @@ pub(crate) struct DecisionCoverage {
     pub(crate) fails_if: Option<String>,
     /// The statements that run only on each outcome.
     pub(crate) parts: [Option<Span>; 2],
+    /// A variable of the condition that loses the value that a loop sets.
+    pub(crate) lost: Option<String>,
 }
 
 /// The coverage of a macro.
@@ -129,6 +131,7 @@ impl Engine {
             parts: it
                 .parts
                 .map(|part| part.map(|at| self.place_span(sources, at))),
+            lost: self.lost_in(tree, it.decision.at),
         });
         let macros = ground.macros.iter().map(|it| MacroCoverage {
             name: it.name.to_string(),
@@ -146,6 +149,17 @@ impl Engine {
             decisions: decisions.collect(),
             macros: macros.collect(),
         }
+    }
+
+    /// Returns a variable at a place of a template that loses the value that a loop sets.
+    fn lost_in(&self, tree: &eval::Template, at: Place) -> Option<String> {
+        let analysis = self.analyses.get(&self.numbered[tree.number as usize])?;
+        let is_lost = |name: &str| analysis.lost_sets.iter().any(|it| it.name == name);
+        let mut variables = analysis.variables.iter();
+        let (name, _) = variables.find(|(name, range)| {
+            at.range().start <= range.start && range.end <= at.range().end && is_lost(name)
+        })?;
+        Some(name.clone())
     }
 
     /// Returns the author's text at a place, on one line.

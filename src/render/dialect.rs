@@ -1,7 +1,6 @@
 //! Rewrites the other engine's spellings in place, keeping every byte offset.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use minijinja::machinery::{self, Token};
@@ -11,8 +10,9 @@ use super::analyse::{Analysis, Callable};
 use super::folders::PROMPT_VARIABLES;
 use super::inja::INDEX_FROM_0;
 use super::limits::{self, Depth};
+use super::lost_sets::LostSet;
 use super::rules;
-use crate::diag::{Diagnostic, Severity, count};
+use crate::diag::{Diagnostic, Rule, Severity, count};
 use crate::repo::Dialect;
 use crate::source::Span;
 use crate::text::cut;
@@ -25,8 +25,8 @@ pub(super) struct Rewritten {
     pub(super) too_deep: Option<Range<usize>>,
     /// The place where a limit is exceeded, if any, with the excess in words.
     pub(super) too_long: Option<(Range<usize>, String)>,
-    /// `true` if it contains a spelling of the other dialect.
-    shows_inja: bool,
+    /// The first spelling of the other dialect.
+    inja: Option<InjaSpelling>,
     /// Each `loop.index`.
     loop_index: Vec<Range<usize>>,
     /// Each `loop.parent`.
@@ -95,6 +95,21 @@ pub(super) fn rewrite(source: &str, dialect: Dialect, is_prompt: bool) -> Rewrit
     rewritten
 }
 
+/// A spelling of the other dialect, and Jinja's.
+#[derive(Debug, Clone)]
+struct InjaSpelling {
+    range: Range<usize>,
+    inja: &'static str,
+    jinja: &'static str,
+}
+
+/// The members of `loop` in the other dialect, with Jinja's: the whole spelling, and the name.
+const LOOP_MEMBERS: [(&str, &str, &str); 3] = [
+    ("loop.is_first", "loop.first", "first"),
+    ("loop.is_last", "loop.last", "last"),
+    ("loop.index1", "loop.index", "index"),
+];
+
 impl Rewritten {
     /// Examines the last three tokens.
     fn look_at(
@@ -113,17 +128,16 @@ impl Rewritten {
         };
         match (first, second, third) {
             (Token::BlockStart, Token::Ident("else"), Token::Ident("if")) => {
-                self.shows_inja = true;
+                self.inja.get_or_insert(InjaSpelling {
+                    range: middle.start..end.end,
+                    inja: "else if",
+                    jinja: "elif",
+                });
                 edits.push((middle.start..end.end, "elif".to_owned()));
             }
             (Token::Ident("loop"), Token::Dot, Token::Ident(name)) => {
                 let whole = start.start..end.end;
                 match *name {
-                    "is_first" | "is_last" | "index1" => {
-                        self.shows_inja = true;
-                        let name = name.trim_start_matches("is_").trim_end_matches('1');
-                        edits.push((end.clone(), name.to_owned()));
-                    }
                     "parent" => self.loop_parent.push(whole),
                     "index" => {
                         if dialect == Dialect::Inja {
@@ -131,7 +145,15 @@ impl Rewritten {
                         }
                         self.loop_index.push(whole);
                     }
-                    _ => {}
+                    name => {
+                        let mut members = LOOP_MEMBERS.iter();
+                        let member = members.find(|(inja, ..)| inja.ends_with(&format!(".{name}")));
+                        if let Some((inja, jinja, plain)) = member {
+                            let range = whole;
+                            self.inja.get_or_insert(InjaSpelling { range, inja, jinja });
+                            edits.push((end.clone(), (*plain).to_owned()));
+                        }
+                    }
                 }
             }
             _ => {}
@@ -343,7 +365,8 @@ pub(super) fn findings(
     }
     findings.extend(with_line_statements(rewritten, &span));
     let inja = dialect == Dialect::Inja;
-    if !rewritten.shows_inja && !inja {
+    if rewritten.inja.is_none() && !inja {
+        findings.extend(lost(analysis, &rules::SET_IN_LOOP, &span));
         return findings;
     }
     if !inja {
@@ -358,18 +381,14 @@ pub(super) fn findings(
     if !inja {
         findings.extend(differing(rewritten, analysis, &span));
     }
-    for (name, range) in outliving(analysis) {
-        let message = format!(
-            "`{name}` is set in a loop and read after it, but a value set in a loop does not outlive the loop"
-        );
-        let mut finding = Diagnostic::new(&rules::SET_IN_LOOP, span(range), message);
-        finding = finding
-            .help(format!("use a namespace: `{{% set ns = namespace({name}=…) %}}`, then `{{% set ns.{name} = … %}}`"));
-        if inja {
-            finding.severity = Severity::Error;
-        }
-        findings.push(finding);
-    }
+    findings.extend(
+        lost(analysis, &rules::DIALECT_SET_IN_LOOP, &span).map(|mut finding| {
+            if inja {
+                finding.severity = Severity::Error;
+            }
+            finding
+        }),
+    );
     findings
 }
 
@@ -404,9 +423,13 @@ fn differing(
     told.chain(last)
         .map(|(range, message)| {
             let finding = Diagnostic::new(&rules::PROMPT_TEXT, span(range), message);
-            finding.help(
-                "set `dialect = \"inja\"` in reqc.toml, or change the inja syntax in this prompt to Jinja's",
-            )
+            let Some(InjaSpelling { range, inja, jinja }) = &rewritten.inja else {
+                return finding;
+            };
+            let finding = finding.related(span(range.clone()), "this is inja syntax");
+            finding.help(format!(
+                "write `{jinja}` instead of `{inja}`; for a whole collection in inja syntax, set `dialect = \"inja\"` in reqc.toml"
+            ))
         })
         .collect()
 }
@@ -419,35 +442,32 @@ const DIFFERING: [(&str, &str); 4] = [
     ("ext", "gives `bashrc` for `.bashrc`"),
 ];
 
-/// Returns variables that are set in a loop and read after it, with the place of the first such
-/// read.
-fn outliving(analysis: &Analysis) -> Vec<(&str, Range<usize>)> {
-    if analysis.set_in_loops.is_empty() {
-        return Vec::new();
-    }
-    let mut reads: HashMap<&str, Vec<&Range<usize>>> = HashMap::new();
-    analysis
-        .variables
-        .iter()
-        .for_each(|(name, at)| reads.entry(name).or_default().push(at));
-    reads
-        .values_mut()
-        .for_each(|places| places.sort_unstable_by_key(|at| at.start));
-    let (mut found, mut names) = (Vec::new(), HashSet::new());
-    for (name, around) in &analysis.set_in_loops {
-        let Some(places) = reads
-            .get(name.as_str())
-            .filter(|_| !names.contains(name.as_str()))
-        else {
-            continue;
+/// Reports variables whose values a loop sets and loses.
+fn lost(
+    analysis: &Analysis,
+    rule: &'static Rule,
+    span: &impl Fn(Range<usize>) -> Span,
+) -> impl Iterator<Item = Diagnostic> {
+    analysis.lost_sets.iter().map(move |LostSet { name, set, read }| {
+        let finding = match read {
+            Some(read) => {
+                let message = format!(
+                    "`{name}` is set in a loop and read after it, but a value set in a loop does not outlive the loop"
+                );
+                Diagnostic::new(rule, span(read.clone()), message)
+                    .related(span(set.clone()), "set here, in the loop")
+            }
+            None => {
+                let message = format!(
+                    "`{name}` is set for the next pass of the loop, but a value set in a loop ends with the pass"
+                );
+                Diagnostic::new(rule, span(set.clone()), message)
+            }
         };
-        let first = places.partition_point(|at| at.start < around.end);
-        if let Some(&at) = places.get(first) {
-            names.insert(name.as_str());
-            found.push((name.as_str(), at.clone()));
-        }
-    }
-    found
+        finding.help(format!(
+            "use a namespace: before the loop `{{% set ns = namespace({name}=…) %}}`, in it `{{% set ns.{name} = … %}}`, and read `ns.{name}`"
+        ))
+    })
 }
 
 /// Returns the syntax of a dialect: inja keeps the line end at the end of a template.

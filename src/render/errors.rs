@@ -4,12 +4,14 @@ use std::error::Error as _;
 use std::ops::Range;
 
 use minijinja::machinery::{self, ast::Expr};
+use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, Value};
 
 use super::eval::Failure;
 use super::place::Place;
 use super::refusal::Refusal;
 use super::slips::{self, Slip};
+use super::slips_of_data::LIST;
 use super::tracked::{Absent, AbsentKind};
 use super::unclosed::{self, OpenTag, Unbalanced};
 use super::{Engine, TemplateKind, account, rules};
@@ -503,6 +505,9 @@ fn member_help(expression: &str, member: &str, object: Option<&Value>) -> String
 
 /// Returns the help for a member that no object of a kind has.
 pub(super) fn slip_help(member: &str, kind: &str) -> String {
+    if kind == LIST {
+        return "it is a list, which has no named members: `{% for element in list %}` visits its elements, `list | first` is one, `length(list)` counts them".to_owned();
+    }
     let known = members_of(kind);
     did_you_mean(member, known.iter().copied()).unwrap_or_else(|| {
         let article = if kind == "ctx" { "" } else { "a " };
@@ -513,6 +518,7 @@ pub(super) fn slip_help(member: &str, kind: &str) -> String {
 /// Returns the kind of template data that an object represents.
 fn kind_of_object(object: &Value) -> Option<&'static str> {
     Some(match () {
+        () if object.kind() == ValueKind::Seq => LIST,
         () if has("history", object) => "ctx",
         () if has("role", object) && has("content_blocks", object) => "message",
         () if has("type", object) => "block",

@@ -13,6 +13,7 @@ use super::prompt::PROMPT_FUNCTIONS;
 use super::{Engine, eval, rules};
 use crate::chain;
 use crate::diag::{Diagnostic, Suggestions, is_misspelling, one_of};
+use crate::repo::folders::ROLES;
 use crate::repo::{PartialState, Repo};
 use crate::world::EntryKind;
 
@@ -156,6 +157,7 @@ impl Engine {
                 );
                 let help = has_other_ending
                     .then_some(rename)
+                    .or_else(|| role_of(repo, target))
                     .or_else(|| {
                         near_partials(
                             target,
@@ -163,9 +165,7 @@ impl Engine {
                             suggestions,
                         )
                     })
-                    .unwrap_or_else(|| {
-                        "partials are files in `partials/` whose names end in `.jinja`".to_owned()
-                    });
+                    .unwrap_or_else(|| not_a_partial(repo, target));
                 Verdict::refused(
                     Diagnostic::new(&rules::INCLUDE_MISSING, span(), message).help(help),
                 )
@@ -409,6 +409,29 @@ const ENDINGS: [&str; 8] = [
     "html",
     "txt",
 ];
+
+/// Returns the advice for a file that exists outside `partials/`.
+fn not_a_partial(repo: &Repo, target: &str) -> String {
+    const GENERAL: &str = "partials are files in `partials/` whose names end in `.jinja`";
+    let mut layers = repo.layers.iter();
+    if layers.any(|layer| layer.world.kind(target) == Ok(EntryKind::File)) {
+        return format!(
+            "{GENERAL}: move this one there, or read its text in a system prompt, with `read_file('${{CONFIG_DIR}}/{target}')`"
+        );
+    }
+    GENERAL.to_owned()
+}
+
+/// Returns the advice for the include of a role.
+fn role_of(repo: &Repo, target: &str) -> Option<String> {
+    let role = target.strip_prefix(ROLES)?.strip_prefix('/')?;
+    let role = role.strip_suffix(".md")?;
+    let mut layers = repo.layers.iter();
+    let is_there = layers.any(|layer| layer.world.kind(target) == Ok(EntryKind::File));
+    is_there.then(|| {
+        format!("a role is no partial: in a system prompt, write `{{{{ agent_role('{role}') }}}}`")
+    })
+}
 
 /// Suggests partials with the same file name in other folders, or else with a similar name. The
 /// prefix that all names share is ignored, since it would make them all similar.

@@ -16,6 +16,7 @@ use super::values::text;
 use super::{account, rules};
 use crate::diag::did_you_mean;
 use crate::repo::Dialect;
+use crate::repo::folders::ROLES;
 use crate::source::{SourceText, TextError};
 use crate::world::{EntryKind, ReadError, World, normalise_path};
 
@@ -166,8 +167,12 @@ impl PromptScope {
                 Function::with(name, move |native| scope.charged_list(&path(native)?))
             }
             OwnFunction::AgentRole => Function::with(name, move |native| {
-                let path = format!(":/roles/{}.md", path(native)?);
-                scope.charged_read(&path)
+                let id = path(native)?;
+                let path = format!(":/{ROLES}/{id}.md");
+                charge_path(&path)?;
+                let read = scope.read_file(&path);
+                let read = read.map_err(|refusal| scope.about_role(&id, refusal));
+                told(read?)
             }),
             OwnFunction::HeadLines if is_inja => {
                 Function::of(name, |native| head(native, lines_at_head))
@@ -185,13 +190,53 @@ impl PromptScope {
 
     fn charged_read(&self, path: &str) -> Result<Tracked, Error> {
         charge_path(path)?;
-        let (text, file) = self.read_file(path)?;
-        account::make(text.len())?;
-        let writer = Writer::File {
-            file: Arc::new(file),
-            at: 0,
+        told(self.read_file(path)?)
+    }
+
+    /// Adds the names of roles to the refusal of one that has no file.
+    fn about_role(&self, id: &str, mut refusal: Refusal) -> Refusal {
+        if refusal.rule != &rules::PROMPT_MISSING {
+            return refusal;
+        }
+        let entries = { self.layers.iter() }.filter_map(|world| world.list(ROLES).ok());
+        let names = entries.flatten().map(|it| last_part(&it.path));
+        let roles: Vec<String> = names
+            .filter_map(|name| Some(name.strip_suffix(".md")?.to_owned()))
+            .collect();
+        let plain = id.strip_suffix(".md").unwrap_or(id);
+        let plain = plain.rsplit('/').next().unwrap_or_default();
+        let same = roles.iter().find(|role| role.eq_ignore_ascii_case(plain));
+        let near = || did_you_mean(plain, roles.iter().map(String::as_str));
+        refusal.help = Some(match same {
+            Some(role) => format!("write `agent_role('{role}')`, for the file `{ROLES}/{role}.md`"),
+            None => near().unwrap_or_else(|| {
+                format!("a role is a file of `{ROLES}/`, named without its ending: `agent_role('x')` reads `{ROLES}/x.md`")
+            }),
+        });
+        refusal
+    }
+
+    /// Returns the advice for a file that the project lacks, but that is in the agent repository.
+    fn in_a_layer(&self, path: &str) -> Option<String> {
+        let index = self
+            .layers
+            .iter()
+            .position(|layer| layer.kind(path) == Ok(EntryKind::File))?;
+        let role = path
+            .strip_prefix(ROLES)
+            .and_then(|rest| rest.strip_prefix('/'));
+        let role = role.and_then(|name| name.strip_suffix(".md"));
+        let (place, written) = match (role, index) {
+            (Some(role), _) => ("agent repository", format!("agent_role('{role}')")),
+            (None, 0) => (
+                "agent repository",
+                format!("read_file('${{CONFIG_DIR}}/{path}')"),
+            ),
+            (None, _) => ("bundled resources", format!("read_file(':/{path}')")),
         };
-        Ok(Tracked::text(Told::one(&text, writer)))
+        Some(format!(
+            "a relative path is in the project; this file is in the {place}: write `{written}`"
+        ))
     }
 
     fn charged_list(&self, path: &str) -> Result<Tracked, Error> {
@@ -271,7 +316,10 @@ impl PromptScope {
                 "if it is optional, check `file_exists` first; contexts bring the files of their virtual project"
             }
         };
-        Err(refusal.help(near_files(&worlds, &inner).unwrap_or_else(|| general.to_owned())))
+        let is_of_project = matches!(&worlds[..], [only] if Arc::ptr_eq(only, &self.project));
+        let elsewhere = self.in_a_layer(&inner).filter(|_| is_of_project);
+        let help = elsewhere.or_else(|| near_files(&worlds, &inner));
+        Err(refusal.help(help.unwrap_or_else(|| general.to_owned())))
     }
 
     fn place_of(&self, world: &Arc<dyn World>) -> ReadPlace {
@@ -358,6 +406,16 @@ impl PromptScope {
             ResolvedPath::Unresolved(_) => Ok((Vec::new(), 0)),
         }
     }
+}
+
+/// Returns the text of a file, which is its writer.
+fn told((text, file): (String, ReadFile)) -> Result<Tracked, Error> {
+    account::make(text.len())?;
+    let writer = Writer::File {
+        file: Arc::new(file),
+        at: 0,
+    };
+    Ok(Tracked::text(Told::one(&text, writer)))
 }
 
 /// Suggests files in the same folder.

@@ -97,9 +97,16 @@ crate::diag::rules! {
          fails, but the numbers are different.\n\n\
          Write `loop.index0` to count from 0, or remove the inja syntax and keep `loop.index`; or set `dialect = \"inja\"` \
          in `reqc.toml`, which makes `loop.index` count from 0 everywhere.";
-    SET_IN_LOOP = Warning "dialect/set-in-loop", "a variable set in a loop is read after it, in a template of the other dialect",
-        "In inja, a `set` inside a loop outlives the loop; in Jinja, it does not: reading the variable afterwards gives the \
-         value from before the loop. Use a namespace: `{% set ns = namespace(found=false) %}` … `{% set ns.found = true %}`.";
+    SET_IN_LOOP = Warning "template/set-in-loop", "a value set in a loop is lost when the pass ends",
+        "A value that `set` gives to a variable inside a loop ends with that pass of the loop. After the loop, and in its next pass, the \
+         variable has the value from before the loop, so that counters and flags never change. A namespace keeps its values.\n\n\
+         * wrong: `{% set n = 0 %}{% for m in ctx.history %}{% set n = n + 1 %}{% endfor %}{{ n }}` writes `0`\n\
+         * right: `{% set ns = namespace(n=0) %}{% for m in ctx.history %}{% set ns.n = ns.n + 1 %}{% endfor %}{{ ns.n }}`\n\n\
+         Often no variable is needed: `length(ctx.history)` counts, `loop.first` tells the first pass, and `selectattr` finds elements. \
+         If another variable was meant after the loop, give it another name.";
+    DIALECT_SET_IN_LOOP = Warning "dialect/set-in-loop", "a value set in a loop is lost, in a template of the other dialect",
+        "In inja, a `set` inside a loop outlives the loop; in Jinja, it ends with the pass: reading the variable afterwards, or in \
+         the next pass, gives the value from before the loop. Use a namespace: `{% set ns = namespace(found=false) %}` … `{% set ns.found = true %}`.";
     LOOP_PARENT = Error "dialect/loop-parent", "`loop.parent` does not exist here",
         "inja reaches the outer loop through `loop.parent`. Here, keep the outer loop in a variable: `{% set \
          outer = loop %}` before the inner loop.";

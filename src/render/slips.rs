@@ -17,6 +17,7 @@ pub(super) struct Slip {
 pub(super) fn find(text: &str, at: usize) -> Option<Slip> {
     conflict(text)
         .or_else(|| comment(text, at))
+        .or_else(|| operator(text, at))
         .or_else(|| within_tag(text, at))
 }
 
@@ -41,6 +42,56 @@ fn conflict(text: &str) -> Option<Slip> {
         start += line.len();
     }
     None
+}
+
+/// Operators of other languages, with those of templates.
+const OPERATORS: [(&str, &str, &str); 8] = [
+    (
+        "===",
+        "`===` is not an operator here",
+        "to compare, write `==`",
+    ),
+    (
+        "!==",
+        "`!==` is not an operator here",
+        "to compare, write `!=`",
+    ),
+    ("&&", "`&&` is not an operator here", "write `and`"),
+    ("||", "`||` is not an operator here", "write `or`"),
+    (
+        "??",
+        "`??` is not an operator here",
+        "write `value | default(other)`",
+    ),
+    (
+        "?",
+        "`?` is not an operator here",
+        "write `a if condition else b`",
+    ),
+    ("!", "`!` is not an operator here", "write `not value`"),
+    (
+        "=",
+        "`=` sets a value, and does not compare",
+        "to compare, write `==`",
+    ),
+];
+
+/// Recognises an operator of another language around the byte at which the parser stopped, which may
+/// be in its middle.
+fn operator(text: &str, at: usize) -> Option<Slip> {
+    OPERATORS.iter().find_map(|(written, message, help)| {
+        let starts = (0..written.len()).filter_map(|before| at.checked_sub(before));
+        let mut found = starts.filter(|start| {
+            text.get(*start..)
+                .is_some_and(|rest| rest.starts_with(written))
+        });
+        let start = found.next()?;
+        Some(Slip {
+            range: start..start + written.len(),
+            message,
+            help,
+        })
+    })
 }
 
 /// Recognises `{#` without `#}`.
@@ -127,6 +178,26 @@ mod tests {
         let error = machinery::parse(text, "", SyntaxConfig::default()).err()?;
         let at = error.range().map_or(text.len(), |range| range.start);
         find(text, at).map(|slip| (text[slip.range].to_owned(), slip.message))
+    }
+
+    #[test]
+    fn operators_of_other_languages_are_recognised() {
+        let told = |text: &str| found(text).map(|(at, _)| at);
+        for (text, operator) in [
+            ("{% if a = 'b' %}{% endif %}", "="),
+            ("{% if a === 'b' %}{% endif %}", "==="),
+            ("{% if a !== 'b' %}{% endif %}", "!=="),
+            ("{% if a && b %}{% endif %}", "&&"),
+            ("{% if a || b %}{% endif %}", "||"),
+            ("{% if !a %}{% endif %}", "!"),
+            ("{{ a ? b : c }}", "?"),
+            ("{{ a ?? b }}", "??"),
+        ] {
+            assert_eq!(told(text).as_deref(), Some(operator), "{text}");
+        }
+        for text in ["{{ a @ b }}", "{{ a == }}", "{{ a != }}", "{{ a | }}"] {
+            assert_eq!(found(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::diag::nearest;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Impossible {
     pub(super) range: Range<usize>,
-    /// The tested object, as named in `conversation::TEMPLATE_DATA`.
+    /// The tested object, as named in `conversation::TEMPLATE_DATA`, or [`LIST`].
     pub(super) object: &'static str,
     pub(super) member: String,
     /// `true` if the object is identified only by its usual name.
@@ -48,7 +48,7 @@ pub(super) struct Unescaped {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NeverThere {
     pub(super) range: Range<usize>,
-    /// The object that is read, as named in `conversation::TEMPLATE_DATA`.
+    /// The object that is read, as named in `conversation::TEMPLATE_DATA`, or [`LIST`].
     pub(super) object: &'static str,
     pub(super) member: String,
 }
@@ -109,10 +109,19 @@ impl Shape {
         }
     }
 
+    /// Returns the kind of value, as named in `conversation::TEMPLATE_DATA`, or `list`.
+    fn kind(self) -> &'static str {
+        if self.is_list { LIST } else { self.object }
+    }
+
     fn lacks(self, name: &str) -> bool {
+        // An index may be written like a member.
+        if self.is_list {
+            return !self.is_guess && name.starts_with(|c: char| c.is_alphabetic());
+        }
         let members = members_of(self.object);
         let is_slip = || !self.is_guess || !nearest(name, members.iter().copied()).is_empty();
-        !self.is_list && !members.contains(&name) && is_slip()
+        !members.contains(&name) && is_slip()
     }
 }
 
@@ -128,6 +137,9 @@ const USUAL_NAMES: [(&str, &str); 9] = [
     ("file", "file"),
     ("tool", "tool"),
 ];
+
+/// The kind of a value that is a list, in the notation of `conversation::TEMPLATE_DATA`.
+pub(super) const LIST: &str = "list";
 
 /// Finds the mistakes in a template.
 pub(super) fn find(template: &Stmt<'_>) -> Told {
@@ -439,14 +451,11 @@ impl<'t> Walker<'t> {
 
     fn asked(&mut self, object: &Expr<'t>, member: &str, range: Range<usize>) {
         if let Some(shape) = self.shape(object).filter(|shape| shape.lacks(member)) {
-            let Shape {
-                object, is_guess, ..
-            } = shape;
             self.found.push(Impossible {
                 range,
-                object,
+                object: shape.kind(),
                 member: member.to_owned(),
-                is_guess,
+                is_guess: shape.is_guess,
                 is_of_inja: false,
             });
         }
@@ -458,7 +467,7 @@ impl<'t> Walker<'t> {
         if let Some(shape) = shape.filter(|shape| !shape.is_guess && shape.lacks(member)) {
             self.never_there.push(NeverThere {
                 range,
-                object: shape.object,
+                object: shape.kind(),
                 member: member.to_owned(),
             });
         }

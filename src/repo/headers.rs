@@ -119,7 +119,9 @@ fn reserved(name: &str) -> Option<&'static str> {
         }
         "host" => "the host comes from `url`",
         "content-type" => "every body is JSON; reqc sends this header itself",
-        "authorization" | "x-api-key" | "x-goog-api-key" => "`api_key_ref` sets it",
+        "authorization" | "x-api-key" | "x-goog-api-key" => {
+            "`api_key_ref` of the provider instance sets it"
+        }
         "accept-encoding" | "range" => "reqc always reads the whole answer, unencoded",
         name if name.starts_with("proxy-") => "proxies are configured only by the environment",
         name if name.starts_with("sec-") => "it is about the connection, which reqc controls",
@@ -127,7 +129,7 @@ fn reserved(name: &str) -> Option<&'static str> {
     })
 }
 
-const KEY_HELP: &str = "put the key in `api_key_ref`, which sets the right header; if a real key was committed, revoke it";
+const KEY_HELP: &str = "put the key in `api_key_ref` of the provider instance, which sets the right header; if a real key was committed, revoke it";
 
 #[cfg(test)]
 mod tests {

@@ -248,10 +248,17 @@ impl<'t, 'f> Reader<'t, 'f> {
     }
 
     pub(crate) fn tables(&mut self, key: &str) -> Vec<Spanned<&'t Table>> {
+        let node = self.get(key);
         let Some(array) = self.typed(key, "an array of tables", |kind| match kind {
             Kind::Array(elements) => Some(elements),
             _ => None,
         }) else {
+            let is_table = node.is_some_and(|node| matches!(node.kind, Kind::Table(_)));
+            if let Some(finding) = self.findings.last_mut().filter(|_| is_table) {
+                finding.help = Some(format!(
+                    "write `[[{key}]]` above its keys, once for each entry"
+                ));
+            }
             return Vec::new();
         };
         let mut tables = Vec::new();

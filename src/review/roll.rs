@@ -9,6 +9,8 @@ use crate::compile::Compiler;
 use crate::compile::policy::LoweredKind;
 use crate::context::Context;
 use crate::diff::{BodyId, ChangedFile};
+use crate::golden::GoldenFile;
+use crate::profile::slug;
 use crate::world::{MemoryWorld, World as _};
 
 /// The changes in the lists of agents and contexts.
@@ -115,6 +117,76 @@ impl OlderNames {
             _ => false,
         }
     }
+}
+
+/// Assigns removed golden files to the agents and contexts that have them now or, if these were
+/// removed, had them on the older side. Their paths tell only the folder of the agent.
+pub(super) fn named(
+    drifts: &[ChangedFile],
+    names: &OlderNames,
+    older: &Compiler,
+    newer: &Compiler,
+) -> Vec<ChangedFile> {
+    let newly = |olds: &BTreeMap<Arc<str>, Arc<str>>| -> BTreeMap<Arc<str>, Arc<str>> {
+        let pairs = olds.iter();
+        pairs
+            .map(|(new, old)| (Arc::clone(old), Arc::clone(new)))
+            .collect()
+    };
+    let (agents_newly, contexts_newly) = (newly(&names.agents), newly(&names.contexts));
+    let then = agents(older).into_keys().map(|name| {
+        let now = agents_newly.get(name).unwrap_or(name);
+        (slug(name), Arc::clone(now))
+    });
+    // A folder that an agent has now is that agent's.
+    let now = agents(newer).into_keys();
+    let now = now.map(|name| (slug(name), Arc::clone(name)));
+    let by_folder: BTreeMap<String, Arc<str>> = then.chain(now).collect();
+    let of = |file: &ChangedFile| {
+        let mut file = file.clone();
+        if file.new.is_some() {
+            return file;
+        }
+        let folder = file.path.split('/').next().unwrap_or_default();
+        if let Some(name) = by_folder.get(folder) {
+            file.subject.agent = Arc::clone(name);
+        }
+        let context = file.subject.context.as_mut();
+        if let Some(context) = context
+            && let Some(name) = contexts_newly.get(context)
+        {
+            *context = Arc::clone(name);
+        }
+        file
+    };
+    drifts.iter().map(of).collect()
+}
+
+/// Joins the removed golden files of renamed agents and contexts with the new ones in their place,
+/// and leaves out those that are equal.
+pub(super) fn joined(drifts: &[ChangedFile], names: &OlderNames) -> Vec<ChangedFile> {
+    let (gone, mut joined): (Vec<ChangedFile>, Vec<ChangedFile>) =
+        drifts.iter().cloned().partition(|file| file.new.is_none());
+    let mut gone: BTreeMap<BodyId, ChangedFile> = gone
+        .into_iter()
+        .map(|file| (file.subject.clone(), file))
+        .collect();
+    for file in joined.iter_mut().filter(|file| file.old.is_none()) {
+        let Some(before) = gone.remove(&file.subject) else {
+            continue;
+        };
+        let text = before.old.unwrap_or_default();
+        let before = GoldenFile {
+            path: before.path,
+            context: file.subject.context.clone(),
+            text,
+        };
+        let (to, from) = (&file.subject.agent, names.agents.get(&file.subject.agent));
+        file.old = Some(before.of_agent(from.unwrap_or(to), to).text);
+    }
+    joined.extend(gone.into_values());
+    joined.retain(|file| file.old != file.new);
+    joined
 }
 
 /// Returns the agents that exist only on the older side although their files are still there.

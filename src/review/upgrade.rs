@@ -45,6 +45,9 @@ impl Parted {
         for drift in drifts {
             match edited.get(&drift.subject) {
                 Some(edit) if edit.old == drift.old => parted.edited.push(drift.clone()),
+                Some(edit) if edit.new.is_none() && drift.new.is_none() => {
+                    parted.edited.push(drift.clone());
+                }
                 Some(edit) if edit.old.is_some() && drift.old.is_some() => {
                     parted.edited.push((*edit).clone());
                     parted.others.push(ChangedFile {

@@ -81,6 +81,13 @@ fn commit(rev: &str, stand_in: &StandIn) -> Result<String, AccessError> {
 }
 
 fn no_commit(rev: &str, why: &AccessError) -> AccessError {
+    // git's own words for a name that it does not know.
+    let why = match why.to_string() {
+        said if said.ends_with("Needed a single revision") => {
+            "git knows no branch, tag or commit of this name".to_owned()
+        }
+        said => said,
+    };
     format!("`{rev}` is not a commit: {why}").into()
 }
 
@@ -279,7 +286,10 @@ mod tests {
             "`--help` is not a git revision"
         );
         assert_eq!(failure(disk.root(), ""), "`` is not a git revision");
-        assert!(failure(disk.root(), "none").starts_with("`none` is not a commit: git says: "));
+        assert_eq!(
+            failure(disk.root(), "none"),
+            "`none` is not a commit: git knows no branch, tag or commit of this name"
+        );
         assert!(
             failure(disk.root(), "HEAD:agents")
                 .starts_with("`HEAD:agents` is not a commit: git says: ")

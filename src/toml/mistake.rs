@@ -304,7 +304,16 @@ impl Mistake<'_> {
         let ends_string = self.line[..self.line.len() - self.rest().len()]
             .trim_end()
             .ends_with(['"', '\'']);
+        let after_digit = self.line[..self.line.len() - self.rest().len()]
+            .ends_with(|c: char| c.is_ascii_digit());
+        let is_fraction = rest.len() == self.rest().len()
+            && rest
+                .strip_prefix(',')
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
         let help = match rest {
+            _ if after_digit && is_fraction => {
+                "write `.` before the digits of a fraction, or `[1, 5]` for two numbers"
+            }
             _ if rest.starts_with([';', ',']) => "remove it: TOML lines have no end mark",
             _ if rest.split('#').next().unwrap_or_default().contains('=') => {
                 "write each key on a line of its own"
@@ -365,8 +374,8 @@ const ONE_COMMA_TOO_MANY: &str = "there is one comma too many";
 const GENERAL: &str =
     "a line is `key = value`, `[table]`, or a comment that begins with `#`; strings are in quotes";
 
-/// The beginnings of the parser's messages, each with our message and help.
-const BY_MESSAGE: [(&str, &str, &str); 16] = [
+/// For each parser message, its beginning, our message, and the help.
+const BY_MESSAGE: [(&str, &str, &str); 19] = [
     (
         "missing escaped value",
         "this is not a valid escape",
@@ -394,6 +403,21 @@ const BY_MESSAGE: [(&str, &str, &str); 16] = [
         "write `,` between the entries of `{ … }`",
     ),
     ("extra comma", ONE_COMMA_TOO_MANY, "remove it"),
+    (
+        "integer number overflowed",
+        "this number is too large: TOML's integers end at 9223372036854775807",
+        "write a smaller number, or text in quotes",
+    ),
+    (
+        "cannot recurse further",
+        "this is nested too deeply",
+        "write fewer levels of arrays and tables",
+    ),
+    (
+        "recursion limit",
+        "this is nested too deeply",
+        "write fewer levels of arrays and tables",
+    ),
     (
         "unclosed array table",
         "`[[` is never closed",

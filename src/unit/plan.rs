@@ -577,13 +577,10 @@ fn check_settings(
     check_api(profile, api, api.wire(endpoint.value), findings);
     let doubled = doubled_path(instance, name.span, &endpoint);
     let is_new_instance = level(name.span, profile) < level(endpoint.span, profile);
-    findings.extend(doubled.or_else(|| {
-        let finding = unserved(instance, api, &endpoint)?;
-        Some(if is_new_instance {
-            finding.told_at(name.span, "this is inherited")
-        } else {
-            finding
-        })
+    let finding = doubled.or_else(|| unserved(instance, api, &endpoint));
+    findings.extend(finding.map(|finding| match is_new_instance {
+        true => finding.told_at(name.span, "this is inherited"),
+        false => finding,
     }));
     true
 }
@@ -600,20 +597,16 @@ fn level(span: Span, profile: &ResolvedProfile<'_>) -> Option<usize> {
 /// Returns the finding for an endpoint that repeats the end of the instance's URL, with the place
 /// that names the instance.
 fn doubled_path(instance: &Instance, named: Span, endpoint: &Spanned<&str>) -> Option<Diagnostic> {
-    let path = UrlParts::of(&instance.url.value).path();
-    let last = path
-        .trim_end_matches('/')
-        .rsplit('/')
-        .next()
-        .filter(|last| !last.is_empty())?;
-    let rest = endpoint
-        .value
-        .trim_start_matches('/')
-        .strip_prefix(last)?
-        .strip_prefix('/')?;
+    let url: Vec<&str> = segments(UrlParts::of(&instance.url.value).path()).collect();
+    let path = endpoint.value.split(['?', '#']).next().unwrap_or_default();
+    let of_endpoint: Vec<&str> = segments(path).collect();
+    let most = url.len().min(of_endpoint.len());
+    let twice = (1..=most)
+        .rev()
+        .find(|&length| url.ends_with(&of_endpoint[..length]))?;
     let message = format!(
         "the path of the request contains `{}` twice",
-        crate::text::cut(last, 40)
+        crate::text::cut(&of_endpoint[..twice].join("/"), 40)
     );
     let finding = Diagnostic::new(&provider_rules::DOUBLED_PATH, endpoint.span, message);
     let finding = finding.related(instance.url.span, "the URL already ends with it");
@@ -621,10 +614,25 @@ fn doubled_path(instance: &Instance, named: Span, endpoint: &Spanned<&str>) -> O
         true => finding,
         false => finding.related(named, "the instance is named here"),
     };
-    Some(finding.help(format!(
-        "write `endpoint = \"{}\"`",
-        crate::text::cut(rest, 80)
-    )))
+    let rest = of_endpoint[twice..].join("/");
+    Some(finding.help(if rest.is_empty() {
+        let of_url = UrlParts::of(&instance.url.value).to_string();
+        let repeated = of_endpoint.join("/");
+        match of_url.trim_end_matches('/').strip_suffix(&repeated) {
+            Some(base) => format!(
+                "write `url = \"{}\"` in the instance: the endpoint follows it",
+                crate::text::cut(base.trim_end_matches('/'), 80)
+            ),
+            None => "remove it from the URL of the instance: the endpoint follows it".to_owned(),
+        }
+    } else {
+        format!("write `endpoint = \"{}\"`", crate::text::cut(&rest, 80))
+    }))
+}
+
+/// Returns the parts of a path between its slashes.
+fn segments(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|segment| !segment.is_empty())
 }
 
 /// Returns the finding for an endpoint that no server of the client API answers. A gateway may have

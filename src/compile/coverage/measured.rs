@@ -11,6 +11,7 @@ use crate::compile::pairing::Pairing;
 use crate::compile::selection::{Chosen, Selection};
 use crate::compile::surroundings;
 use crate::render::coverage::{DecisionCoverage, DecisionId, DecisionKind, Runs, TemplateCoverage};
+use crate::render::rules as render_rules;
 use crate::resolve::ProfileId;
 use crate::source::{FileId, Sources, Span};
 
@@ -450,6 +451,16 @@ fn gap_of(decision: &DecisionCoverage) -> Option<Gap> {
         }
         (DecisionKind::Parameter, false) => (GapKind::Default, "the parameter is never passed"),
     };
+    if let Some(name) = &decision.lost {
+        let rule = render_rules::SET_IN_LOOP.code;
+        return Some(Gap {
+            span: decision.span,
+            kind,
+            missing: format!("{missing}, and `{name}` loses the value that a loop sets ({rule})"),
+            needs: None,
+            decision: None,
+        });
+    }
     Some(Gap {
         span: decision.span,
         kind,

@@ -8,13 +8,15 @@ use super::nearest::{Nearest, nearest};
 use crate::compare::limits;
 use crate::compile::compiler::Compiler;
 use crate::compile::contexts::LoadedContext;
-use crate::compile::explain::entrance::at_entrance;
+use crate::compile::explain::entrance::{at_entrance, is_bundled};
 use crate::compile::explain::places::Places;
 use crate::compile::leaves_out::{Declarations, Declared};
 use crate::compile::pairing::Compiled;
 use crate::conversation::{ContentKind, KindSet};
 use crate::diag::{Diagnostic, Findings, Rule, Severity};
 use crate::flow::{Fate, Judged, Loss, rules};
+use crate::render::rules as render_rules;
+use crate::source::Span;
 use crate::unit::{MemberRef, Plan};
 
 /// The losses in one agent's bodies.
@@ -140,19 +142,62 @@ impl<'c> AgentFlow<'c> {
         for declared in &self.declared {
             self.compiler.declarations.note(declared, self.is_partial);
         }
+        if self.has_impossible_member(plan) {
+            return;
+        }
         for (kind, lost) in &self.lost {
             // An agent that never writes images needs no finding about images given by URL.
-            if self.is_told_by_another(*kind, lost) {
+            if self.is_told_by_another(*kind, lost) || self.is_coincidence(*kind, lost) {
                 continue;
             }
             let is_never = !self.held.has(kind.content);
             let places = Places::new(self.compiler, plan, lost.shown_by);
-            let mut finding = lost.finding(kind.content, is_never, &places, model);
+            let mut finding = lost.finding(kind.content, is_never, &self.declared, &places, model);
             for context in &lost.contexts {
                 finding = finding.reaching(plan.name(), Some(context));
             }
-            findings.push(at_entrance(self.compiler.sources(), finding, &plan.profile));
+            findings.push(self.at_cause(finding, plan));
         }
+    }
+
+    /// Moves a finding from a bundled file to the place that brings it in: the line that sets
+    /// another provider instance than the bundled one, or the entrance.
+    fn at_cause(&self, finding: Diagnostic, plan: &Plan<'_>) -> Diagnostic {
+        let sources = self.compiler.sources();
+        let instance = plan.profile.string("provider_instance");
+        match instance.filter(|it| !is_bundled(sources, it.span)) {
+            Some(instance) if is_bundled(sources, finding.primary.span) => {
+                let Span { file, start, end } = finding.primary.span;
+                let sense = finding.sense.clone().unwrap_or_default();
+                finding
+                    .told_at(instance.span, "this is inherited")
+                    .in_sense(Some(format!("{sense} {file:?} {start} {end}")))
+            }
+            _ => at_entrance(sources, finding, &plan.profile),
+        }
+    }
+
+    /// Returns `true` if a template of the agent certainly misspells a member of the data: that
+    /// finding is the cause of losses.
+    fn has_impossible_member(&self, plan: &Plan<'_>) -> bool {
+        let is_cause = |finding: &Diagnostic| {
+            finding.rule == &render_rules::IMPOSSIBLE_MEMBER
+                && finding.severity == Severity::Error
+                && finding.agents.contains(plan.name())
+        };
+        !self.lost.is_empty() && self.compiler.findings.iter().any(is_cause)
+    }
+
+    /// Returns `true` if content seems altered only because a body without it has a similar text:
+    /// it never reaches a body, and is missing in more contexts.
+    fn is_coincidence(&self, kind: LossKind, lost: &Lost<'_>) -> bool {
+        matches!(lost.smallest.fate, Fate::Altered(_))
+            && self.lost.iter().any(|(other, dropped)| {
+                matches!(dropped.smallest.fate, Fate::Dropped)
+                    && other.content.covers(kind.content)
+                    && !self.held.has(other.content)
+                    && dropped.contexts.len() > lost.contexts.len()
+            })
     }
 
     /// Returns `true` if a loss of a wider kind of content includes this one.
@@ -189,6 +234,7 @@ impl Lost<'_> {
         &self,
         kind: ContentKind,
         is_never: bool,
+        declared: &[Declared],
         places: &Places<'_>,
         model: Option<&str>,
     ) -> Diagnostic {
@@ -216,7 +262,7 @@ impl Lost<'_> {
         if is_slight {
             finding = finding.at_most(Severity::Warning);
         }
-        finding.help(help(kind, &smallest.fate))
+        finding.help(help(kind, &smallest.fate, declared))
     }
 }
 
@@ -262,17 +308,20 @@ impl Verb {
     }
 }
 
-fn help(kind: ContentKind, fate: &Fate) -> String {
-    let name = kind.name();
+fn help(kind: ContentKind, fate: &Fate, declared: &[Declared]) -> String {
+    // A list in a profile replaces the inherited one.
+    let names = declared.iter().map(|it| it.kind).chain([kind]);
+    let names: Vec<String> = names.map(|kind| format!("\"{}\"", kind.name())).collect();
+    let list = names.join(", ");
     match fate {
         Fate::Dropped => {
             format!(
-                "write it into the body, or declare in the profile that it is left out: `leaves_out = [\"{name}\"]`"
+                "write it into the body, or declare in the agent's profile that it is left out: `leaves_out = [{list}]`"
             )
         }
         Fate::Altered(_) => {
             format!(
-                "write it once, unchanged: `{{{{ tojson(value) }}}}`; if it is altered on purpose, declare `leaves_out = [\"{name}\"]`"
+                "write it once, unchanged: `{{{{ tojson(value) }}}}`; if it is altered on purpose, declare `leaves_out = [{list}]`"
             )
         }
         Fate::Duplicated => "write it in one place only".to_owned(),

@@ -8,7 +8,8 @@ use crate::compile::compiler::Compiler;
 use crate::compile::rules::{NOT_LOWERABLE, UNKNOWN_RULE, all_rules, rule};
 use crate::context::rules as context_rules;
 use crate::diag::{Diagnostic, Edit, Findings, Severity, did_you_mean};
-use crate::repo::{Allow, Config, Date, Level, rules as repo_rules};
+use crate::repo::{Allow, Config, Date, Glob, Level, rules as repo_rules};
+use crate::resolve::Hierarchy;
 use crate::source::{FileId, Position, Sources, Span};
 
 /// The policy of a run for findings, in addition to `reqc.toml`.
@@ -33,6 +34,7 @@ pub(in crate::compile) struct Policy<'c> {
     pub(in crate::compile) options: &'c PolicyOptions,
     /// `true` if the whole repository is checked.
     pub(in crate::compile) complete: bool,
+    hierarchy: &'c Hierarchy,
 }
 
 impl<'c> Policy<'c> {
@@ -47,6 +49,7 @@ impl<'c> Policy<'c> {
             config: &compiler.repo.config,
             options,
             complete: options.complete.unwrap_or(complete),
+            hierarchy: &compiler.hierarchy,
         }
     }
 
@@ -170,6 +173,35 @@ impl<'c> Policy<'c> {
             .is_some_and(|(expires, today)| expires < today)
     }
 
+    /// Returns the help for an entry whose agent or file does not exist.
+    fn matches_nothing(&self, sources: &Sources, entry: &Allow) -> Option<String> {
+        let agent = entry.agent.as_ref();
+        let is_unknown = |glob: &&Glob| !self.hierarchy.names().any(|name| glob.is_match(name));
+        if let Some(glob) = agent.filter(is_unknown) {
+            let wanted = glob.text();
+            let meant = or_meant(wanted, self.hierarchy.names());
+            return Some(format!("no agent is called `{wanted}`{meant}"));
+        }
+        let paths = || sources.iter().map(|(_, file)| &**file.path());
+        let glob = entry.file.as_ref()?;
+        if paths().any(|path| glob.is_match(path)) {
+            return None;
+        }
+        let wanted = glob.text();
+        let plain = wanted.strip_prefix("./").unwrap_or(wanted);
+        let is_end = |path: &&str| {
+            path.strip_suffix(plain)
+                .is_some_and(|before| before.is_empty() || before.ends_with('/'))
+        };
+        let meant = match paths().find(is_end) {
+            Some(path) => format!("; did you mean `{path}`?"),
+            None => or_meant(wanted, paths()),
+        };
+        Some(format!(
+            "no file is `{wanted}`, as paths are written in findings{meant}"
+        ))
+    }
+
     fn unused(&self, sources: &Sources, used: &[bool]) -> Vec<Diagnostic> {
         let entries = self.config.allows.iter().zip(used).filter(|(entry, used)| {
             !**used && !entry.broken && is_known(&entry.code) && can_silence(&entry.code)
@@ -178,11 +210,12 @@ impl<'c> Policy<'c> {
             let (message, help) = match self.is_expired(entry) {
                 true => (
                     format!("this entry for `{}` has expired", entry.code),
-                    "remove it, or extend its date",
+                    "remove it, or extend its date".to_owned(),
                 ),
                 false => (
                     format!("this entry for `{}` suppresses nothing", entry.code),
-                    "remove it",
+                    self.matches_nothing(sources, entry)
+                        .unwrap_or_else(|| "remove it".to_owned()),
                 ),
             };
             let without = allow_entry(
@@ -198,8 +231,13 @@ impl<'c> Policy<'c> {
     }
 }
 
-/// Returns the lines of the `[[allow]]` entry around a place, up to the comments of the next entry;
-/// `None` if the entry is written in another form.
+/// Returns “; did you mean `a`?”, or nothing.
+fn or_meant<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
+    did_you_mean(wanted, known).map_or(String::new(), |meant| format!("; {meant}"))
+}
+
+/// Returns the lines of the `[[allow]]` entry around a place, up to the comments of the next one;
+/// `None` if the entry has another form.
 fn allow_entry(text: &str, at: usize) -> Option<Range<usize>> {
     let lines = || {
         text.split_inclusive('\n')
@@ -340,7 +378,13 @@ pub(in crate::compile) fn check_codes(config: &Config) -> Vec<Diagnostic> {
         .map(|entry| (&entry.code, entry.span, true));
     let findings = levels.chain(allows).filter_map(|(code, span, lowers)| {
         if !is_known(code) {
-            let help = did_you_mean(code, all_rules().iter().map(|rule| rule.code));
+            let family = format!("{code}/*");
+            let help = match is_family(&family) {
+                true => Some(format!(
+                    "write `{family}` for all rules whose codes begin with `{code}/`"
+                )),
+                false => did_you_mean(code, all_rules().iter().map(|rule| rule.code)),
+            };
             let finding =
                 Diagnostic::new(&UNKNOWN_RULE, span, format!("there is no rule `{code}`"));
             return Some(

@@ -1,0 +1,135 @@
+//! Reports models that the provider of an agent cannot serve, where the agent or `models.toml`
+//! names them.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::compile::compiler::is_agent;
+use crate::diag::{Diagnostic, Severity};
+use crate::profile::Profile;
+use crate::provider::{MODEL_PLACEHOLDER, Server, UnservedModel, UrlParts, rules, unserved_model};
+use crate::repo::{Instance, Repo};
+use crate::resolve::Hierarchy;
+use crate::source::Span;
+use crate::text::cut;
+use crate::toml::Kind;
+
+/// A value of a profile, and how far above the agent it is.
+struct Inherited<'p> {
+    value: &'p str,
+    span: Span,
+    level: usize,
+}
+
+/// Returns a finding for each model that cannot be right with the instance and the endpoint of an
+/// agent.
+pub(super) fn check(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
+    let mut findings = Vec::new();
+    let mut seen: HashSet<(Span, Span, Span)> = HashSet::new();
+    let mut verdicts: HashMap<(Server, &str), Option<UnservedModel>> = HashMap::new();
+    let agents = hierarchy.ids().filter(|&id| is_agent(repo, hierarchy, id));
+    for chain in agents.filter_map(|id| hierarchy.chain(id)) {
+        let Some(agent) = chain.first() else {
+            continue;
+        };
+        let (Some(named), Some(endpoint)) = (
+            value(&chain, "provider_instance"),
+            value(&chain, "endpoint"),
+        ) else {
+            continue;
+        };
+        let Some(instance) = repo.instances.get(named.value) else {
+            continue;
+        };
+        let of_profile = value(&chain, "model");
+        let of_client = repo.models.get(&agent.name.value).map(|model| Inherited {
+            value: &model.value,
+            span: model.span,
+            level: 0,
+        });
+        for model in of_profile.into_iter().chain(of_client) {
+            if !seen.insert((model.span, named.span, endpoint.span)) {
+                continue;
+            }
+            let server = Server::by_host(UrlParts::of(&instance.url.value).host());
+            let verdict = server.and_then(|server| {
+                let judge = || unserved_model(server, model.value, &repo.families);
+                let verdict = verdicts.entry((server, model.value)).or_insert_with(judge);
+                Some((server, verdict.as_ref()?))
+            });
+            let finding = doubled(&model, &endpoint).or_else(|| {
+                let (server, verdict) = verdict?;
+                Some(unserved(&model, instance, server, verdict))
+            });
+            findings.extend(finding.map(|finding| match named.level < model.level {
+                true => finding.told_at(named.span, "this is inherited"),
+                false => finding,
+            }));
+        }
+    }
+    findings
+}
+
+/// Returns the nearest value of a key in a chain of profiles.
+fn value<'p>(chain: &[&'p Profile], key: &str) -> Option<Inherited<'p>> {
+    chain.iter().enumerate().find_map(|(level, profile)| {
+        let node = profile.settings.get(key)?;
+        let Kind::String(value) = &node.kind else {
+            return None;
+        };
+        let span = Span::new(profile.file, node.span.clone());
+        Some(Inherited { value, span, level })
+    })
+}
+
+/// Returns the finding for a model that begins with the part of the path that the endpoint has
+/// before it.
+fn doubled(model: &Inherited<'_>, endpoint: &Inherited<'_>) -> Option<Diagnostic> {
+    let (before, _) = endpoint.value.split_once(MODEL_PLACEHOLDER)?;
+    let part = before.strip_suffix('/')?.rsplit('/').next()?;
+    let rest = model.value.strip_prefix(part)?.strip_prefix('/')?;
+    let message = format!("the path of the request contains `{}` twice", cut(part, 40));
+    let finding = Diagnostic::new(&rules::DOUBLED_PATH, model.span, message);
+    let finding = finding.related(endpoint.span, "the endpoint has it before the model");
+    Some(finding.help(format!("write `{}`", cut(rest, 80))))
+}
+
+fn unserved(
+    model: &Inherited<'_>,
+    instance: &Instance,
+    server: Server,
+    verdict: &UnservedModel,
+) -> Diagnostic {
+    let (maker, written) = (server.name(), cut(model.value, 60));
+    let finding = |message: String| {
+        let finding = Diagnostic::new(&rules::UNSERVED_MODEL, model.span, message);
+        match server {
+            // One thread alone shows its refusal.
+            Server::Mistral => finding.at_most(Severity::Warning),
+            _ => finding,
+        }
+    };
+    let write = |name: &str| format!("write `{}`", cut(name, 60));
+    match verdict {
+        UnservedModel::OfAnother(other) => finding(format!(
+            "`{written}` is a model of {}, which {maker}'s own API does not serve",
+            other.name()
+        ))
+        .help(format!(
+            "name a model of {maker}, or another provider instance than `{}`",
+            instance.name.value
+        )),
+        UnservedModel::OfGateway(plain) => finding(format!(
+            "`{written}` is a gateway's or a cloud's name for the model; {maker}'s own API knows only its plain name"
+        ))
+        .help(write(plain)),
+        UnservedModel::Dotted(plain) => finding(format!(
+            "`{written}` is no model of {maker}, whose names contain no dots"
+        ))
+        .help(write(plain)),
+        UnservedModel::Misspelt(known) => {
+            finding(format!("`{written}` is probably no model of {maker}"))
+                .at_most(Severity::Warning)
+                .help(format!("did you mean `{}`?", cut(known, 60)))
+        }
+    }
+}
