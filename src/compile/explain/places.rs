@@ -397,8 +397,8 @@ impl Places<'_> {
         renderer: &Renderer<'_>,
     ) -> Option<Vec<Written>> {
         let (template, sources) = (self.plan.surroundings?, self.compiler.sources());
-        let (rendered, _) = renderer.prompt(sources, template, scope);
-        let recording = rendered.output.ok()?;
+        let (prompt, _) = renderer.prompt(sources, template, scope);
+        let recording = prompt.output.ok()?;
         let whole = Some(recording.text()).filter(|whole| whole.trim() == text)?;
         let lead = whole.len() - whole.trim_start().len();
         let range = lead + bytes.start..lead + bytes.end.min(text.len());

@@ -166,7 +166,7 @@ impl Trace {
             text: told.text.clone(),
             runs: told.runs.iter().map(adopted).collect(),
         };
-        let given = |path: &DataPath| variables(path.variable()?).map(written);
+        let given = |path: &DataPath| Some(written(&variables(path.variable()?)?));
         adopted.runs.iter().for_each(|run| {
             let given = run.data().and_then(given);
             if let (Some(told), Some(tag)) = (given, self.tag(run)) {
@@ -189,7 +189,7 @@ fn number(index: usize) -> u32 {
 }
 
 /// Returns the text in which a variable is written.
-fn written(variable: Tracked) -> Told {
+fn written(variable: &Tracked) -> Told {
     match variable.value.as_str() {
         Some(text) => variable.told(text),
         None => variable.told(&variable.value.to_string()),
