@@ -828,7 +828,7 @@ fn sessions_of_agents_are_told_once() {
         line("user", "c"),
     ]
     .iter()
-    .map(|line| format!("{line}\n"))
+    .map(|line| line.to_string() + "\n")
     .collect();
     for arguments in [&[][..], &["--wire", "anthropic-messages"]] {
         let (code, out) = told("session.jsonl", &lines, arguments);
