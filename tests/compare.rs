@@ -375,7 +375,11 @@ fn what_cannot_be_compared_says_why() {
 /// A body with this many messages.
 fn long(messages: usize) -> Value {
     let message = |at: usize| {
-        let role = if at.is_multiple_of(2) { "user" } else { "assistant" };
+        let role = if at.is_multiple_of(2) {
+            "user"
+        } else {
+            "assistant"
+        };
         serde_json::json!({"role": role, "content": format!("message number {at}")})
     };
     serde_json::json!({"model": "gpt-5", "messages": (0..messages).map(message).collect::<Vec<_>>()})

@@ -9,7 +9,7 @@ use minijinja::{Environment, Error, State, Value};
 use super::data_path::DataPath;
 use super::place::Place;
 use super::rope::{self, Input, MAX_INPUTS, Run, Runs, Told, Writer};
-use super::{account, values, writing};
+use super::{account, values};
 
 /// A value and its origin.
 #[derive(Debug, Clone, Default)]
@@ -214,7 +214,7 @@ impl Tracked {
     fn is_written_as(&self, text: &str) -> bool {
         match self.value.as_str() {
             Some(own) => own == text,
-            None => writing::number(&self.value).is_ok_and(|number| number == text),
+            None => values::number(&self.value).is_ok_and(|number| number == text),
         }
     }
 

@@ -170,3 +170,30 @@ fn kind_in_words(value: &Value) -> &'static str {
         _ => "this value",
     }
 }
+
+/// Returns a number as JSON.
+///
+/// # Errors
+///
+/// Returns an error for integers beyond 64 bits, and for values that are not finite numbers.
+pub(super) fn number(value: &Value) -> Result<String, Error> {
+    if value.is_integer() {
+        let fits = i64::try_from(value.clone()).is_ok() || u64::try_from(value.clone()).is_ok();
+        if !fits {
+            return Err(Error::new(
+                ErrorKind::BadSerialization,
+                format!("the integer {value} does not fit in 64 bits"),
+            ));
+        }
+        return Ok(value.to_string());
+    }
+    let float = f64::try_from(value.clone())?;
+    if !float.is_finite() {
+        return Err(Error::new(
+            ErrorKind::BadSerialization,
+            format!("JSON cannot represent {float}"),
+        ));
+    }
+    serde_json::to_string(&float)
+        .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
+}

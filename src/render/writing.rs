@@ -6,7 +6,7 @@ use minijinja::{Error, ErrorKind, Value};
 use super::account::{self, MAX_OUTPUT, TOO_LARGE};
 use super::rope::{Run, Told, Writer};
 use super::tracked::{Native, Origin, Tracked};
-use super::values::undefined;
+use super::values::{number, undefined};
 
 /// Writes a value that a template emits. Booleans, lists and maps become JSON, as in the other
 /// dialect: the engine's own `True` and `{'a': 1}` are useless in a request.
@@ -174,33 +174,6 @@ impl JsonWriter {
             _ => self.sign(text),
         }
     }
-}
-
-/// Returns a number as JSON.
-///
-/// # Errors
-///
-/// Returns an error for integers beyond 64 bits, and for values that are not finite numbers.
-pub(super) fn number(value: &Value) -> Result<String, Error> {
-    if value.is_integer() {
-        let fits = i64::try_from(value.clone()).is_ok() || u64::try_from(value.clone()).is_ok();
-        if !fits {
-            return Err(Error::new(
-                ErrorKind::BadSerialization,
-                format!("the integer {value} does not fit in 64 bits"),
-            ));
-        }
-        return Ok(value.to_string());
-    }
-    let float = f64::try_from(value.clone())?;
-    if !float.is_finite() {
-        return Err(Error::new(
-            ErrorKind::BadSerialization,
-            format!("JSON cannot represent {float}"),
-        ));
-    }
-    serde_json::to_string(&float)
-        .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
 }
 
 #[cfg(test)]
