@@ -383,6 +383,7 @@ mod tests {
             "lint/unsupported-format",
             "provider/other-format",
             "provider/unserved-endpoint",
+            "provider/unserved-model",
             "schema/invalid-value",
             "schema/missing-field",
             "schema/unknown-field",
