@@ -165,9 +165,15 @@ impl Dictionary {
             .into_iter()
             .partition::<Vec<_>, _>(|it| it.refusal.wraps);
         if explained.is_empty() && text.len() <= LONGEST_NEAR {
-            explained.extend(self.cut(&candidates, &hints));
+            let cut = self.cut(&candidates, &hints);
+            explained.extend(cut.filter(|it| !self.is_whole(it, &around, &candidates, &hints)));
         }
         let status = said::status(text);
+        if let [general] = explained.as_slice() {
+            let behind = self.behind(general, &candidates, &hints, status);
+            explained = behind.map_or(explained, |it| vec![it]);
+        }
+        explained.sort_by_key(Explanation::is_unsaid);
         if explained.is_empty() {
             match self.general(SHARED, &candidates, &hints, status) {
                 Some(shared) if shared.refusal.wraps => around.push(shared),
@@ -275,6 +281,54 @@ impl Dictionary {
         }
         best.filter(|_| reasons.len() == 1)
             .map(|(_, _, explanation)| explanation)
+    }
+
+    /// Returns `true` if the words that look like the beginning of a sentence are a sentence that a
+    /// gateway or many servers use: nothing is cut off then.
+    fn is_whole(
+        &'static self,
+        cut: &Explanation,
+        around: &[Explanation],
+        candidates: &[String],
+        hints: &[Hint],
+    ) -> bool {
+        let general = [SHARED, CODES].map(|file| self.explain_all(candidates, hints, Some(file)));
+        around
+            .iter()
+            .chain(general.iter().flatten())
+            .any(|whole| whole.said.contains(&cut.said))
+    }
+
+    /// Returns what the words after a general sentence show. The sentence itself does not say what
+    /// is wrong, but a gateway or a server may have added the reason.
+    fn behind(
+        &'static self,
+        general: &Explanation,
+        candidates: &[String],
+        hints: &[Hint],
+        status: Option<u16>,
+    ) -> Option<Explanation> {
+        let is_full = general.letters == general.refusal.pattern.letters();
+        if !general.is_unsaid() || !is_full || general.says_where() {
+            return None;
+        }
+        let mut texts = candidates.iter().map(|it| Plain::of(it).text);
+        let rest = texts.find_map(|text| {
+            let (_, rest) = text.split_once(&general.said)?;
+            Some(wrapping::behind(rest).to_owned())
+        })?;
+        let rest = [Some(rest).filter(|it| it.split(' ').count() >= FEWEST_BEHIND)?];
+        let shared = self.general(SHARED, &rest, hints, status);
+        let telling = shared.filter(|it| !it.refusal.wraps && !it.is_unsaid());
+        let found = telling.or_else(|| self.first_phrase(&rest, wrapping::telling, status))?;
+        // What servers say about themselves is mostly advice here, such as `try again`.
+        if found.refusal.reason == Reason::Unruled(Unruled::Server) {
+            return None;
+        }
+        Some(Explanation {
+            said: format!("{}: {}", general.said, rest[0]),
+            ..found
+        })
     }
 
     /// Finds the best entry of a general file. Prefers entries that show what is wrong, then codes
@@ -533,6 +587,9 @@ const PAGE: &str = "<!DOCTYPE html>";
 /// because each of them is compared with each line.
 const LONGEST_NEAR: usize = 16_000;
 
+/// The minimum number of words after a general sentence that can show more than it.
+const FEWEST_BEHIND: usize = 3;
+
 /// The maximum number of sentences reported for one text.
 const MOST_EXPLAINED: usize = 50;
 
@@ -615,6 +672,11 @@ impl Explanation {
     /// Returns `true` if the sentence has a variable part, which may show where the mistake is.
     fn says_where(&self) -> bool {
         self.path.is_some() || !self.holes.is_empty()
+    }
+
+    /// Returns `true` if the message does not say what is wrong.
+    fn is_unsaid(&self) -> bool {
+        self.refusal.reason == Reason::Unruled(Unruled::Unsaid)
     }
 
     fn named_if(self, is_named: bool) -> Explanation {

@@ -596,6 +596,61 @@ fn each_reason_of_a_joined_message_is_a_sentence() {
 }
 
 #[test]
+fn words_after_a_general_sentence_count_more() {
+    let general = "Invalid API parameter, please check the documentation";
+    for (rest, meaning) in [
+        (".invalid gzip request body", "could not decompress"),
+        (". this odd image was unwelcome", "about an image"),
+        (
+            ": unknown field `odd`, expected one of `a`, `b`",
+            "does not know",
+        ),
+        (
+            "', 'code': 'this odd image was unwelcome'}}",
+            "does not say which one",
+        ),
+        (". invalid input", "does not say which one"),
+        (
+            ". Something went wrong, try again",
+            "does not say which one",
+        ),
+    ] {
+        let text = format!("{{'error': {{'message': '{general}{rest}");
+        let told = &Dictionary::bundled().explain(&text)[0].refusal.meaning;
+        assert!(told.contains(meaning), "{text}\n{told}");
+    }
+}
+
+/// A gateway's whole sentence is not the beginning of a longer one.
+#[test]
+fn a_whole_sentence_is_not_cut_off() {
+    let text =
+        r#"{"error":{"message":"Error from provider (Odd): Upstream request failed","code":400}}"#;
+    let found = Dictionary::bundled().explain(text);
+    assert!(found[0].refusal.wraps, "{:?}", found[0].refusal.sentence);
+    let found = Dictionary::bundled().explain(&text.replace(
+        "failed",
+        "failed: [invalid_request_error] invalid request body: json: unk...",
+    ));
+    assert!(!found[0].refusal.wraps, "{:?}", found[0].refusal.sentence);
+}
+
+#[test]
+fn a_status_for_sizes_counts_more_than_a_parser() {
+    for text in [
+        "413 failed to parse request",
+        "413 the odd server cannot parse this body",
+    ] {
+        let told = &Dictionary::bundled().explain(text)[0].refusal.meaning;
+        assert!(told.contains("more bytes"), "{text}\n{told}");
+    }
+    let told = &Dictionary::bundled().explain("400 the odd server cannot parse this body")[0]
+        .refusal
+        .meaning;
+    assert!(told.contains("as JSON"), "{told}");
+}
+
+#[test]
 fn a_provider_is_named_only_if_the_text_names_it() {
     let is_named = |text: &str| {
         let found = Dictionary::bundled().explain(&format!("{text} {SENTENCE}"));

@@ -489,6 +489,9 @@ impl Pattern {
                         return None;
                     }
                     from = before(&plain.text, end);
+                    if hole.name == "path" && is_end_of_phrase(&plain.text, from..end) {
+                        return None;
+                    }
                     holes.push((hole.name.clone(), from..end));
                 }
                 Part::Hole(hole) => {
@@ -681,6 +684,39 @@ fn before(text: &str, end: usize) -> usize {
     let word = quoted.unwrap_or(word);
     let start = start + word.rfind([' ', '\'', '{', '(']).map_or(0, |at| at + 1);
     start + after_sentence(&text[start..end])
+}
+
+/// Words before the name of a member.
+const BEFORE_NAME: [&str; 12] = [
+    "argument",
+    "at",
+    "attribute",
+    "field",
+    "for",
+    "in",
+    "key",
+    "member",
+    "option",
+    "param",
+    "parameter",
+    "property",
+];
+
+/// Returns `true` if a word before a colon is the last one of a phrase, and no path: `provider` in
+/// `Error from provider: Field required`. Paths of several steps are paths after any word.
+fn is_end_of_phrase(text: &str, word: Range<usize>) -> bool {
+    let path = &text[word.clone()];
+    if !text[word.end..].starts_with(':') || path.contains(['.', '[', '/', '\'']) {
+        return false;
+    }
+    if path.contains(')') && !path.contains('(') {
+        return true;
+    }
+    let Some(before) = text[..word.start].strip_suffix(' ') else {
+        return false;
+    };
+    let last = before.rsplit(' ').next().unwrap_or_default();
+    last.ends_with(char::is_alphabetic) && !BEFORE_NAME.contains(&&*last.to_ascii_lowercase())
 }
 
 /// Returns the path in quotes with which a text begins.
@@ -978,6 +1014,27 @@ mod tests {
             .as_deref(),
             Some("x")
         );
+    }
+
+    #[test]
+    fn the_end_of_a_phrase_is_no_path() {
+        let sentence = "{path}: the odd value is unknown here";
+        for (text, expected) in [
+            ("400 odd: the odd value is unknown here", "odd"),
+            ("API Error: odd: the odd value is unknown here", "odd"),
+            ("error in field odd: the odd value is unknown here", "odd"),
+            ("of server a.0.b: the odd value is unknown here", "a.0.b"),
+        ] {
+            let expected = Some(vec![("path".to_owned(), expected.to_owned())]);
+            assert_eq!(holes(sentence, text), expected, "{text}");
+        }
+        for text in [
+            "400 Error from provider: the odd value is unknown here",
+            "Error from provider (Odd): the odd value is unknown here",
+            "LLM request failed: the odd value is unknown here",
+        ] {
+            assert_eq!(holes(sentence, text), None, "{text}");
+        }
     }
 
     #[test]

@@ -176,8 +176,7 @@ static TAG: LazyLock<Regex> = LazyLock::new(|| pattern(r"</?[A-Za-z!][^<>]*>"));
 /// Returns the texts that may be unknown messages: strings of an answer, or else lines of a text
 /// with a status. A text with a single line needs no status.
 pub(super) fn messages(text: &str, status: Option<u16>) -> Vec<String> {
-    let members = MEMBER.captures_iter(text).map(|found| found[1].to_owned());
-    let mut messages: Vec<String> = members.collect();
+    let mut messages = members(text);
     if status.is_some() || !messages.is_empty() || text.trim().lines().count() == 1 {
         messages.extend(candidates(text));
     }
@@ -186,6 +185,22 @@ pub(super) fn messages(text: &str, status: Option<u16>) -> Vec<String> {
         .map(|message| TAG.replace_all(message, " ").trim().to_owned())
         .filter(|message| message.len() <= LONGEST_MESSAGE && !message.contains(['{', '\n']))
         .collect()
+}
+
+/// Returns the messages in an answer that is not JSON, each on one line, including those inside
+/// other messages.
+fn members(text: &str) -> Vec<String> {
+    let (mut messages, mut from) = (Vec::new(), 0);
+    while let Some(message) = MEMBER.captures_at(text, from).and_then(|it| it.get(1)) {
+        let lines = message.as_str().lines().map(str::trim);
+        messages.push(lines.collect::<Vec<_>>().join(" "));
+        // A message that contains an object goes on there.
+        from = match message.as_str().find('{') {
+            Some(at) => message.start() + at,
+            None => message.end(),
+        };
+    }
+    messages
 }
 
 /// Returns `true` if a candidate ends where the whole text or a quoted part of it ends. Any other
@@ -466,6 +481,8 @@ mod tests {
             r#"Error code: 400 - {'error': {'message': "it's odd", 'code': None}}"#,
             r#"400 {"error": {"message": "it's odd", "cod"#,
             r#"body="{\"error\":{\"message\":\"it's odd\",\"code\":1"#,
+            "400 {\"error\": {\"message\":\"it's\n    odd\",\n    \"code\": 1",
+            "400 {\"error\":{\"message\":\"from\n  a server: {\\\"error\\\":{\\\"message\\\":\\\"it's\n  odd\\\",\\\"code\\\":1}}",
         ] {
             assert_eq!(messages(text, None)[0], "it's odd", "{text}");
         }

@@ -109,6 +109,16 @@ pub(super) fn inner(message: &str) -> &str {
     message[end..].trim()
 }
 
+/// Returns the words after a sentence, up to the end of the string that contains it. The text must
+/// be plain, with one kind of quote.
+pub(super) fn behind(rest: &str) -> &str {
+    const STRING_ENDS: [&str; 4] = ["',", "'}", "']", "':"];
+    let ends = STRING_ENDS.iter().filter_map(|end| rest.find(end));
+    rest[..ends.min().unwrap_or(rest.len())]
+        .trim_start_matches(|c: char| !c.is_alphanumeric() && c != '\'')
+        .trim_end_matches(['\'', ' '])
+}
+
 /// Returns a message without the names of statuses.
 pub(super) fn without_status(message: &str) -> String {
     NAMED_STATUS.replace_all(message, " ").into_owned()
@@ -142,6 +152,19 @@ mod tests {
             "the odd thing",
         ] {
             assert_eq!(inner(text), "the odd thing", "{text}");
+        }
+    }
+
+    #[test]
+    fn the_words_behind_a_sentence_end_with_the_string() {
+        for (rest, expected) in [
+            (".the odd thing", "the odd thing"),
+            (". The odd thing', 'code': None}}", "The odd thing"),
+            (": 'odd' is a thing'", "'odd' is a thing"),
+            (".', 'code': 'odd'}", ""),
+            ("', 'status': 'odd thing'", ""),
+        ] {
+            assert_eq!(behind(rest), expected, "{rest}");
         }
     }
 
