@@ -29,9 +29,9 @@ pub use cache::{CachePlan, CacheTtl};
 pub use capability::Capability;
 pub use headers::ApiHeaders;
 pub use instances::{check_instances, origins};
-pub(crate) use model_names::{
-    UnservedModel, misspelt as misspelt_model, unserved as unserved_model,
-};
+#[cfg(feature = "cli")]
+pub(crate) use model_names::misspelt as misspelt_model;
+pub(crate) use model_names::{UnservedModel, unserved as unserved_model};
 pub(crate) use request::is_in_the_clear;
 #[cfg(feature = "runtime")]
 pub(crate) use request::is_loopback;

@@ -185,6 +185,7 @@ impl<'c> Traffic<'c> {
     }
 
     /// Returns the kind of session that a file contains, if an agent wrote it.
+    #[cfg(feature = "cli")]
     pub(crate) fn session_in(compiler: &'c Compiler, reader: impl Read) -> Option<&'static str> {
         let mut traffic = Traffic::new(compiler, None);
         traffic.read("", reader).ok()?;
