@@ -763,7 +763,7 @@ fn a_session_without_the_option_is_told_of_it() {
     for (file, told) in [
         (
             "session.jsonl",
-            "this is a Claude Code session: `reqc lint --session` reads it",
+            "it belongs to a session file (Claude Code session)",
         ),
         (
             "history.json",
