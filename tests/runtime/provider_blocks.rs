@@ -96,7 +96,7 @@ impl Format {
             "name = \"Scripted\"\nclient_api = \"{api}\"\nurl = \"{url}\"\napi_key_ref = \"env:SCRIPTED_KEY\"\n"
         );
         let tester = format!(
-            "name = \"Tester\"\nextends = \"{agent}\"\nprovider_instance = \"Scripted\"\nmodel = \"m\"\nsurroundings = \"\"\n"
+            "name = \"Tester\"\nextends = \"{agent}\"\nprovider_instance = \"Scripted\"\nmodel = \"maker/m\"\nsurroundings = \"\"\n"
         );
         let own = [
             ("providers/scripted.toml", provider.as_str()),
