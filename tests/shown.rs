@@ -459,7 +459,9 @@ fn a_flood_of_findings_is_bounded_for_people() {
         let output = assert_text(scratch.path(), &["check", "--format", format]);
         let text = String::from_utf8(output.stdout).expect("UTF-8");
         assert!(
-            text.contains("… and 400 more findings of key/unknown; `--format json` lists all of them"),
+            text.contains(
+                "… and 400 more findings of key/unknown; `--format json` lists all of them"
+            ),
             "{text}"
         );
         assert!(text.len() < 100_000, "{}", text.len());
