@@ -496,6 +496,25 @@ fn with_golden_files(side: &Compiler) -> BTreeSet<Arc<str>> {
     golden.map(|it| Arc::clone(&it.context.name)).collect()
 }
 
+/// Returns `true` if an edit may change which contexts have golden files.
+fn chooses_golden_files(edit: &Edit) -> bool {
+    match edit.kind {
+        EditKind::Key(_) | EditKind::Added | EditKind::Removed | EditKind::Lines => {
+            &*edit.path == CONFIG || edit.path.starts_with(folders::CONTEXTS)
+        }
+        EditKind::Moved { .. } | EditKind::Comments | EditKind::Bundled => false,
+    }
+}
+
+/// Returns `true` if a golden file was added or removed because its context came to have golden
+/// files, or no longer has them.
+fn is_chosen(file: &ChangedFile, then: &BTreeSet<Arc<str>>, now: &BTreeSet<Arc<str>>) -> bool {
+    file.subject.context.as_ref().is_some_and(|context| {
+        then.contains(context) != now.contains(context)
+            && now.contains(context) == file.new.is_some()
+    })
+}
+
 /// Both sides, and the differences between their files.
 struct Explained<'s> {
     older: &'s Side,
@@ -634,14 +653,9 @@ impl Explained<'_> {
         silent: &mut BTreeSet<usize>,
         reviewing: &Reviewing<'_>,
     ) -> Vec<Cause> {
-        let is_choice = |edit: &Edit| match edit.kind {
-            EditKind::Key(_) | EditKind::Added | EditKind::Removed | EditKind::Lines => {
-                &*edit.path == CONFIG || edit.path.starts_with(folders::CONTEXTS)
-            }
-            EditKind::Moved { .. } | EditKind::Comments | EditKind::Bundled => false,
-        };
         let then = with_golden_files(&self.older.compiler);
-        let choices = { silent.iter().copied() }.filter(|&edit| is_choice(&self.edits.all[edit]));
+        let choices =
+            { silent.iter().copied() }.filter(|&edit| chooses_golden_files(&self.edits.all[edit]));
         let choices: Vec<usize> = choices.take(MOST_CHOICES).collect();
         let mut causes = Vec::new();
         for edit in choices {
@@ -650,15 +664,10 @@ impl Explained<'_> {
             }
             let files = self.edits.applied(&self.older.files, |other| other == edit);
             let now = with_golden_files(&(reviewing.load)(files, &|_| false));
-            let is_chosen = |file: &ChangedFile| {
-                let context = file.subject.context.as_ref();
-                context.is_some_and(|it| {
-                    then.contains(it) != now.contains(it) && now.contains(it) == file.new.is_some()
-                })
-            };
-            let (chosen, others) = std::mem::take(bodies).into_iter().partition(is_chosen);
+            let (chosen, others): (Vec<ChangedFile>, Vec<ChangedFile>) = std::mem::take(bodies)
+                .into_iter()
+                .partition(|file| is_chosen(file, &then, &now));
             *bodies = others;
-            let chosen: Vec<ChangedFile> = chosen;
             if !chosen.is_empty() {
                 silent.remove(&edit);
                 causes.push(Cause::of(vec![self.edits.all[edit].clone()], chosen));

@@ -345,30 +345,24 @@ fn tokens(target: &ToolTarget, body: &Value) -> (u64, bool) {
 /// mentions no server at all, or else that about OpenAI, whose formats the others copy, or else all
 /// of it.
 pub fn evidence(rule: &Rule, server: Server) -> Vec<&'static Evidence> {
-    let of = |server: Server| -> Vec<&'static Evidence> {
-        let name = name_in_evidence(server);
-        let evidence = rule.evidence.iter();
-        evidence.filter(|it| mentions(it, name)).collect()
-    };
-    let of_none = || -> Vec<&'static Evidence> {
-        let is_of_none = |it: &&Evidence| {
-            Server::ALL
-                .into_iter()
-                .all(|other| !mentions(it, name_in_evidence(other)))
-        };
-        rule.evidence.iter().filter(is_of_none).collect()
-    };
-    let mut found = of(server);
-    if found.is_empty() {
-        found = of_none();
-    }
-    if found.is_empty() {
-        found = of(Server::OpenAi);
-    }
-    match found.is_empty() {
-        true => rule.evidence.iter().collect(),
-        false => found,
-    }
+    let of_none = rule
+        .evidence
+        .iter()
+        .filter(|it| Server::ALL.into_iter().all(|other| !mentions(it, other)))
+        .collect();
+    [
+        evidence_about(rule, server),
+        of_none,
+        evidence_about(rule, Server::OpenAi),
+    ]
+    .into_iter()
+    .find(|found| !found.is_empty())
+    .unwrap_or_else(|| rule.evidence.iter().collect())
+}
+
+fn evidence_about(rule: &Rule, server: Server) -> Vec<&'static Evidence> {
+    let evidence = rule.evidence.iter();
+    evidence.filter(|it| mentions(it, server)).collect()
 }
 
 /// Returns the name by which evidence refers to a server.
@@ -380,7 +374,8 @@ fn name_in_evidence(server: Server) -> &'static str {
     }
 }
 
-fn mentions(evidence: &Evidence, name: &str) -> bool {
+fn mentions(evidence: &Evidence, server: Server) -> bool {
+    let name = name_in_evidence(server);
     evidence.shows.starts_with(name) || evidence.shows.contains(&format!("{name}:"))
 }
 

@@ -184,24 +184,6 @@ impl<'c> Traffic<'c> {
         self.stories
     }
 
-    /// Returns the kind of session that a file contains, if an agent wrote it.
-    #[cfg(feature = "cli")]
-    pub(crate) fn session_in(compiler: &'c Compiler, reader: impl Read) -> Option<&'static str> {
-        let mut traffic = Traffic::new(compiler, None);
-        traffic.read("", reader).ok()?;
-        let forms = traffic.end().forms;
-        let session = forms.into_iter().find(|(form, requests)| {
-            let agents = [
-                Agent::ClaudeCode,
-                Agent::Codex,
-                Agent::GeminiCli,
-                Agent::Messages,
-            ];
-            *requests > 0 && agents.iter().any(|agent| agent.form() == *form)
-        });
-        session.map(|(form, _)| form)
-    }
-
     fn document(&mut self, file: &Arc<str>, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
         let place = Place {

@@ -767,7 +767,7 @@ fn a_session_without_the_option_is_told_of_it() {
         ),
         (
             "history.json",
-            "this is a list of messages: `reqc lint --session` reads it",
+            "it belongs to a session file (list of messages)",
         ),
         ("other.json", "`--wire`"),
     ] {

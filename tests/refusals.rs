@@ -602,6 +602,10 @@ fn words_after_a_general_sentence_count_more() {
         (".invalid gzip request body", "could not decompress"),
         (". this odd image was unwelcome", "about an image"),
         (
+            ": unknown field `odd`, expected one of `a`, `b`",
+            "does not know",
+        ),
+        (
             "', 'code': 'this odd image was unwelcome'}}",
             "does not say which one",
         ),

@@ -8,10 +8,9 @@ use super::args::Lint;
 use super::options::{Opened, Options};
 use super::progress::Progress;
 use super::{Failure, Outcome, Status, Terminal, report_from};
+use crate::compile::LintTarget;
 use crate::compile::lint::Linting;
-use crate::compile::{LintTarget, Report};
-use crate::diag::{Diagnostic, Severity, did_you_mean, listed};
-use crate::lint::rules::NO_BODY;
+use crate::diag::{Diagnostic, did_you_mean, listed};
 use crate::provider::{ClientApi, WireFormat};
 use crate::repo::Instance;
 use crate::system;
@@ -44,46 +43,8 @@ pub(super) fn run(options: &Options, lint: &Lint, terminal: &mut Terminal) -> Ou
             .read(&shown, reader)
             .map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
     }
-    let mut report = linting.report(&opened.policy);
-    tell_sessions(options, &opened, lint, &mut report);
+    let report = linting.report(&opened.policy);
     report_from(options.directory(), options, &report, false, terminal)
-}
-
-/// Reports a file that is an agent's session once, with the option that reads it.
-fn tell_sessions(options: &Options, opened: &Opened, lint: &Lint, report: &mut Report) {
-    // A pipe can be read only once.
-    let files = lint
-        .files
-        .iter()
-        .filter(|file| *file != Path::new("-") && system::size(&options.path(file)) > 0);
-    for file in files {
-        let shown = file.to_string_lossy();
-        let is_of_file =
-            |finding: &Diagnostic| **report.sources.get(finding.primary.span.file).path() == *shown;
-        let (of_file, others): (Vec<_>, Vec<_>) = std::mem::take(&mut report.findings)
-            .into_iter()
-            .partition(is_of_file);
-        report.findings = others;
-        let is_unread = |finding: &Diagnostic| finding.rule == &NO_BODY;
-        let session = match of_file.first() {
-            Some(_) if of_file.iter().all(is_unread) => open(options, &opened.root, file)
-                .ok()
-                .and_then(|(_, reader)| Traffic::session_in(&opened.compiler, reader)),
-            _ => None,
-        };
-        let help = session.map(|form| format!("this is a {form}: `reqc lint --session` reads it"));
-        let most = if help.is_some() { 1 } else { of_file.len() };
-        let dropped = of_file.iter().skip(most);
-        let errors = dropped.filter(|it| it.severity == Severity::Error).count();
-        report.summary.errors -= errors;
-        report.summary.warnings -= of_file.len().saturating_sub(most) - errors;
-        report
-            .findings
-            .extend(of_file.into_iter().take(most).map(|finding| match &help {
-                Some(help) => finding.help(help),
-                None => finding,
-            }));
-    }
 }
 
 /// Reports the stories of the conversations in the files.

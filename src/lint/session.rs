@@ -30,31 +30,36 @@ impl Agent {
 
     /// Returns the agent that wrote an object, or the file to which a line with it belongs.
     pub(super) fn of_object(document: &Map<String, Value>) -> Option<Agent> {
-        let has = |name: &str| document.contains_key(name);
-        if has("uuid") && has("sessionId") && (has("message") || has("parentUuid")) {
+        if document.contains_key("uuid")
+            && document.contains_key("sessionId")
+            && (document.contains_key("message") || document.contains_key("parentUuid"))
+        {
             return Some(Agent::ClaudeCode);
         }
         let kind = document.get("type").and_then(Value::as_str);
         if matches!(
             kind,
             Some("session_meta" | "response_item" | "event_msg" | "turn_context" | "compacted")
-        ) && has("payload")
+        ) && document.contains_key("payload")
         {
             return Some(Agent::Codex);
         }
-        let list = |name: &str| document.get(name).and_then(Value::as_array);
-        if has("sessionId")
-            && list("messages").is_some_and(|messages| messages.iter().any(is_of_gemini))
+        if document.contains_key("sessionId")
+            && list(document, "messages").is_some_and(|messages| messages.iter().any(is_of_gemini))
         {
             return Some(Agent::GeminiCli);
         }
-        let has_info = document.get("info").is_some_and(Value::is_object) && !has("model");
-        if has_info && list("messages").is_some_and(|messages| messages.iter().any(is_of_open_code))
+        let has_info =
+            document.get("info").is_some_and(Value::is_object) && !document.contains_key("model");
+        if has_info
+            && list(document, "messages")
+                .is_some_and(|messages| messages.iter().any(is_of_open_code))
         {
             return Some(Agent::OpenCode);
         }
-        let is_trajectory =
-            has_info && (list("messages").or(list("history"))).is_some_and(|it| are_messages(it));
+        let is_trajectory = has_info
+            && (list(document, "messages").or(list(document, "history")))
+                .is_some_and(|it| are_messages(it));
         is_trajectory.then_some(Agent::Messages)
     }
 
@@ -68,6 +73,10 @@ impl Agent {
             Agent::Messages => "list of messages",
         }
     }
+}
+
+fn list<'v>(document: &'v Map<String, Value>, name: &str) -> Option<&'v Vec<Value>> {
+    document.get(name).and_then(Value::as_array)
 }
 
 fn is_of_gemini(message: &Value) -> bool {

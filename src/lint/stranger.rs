@@ -26,19 +26,19 @@ pub(crate) enum Stranger {
 impl Stranger {
     /// Returns the kind of an object that is not a body.
     pub(super) fn of(members: &Map<String, Value>) -> Stranger {
-        let has = |name: &str| members.contains_key(name);
-        let text = |name: &str| members.get(name).and_then(Value::as_str);
         if let Some(agent) = Agent::of_object(members) {
             return Stranger::Session(agent);
         }
-        let is_answer = has("choices")
-            || has("candidates")
+        let is_answer = members.contains_key("choices")
+            || members.contains_key("candidates")
             || matches!(
-                text("object"),
+                text(members, "object"),
                 Some("response" | "chat.completion" | "chat.completion.chunk" | "text_completion")
             )
-            || text("role") == Some("assistant") && (has("stop_reason") || has("usage"))
-            || has("done") && (has("message") || has("response"));
+            || text(members, "role") == Some("assistant")
+                && (members.contains_key("stop_reason") || members.contains_key("usage"))
+            || members.contains_key("done")
+                && (members.contains_key("message") || members.contains_key("response"));
         if is_answer {
             return Stranger::Answer;
         }
@@ -46,12 +46,15 @@ impl Stranger {
         if refusal.is_some_and(|error| error.is_string() || error.get("message").is_some()) {
             return Stranger::Refusal;
         }
-        if text("role").is_some() && (has("content") || has("parts")) {
+        if text(members, "role").is_some()
+            && (members.contains_key("content") || members.contains_key("parts"))
+        {
             return Stranger::Message;
         }
-        let is_record = has("input") && (text("type").is_some() || has("output"))
-            || has("messages") && has("response")
-            || has("resourceSpans");
+        let is_record = members.contains_key("input")
+            && (text(members, "type").is_some() || members.contains_key("output"))
+            || members.contains_key("messages") && members.contains_key("response")
+            || members.contains_key("resourceSpans");
         match is_record {
             true => Stranger::Record,
             false => Stranger::Unknown,
@@ -105,6 +108,10 @@ impl Stranger {
     pub(crate) fn is_of_file(self) -> bool {
         matches!(self, Stranger::Session(_))
     }
+}
+
+fn text<'v>(members: &'v Map<String, Value>, name: &str) -> Option<&'v str> {
+    members.get(name).and_then(Value::as_str)
 }
 
 #[cfg(test)]

@@ -111,34 +111,32 @@ fn maker_of(name: &str) -> Option<Server> {
     if is_openai_model(name) || name.starts_with("gpt-") {
         return Some(Server::OpenAi);
     }
-    let begins = |(_, beginnings): &&(Server, &[&str])| {
-        beginnings
-            .iter()
-            .any(|beginning| name.starts_with(beginning))
-    };
-    BEGINNINGS.iter().find(begins).map(|(maker, _)| *maker)
+    BEGINNINGS
+        .iter()
+        .find(|(_, beginnings)| beginnings.iter().any(|it| name.starts_with(it)))
+        .map(|(maker, _)| *maker)
 }
 
 /// Returns the known name that differs from a name in the spelling of one word. Other versions of
 /// known models, and new words, are no misspellings.
 pub(crate) fn misspelt(name: &str, families: &[Arc<Family>]) -> Option<String> {
-    let patterns = || families.iter().flat_map(|family| &family.models);
-    let unknown: Vec<&str> = words(name)
-        .filter(|word| !patterns().any(|pattern| words(&pattern.text.value).any(|it| it == *word)))
+    let patterns: Vec<&ModelPattern> = families.iter().flat_map(|it| &it.models).collect();
+    let all: BTreeSet<&str> = patterns
+        .iter()
+        .flat_map(|pattern| words(&pattern.text.value))
         .collect();
+    let unknown: Vec<&str> = words(name).filter(|word| !all.contains(word)).collect();
     let [word] = unknown[..] else {
         return None;
     };
-    let known: BTreeSet<&str> = patterns()
-        .flat_map(|pattern| words(&pattern.text.value))
-        .filter(|known| known.len() >= SHORTEST_WORD && is_misspelling(word, known))
-        .collect();
-    let is_known = |name: &ModelName, pattern: &ModelPattern| pattern.is_match(name);
     let before = ModelName::new(name);
-    let mut spelt = known.into_iter().map(|known| name.replacen(word, known, 1));
+    let known = all.into_iter().filter(|known| is_misspelling(word, known));
+    let mut spelt = known.map(|known| name.replacen(word, known, 1));
     spelt.find(|spelt| {
         let after = ModelName::new(spelt);
-        patterns().any(|pattern| is_known(&after, pattern) && !is_known(&before, pattern))
+        patterns
+            .iter()
+            .any(|pattern| pattern.is_match(&after) && !pattern.is_match(&before))
     })
 }
 

@@ -758,8 +758,8 @@ pub(super) fn ends_at(plain: &Plain, end: usize) -> bool {
 
 /// Returns `true` if there are letters or digits directly on both sides of a place in a text.
 fn is_inside_word(text: &str, at: usize) -> bool {
-    let goes_on = |c: char| c.is_alphanumeric() || c == '_';
-    text[..at].ends_with(char::is_alphanumeric) && text[at..].starts_with(goes_on)
+    text[..at].ends_with(char::is_alphanumeric)
+        && text[at..].starts_with(|c: char| c.is_alphanumeric() || c == '_')
 }
 
 /// Returns `true` if a place is between two words of an identifier: `ChatCompletion|Request`.

@@ -112,11 +112,27 @@ pub(super) fn inner(message: &str) -> &str {
 /// Returns the words after a sentence, up to the end of the string that contains it. The text must
 /// be plain, with one kind of quote.
 pub(super) fn behind(rest: &str) -> &str {
-    const STRING_ENDS: [&str; 4] = ["',", "'}", "']", "':"];
-    let ends = STRING_ENDS.iter().filter_map(|end| rest.find(end));
-    rest[..ends.min().unwrap_or(rest.len())]
+    rest[..string_end(rest)]
         .trim_start_matches(|c: char| !c.is_alphanumeric() && c != '\'')
-        .trim_end_matches(['\'', ' '])
+        .trim_end()
+}
+
+/// Returns the offset of the quote that ends the string around a text: it closes no quoted word of
+/// the text, and JSON goes on after it.
+fn string_end(text: &str) -> usize {
+    let mut is_in_quotes = false;
+    for (at, _) in text.match_indices('\'') {
+        let (before, after) = (&text[..at], &text[at + 1..]);
+        if is_in_quotes {
+            is_in_quotes = false;
+        } else if after.is_empty() || after.starts_with([',', '}', ']', ':']) {
+            return at;
+        } else {
+            // An apostrophe opens nothing.
+            is_in_quotes = !before.ends_with(char::is_alphanumeric);
+        }
+    }
+    text.len()
 }
 
 /// Returns a message without the names of statuses.
@@ -162,6 +178,10 @@ mod tests {
             (". The odd thing', 'code': None}}", "The odd thing"),
             (": 'odd' is a thing'", "'odd' is a thing"),
             (".', 'code': 'odd'}", ""),
+            (
+                ". Use 'a', 'b' or the user's.', 'code': 1}",
+                "Use 'a', 'b' or the user's.",
+            ),
             ("', 'status': 'odd thing'", ""),
         ] {
             assert_eq!(behind(rest), expected, "{rest}");

@@ -154,12 +154,15 @@ impl Engine {
     /// Returns a variable at a place of a template that loses the value that a loop sets.
     fn lost_in(&self, tree: &eval::Template, at: Place) -> Option<String> {
         let analysis = self.analyses.get(&self.numbered[tree.number as usize])?;
-        let is_lost = |name: &str| analysis.lost_sets.iter().any(|it| it.name == name);
-        let mut variables = analysis.variables.iter();
-        let (name, _) = variables.find(|(name, range)| {
-            at.range().start <= range.start && range.end <= at.range().end && is_lost(name)
-        })?;
-        Some(name.clone())
+        let at = at.range();
+        let mut inside = analysis
+            .variables
+            .iter()
+            .filter(|(_, range)| at.start <= range.start && range.end <= at.end)
+            .map(|(name, _)| name);
+        inside
+            .find(|name| analysis.lost_sets.iter().any(|it| it.name == **name))
+            .cloned()
     }
 
     /// Returns the author's text at a place, on one line.

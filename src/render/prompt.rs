@@ -206,13 +206,15 @@ impl PromptScope {
         let plain = id.strip_suffix(".md").unwrap_or(id);
         let plain = plain.rsplit('/').next().unwrap_or_default();
         let same = roles.iter().find(|role| role.eq_ignore_ascii_case(plain));
-        let near = || did_you_mean(plain, roles.iter().map(String::as_str));
-        refusal.help = Some(match same {
-            Some(role) => format!("write `agent_role('{role}')`, for the file `{ROLES}/{role}.md`"),
-            None => near().unwrap_or_else(|| {
-                format!("a role is a file of `{ROLES}/`, named without its ending: `agent_role('x')` reads `{ROLES}/x.md`")
-            }),
-        });
+        let help = match same {
+            Some(role) => Some(format!(
+                "write `agent_role('{role}')`, for the file `{ROLES}/{role}.md`"
+            )),
+            None => did_you_mean(plain, roles.iter().map(String::as_str)),
+        };
+        refusal.help = Some(help.unwrap_or_else(|| {
+            format!("a role is a file of `{ROLES}/`, named without its ending: `agent_role('x')` reads `{ROLES}/x.md`")
+        }));
         refusal
     }
 

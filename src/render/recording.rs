@@ -458,7 +458,6 @@ impl Recording {
             ..asked.end.min(output.end).max(asked.start.max(output.start));
         let text = &self.text[output.clone()];
         let source = run.source(text, inside.start - output.start, inside.len());
-        let shifted = |at: u32| at as usize + source.start..at as usize + source.end;
         let tag = self.tag_span(engine, sources, run);
         let mut span =
             tag.unwrap_or_else(|| engine.place_span(sources, Place::new(owner.template, &(0..0))));
@@ -475,11 +474,11 @@ impl Recording {
             }
             Writer::Data { path, at } => By::Data {
                 path: Arc::new(path.pointer()),
-                bytes: shifted(*at),
+                bytes: shifted(&source, *at),
             },
             Writer::File { file, at } => By::File {
                 file: Arc::clone(file),
-                bytes: shifted(*at),
+                bytes: shifted(&source, *at),
             },
             Writer::Tag => By::Tag,
             Writer::Computed(from) => By::Computed(
@@ -519,6 +518,11 @@ impl Recording {
         }
         steps
     }
+}
+
+/// Returns a range that begins to count at an offset.
+fn shifted(range: &Range<usize>, at: u32) -> Range<usize> {
+    at as usize + range.start..at as usize + range.end
 }
 
 fn computed_from(engine: &Engine, sources: &Sources, input: &Input) -> From {

@@ -65,6 +65,12 @@ pub(super) enum Input {
     Template(Place),
 }
 
+impl Input {
+    fn is_prompt(&self) -> bool {
+        matches!(self, Input::Data(path) if path.is(PROMPT))
+    }
+}
+
 /// A run of bytes with one writer. Bodies hold many, so it is small.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Run {
@@ -393,6 +399,17 @@ impl Run {
         }
     }
 
+    /// Returns the run with the numbers of its frame and its write in a trace that has adopted its
+    /// own, after a number of others.
+    pub(super) fn moved(&self, frames: FrameId, emissions: u32) -> Run {
+        let emission = match self.emission {
+            Emission::Tag(number) => Emission::Tag(number.saturating_add(emissions)),
+            other @ (Emission::None | Emission::Literal) => other,
+        };
+        let frame = self.frame.saturating_add(frames);
+        self.clone().written_in(emission, frame)
+    }
+
     /// Returns the number of bytes.
     pub(super) fn len(&self) -> usize {
         self.len as usize
@@ -425,8 +442,7 @@ impl Run {
         let Writer::Computed(from) = &self.writer else {
             return self.clone();
         };
-        let is_prompt = |input: &Input| matches!(input, Input::Data(path) if path.is(PROMPT));
-        let from = from.iter().flat_map(|input| match is_prompt(input) {
+        let from = from.iter().flat_map(|input| match input.is_prompt() {
             true => inputs(&prompt.runs).take(MAX_INPUTS).collect(),
             false => vec![input.clone()],
         });
@@ -514,8 +530,10 @@ fn unescape(text: &str) -> impl Iterator<Item = char> + '_ {
 
 /// Returns a text in the form that it has in a JSON string.
 fn escape(text: &str) -> Cow<'_, str> {
-    let is_plain = |byte| byte >= b' ' && byte != b'"' && byte != b'\\';
-    if text.bytes().all(is_plain) {
+    if text
+        .bytes()
+        .all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\')
+    {
         return Cow::Borrowed(text);
     }
     let mut json = serde_json::to_string(text).expect("a string serialises into memory");

@@ -127,39 +127,33 @@ pub(super) fn named(
     older: &Compiler,
     newer: &Compiler,
 ) -> Vec<ChangedFile> {
-    let newly = |olds: &BTreeMap<Arc<str>, Arc<str>>| -> BTreeMap<Arc<str>, Arc<str>> {
-        let pairs = olds.iter();
-        pairs
-            .map(|(new, old)| (Arc::clone(old), Arc::clone(new)))
-            .collect()
-    };
-    let (agents_newly, contexts_newly) = (newly(&names.agents), newly(&names.contexts));
+    let (agents_newly, contexts_newly) = (by_older(&names.agents), by_older(&names.contexts));
     let then = agents(older).into_keys().map(|name| {
-        let now = agents_newly.get(name).unwrap_or(name);
+        let now = agents_newly.get(name).copied().unwrap_or(name);
         (slug(name), Arc::clone(now))
     });
     // A folder that an agent has now is that agent's.
     let now = agents(newer).into_keys();
     let now = now.map(|name| (slug(name), Arc::clone(name)));
     let by_folder: BTreeMap<String, Arc<str>> = then.chain(now).collect();
-    let of = |file: &ChangedFile| {
-        let mut file = file.clone();
-        if file.new.is_some() {
-            return file;
-        }
+    let mut named = drifts.to_vec();
+    for file in named.iter_mut().filter(|file| file.new.is_none()) {
         let folder = file.path.split('/').next().unwrap_or_default();
         if let Some(name) = by_folder.get(folder) {
             file.subject.agent = Arc::clone(name);
         }
-        let context = file.subject.context.as_mut();
-        if let Some(context) = context
-            && let Some(name) = contexts_newly.get(context)
+        if let Some(context) = &mut file.subject.context
+            && let Some(&name) = contexts_newly.get(context)
         {
             *context = Arc::clone(name);
         }
-        file
-    };
-    drifts.iter().map(of).collect()
+    }
+    named
+}
+
+/// Returns the newer name for each older one.
+fn by_older(olds: &BTreeMap<Arc<str>, Arc<str>>) -> BTreeMap<&Arc<str>, &Arc<str>> {
+    olds.iter().map(|(new, old)| (old, new)).collect()
 }
 
 /// Joins the removed golden files of renamed agents and contexts with the new ones in their place,
@@ -314,7 +308,7 @@ impl Roll {
             renamed_contexts: names
                 .contexts
                 .iter()
-                .map(|(to, from)| Renamed::of(to, from, path_of(to, &contexts_now)))
+                .map(|(to, from)| Renamed::of(to, from, path(to, &contexts_now)))
                 .collect(),
             broken_contexts: Vec::new(),
             bodies: Vec::new(),
@@ -403,16 +397,9 @@ fn takes_part(it: &Listed, counts_agents: &BTreeMap<&Arc<str>, usize>) -> bool {
     counts_agents.contains_key(&it.name)
 }
 
-fn path_of(name: &Arc<str>, contexts_now: &BTreeMap<&Arc<str>, Arc<str>>) -> Arc<str> {
-    contexts_now
-        .get(name)
-        .map_or_else(|| Arc::from(""), Arc::clone)
-}
-
-fn path(name: &Arc<str>, agents_now: &BTreeMap<&Arc<str>, Arc<str>>) -> Arc<str> {
-    agents_now
-        .get(name)
-        .map_or_else(|| Arc::from(""), Arc::clone)
+/// Returns the path of the file that names an agent or a context now.
+fn path(name: &Arc<str>, now: &BTreeMap<&Arc<str>, Arc<str>>) -> Arc<str> {
+    now.get(name).map_or_else(|| Arc::from(""), Arc::clone)
 }
 
 /// Returns `true` if the effect of an edit is already reported here, as an addition, removal, or

@@ -230,14 +230,16 @@ fn tool_of(value: &Value, key: Option<&str>) -> Option<ListedTool> {
 
 /// Returns the schema in the wrapper that an SDK (`jsonSchema`) or Converse (`json`) puts around it.
 fn unwrapped(schema: &Value) -> &Value {
-    let of_converse = || match schema.as_object() {
-        Some(members) if members.len() == 1 => members.get("json").filter(|it| it.is_object()),
-        _ => None,
-    };
     schema
         .get("jsonSchema")
-        .or_else(of_converse)
+        .or_else(|| in_json(schema))
         .unwrap_or(schema)
+}
+
+/// Returns the only member of an object, if it is an object called `json`.
+fn in_json(schema: &Value) -> Option<&Value> {
+    let members = schema.as_object().filter(|members| members.len() == 1)?;
+    members.get("json").filter(|it| it.is_object())
 }
 
 /// Converts the types of Gemini's own schema dialect, which are upper-case, to lower case.

@@ -366,12 +366,13 @@ const LEAST_TOKENS: u64 = 8;
 
 /// Returns `true` if two requests have the same system prompt, however short it is.
 fn is_same_prompt(was: &[Piece], now: &[Piece]) -> bool {
-    let of_system = |pieces: &[Piece]| -> Vec<u64> {
-        let pieces = pieces.iter().filter(|piece| piece.share == Share::System);
-        pieces.map(|piece| piece.hash).collect()
-    };
-    let prompt = of_system(was);
-    !prompt.is_empty() && prompt == of_system(now)
+    let prompt = hashes_of_prompt(was);
+    !prompt.is_empty() && prompt == hashes_of_prompt(now)
+}
+
+fn hashes_of_prompt(pieces: &[Piece]) -> Vec<u64> {
+    let pieces = pieces.iter().filter(|piece| piece.share == Share::System);
+    pieces.map(|piece| piece.hash).collect()
 }
 
 /// Returns `true` if a prompt and tools are so short that they may appear and disappear.

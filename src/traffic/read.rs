@@ -12,7 +12,14 @@ pub(super) fn holds(value: &Value, name: &str) -> bool {
     text(value, name).is_some_and(|text| !text.is_empty())
 }
 
-/// Returns the first non-negative integer found at one of these JSON pointers.
+/// The maximum number of tokens that an answer can count: more is not a count, and sums of more
+/// could overflow.
+const MOST_TOKENS: u64 = 1 << 40;
+
+/// Returns the first number of tokens found at one of these JSON pointers.
 pub(super) fn count(value: &Value, places: &[&str]) -> Option<u64> {
-    places.iter().find_map(|at| value.pointer(at)?.as_u64())
+    places
+        .iter()
+        .filter_map(|at| value.pointer(at)?.as_u64())
+        .find(|count| *count <= MOST_TOKENS)
 }

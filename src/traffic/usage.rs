@@ -257,6 +257,17 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn what_is_no_count_is_not_added() {
+        let most = u64::MAX;
+        let counted =
+            json!({"input_tokens": most, "cache_read_input_tokens": most, "output_tokens": 5});
+        assert_eq!(usage(&counted), None);
+        let counted =
+            json!({"input_tokens": 1, "cache_read_input_tokens": most, "output_tokens": 5});
+        assert_eq!(usage(&counted).map(|usage| usage.input), Some(1));
+    }
+
+    #[test]
     fn counts_of_all_providers_mean_the_same() {
         let all = [
             json!({"input_tokens": 10, "cache_read_input_tokens": 80, "cache_creation_input_tokens": 10, "output_tokens": 5}),

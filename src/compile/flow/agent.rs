@@ -180,12 +180,12 @@ impl<'c> AgentFlow<'c> {
     /// Returns `true` if a template of the agent certainly misspells a member of the data: that
     /// finding is the cause of losses.
     fn has_impossible_member(&self, plan: &Plan<'_>) -> bool {
-        let is_cause = |finding: &Diagnostic| {
-            finding.rule == &render_rules::IMPOSSIBLE_MEMBER
-                && finding.severity == Severity::Error
-                && finding.agents.contains(plan.name())
-        };
-        !self.lost.is_empty() && self.compiler.findings.iter().any(is_cause)
+        !self.lost.is_empty()
+            && self.compiler.findings.iter().any(|finding| {
+                finding.rule == &render_rules::IMPOSSIBLE_MEMBER
+                    && finding.severity == Severity::Error
+                    && finding.agents.contains(plan.name())
+            })
     }
 
     /// Returns `true` if content seems altered only because a body without it has a similar text:

@@ -52,8 +52,9 @@ pub(super) fn check(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
             }
             let server = Server::by_host(UrlParts::of(&instance.url.value).host());
             let verdict = server.and_then(|server| {
-                let judge = || unserved_model(server, model.value, &repo.families);
-                let verdict = verdicts.entry((server, model.value)).or_insert_with(judge);
+                let verdict = verdicts
+                    .entry((server, model.value))
+                    .or_insert_with(|| unserved_model(server, model.value, &repo.families));
                 Some((server, verdict.as_ref()?))
             });
             let finding = doubled(&model, &endpoint).or_else(|| {
@@ -100,36 +101,37 @@ fn unserved(
     verdict: &UnservedModel,
 ) -> Diagnostic {
     let (maker, written) = (server.name(), cut(model.value, 60));
-    let finding = |message: String| {
-        let finding = Diagnostic::new(&rules::UNSERVED_MODEL, model.span, message);
-        match server {
-            // One thread alone shows its refusal.
-            Server::Mistral => finding.at_most(Severity::Warning),
-            _ => finding,
-        }
+    let (message, help) = match verdict {
+        UnservedModel::OfAnother(other) => (
+            format!(
+                "`{written}` is a model of {}, which {maker}'s own API does not serve",
+                other.name()
+            ),
+            format!(
+                "name a model of {maker}, or another provider instance than `{}`",
+                instance.name.value
+            ),
+        ),
+        UnservedModel::OfGateway(plain) => (
+            format!(
+                "`{written}` is a gateway's or a cloud's name for the model; {maker}'s own API knows only its plain name"
+            ),
+            format!("write `{}`", cut(plain, 60)),
+        ),
+        UnservedModel::Dotted(plain) => (
+            format!("`{written}` is no model of {maker}, whose names contain no dots"),
+            format!("write `{}`", cut(plain, 60)),
+        ),
+        UnservedModel::Misspelt(known) => (
+            format!("`{written}` is probably no model of {maker}"),
+            format!("did you mean `{}`?", cut(known, 60)),
+        ),
     };
-    let write = |name: &str| format!("write `{}`", cut(name, 60));
-    match verdict {
-        UnservedModel::OfAnother(other) => finding(format!(
-            "`{written}` is a model of {}, which {maker}'s own API does not serve",
-            other.name()
-        ))
-        .help(format!(
-            "name a model of {maker}, or another provider instance than `{}`",
-            instance.name.value
-        )),
-        UnservedModel::OfGateway(plain) => finding(format!(
-            "`{written}` is a gateway's or a cloud's name for the model; {maker}'s own API knows only its plain name"
-        ))
-        .help(write(plain)),
-        UnservedModel::Dotted(plain) => finding(format!(
-            "`{written}` is no model of {maker}, whose names contain no dots"
-        ))
-        .help(write(plain)),
-        UnservedModel::Misspelt(known) => {
-            finding(format!("`{written}` is probably no model of {maker}"))
-                .at_most(Severity::Warning)
-                .help(format!("did you mean `{}`?", cut(known, 60)))
-        }
+    let finding = Diagnostic::new(&rules::UNSERVED_MODEL, model.span, message).help(help);
+    // One thread alone shows that Mistral refuses such a name.
+    let is_certain = server != Server::Mistral && !matches!(verdict, UnservedModel::Misspelt(_));
+    match is_certain {
+        true => finding,
+        false => finding.at_most(Severity::Warning),
     }
 }

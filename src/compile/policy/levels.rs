@@ -8,7 +8,7 @@ use crate::compile::compiler::Compiler;
 use crate::compile::rules::{NOT_LOWERABLE, UNKNOWN_RULE, all_rules, rule};
 use crate::context::rules as context_rules;
 use crate::diag::{Diagnostic, Edit, Findings, Severity, did_you_mean};
-use crate::repo::{Allow, Config, Date, Glob, Level, rules as repo_rules};
+use crate::repo::{Allow, Config, Date, Level, rules as repo_rules};
 use crate::resolve::Hierarchy;
 use crate::source::{FileId, Position, Sources, Span};
 
@@ -175,27 +175,23 @@ impl<'c> Policy<'c> {
 
     /// Returns the help for an entry whose agent or file does not exist.
     fn matches_nothing(&self, sources: &Sources, entry: &Allow) -> Option<String> {
-        let agent = entry.agent.as_ref();
-        let is_unknown = |glob: &&Glob| !self.hierarchy.names().any(|name| glob.is_match(name));
-        if let Some(glob) = agent.filter(is_unknown) {
+        if let Some(glob) = &entry.agent
+            && !self.hierarchy.names().any(|name| glob.is_match(name))
+        {
             let wanted = glob.text();
             let meant = or_meant(wanted, self.hierarchy.names());
             return Some(format!("no agent is called `{wanted}`{meant}"));
         }
-        let paths = || sources.iter().map(|(_, file)| &**file.path());
+        let paths: Vec<&str> = sources.iter().map(|(_, file)| &**file.path()).collect();
         let glob = entry.file.as_ref()?;
-        if paths().any(|path| glob.is_match(path)) {
+        if paths.iter().any(|path| glob.is_match(path)) {
             return None;
         }
         let wanted = glob.text();
         let plain = wanted.strip_prefix("./").unwrap_or(wanted);
-        let is_end = |path: &&str| {
-            path.strip_suffix(plain)
-                .is_some_and(|before| before.is_empty() || before.ends_with('/'))
-        };
-        let meant = match paths().find(is_end) {
+        let meant = match paths.iter().find(|path| ends_with_path(path, plain)) {
             Some(path) => format!("; did you mean `{path}`?"),
-            None => or_meant(wanted, paths()),
+            None => or_meant(wanted, paths.into_iter()),
         };
         Some(format!(
             "no file is `{wanted}`, as paths are written in findings{meant}"
@@ -229,6 +225,12 @@ impl<'c> Policy<'c> {
         });
         findings.collect()
     }
+}
+
+/// Returns `true` if the last parts of a path are another path.
+fn ends_with_path(path: &str, end: &str) -> bool {
+    path.strip_suffix(end)
+        .is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
 /// Returns “; did you mean `a`?”, or nothing.

@@ -154,26 +154,20 @@ impl Trace {
         self.left();
         self.branches.extend(&trace.branches);
         self.emissions.extend(&trace.emissions);
-        let adopted = |run: &Run| {
-            let emission = match run.emission {
-                Emission::Tag(number) => Emission::Tag(number.saturating_add(emissions)),
-                other => other,
-            };
-            run.clone()
-                .written_in(emission, first.saturating_add(run.frame))
-        };
+        let runs = told.runs.iter().map(|run| run.moved(first, emissions));
         let adopted = Told {
             text: told.text.clone(),
-            runs: told.runs.iter().map(adopted).collect(),
+            runs: runs.collect(),
         };
-        let given = |path: &DataPath| Some(written(&variables(path.variable()?)?));
-        adopted.runs.iter().for_each(|run| {
-            let given = run.data().and_then(given);
-            if let (Some(told), Some(tag)) = (given, self.tag(run)) {
-                self.note_captures(&told.runs, tag);
+        for run in &adopted.runs {
+            let variable = run.data().and_then(DataPath::variable);
+            if let (Some(value), Some(tag)) = (variable.and_then(&variables), self.tag(run)) {
+                self.note_captures(&written(&value).runs, tag);
             }
-        });
-        rope::replaced(&adopted, given)
+        }
+        rope::replaced(&adopted, |path| {
+            Some(written(&variables(path.variable()?)?))
+        })
     }
 
     /// Returns the approximate size in bytes.

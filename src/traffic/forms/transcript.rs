@@ -21,6 +21,7 @@ use crate::conversation::Usage;
 use crate::lint::{Agent, recognise};
 use crate::provider::WireFormat;
 use crate::traffic::piece::{Piece, of_message, of_name, of_prompt};
+use crate::traffic::read::count;
 use crate::traffic::sent::{Answer, Sent};
 use crate::traffic::sizer::Sizer;
 use crate::traffic::story::Place;
@@ -33,14 +34,10 @@ const MOST_JUDGED: usize = 8 << 20;
 pub(in crate::traffic) fn key(agent: Agent, document: &Value) -> String {
     match agent {
         Agent::ClaudeCode => {
-            let text = |name: &str| {
-                document
-                    .get(name)
-                    .and_then(Value::as_str)
-                    .unwrap_or_default()
-            };
+            let session = text_at(document, "/sessionId").unwrap_or_default();
+            let agent = text_at(document, "/agentId").unwrap_or_default();
             let is_side = document.get("isSidechain") == Some(&Value::Bool(true));
-            format!("{} {} {is_side}", text("sessionId"), text("agentId"))
+            format!("{session} {agent} {is_side}")
         }
         Agent::Codex | Agent::GeminiCli | Agent::OpenCode | Agent::Messages => String::new(),
     }
@@ -423,11 +420,7 @@ impl Transcript {
 
     fn open_code(&mut self, document: &Value, sizer: &Sizer) -> Vec<Sent> {
         let messages = elements_at(document, "messages");
-        let of_anthropic = |message: &Value| {
-            let model = text_at(message, "/info/modelID").unwrap_or_default();
-            text_at(message, "/info/providerID") == Some("anthropic") || model.contains("claude")
-        };
-        if messages.iter().any(of_anthropic) {
+        if messages.iter().any(is_of_claude) {
             self.wire = WireFormat::AnthropicMessages;
         }
         let mut found = Vec::new();
@@ -553,6 +546,12 @@ fn text_of_open_code(part: &Value) -> Option<Value> {
     }
 }
 
+/// Returns `true` if Claude wrote a message of an export of `OpenCode`.
+fn is_of_claude(message: &Value) -> bool {
+    let model = text_at(message, "/info/modelID").unwrap_or_default();
+    text_at(message, "/info/providerID") == Some("anthropic") || model.contains("claude")
+}
+
 fn calls_of_open_code(parts: &[Value]) -> impl Iterator<Item = &Value> {
     parts
         .iter()
@@ -565,12 +564,11 @@ fn is_said_by_open_code(part: &Value) -> bool {
 
 /// Returns the usage of an answer. `OpenCode` counts cached tokens separately from the input.
 fn usage_of_open_code(tokens: &Value) -> Option<Usage> {
-    let count = |at: &str| tokens.pointer(at).and_then(Value::as_u64);
-    let (read, written) = (count("/cache/read"), count("/cache/write"));
-    let (read, written) = (read.unwrap_or_default(), written.unwrap_or_default());
+    let read = count(tokens, &["/cache/read"]).unwrap_or_default();
+    let written = count(tokens, &["/cache/write"]).unwrap_or_default();
     Some(Usage {
-        input: count("/input")? + read + written,
-        output: count("/output")?,
+        input: count(tokens, &["/input"])? + read + written,
+        output: count(tokens, &["/output"])?,
         cache_read: read,
         cache_write: written,
         reasoning: 0,
