@@ -25,6 +25,7 @@ pub(crate) use batch::{Batch, Envelope, Flaw, Place as BatchPlace};
 pub use find::{FoundBody, Harvest, find};
 pub use lines::InputError;
 pub(crate) use lines::{Content, Input, Line, Lines, content};
+pub(crate) use litellm::{Settings, is_of_litellm, place as place_in_record};
 pub(crate) use place::Places;
 pub(crate) use recognise::recognise_among;
 pub use recognise::{Unrecognised, recognise};

@@ -66,8 +66,6 @@ pub struct Explanation {
     /// The HTTP status: the one in the text if there is exactly one, or else the one that comes
     /// with the sentence, if known.
     pub status: Option<i64>,
-    /// The type or the code that comes with the sentence, unless the text has another status.
-    pub kind: Option<&'static str>,
     /// `true` if the text itself names the provider. Otherwise, another server may have copied the
     /// sentence.
     pub is_named: bool,
@@ -202,8 +200,6 @@ impl Dictionary {
         }
         for it in &mut explained {
             it.status = status.map(i64::from).or(it.status);
-            let is_other = it.refusal.status.is_some() && it.status != it.refusal.status;
-            it.kind = it.refusal.kind.as_deref().filter(|_| !is_other);
         }
         let mut told = HashSet::new();
         explained
@@ -639,7 +635,6 @@ impl Hit {
                 false => Basis::Sentence,
             },
             status: self.refusal.status,
-            kind: None,
             is_named: self.hint.is_named,
             also,
             letters: self.letters,
@@ -648,6 +643,13 @@ impl Hit {
 }
 
 impl Explanation {
+    /// Returns the type or the code that comes with the sentence, unless the text has another
+    /// status.
+    pub fn kind(&self) -> Option<&'static str> {
+        let is_other = self.refusal.status.is_some() && self.status != self.refusal.status;
+        self.refusal.kind.as_deref().filter(|_| !is_other)
+    }
+
     fn of(
         provider: &'static Provider,
         refusal: &'static Refusal,
@@ -662,7 +664,6 @@ impl Explanation {
             path: None,
             basis,
             status: refusal.status,
-            kind: None,
             letters: refusal.pattern.letters(),
             is_named: false,
             also: Vec::new(),

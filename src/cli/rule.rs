@@ -46,7 +46,7 @@ fn document(rule: &Rule) -> Value {
 }
 
 fn answer(provider: &Provider, refusal: &Refusal) -> Value {
-    json!({"provider": provider.id, "sentence": refusal.sentence, "status": refusal.status})
+    json!({"provider": provider.id, "sentence": refusal.shown(), "status": refusal.status})
 }
 
 fn source(evidence: &Evidence) -> Value {

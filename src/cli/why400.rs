@@ -153,7 +153,6 @@ impl Judge<'_> {
             && exchange.request.is_none()
             && serde_json::from_str(&exchange.answer).is_ok_and(|value: Value| is_request(&value));
         let report = body
-            .filter(|_| outside.is_none())
             .and_then(|body| self.judged(body))
             .map(|report| narrowed(report, &explained));
         Told {
@@ -278,11 +277,11 @@ fn show(options: &Options, told: &Told, terminal: &mut Terminal) {
         terminal.text(&text!("this answer contains no known error message\n"));
     }
     for group in groups(told) {
-        terminal.text(&page(&group, terminal.width()));
+        terminal.text(&page(&group, told.outside.as_deref(), terminal.width()));
     }
     if let Some(path) = &told.outside {
         terminal.text(&text!(
-            "\nThe body has no `{}`: it is not the request that was rejected.\n",
+            "\nThe body has no `{}`: it may not be the request that was rejected.\n",
             Text::line(path).cut(LONGEST_VALUE)
         ));
     }
@@ -315,7 +314,7 @@ fn groups(told: &Told) -> Vec<Group<'_>> {
 }
 
 /// Returns the explanation for people.
-fn page(group: &Group<'_>, width: usize) -> Text {
+fn page(group: &Group<'_>, outside: Option<&str>, width: usize) -> Text {
     let (it, _) = group[0];
     let refusal = it.refusal;
     let mut page = match it.basis {
@@ -339,10 +338,10 @@ fn page(group: &Group<'_>, width: usize) -> Text {
     page.push(&text!("{}\n", heading(it)));
     for (it, _) in group {
         let sentence = match it.basis {
-            Basis::Near => &refusal.sentence,
-            Basis::Sentence | Basis::Words | Basis::Code => &it.said,
+            Basis::Near => refusal.shown(),
+            Basis::Sentence | Basis::Words | Basis::Code => it.said.clone(),
         };
-        page.push(&text!("  {}\n", Text::line(sentence)));
+        page.push(&text!("  {}\n", Text::line(&sentence)));
     }
     page.push(&text!("\n"));
     let mut paragraph = |text: &str| {
@@ -366,7 +365,11 @@ fn page(group: &Group<'_>, width: usize) -> Text {
                 place.pointer,
                 Text::line(&place.value).cut(LONGEST_VALUE)
             ));
-        } else if let Some(path) = it.path.as_deref().filter(|path| is_path(path)) {
+        } else if let Some(path) = it
+            .path
+            .as_deref()
+            .filter(|path| is_path(path) && outside != Some(*path))
+        {
             paragraph(&format!(
                 "It refers to `{}` in the body.",
                 Text::line(path).cut(LONGEST_VALUE)
@@ -394,7 +397,7 @@ fn is_path(path: &str) -> bool {
 /// Returns the line above the sentence. It says that a provider rejects the request only if the
 /// text names that provider, because servers copy sentences of others.
 fn heading(it: &Explanation) -> String {
-    let details = match (it.status, it.kind) {
+    let details = match (it.status, it.kind()) {
         (Some(status), Some(kind)) => format!(" with status {status}, `{kind}`"),
         (Some(status), None) => format!(" with status {status}"),
         (None, Some(kind)) => format!(" with `{kind}`"),
@@ -428,7 +431,9 @@ fn document(told: &Told) -> Value {
     let findings: Vec<Value> = found
         .map(|finding| json!({"code": finding.rule.code, "message": finding.message}))
         .collect();
-    json!({"explanations": explained, "findings": findings})
+    json!({
+        "explanations": explained, "findings": findings, "outside": told.outside, "is_request": told.is_request,
+    })
 }
 
 fn explanation(it: &Explanation, place: Option<&Place>) -> Value {
@@ -438,8 +443,8 @@ fn explanation(it: &Explanation, place: Option<&Place>) -> Value {
         Reason::Unruled(unruled) => (None, Some(unruled.name())),
     };
     json!({
-        "provider": it.provider.id, "basis": it.basis.name(), "sentence": refusal.sentence, "said": it.said, "status": it.status,
-        "type": refusal.kind, "rule": rule, "unruled": unruled, "meaning": refusal.meaning, "remedy": refusal.remedy,
+        "provider": it.provider.id, "basis": it.basis.name(), "sentence": refusal.shown(), "said": it.said, "status": it.status,
+        "type": it.kind(), "rule": rule, "unruled": unruled, "meaning": refusal.meaning, "remedy": refusal.remedy,
         "path": it.path, "pointer": place.as_ref().map(|place| place.pointer.as_str()), "seen": refusal.seen, "sources": refusal.sources,
         "named": it.is_named, "also": it.also.iter().map(|provider| provider.id.as_str()).collect::<Vec<_>>(),
     })

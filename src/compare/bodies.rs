@@ -8,7 +8,9 @@ use serde_json::Value;
 use super::Side;
 use crate::import::PickError;
 use crate::json::{self, Pointer};
-use crate::lint::{Content, FoundBody, Input, Places, content, find, recognise};
+use crate::lint::{
+    Content, FoundBody, Input, Places, Settings, content, find, place_in_record, recognise,
+};
 use crate::provider::WireFormat;
 use crate::source::SourceText;
 
@@ -28,6 +30,8 @@ pub struct PlacedBody {
     string: Option<Pointer>,
     /// The place of the body in the text or in that string.
     at: Pointer,
+    /// The members of the body that stand elsewhere in a log's record.
+    settings: Option<Settings>,
 }
 
 /// A place in a file, counted from 1.
@@ -71,9 +75,8 @@ impl PlacedBody {
     pub fn places(&self, pointers: &[Pointer]) -> Vec<LineColumn> {
         let mut places = Places::new(&self.text);
         let starts = pointers.iter().map(|pointer| {
-            places
-                .of(self.string.as_ref(), &self.at.join(pointer), false)
-                .start
+            let pointer = place_in_record(&self.at, self.settings.as_ref(), pointer);
+            places.of(self.string.as_ref(), &pointer, false).start
         });
         starts.map(|start| self.line_column(start)).collect()
     }
@@ -144,6 +147,7 @@ fn read(
         string,
         at,
         endpoint,
+        settings,
         ..
     } in find(document, wire).bodies
     {
@@ -159,6 +163,7 @@ fn read(
             line,
             string,
             at,
+            settings,
         });
     }
     Ok(())

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::address::{Address, Endpoint};
 use super::batch::Envelope;
-use super::litellm;
+use super::litellm::{self, Recorded, Settings};
 use super::recognise::begins_with;
 use super::session::Agent;
 use super::stranger::Stranger;
@@ -31,6 +31,8 @@ pub struct FoundBody {
     pub headers: ApiHeaders,
     /// `true` if the model is named outside the body, as in Mistral's batches.
     pub has_model_elsewhere: bool,
+    /// The members that stand elsewhere in a log's record.
+    pub(crate) settings: Option<Settings>,
 }
 
 /// The content of a document.
@@ -183,13 +185,21 @@ impl Finder {
         if self.is_empty_envelope(&members, &here) {
             return;
         }
-        if let Some(agent) = Agent::of_object(&members) {
+        // A body may lack its model, and then looks like a list of messages with notes.
+        let is_expected = self.wire.is_some() || matches!(here.address, Address::Known(_));
+        if let Some(agent) =
+            Agent::of_object(&members).filter(|agent| *agent != Agent::Messages || !is_expected)
+        {
             return self.stranger(here, Stranger::Session(agent));
         }
-        if litellm::is_record(&members) && !members.contains_key(litellm::PROXIED) {
-            let (members, endpoint) = litellm::request(members);
+        if litellm::is_record(&members) {
+            let Recorded {
+                body,
+                endpoint,
+                settings,
+            } = litellm::request(members);
             let address = endpoint.map_or_else(|| here.address.clone(), Address::Known);
-            return self.body(members, Here { address, ..here });
+            return self.body(body, settings, Here { address, ..here });
         }
         let wrapper = wrapper(&members).filter(|_| here.depth < DEEPEST);
         let is_sent = here.is_sent_to_model();
@@ -206,7 +216,7 @@ impl Finder {
                 || self.is_body(&members)
                 || self.wire.is_some() && !here.is_captured =>
             {
-                self.body(members, here);
+                self.body(members, None, here);
             }
             None => self.stranger(here, Stranger::of(&members)),
         }
@@ -279,7 +289,7 @@ impl Finder {
         }
     }
 
-    fn body(&mut self, members: Map<String, Value>, here: Here) {
+    fn body(&mut self, members: Map<String, Value>, settings: Option<Settings>, here: Here) {
         let endpoint = match here.address {
             Address::Known(endpoint) => Some(endpoint),
             Address::Other => return self.harvest.passed_over += 1,
@@ -307,6 +317,7 @@ impl Finder {
             endpoint,
             headers: here.headers,
             has_model_elsewhere: here.is_of_batch && !here.has_url,
+            settings,
         });
     }
 

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::address::Endpoint;
+use crate::json::Pointer;
 use crate::provider::WireFormat;
 
 /// The member with the body that a client sent to `LiteLLM`'s proxy.
@@ -15,7 +16,50 @@ const SETTINGS: [&str; 2] = ["model_parameters", "optional_params"];
 /// The members of a record that belong to the request.
 const OF_REQUEST: [&str; 4] = ["model", "messages", "input", "tools"];
 
-/// Returns `true` if an object is a record with a request.
+/// Members that only a log has.
+const OF_LOG: [&str; 6] = [
+    "call_type",
+    "litellm_call_id",
+    "response",
+    "error_str",
+    "startTime",
+    "status",
+];
+
+/// The settings of a record, which are members of the body.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Settings {
+    /// The member of the record that contains them.
+    member: &'static str,
+    names: Vec<String>,
+}
+
+/// Returns the place of a value of a body at `at`; `settings` are those of its members that stand
+/// elsewhere.
+pub(crate) fn place(at: &Pointer, settings: Option<&Settings>, pointer: &Pointer) -> Pointer {
+    let first = pointer.tokens().next();
+    let settings = settings.filter(|it| first.is_some_and(|name| it.names.contains(&name)));
+    match settings {
+        Some(settings) => at.member(settings.member).join(pointer),
+        None => at.join(pointer),
+    }
+}
+
+/// Returns `true` if `LiteLLM` wrote an object to a log.
+pub(crate) fn is_of_litellm(members: &Map<String, Value>) -> bool {
+    members.contains_key("litellm_call_id") || proxied(members).is_some() || is_record(members)
+}
+
+/// Returns the body that a client sent to the proxy, if the record contains it.
+pub(super) fn proxied(members: &Map<String, Value>) -> Option<&Value> {
+    members.get(PROXIED).filter(|sent| match sent {
+        Value::Object(members) => !members.is_empty(),
+        Value::String(text) => text.trim_start().starts_with('{'),
+        _ => false,
+    })
+}
+
+/// Returns `true` if an object is a record with a request in its own members.
 pub(super) fn is_record(members: &Map<String, Value>) -> bool {
     let has_settings = SETTINGS
         .iter()
@@ -23,28 +67,45 @@ pub(super) fn is_record(members: &Map<String, Value>) -> bool {
     let has_history = ["messages", "input"]
         .iter()
         .any(|name| members.get(*name).is_some_and(Value::is_array));
-    has_history && has_settings
+    let is_logged = OF_LOG.iter().any(|name| members.contains_key(*name));
+    has_history && has_settings && is_logged && proxied(members).is_none()
 }
 
-/// Returns the request of a record: its members, and the settings beside them. They keep their
-/// places, except for the settings.
-pub(super) fn request(mut members: Map<String, Value>) -> (Map<String, Value>, Option<Endpoint>) {
+/// The request of a record.
+pub(super) struct Recorded {
+    pub(super) body: Map<String, Value>,
+    pub(super) endpoint: Option<Endpoint>,
+    pub(super) settings: Option<Settings>,
+}
+
+/// Returns the request of a record: its members, and the settings beside them.
+pub(super) fn request(mut members: Map<String, Value>) -> Recorded {
     let endpoint = members
         .get("call_type")
         .and_then(Value::as_str)
         .and_then(endpoint);
-    let settings = SETTINGS
+    let given = SETTINGS
         .iter()
         .find_map(|name| match members.remove(*name) {
-            Some(Value::Object(settings)) => Some(settings),
+            Some(Value::Object(settings)) => Some((*name, settings)),
             _ => None,
-        })
-        .unwrap_or_default();
+        });
     members.retain(|name, _| OF_REQUEST.contains(&name.as_str()));
-    for (name, value) in settings {
-        members.entry(name).or_insert(value);
+    let settings = given.map(|(member, settings)| {
+        let mut names = Vec::new();
+        for (name, value) in settings {
+            if !members.contains_key(&name) {
+                names.push(name.clone());
+                members.insert(name, value);
+            }
+        }
+        Settings { member, names }
+    });
+    Recorded {
+        body: members,
+        endpoint,
+        settings,
     }
-    (members, endpoint)
 }
 
 /// Returns the endpoint of a kind of call: a function of `LiteLLM`, with or without `a` for the

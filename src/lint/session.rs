@@ -98,3 +98,28 @@ fn are_messages(elements: &[Value]) -> bool {
 fn is_message(element: &Value) -> bool {
     element.get("role").is_some_and(Value::is_string) && element.get("content").is_some()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn agents_are_known_by_the_members_of_their_files() {
+        let said = json!([{"role": "user", "content": "a"}]);
+        for (document, expected) in [
+            (
+                json!({"uuid": "a", "sessionId": "b", "message": {}}),
+                Some(Agent::ClaudeCode),
+            ),
+            (json!({"info": {}, "messages": said}), Some(Agent::Messages)),
+            (
+                json!({"info": {}, "messages": [{"info": {"role": "user"}, "parts": []}]}),
+                Some(Agent::OpenCode),
+            ),
+            (json!({"model": "m", "messages": said, "info": {}}), None),
+        ] {
+            assert_eq!(Agent::of(&document), expected, "{document}");
+        }
+    }
+}

@@ -24,11 +24,8 @@ pub(crate) enum Stranger {
 }
 
 impl Stranger {
-    /// Returns the kind of an object that is not a body.
+    /// Returns the kind of an object that is neither a body nor of a session file.
     pub(super) fn of(members: &Map<String, Value>) -> Stranger {
-        if let Some(agent) = Agent::of_object(members) {
-            return Stranger::Session(agent);
-        }
         let is_answer = members.contains_key("choices")
             || members.contains_key("candidates")
             || matches!(
@@ -153,18 +150,6 @@ mod tests {
             (
                 json!({"id": "a", "input": [], "output": "b"}),
                 Stranger::Record,
-            ),
-            (
-                json!({"uuid": "a", "sessionId": "b", "message": {}}),
-                Stranger::Session(Agent::ClaudeCode),
-            ),
-            (
-                json!({"info": {}, "messages": said}),
-                Stranger::Session(Agent::Messages),
-            ),
-            (
-                json!({"info": {}, "messages": [{"info": {"role": "user"}, "parts": []}]}),
-                Stranger::Session(Agent::OpenCode),
             ),
             (json!({"a": 1}), Stranger::Unknown),
         ] {

@@ -38,10 +38,13 @@ impl Unsupported {
             && ["/v1/chat", "/v2/chat"]
                 .iter()
                 .any(|end| path.ends_with(end));
-        match (is_converse, is_cohere) {
-            (true, _) => Some(Unsupported::Converse),
-            (false, true) => Some(Unsupported::CohereChat),
-            (false, false) => None,
+        if is_converse {
+            Some(Unsupported::Converse)
+        } else if is_cohere {
+            Some(Unsupported::CohereChat)
+        } else {
+            path.ends_with("/v1/completions")
+                .then_some(Unsupported::TextCompletion)
         }
     }
 

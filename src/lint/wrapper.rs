@@ -2,9 +2,11 @@
 
 use serde_json::{Map, Value};
 
+use super::litellm::{PROXIED, proxied};
+
 /// The members that contain a body in batches (`body`, `params`, and xAI's), logs and captures.
 const WRAPPERS: [&str; 20] = [
-    super::litellm::PROXIED,
+    PROXIED,
     "body",
     "params",
     "request",
@@ -34,6 +36,7 @@ pub(super) const COUNTED: [&str; 2] = ["generateContentRequest", "generate_conte
 /// Returns the name of the member that may contain the body; `None` if no member may.
 pub(super) fn wrapper(members: &Map<String, Value>) -> Option<&'static str> {
     WRAPPERS.into_iter().find(|name| match members.get(*name) {
+        Some(_) if *name == PROXIED => proxied(members).is_some(),
         Some(Value::Object(_)) => true,
         Some(Value::String(text)) => text.trim_start().starts_with('{'),
         _ => false,

@@ -52,14 +52,6 @@ pub struct Refusal {
     pub sources: Vec<String>,
 }
 
-impl Refusal {
-    /// Returns the sentence for people: `{name}` marks a variable part, and other braces are not
-    /// doubled.
-    pub fn shown(&self) -> String {
-        self.sentence.replace("{{", "{").replace("}}", "}")
-    }
-}
-
 /// The rule that predicts a refusal, or the reason why none does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
@@ -70,6 +62,12 @@ pub enum Reason {
 }
 
 impl Refusal {
+    /// Returns the sentence for people: `{name}` marks a variable part, and other braces are not
+    /// doubled.
+    pub fn shown(&self) -> String {
+        self.sentence.replace("{{", "{").replace("}}", "}")
+    }
+
     /// Returns `true` if words with this entry can come with an HTTP status: an entry with a status
     /// is for that one only.
     pub(super) fn is_for(&self, status: Option<u16>) -> bool {

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
+use aho_corasick::AhoCorasick;
 use regex::Regex;
 
 /// Words before a message: a request that failed, an error that was returned, a status. Words that
@@ -72,7 +73,10 @@ static UNREADABLE: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The end of a parser's message: the end of the line or of the string, or the beginning of the
 /// answer.
-const PARSER_ENDS: [&str; 7] = ["\n", "{", "\",", "\"}", "',", "'}", "\\\","];
+static PARSER_ENDS: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    AhoCorasick::new(["\n", "{", "\",", "\"}", "',", "'}", "\\\","])
+        .expect("a few words are no large automaton")
+});
 
 /// Removes the messages of parsers about an answer that a client cannot read. They describe the
 /// answer, but sound like the refusal of a request.
@@ -85,8 +89,8 @@ pub(super) fn without_parsers(text: &str) -> Cow<'_, str> {
         let end = whole.end();
         kept.push_str(&rest[..said.end()]);
         rest = &rest[end..];
-        let ends = PARSER_ENDS.iter().filter_map(|end| rest.find(end));
-        rest = &rest[ends.min().unwrap_or(rest.len())..];
+        let end = PARSER_ENDS.find(rest);
+        rest = &rest[end.map_or(rest.len(), |end| end.start())..];
     }
     if kept.is_empty() {
         return Cow::Borrowed(text);

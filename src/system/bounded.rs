@@ -1,4 +1,5 @@
 //! The only place where the content of files is read: only from regular files, and up to a limit.
+//! The exception is a file that the caller's shell has opened, which is read like standard input.
 //!
 //! A pipe waits for its other end, a device may have no end, and a sparse file can claim any size.
 //! Therefore, all of them are detected before the first byte is read.
@@ -21,6 +22,17 @@ pub(super) fn open(path: &Path) -> Result<File, ReadError> {
     let file = unchecked(path)?;
     regular(&file.metadata().map_err(|error| failed(&error))?)?;
     Ok(file)
+}
+
+/// Opens a file that this process already holds, such as the end of a pipe (`/dev/fd/63`).
+#[cfg(feature = "cli")]
+pub(super) fn open_descriptor(path: &Path) -> Result<File, ReadError> {
+    let file = File::open(path).map_err(|error| failed(&error))?;
+    let found = file.metadata().map_err(|error| failed(&error))?;
+    match found.is_dir() {
+        true => regular(&found).map(|()| file),
+        false => Ok(file),
+    }
 }
 
 /// Opens a path that was a regular file at the time of the check.

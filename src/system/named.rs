@@ -25,15 +25,8 @@ pub(crate) fn open(path: &Path) -> Result<std::fs::File, AccessError> {
 /// is read, as for standard input.
 pub(crate) fn open_descriptor(path: &Path) -> Option<Result<std::fs::File, AccessError>> {
     descriptor(path)?;
-    let opened = std::fs::File::open(path).and_then(|file| Ok((file.metadata()?.is_dir(), file)));
-    Some(match opened {
-        Ok((false, file)) => Ok(file),
-        Ok((true, _)) => Err("cannot be read: it is a folder".into()),
-        Err(error) => {
-            let why = bounded::failed(&error);
-            Err(format!("cannot be read: {why}").into())
-        }
-    })
+    let opened = bounded::open_descriptor(path);
+    Some(opened.map_err(|why| format!("cannot be read: {why}").into()))
 }
 
 /// Returns `true` for a path that means standard input: `-`, `/dev/stdin`, and the path of its

@@ -79,6 +79,10 @@ impl ToolList {
         if let Value::Array(elements) = value {
             for (index, element) in elements.iter().enumerate() {
                 let (before, at) = (self.entries(), at.element(index));
+                let members = element.as_object().into_iter().flatten();
+                self.hosted += members
+                    .filter(|(name, tool)| is_of_gemini(name, tool))
+                    .count();
                 self.add(element, &at, depth);
                 if self.entries() == before {
                     self.unread.push(at);
@@ -89,10 +93,6 @@ impl ToolList {
         let Some(members) = value.as_object() else {
             return;
         };
-        let is_hosted = members
-            .iter()
-            .filter(|(name, tool)| is_of_gemini(name, tool));
-        self.hosted += is_hosted.count();
         self.is_partial |= has_next_page(members);
         if let Some((name, inner)) = LISTS.iter().find_map(|name| {
             let inner = members.get(*name)?;
@@ -112,7 +112,6 @@ impl ToolList {
                 self.unread.push(at.clone());
             }
             None if members.get("type").is_some_and(Value::is_string) => self.hosted += 1,
-            None if members.iter().any(|(name, tool)| is_of_gemini(name, tool)) => {}
             // An object with tools by name.
             None if members
                 .iter()
@@ -129,6 +128,7 @@ impl ToolList {
         for (name, entry) in named {
             match tool_of(entry, Some(name)) {
                 Some(tool) => self.tools.push(tool),
+                None if is_of_gemini(name, entry) => self.hosted += 1,
                 None => self.unread.push(at.member(name)),
             }
         }
@@ -332,7 +332,12 @@ mod tests {
         let search = json!({"googleSearch": {}});
         let declared = json!({"functionDeclarations": [{"name": "a", "description": "d"}]});
         let beside = json!({"function_declarations": [{"name": "a", "description": "d"}], "url_context": {}});
-        for document in [json!([declared, search]), json!({"tools": [beside]})] {
+        let by_name = json!({"search": {"description": "d", "inputSchema": {"type": "object"}}, "retrieval": {"description": "d"}});
+        for document in [
+            json!([declared, search]),
+            json!({"tools": [beside]}),
+            by_name,
+        ] {
             let list = ToolList::of(&document).expect("a tool");
             assert_eq!(
                 (list.tools.len(), list.hosted, list.unread.len()),

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::sent::Answer;
 use super::usage;
-use crate::lint::{Content, Endpoint, FoundBody, content, find};
+use crate::lint::{Content, Endpoint, FoundBody, content, find, is_of_litellm};
 use crate::provider::{ApiHeaders, WireFormat};
 
 pub(super) use cassette::{document as cassette, is_beginning as begins_cassette};
@@ -111,20 +111,7 @@ fn entry(mut entry: Value) -> Unit {
 
 /// Returns an object that contains one request, in the format of a known program or in any other
 /// format.
-fn object(mut members: Map<String, Value>) -> Unit {
-    if let Some(request) = members
-        .get_mut("proxy_server_request")
-        .map(Value::take)
-        .filter(Value::is_object)
-    {
-        let request = match request.get("body") {
-            Some(Value::Object(_)) => request,
-            _ => json!({"body": request}),
-        };
-        members.retain(|name, _| !["messages", "proxy_server_request"].contains(&name.as_str()));
-        members.insert("request".to_owned(), request);
-        return plain(Value::Object(members), "LiteLLM log");
-    }
+fn object(members: Map<String, Value>) -> Unit {
     if is_of_litellm(&members) {
         return plain(Value::Object(members), "LiteLLM log");
     }
@@ -150,12 +137,6 @@ fn object(mut members: Map<String, Value>) -> Unit {
         return plain(Value::Object(members), "SDK debug log");
     }
     plain(Value::Object(members), "bodies")
-}
-
-/// Returns `true` for a payload of `LiteLLM`'s loggers.
-fn is_of_litellm(members: &Map<String, Value>) -> bool {
-    members.contains_key("litellm_call_id")
-        || members.contains_key("model_parameters") && members.contains_key("messages")
 }
 
 /// Converts a generation of Langfuse, whose `input` is a list of messages or an object that

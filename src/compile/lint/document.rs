@@ -13,8 +13,8 @@ use crate::compile::judge::{Judge, LintTarget, api, local_server};
 use crate::diag::{Diagnostic, Rule};
 use crate::json::{self, JsonError, Pointer};
 use crate::lint::{
-    Endpoint, Envelope, Flaw, FoundBody, Harvest, Places, Stranger, Unrecognised, Unsupported,
-    find, recognise_among, rules,
+    Endpoint, Envelope, Flaw, FoundBody, Harvest, Places, Settings, Stranger, Unrecognised,
+    Unsupported, find, place_in_record, recognise_among, rules,
 };
 use crate::panics::{PANIC, caught};
 use crate::provider::{ApiHeaders, MODEL_PLACEHOLDER, Server, WireFormat};
@@ -196,6 +196,7 @@ impl DocumentJudge<'_> {
             endpoint,
             headers,
             has_model_elsewhere,
+            settings,
         } = body;
         let endpoint = endpoint.as_ref();
         let linted = caught(|| {
@@ -218,6 +219,7 @@ impl DocumentJudge<'_> {
             problems,
             string,
             at,
+            settings,
         }
     }
 
@@ -287,6 +289,7 @@ struct JudgedBody {
     problems: Vec<Problem>,
     string: Option<Pointer>,
     at: Pointer,
+    settings: Option<Settings>,
 }
 
 impl JudgedBody {
@@ -297,7 +300,7 @@ impl JudgedBody {
             .filter(|_| is_capture)
             .and_then(|string| places.literal(string));
         for problem in self.problems {
-            let pointer = self.at.join(&problem.pointer);
+            let pointer = place_in_record(&self.at, self.settings.as_ref(), &problem.pointer);
             let range = places.of(self.string.as_ref(), &pointer, problem.is_about_key());
             told.push(Told {
                 range,
