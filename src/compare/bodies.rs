@@ -53,6 +53,7 @@ impl PlacedBody {
             line: 1,
             string: None,
             at: Pointer::root(),
+            settings: None,
         }
     }
 

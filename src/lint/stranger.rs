@@ -118,7 +118,6 @@ mod tests {
 
     #[test]
     fn kinds_are_known_by_their_members() {
-        let said = json!([{"role": "user", "content": "a"}]);
         for (value, expected) in [
             (
                 json!({"object": "chat.completion", "choices": []}),

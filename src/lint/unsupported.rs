@@ -134,6 +134,27 @@ mod tests {
     }
 
     #[test]
+    fn addresses_tell_formats_that_are_not_checked() {
+        for (host, path, expected) in [
+            (
+                "bedrock-runtime.us-east-1.amazonaws.com",
+                "/model/a/converse",
+                Some(Unsupported::Converse),
+            ),
+            ("api.cohere.com", "/v2/chat", Some(Unsupported::CohereChat)),
+            ("example.com", "/v2/chat", None),
+            (
+                "localhost",
+                "/v1/completions",
+                Some(Unsupported::TextCompletion),
+            ),
+            ("localhost", "/v1/chat/completions", None),
+        ] {
+            assert_eq!(Unsupported::by_address(host, path), expected, "{path}");
+        }
+    }
+
+    #[test]
     fn shapes_tell_formats_that_are_not_checked() {
         let user = json!([{"role": "user", "content": [{"text": "Hello"}]}]);
         let calls = json!([{"role": "assistant", "content": [
