@@ -497,7 +497,12 @@ impl Engine {
             self.check_unexpanded(sources, name, &analysis, findings);
             self.note_names(sources, name, &analysis);
         } else {
-            self.check_data(sources, (name, &rewritten.text), &analysis.told, findings);
+            self.check_data(
+                sources,
+                (name, &rewritten.text),
+                &analysis.slips_of_data,
+                findings,
+            );
         }
         findings.extend(dialect::findings(
             rewritten,
@@ -515,20 +520,20 @@ impl Engine {
         &mut self,
         sources: &Sources,
         (name, text): (&str, &str),
-        told: &slips_of_data::Told,
+        slips: &slips_of_data::DataSlips,
         findings: &mut Vec<Diagnostic>,
     ) {
-        let impossible = told
+        let impossible = slips
             .impossible
             .iter()
             .filter(|it| !it.is_of_inja || self.dialect == Dialect::Inja);
         findings.extend(impossible.map(|asked| self.impossible(sources, name, asked)));
-        for it in &told.never_there {
+        for it in &slips.never_there {
             let span = self.span(sources, name, it.range.clone());
             self.slips
                 .extend(errors::never_there(sources, span, it.object));
         }
-        let unescaped = told.unescaped.iter();
+        let unescaped = slips.unescaped.iter();
         findings.extend(unescaped.map(|it| self.unescaped(sources, name, text, it)));
     }
 
@@ -921,7 +926,7 @@ impl Renderer<'_> {
             written, outcome, ..
         } = output;
         let steps = steps * account::STEP;
-        let cost = spent + 2 * written.told.text.len() as u64 + steps;
+        let cost = spent + 2 * written.rope.text.len() as u64 + steps;
         let Template { name, number, .. } = &self.engine.templates[id.0 as usize];
         let kind = self.engine.kind_of(name);
         let output = outcome

@@ -334,3 +334,71 @@ fn a_prompt_that_is_put_into_a_shared_rendering_changes_nothing() {
         assert_same(&compiler, Some(&contexts), &format!("{number}: {used}"));
     }
 }
+
+/// Values that a template sets, as expressions.
+const SET_VALUES: [&str; 13] = [
+    "'Abc'",
+    "'a\"b\\\\n'",
+    "'É ß'",
+    "''",
+    "true",
+    "false",
+    "none",
+    "7",
+    "-0.0",
+    "1e16",
+    "0.1",
+    "ctx.history | length",
+    "ctx.model | default('m')",
+];
+/// Expressions that write the variable `name`.
+const WRITTEN: [&str; 10] = [
+    "name",
+    "name | upper",
+    "name | lower",
+    "name | string | capitalize",
+    "name | string | trim('a')",
+    "(name | string)[::-1]",
+    "(name | string)[:1]",
+    "tojson(name)",
+    "tojson(name) | upper",
+    "name ~ name",
+];
+
+#[test]
+fn partials_write_the_values_that_the_template_sets() {
+    let contexts: Vec<Arc<str>> = ["plain-turn", "attached-files"].map(Arc::from).to_vec();
+    for written in WRITTEN {
+        let partial =
+            format!("{{% set shown %}}{{{{ {written} }}}}{{% endset %}}{{{{ tojson(shown) }}}}");
+        let members = SET_VALUES.iter().enumerate().map(|(index, value)| {
+            format!(
+                "m{index} = '''{{% set name = {value} %}}[{{% include \"p.jinja\" %}}]'''\n\
+                 n{index} = '''{{% set name %}}{{{{ {value} }}}}{{% endset %}}[{{% include \"p.jinja\" %}}]'''\n"
+            )
+        });
+        let body: String = members.collect();
+        let agent = |name: &str| {
+            (
+                format!("agents/{name}.toml"),
+                format!(
+                    "name = '{name}'\nprovider_instance = 'OpenAI'\nendpoint = 'chat/completions'\n[body.metadata]\n{body}"
+                ),
+            )
+        };
+        let world: MemoryWorld = [
+            agent("a"),
+            agent("b"),
+            ("partials/p.jinja".to_owned(), partial),
+        ]
+        .into_iter()
+        .collect();
+        let compiler = Compiler::load(
+            Arc::new(world),
+            Arc::new(Embedded::bundled()),
+            LoadOptions::default(),
+        );
+        let compared = assert_same(&compiler, Some(&contexts), written);
+        assert!(compared > 4, "{compared}");
+    }
+}

@@ -38,13 +38,17 @@ pub(super) const ELEMENT: u64 = 32;
 pub(super) const MAP: u64 = 256;
 /// The cost of adding a member to an object.
 pub(super) const MEMBER: u64 = 96;
+/// The cost of a text that a tag writes: the tag and a run are kept.
+pub(super) const WRITE: u64 = 64;
+/// The cost of a scope that is entered: it is kept.
+pub(super) const SCOPE: u64 = 64;
 /// The cost of a file-system query.
 pub(super) const FILE: u64 = 10_000;
 
 /// The cost of examining a folder's entry.
 pub(super) const ENTRY: u64 = 1_000;
 /// The maximum number of runs in all texts that a template builds. Beyond it, the writers of a text
-/// are not kept apart: 64 MiB, and enough to collect a thousand messages one by one.
+/// are not kept apart: 40 MiB, and enough to collect a thousand messages one by one.
 const MAX_RUNS: usize = 1 << 20;
 
 thread_local! {
@@ -73,7 +77,7 @@ pub(super) fn charge(units: u64) -> Result<(), Error> {
 }
 
 /// Counts the runs of a text that is built; returns `false` if the template has none left.
-pub(super) fn follow(runs: usize) -> bool {
+pub(super) fn keep_runs(runs: usize) -> bool {
     let rest = RUNS_LEFT.get().checked_sub(runs);
     rest.inspect(|&rest| RUNS_LEFT.set(rest)).is_some()
 }

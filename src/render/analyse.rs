@@ -12,7 +12,7 @@ use minijinja::syntax::SyntaxConfig;
 use super::lost_sets::{self, LostSet};
 use super::parts::{self, literal_name, literal_names, range};
 use super::recursion::{Misplaced, Scope};
-use super::slips_of_data::{self, Told};
+use super::slips_of_data::{self, DataSlips};
 use super::unexpanded::Unexpanded;
 
 /// The entry among the read members of `ctx` that means "any of them".
@@ -43,7 +43,7 @@ pub(super) struct Analysis {
     /// Texts with folder variables that expressions print.
     pub(super) unexpanded: Unexpanded,
     /// Mistakes about the data.
-    pub(super) told: Told,
+    pub(super) slips_of_data: DataSlips,
 }
 
 /// An `include`, `import`, `from` or `extends`.
@@ -89,7 +89,7 @@ pub(super) fn analyse(text: &str, name: &str) -> Result<Analysis, Error> {
         scope: Scope::default(),
     };
     walker.statement(&tree);
-    walker.found.told = slips_of_data::find(&tree);
+    walker.found.slips_of_data = slips_of_data::find(&tree);
     walker.found.lost_sets = lost_sets::find(&tree);
     Ok(walker.found)
 }

@@ -22,7 +22,7 @@
 //! 8. The origin of a list or an object that a template creates consists of the origins of its
 //!    parts.
 //! 9. The origin of any other value is unknown, and a text computed from it names no inputs.
-//! 10. Text with writers is a `Told`: the text, and runs that cover all of its bytes in order. A
+//! 10. Text with writers is a `Rope`: the text, and runs that cover all of its bytes in order. A
 //!     run contains its number of bytes, their writer, how often they were escaped, the tag that
 //!     wrote them, and its frame.
 //! 11. Literal text of a template, or a literal of an expression, becomes a run whose writer is its
@@ -88,9 +88,10 @@ use std::sync::Arc;
 use foldhash::HashMap;
 use minijinja::{Environment, Error, State, UndefinedBehavior, Value};
 
+use super::account;
 use super::data_path::DataPath;
 use super::place::Place;
-use super::rope::{Run, Told};
+use super::rope::{Rope, RopeSlice, Run};
 use super::tracked::{Names, Origin, Tracked};
 use calls::Declared;
 use failure::Outcome;
@@ -140,20 +141,22 @@ pub(super) trait Library {
 /// The output of a partial that is known in advance.
 pub(super) struct Known {
     pub(super) written: Arc<Traced>,
+    /// The names of the variables that the template gave it.
+    pub(super) given: Arc<[Arc<str>]>,
     pub(super) steps: u64,
 }
 
 /// A text with its writers, and the scopes in which they wrote.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Traced {
-    pub(super) told: Told,
+    pub(super) rope: Rope,
     pub(super) trace: Trace,
 }
 
 impl Traced {
     /// Returns the approximate size in bytes.
     pub(super) fn weight(&self) -> usize {
-        self.told.text.len() + self.told.runs.len() * size_of::<Run>() + self.trace.weight()
+        self.rope.text.len() + self.rope.runs.len() * size_of::<Run>() + self.trace.weight()
     }
 }
 
@@ -199,7 +202,7 @@ pub(super) fn run<'e, W: Watch>(
         parent: None,
         template,
         escapes: false,
-        out: vec![Sink::Text(Told::default())],
+        out: vec![Sink::Text(Rope::default())],
         most: input.most,
         is_full: false,
         loops: 0,
@@ -213,13 +216,13 @@ pub(super) fn run<'e, W: Watch>(
         .template(template)
         .map_err(|failure| eval.with_object(failure));
     eval.watch.ended(&mut eval.variables.set_here());
-    let told = match eval.out.into_iter().next() {
-        Some(Sink::Text(told)) => told,
-        _ => Told::default(),
+    let rope = match eval.out.into_iter().next() {
+        Some(Sink::Text(rope)) => rope,
+        _ => Rope::default(),
     };
     Output {
         written: Traced {
-            told,
+            rope,
             trace: eval.trace,
         },
         outcome,
@@ -230,7 +233,7 @@ pub(super) fn run<'e, W: Watch>(
 /// The destination of text.
 #[derive(Debug)]
 enum Sink {
-    Text(Told),
+    Text(Rope),
     /// Text is discarded, because another template writes instead.
     Nothing,
 }
@@ -303,19 +306,21 @@ impl<'e, W: Watch> Eval<'e, W> {
 
     /// Writes a text with its runs; a tag that writes it is recorded as the writer of runs that no
     /// tag has written before.
-    fn write(&mut self, text: &str, runs: &[Run], tag: Place, at: Place) -> Outcome<()> {
-        self.check_room(text, at)?;
+    fn write(&mut self, rope: RopeSlice<'_>, tag: Place, at: Place) -> Outcome<()> {
+        self.check_room(rope.text, at)?;
         let Some(Sink::Text(out)) = self.out.last_mut() else {
             return Ok(());
         };
-        if text.is_empty() {
+        account::charge(account::WRITE).map_err(|error| Failure::at(at, error))?;
+        if rope.text.is_empty() {
             out.push_nothing(self.trace.nothing(tag));
             return Ok(());
         }
         let first = out.runs.len();
-        out.push(text, runs);
-        self.trace
-            .writes(out.runs.get_mut(first..).unwrap_or_default(), tag);
+        out.push(rope);
+        // If there were too many runs, only one is left.
+        let first = first.min(out.runs.len() - 1);
+        self.trace.writes(&mut out.runs[first..], tag);
         Ok(())
     }
 
@@ -329,16 +334,20 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 
     /// Writes the known output of a partial.
-    fn write_known(&mut self, known: &Traced, step: Step) -> Outcome<()> {
-        self.check_room(&known.told.text, step.at)?;
+    fn write_known(&mut self, known: &Known, step: Step) -> Outcome<()> {
+        let Known { written, given, .. } = known;
+        self.check_room(&written.rope.text, step.at)?;
+        charge_scope(step.at)?;
         let variables = &self.variables;
+        let given: Vec<(Arc<str>, Rope)> = given
+            .iter()
+            .filter_map(|name| Some((Arc::clone(name), variables.set_value(name)?.written())))
+            .collect();
         if let Some(Sink::Text(out)) = self.out.last_mut() {
-            let told = self
-                .trace
-                .adopt(step, known, |name| variables.set_value(name));
-            match told.text.is_empty() {
-                true => told.runs.into_iter().for_each(|run| out.push_nothing(run)),
-                false => out.push_told(&told),
+            let rope = self.trace.adopt(step, written, &given);
+            match rope.text.is_empty() {
+                true => rope.runs.into_iter().for_each(|run| out.push_nothing(run)),
+                false => out.push(rope.slice()),
             }
         }
         Ok(())
@@ -356,7 +365,7 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 
     fn begin_capture(&mut self) {
-        self.out.push(Sink::Text(Told::default()));
+        self.out.push(Sink::Text(Rope::default()));
     }
 
     fn begin_discard(&mut self) {
@@ -368,15 +377,15 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 
     /// Ends a capture, and returns its text.
-    fn end_capture(&mut self) -> Told {
+    fn end_capture(&mut self) -> Rope {
         match self.out.pop() {
             Some(Sink::Text(text)) => text,
-            _ => Told::default(),
+            _ => Rope::default(),
         }
     }
 
     /// Returns a captured text as a value.
-    fn captured(&self, text: Told) -> Tracked {
+    fn captured(&self, text: Rope) -> Tracked {
         let text = Tracked::text(text);
         match (self.escapes, text.value.as_str()) {
             (true, Some(safe)) => Tracked {
@@ -389,11 +398,17 @@ impl<'e, W: Watch> Eval<'e, W> {
 
     /// Runs a part within a scope, which becomes a step of its failures.
     fn within<R>(&mut self, step: Step, inner: impl FnOnce(&mut Self) -> Outcome<R>) -> Outcome<R> {
+        charge_scope(step.at)?;
         self.trace.entered(step);
         let result = inner(self);
         self.trace.left();
         result.map_err(|failure| failure.through(step))
     }
+}
+
+/// Charges for a scope, which the trace keeps.
+fn charge_scope(at: Place) -> Outcome<()> {
+    account::charge(account::SCOPE).map_err(|error| Failure::at(at, error))
 }
 
 /// Returns the settings of the engine's own filters.
@@ -428,6 +443,6 @@ pub(super) fn render_alone(text: &str, dialect: crate::repo::Dialect) -> Result<
     let output = run(&template, input, environment.empty_state(), ());
     output
         .outcome
-        .map(|()| output.written.told.text)
+        .map(|()| output.written.rope.text)
         .map_err(|failure| failure.error.to_string())
 }

@@ -72,6 +72,8 @@ struct Text {
     written: Arc<Traced>,
     spent: u64,
     steps: u64,
+    /// The names of the variables that the template gave it.
+    given: Arc<[Arc<str>]>,
     /// The names that it sets for the rest of the template.
     set: Vec<Arc<str>>,
 }
@@ -127,6 +129,7 @@ impl Library for BodyLibrary<'_> {
         left_out.extend(text.set.iter().cloned());
         Ok(Some(Known {
             written: Arc::clone(&text.written),
+            given: Arc::clone(&text.given),
             steps: text.steps,
         }))
     }
@@ -207,6 +210,7 @@ impl BodyLibrary<'_> {
         partial: &Template,
         mut data: Vec<(Arc<str>, Value)>,
     ) -> (Option<Text>, Vec<Arc<str>>) {
+        let given = data.iter().map(|(name, _)| Arc::clone(name)).collect();
         data.extend(self.input.variables());
         let input = eval::Input {
             library: self.engine,
@@ -222,6 +226,7 @@ impl BodyLibrary<'_> {
             written: Arc::new(output.written),
             spent,
             steps: steps.taken(),
+            given,
             set: asked.set,
         });
         (text, asked.names)

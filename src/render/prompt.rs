@@ -10,7 +10,7 @@ use super::builtins::Filter;
 use super::folders::Folders;
 use super::objects::Function;
 use super::refusal::{Refusal, UnreadableFile};
-use super::rope::{ReadFile, ReadPlace, Told, Writer};
+use super::rope::{ReadFile, ReadPlace, Rope, Writer};
 use super::tracked::{Native, Tracked};
 use super::values::text;
 use super::{account, rules};
@@ -172,7 +172,7 @@ impl PromptScope {
                 charge_path(&path)?;
                 let read = scope.read_file(&path);
                 let read = read.map_err(|refusal| scope.about_role(&id, refusal));
-                told(read?)
+                of_file(read?)
             }),
             OwnFunction::HeadLines if is_inja => {
                 Function::of(name, |native| head(native, lines_at_head))
@@ -190,7 +190,7 @@ impl PromptScope {
 
     fn charged_read(&self, path: &str) -> Result<Tracked, Error> {
         charge_path(path)?;
-        told(self.read_file(path)?)
+        of_file(self.read_file(path)?)
     }
 
     /// Adds the names of roles to the refusal of one that has no file.
@@ -411,13 +411,13 @@ impl PromptScope {
 }
 
 /// Returns the text of a file, which is its writer.
-fn told((text, file): (String, ReadFile)) -> Result<Tracked, Error> {
+fn of_file((text, file): (String, ReadFile)) -> Result<Tracked, Error> {
     account::make(text.len())?;
     let writer = Writer::File {
         file: Arc::new(file),
         at: 0,
     };
-    Ok(Tracked::text(Told::one(&text, writer)))
+    Ok(Tracked::text(Rope::one(&text, writer)))
 }
 
 /// Suggests files in the same folder.

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use super::data_path::DataPath;
 use super::eval::{Reads, Scope, Trace, Traced};
 use super::place::Place;
-use super::rope::{self, Emission, FrameId, Input, ReadFile, Run, Told, Writer};
+use super::rope::{self, Emission, FrameId, Input, ReadFile, Rope, RopeSlice, Run, Writer};
 use super::{BodyInput, Engine, Renderer, TemplateId};
 use crate::json::Pointer;
 use crate::memory::Identity;
@@ -23,7 +23,7 @@ pub(crate) struct Recording {
     id: Identity,
     text: Arc<str>,
     runs: Box<[Run]>,
-    trace: Trace,
+    trace: Arc<Trace>,
     /// The position of each run, found when somebody asks for a writer.
     layout: OnceLock<Layout>,
     /// The number of the template, for bytes without a writer.
@@ -210,11 +210,14 @@ impl Renderer<'_> {
 
 impl Recording {
     pub(super) fn new(written: Traced, template: u32) -> Recording {
-        let Traced { told, trace } = written;
+        Recording::of(written.rope, Arc::new(written.trace), template)
+    }
+
+    fn of(rope: Rope, trace: Arc<Trace>, template: u32) -> Recording {
         Recording {
             id: Identity::new(),
-            text: told.text.into(),
-            runs: told.runs.into(),
+            text: rope.text.into(),
+            runs: rope.runs.into(),
             trace,
             layout: OnceLock::new(),
             template,
@@ -227,9 +230,9 @@ impl Recording {
         self.id
     }
 
-    /// Returns the approximate size in bytes, without the text.
+    /// Returns the approximate size in bytes.
     pub(crate) fn weight(&self) -> usize {
-        size_of_val(&*self.runs) + self.trace.weight()
+        self.text.len() + size_of_val(&*self.runs) + self.trace.weight()
     }
 
     /// Returns the recording with another form of the text, in which the same bytes have the same
@@ -246,61 +249,57 @@ impl Recording {
         own: Option<&Recording>,
         parts: impl Iterator<Item = (Option<usize>, &'p str)>,
     ) -> Recording {
-        let mut told = Told::default();
+        let mut rope = Rope::default();
         for (index, (layer, text)) in parts.enumerate() {
             if index > 0 {
-                told.push_one(crate::conversation::PROMPT_SEPARATOR, Writer::Tag);
+                rope.push_one(crate::conversation::PROMPT_SEPARATOR, Writer::Tag);
             }
             match (layer, own) {
                 (Some(layer), _) => {
                     let layers = DataPath::root().member("system_layers");
                     let path = layers.element(layer).member("text");
-                    told.push_one(text, Writer::Data { path, at: 0 });
+                    rope.push_one(text, Writer::Data { path, at: 0 });
                 }
                 (None, Some(own)) => {
-                    let start = told.runs.len();
-                    told.push(&own.text, &own.runs);
-                    told.runs
+                    let start = rope.runs.len();
+                    rope.push(own.rope());
+                    rope.runs
                         .iter_mut()
                         .skip(start)
                         .for_each(|run| run.is_of_prompt = true);
                 }
-                (None, None) => told.push_one(text, Writer::Computed(Arc::default())),
+                (None, None) => rope.push_one(text, Writer::Computed(Arc::default())),
             }
         }
-        let (trace, template) = own.map_or((Trace::default(), 0), |own| {
-            (own.trace.clone(), own.template)
-        });
-        Recording::new(Traced { told, trace }, template)
+        match own {
+            Some(own) => Recording::of(rope, Arc::clone(&own.trace), own.template),
+            None => Recording::of(rope, Arc::default(), 0),
+        }
     }
 
     /// Returns the recording of a system prompt whose own writers do not matter.
     pub(crate) fn of_given_prompt(text: &str) -> Recording {
-        let told = Told::one(text, rope::whole_prompt());
-        Recording::new(
-            Traced {
-                told,
-                trace: Trace::default(),
-            },
-            0,
-        )
+        Recording::of(Rope::one(text, rope::whole_prompt()), Arc::default(), 0)
     }
 
     /// Returns this recording with the system prompt's own writers in place of the value that the
-    /// template inserted, which was `inserted`. If that was only a placeholder, the prompt replaces
-    /// it in the text.
-    pub(crate) fn with_prompt(&self, inserted: &str, prompt: &Arc<Recording>) -> Recording {
-        let own = Told {
-            text: prompt.text.to_string(),
-            runs: prompt.runs.to_vec(),
-        };
-        let written = Traced {
-            told: rope::with_prompt(&self.text, &self.runs, inserted, &own),
-            trace: self.trace.clone(),
-        };
+    /// template inserted. If that was a placeholder, the prompt replaces it in the text.
+    pub(crate) fn with_prompt(
+        &self,
+        placeholder: Option<&str>,
+        prompt: &Arc<Recording>,
+    ) -> Recording {
+        let rope = self.rope().with_prompt(placeholder, prompt.rope());
         Recording {
             prompt: Some(Arc::clone(prompt)),
-            ..Recording::new(written, self.template)
+            ..Recording::of(rope, Arc::clone(&self.trace), self.template)
+        }
+    }
+
+    fn rope(&self) -> RopeSlice<'_> {
+        RopeSlice {
+            text: &self.text,
+            runs: &self.runs,
         }
     }
 
@@ -409,16 +408,10 @@ impl Recording {
     /// Returns the offset where the output of the frame around a run begins; `None` if the
     /// templates' literal text from there to a byte is JSON.
     fn text_before(&self, frame: FrameId, index: usize, at: usize) -> Option<usize> {
-        let is_within = |run: &Run| {
-            std::iter::successors(Some(run.frame), |id| {
-                let frame = self.trace.frames.get(*id as usize);
-                frame.and_then(|frame| frame.parent)
-            })
-            .any(|id| id == frame)
-        };
+        let inside = self.trace.inside(frame);
         let runs = self.runs[..=index].iter().zip(self.starts()).rev();
         let mut begin = self.starts()[index];
-        for (run, &start) in runs.take_while(|(run, _)| is_within(run)) {
+        for (run, &start) in runs.take_while(|(run, _)| inside.contains(&run.frame)) {
             let words = &self.text[start..(start + run.len()).min(at.max(start))];
             if matches!(run.writer, Writer::Template(_))
                 && words.contains(['"', '{', '}', '[', ']'])

@@ -1,11 +1,11 @@
 //! Texts with the writer of each byte.
 //!
-//! A [`Told`] is a text with its runs: stretches of bytes with one writer. Filters that keep
+//! A [`Rope`] is a text with its runs: stretches of bytes with one writer. Filters that keep
 //! content pass the runs on, cut and joined like the text; any other result is
 //! [`Writer::Computed`].
 
 use std::borrow::Cow;
-use std::ops::{Deref, Range};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::data_path::DataPath;
@@ -14,6 +14,8 @@ use super::place::Place;
 /// The maximum number of runs in a text: enough for a long history, and too few for a loop that
 /// keeps doubling a text.
 const MAX_RUNS: usize = 1 << 18;
+/// The maximum number of times that a run counts as escaped; then its writer counts as computed.
+const MAX_ESCAPES: u8 = 4;
 /// The maximum number of inputs that a computed text names.
 pub(super) const MAX_INPUTS: usize = 16;
 
@@ -57,6 +59,14 @@ pub(super) enum Writer {
     Computed(Arc<Vec<Input>>),
 }
 
+impl Writer {
+    /// Returns the writer of a text that was computed from others, of which it names the first
+    /// inputs.
+    pub(super) fn computed_from(runs: &[Run]) -> Writer {
+        Writer::Computed(Arc::new(inputs(runs).take(MAX_INPUTS).collect()))
+    }
+}
+
 /// An input of a computed text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Input {
@@ -66,8 +76,12 @@ pub(super) enum Input {
 }
 
 impl Input {
-    fn is_prompt(&self) -> bool {
-        matches!(self, Input::Data(path) if path.is(PROMPT))
+    /// Returns the value of the data, if `by` knows it.
+    fn known<'t>(&self, by: &impl Fn(&DataPath) -> Option<RopeSlice<'t>>) -> Option<RopeSlice<'t>> {
+        match self {
+            Input::Data(path) => by(path),
+            Input::File(_) | Input::Template(_) => None,
+        }
     }
 }
 
@@ -100,34 +114,44 @@ pub(super) enum Emission {
 
 /// A text and its writers, in order.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Told {
+pub(super) struct Rope {
     pub(super) text: String,
     pub(super) runs: Vec<Run>,
 }
 
-impl Told {
+/// A borrowed text and its writers, in order.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RopeSlice<'t> {
+    pub(super) text: &'t str,
+    pub(super) runs: &'t [Run],
+}
+
+impl Rope {
     /// Returns a text with one writer.
-    pub(super) fn one(text: &str, writer: Writer) -> Told {
-        Told {
+    pub(super) fn one(text: &str, writer: Writer) -> Rope {
+        Rope {
             text: text.to_owned(),
             runs: vec![Run::new(text.len(), writer)],
         }
     }
 
-    /// Appends a text with its runs.
-    pub(super) fn push(&mut self, text: &str, runs: &[Run]) {
-        // An empty text needs no runs, which would only accumulate.
-        if text.is_empty() {
-            return;
+    /// Returns the whole text with its writers.
+    pub(super) fn slice(&self) -> RopeSlice<'_> {
+        RopeSlice {
+            text: &self.text,
+            runs: &self.runs,
         }
-        self.text.push_str(text);
-        self.runs.extend_from_slice(runs);
-        self.limit_runs();
     }
 
     /// Appends a text with its writers.
-    pub(super) fn push_told(&mut self, other: &Told) {
-        self.push(&other.text, &other.runs);
+    pub(super) fn push(&mut self, other: RopeSlice<'_>) {
+        // An empty text needs no runs, which would only accumulate.
+        if other.text.is_empty() {
+            return;
+        }
+        self.text.push_str(other.text);
+        self.runs.extend_from_slice(other.runs);
+        self.limit_runs();
     }
 
     /// Appends a text with one writer.
@@ -143,31 +167,18 @@ impl Told {
     }
 
     /// Appends a text as a JSON string, whose quotes the tag writes.
-    pub(super) fn push_json(&mut self, text: &str, runs: &[Run]) {
+    pub(super) fn push_json(&mut self, other: RopeSlice<'_>) {
         self.push_one("\"", Writer::Tag);
-        for (part, run) in pieces(text, runs) {
+        for (part, run) in other.pieces() {
             let part = escape(part);
             self.push_run(&part, run.escaped(part.len(), 1));
         }
         self.push_one("\"", Writer::Tag);
     }
 
-    /// Appends the part of a value that a run is, with the value's own runs.
-    fn insert_part(&mut self, value: &Told, text: &str, run: &Run) {
-        let Writer::Data { at, .. } = run.writer else {
-            return self.push_run(text, run.clone());
-        };
-        let at = at as usize;
-        let range = at..at + run.source(text, 0, text.len()).len();
-        match value.text.get(range.clone()) {
-            Some(_) => self.insert(&part(&value.text, &value.runs, range), run),
-            None => self.push_run(text, run.clone()),
-        }
-    }
-
     /// Appends a value in place of a run. Its runs keep the tags that wrote them before.
-    fn insert(&mut self, value: &Told, run: &Run) {
-        for (text, own) in pieces(&value.text, &value.runs) {
+    fn push_value(&mut self, value: RopeSlice<'_>, run: &Run) {
+        for (text, own) in value.pieces() {
             let mut text = Cow::Borrowed(text);
             for _ in 0..run.escaped {
                 text = Cow::Owned(escape(&text).into_owned());
@@ -186,11 +197,34 @@ impl Told {
         }
     }
 
-    /// Notes the writer of an empty text.
-    pub(super) fn push_nothing(&mut self, run: Run) {
-        if self.runs.len() < MAX_RUNS {
-            self.runs.push(run);
+    /// Appends the text of a run that is a value, or a part of it, with the value's own runs. If
+    /// the text differs from the value in more than case, it counts as computed from the value.
+    fn push_replaced(&mut self, text: &str, run: &Run, value: RopeSlice<'_>) {
+        let mut part = Rope::default();
+        if let Some(range) = run.range_in_value(text, value.text) {
+            part.push_value(value.part(range).slice(), run);
         }
+        if part.text.eq_ignore_ascii_case(text) {
+            let runs = &part.runs;
+            return self.push(RopeSlice { text, runs });
+        }
+        let writer = Writer::computed_from(value.runs);
+        self.push_run(
+            text,
+            Run {
+                writer,
+                ..run.clone()
+            },
+        );
+    }
+
+    /// Notes the writer of an empty text. Of several in a row, the last counts.
+    pub(super) fn push_nothing(&mut self, run: Run) {
+        match self.runs.last_mut().filter(|last| last.len() == 0) {
+            Some(last) => *last = run,
+            None => self.runs.push(run),
+        }
+        self.limit_runs();
     }
 
     fn limit_runs(&mut self) {
@@ -199,10 +233,67 @@ impl Told {
         }
     }
 
-    /// Replaces all runs by one that was computed from their first inputs.
+    /// Replaces all runs by one that was computed from their first inputs. The last of them says
+    /// which tag wrote it.
     pub(super) fn forget(&mut self) {
-        let from = inputs(&self.runs).take(MAX_INPUTS).collect();
-        self.runs = vec![Run::new(self.text.len(), Writer::Computed(Arc::new(from)))];
+        let whole = Run::new(self.text.len(), Writer::computed_from(&self.runs));
+        let last = self.runs.pop().unwrap_or_else(|| whole.clone());
+        self.runs = vec![Run {
+            emission: last.emission,
+            frame: last.frame,
+            is_of_prompt: last.is_of_prompt,
+            ..whole
+        }];
+    }
+}
+
+impl<'t> RopeSlice<'t> {
+    /// Returns the runs, each with its part of the text. Runs end at character boundaries, since
+    /// each writer wrote text.
+    fn pieces(self) -> impl Iterator<Item = (&'t str, &'t Run)> {
+        let mut end = 0;
+        self.runs.iter().map(move |run| {
+            end += run.len();
+            (&self.text[end - run.len()..end], run)
+        })
+    }
+
+    /// Returns a part of the text with its runs.
+    pub(super) fn part(self, range: Range<usize>) -> Rope {
+        Cutter::new(self).part(range)
+    }
+
+    /// Returns the text with the writers of some values of the data in place of the runs that name
+    /// these values as their writers.
+    pub(super) fn replaced(self, by: impl Fn(&DataPath) -> Option<RopeSlice<'t>>) -> Rope {
+        let mut made = Rope::default();
+        for (text, run) in self.pieces() {
+            match run.data().and_then(&by) {
+                Some(value) => made.push_replaced(text, run, value),
+                None => made.push_run(text, run.computed_from(&by)),
+            }
+        }
+        made
+    }
+
+    /// Returns the text with the writers of a system prompt in place of the runs that name it as
+    /// their writer. If the template inserted a placeholder, the prompt replaces it in the text.
+    pub(super) fn with_prompt(self, placeholder: Option<&str>, prompt: RopeSlice<'t>) -> Rope {
+        let Some(placeholder) = placeholder else {
+            return self.replaced(|path| path.is(PROMPT).then_some(prompt));
+        };
+        let mut made = Rope::default();
+        for (text, run) in self.pieces() {
+            let is_prompt = run.data().is_some_and(|path| path.is(PROMPT));
+            match is_prompt && run.range_in_value(text, placeholder) == Some(0..placeholder.len()) {
+                true => made.push_value(prompt, run),
+                false => made.push_run(
+                    text,
+                    run.computed_from(&|path| path.is(PROMPT).then_some(prompt)),
+                ),
+            }
+        }
+        made
     }
 }
 
@@ -229,33 +320,6 @@ pub(super) fn values(runs: &[Run]) -> Vec<Range<usize>> {
     values.collect()
 }
 
-/// Returns the runs of a text, each with its part of the text. Runs end at character boundaries,
-/// since each writer wrote text.
-fn pieces<'t>(text: &'t str, runs: &'t [Run]) -> impl Iterator<Item = (&'t str, &'t Run)> {
-    let mut end = 0;
-    runs.iter().map(move |run| {
-        end += run.len();
-        (&text[end - run.len()..end], run)
-    })
-}
-
-/// Returns a part of a text with its runs.
-pub(super) fn part(text: &str, runs: &[Run], range: Range<usize>) -> Told {
-    let (mut kept, mut start) = (Vec::new(), 0);
-    for run in runs {
-        let end = start + run.len();
-        let (from, to) = (range.start.max(start), range.end.min(end));
-        if from < to {
-            kept.push(run.cut(&text[start..end], from - start, to - from));
-        }
-        start = end;
-    }
-    Told {
-        text: text[range].to_owned(),
-        runs: kept,
-    }
-}
-
 /// Returns the writer of a system prompt that counts as a value of the data.
 pub(super) fn whole_prompt() -> Writer {
     Writer::Data {
@@ -264,49 +328,27 @@ pub(super) fn whole_prompt() -> Writer {
     }
 }
 
-/// Returns a text with a system prompt's own runs in place of those of the value that the template
-/// `inserted`. If that value was a placeholder, the prompt also replaces it in the text.
-pub(super) fn with_prompt(text: &str, runs: &[Run], inserted: &str, prompt: &Told) -> Told {
-    let mut made = Told::default();
-    for (text, run) in pieces(text, runs) {
-        let is_prompt = run.data().is_some_and(|path| path.is(PROMPT));
-        let is_whole = is_prompt && run.source(text, 0, text.len()) == (0..inserted.len());
-        match (is_prompt, is_whole && run.starts_at(0)) {
-            (true, true) => made.insert(prompt, run),
-            (true, false) => made.insert_part(prompt, text, run),
-            (false, _) => made.push_run(text, run.computed_from(prompt)),
-        }
-    }
-    made
+/// The text in which a value is written, with its writers.
+pub(super) struct ValueText<'t> {
+    pub(super) text: &'t str,
+    pub(super) runs: Runs<'t>,
 }
 
-/// Returns a text with the runs of some values of the data replaced by others; each of them is the
-/// value's text with its writers.
-pub(super) fn replaced(told: &Told, by: impl Fn(&DataPath) -> Option<Told>) -> Told {
-    let mut made = Told::default();
-    for (text, run) in pieces(&told.text, &told.runs) {
-        match run.data().and_then(&by) {
-            Some(value) => made.insert_part(&value, text, run),
-            None => made.push_run(text, run.clone()),
-        }
-    }
-    made
-}
-
-/// The runs of a value that is written.
-pub(super) enum Runs<'r> {
+/// The runs of a text.
+pub(super) enum Runs<'t> {
     One(Run),
-    Many(&'r [Run]),
+    Many(&'t [Run]),
 }
 
-impl Deref for Runs<'_> {
-    type Target = [Run];
-
-    fn deref(&self) -> &[Run] {
-        match self {
+impl ValueText<'_> {
+    /// Returns the text with its writers.
+    pub(super) fn slice(&self) -> RopeSlice<'_> {
+        let runs = match &self.runs {
             Runs::One(run) => std::slice::from_ref(run),
             Runs::Many(runs) => runs,
-        }
+        };
+        let text = self.text;
+        RopeSlice { text, runs }
     }
 }
 
@@ -327,8 +369,7 @@ fn emission(run: &Run) -> (Emission, bool) {
 
 /// Takes successive parts out of a text in a single pass, however many there are.
 pub(super) struct Cutter<'t> {
-    text: &'t str,
-    runs: &'t [Run],
+    whole: RopeSlice<'t>,
     /// The next run.
     next: usize,
     /// Its offset in the text.
@@ -338,42 +379,47 @@ pub(super) struct Cutter<'t> {
 }
 
 impl<'t> Cutter<'t> {
-    pub(super) fn new(text: &'t str, runs: &'t [Run]) -> Cutter<'t> {
+    pub(super) fn new(whole: RopeSlice<'t>) -> Cutter<'t> {
         Cutter {
-            text,
-            runs,
+            whole,
             next: 0,
             start: 0,
             passed: (0, 0),
         }
     }
 
+    /// Returns a part.
+    pub(super) fn part(&mut self, range: Range<usize>) -> Rope {
+        let mut part = Rope::default();
+        self.cut(range, &mut part);
+        part
+    }
+
     /// Appends a part to another text.
-    pub(super) fn cut(&mut self, range: Range<usize>, into: &mut Told) {
-        let mut runs = Vec::new();
-        while let Some(run) = self.runs.get(self.next).filter(|_| self.start < range.end) {
-            let (text, end) = (
-                &self.text[self.start..self.start + run.len()],
-                self.start + run.len(),
-            );
+    pub(super) fn cut(&mut self, range: Range<usize>, into: &mut Rope) {
+        let RopeSlice { text, runs } = self.whole;
+        let mut kept = Vec::new();
+        while let Some(run) = runs.get(self.next).filter(|_| self.start < range.end) {
+            let end = self.start + run.len();
+            let text = &text[self.start..end];
             let (from, to) = (range.start.max(self.start), range.end.min(end));
             if from < to {
-                let source = |range: Range<usize>| {
-                    text.get(range)
-                        .map_or(0, |part| unescaped_len(part, run.escaped))
-                };
                 let (from, to) = (from - self.start, to - self.start);
-                let first = self.passed.1 + source(self.passed.0..from);
-                let last = first + source(from..to);
+                let (passed, source) = self.passed;
+                let first = source + unescaped_len(&text[passed..from], run.escaped);
+                let last = first + unescaped_len(&text[from..to], run.escaped);
                 self.passed = (to, last);
-                runs.push(run.part(text, to - from, first..last));
+                kept.push(run.part(text, to - from, first..last));
             }
             if end > range.end {
                 break;
             }
             (self.next, self.start, self.passed) = (self.next + 1, end, (0, 0));
         }
-        into.push(&self.text[range], &runs);
+        into.push(RopeSlice {
+            text: &text[range],
+            runs: &kept,
+        });
     }
 }
 
@@ -417,9 +463,14 @@ impl Run {
 
     /// Returns the run of its text after it was escaped, with the new length.
     fn escaped(&self, len: usize, times: u8) -> Run {
+        let (escaped, writer) = match self.escaped.saturating_add(times) {
+            escaped @ ..=MAX_ESCAPES => (escaped, self.writer.clone()),
+            _ => (0, Writer::computed_from(std::slice::from_ref(self))),
+        };
         Run {
             len: small(len),
-            escaped: self.escaped + times,
+            escaped,
+            writer,
             ..self.clone()
         }
     }
@@ -432,29 +483,37 @@ impl Run {
         }
     }
 
-    /// Returns `true` if it is a value of the data, from a byte of its text.
-    fn starts_at(&self, byte: u32) -> bool {
-        matches!(self.writer, Writer::Data { at, .. } if at == byte)
+    /// Returns the range of a value's text that the run is; `None` if the run is not a value of the
+    /// data, or the value has another length.
+    fn range_in_value(&self, text: &str, value: &str) -> Option<Range<usize>> {
+        let Writer::Data { at, .. } = self.writer else {
+            return None;
+        };
+        let start = at as usize;
+        let range = start..start + unescaped_len(text, self.escaped);
+        value.get(range.clone()).map(|_| range)
     }
 
-    /// Returns this run; if it was computed from the system prompt, with the prompt's own inputs.
-    fn computed_from(&self, prompt: &Told) -> Run {
+    /// Returns this run; if it was computed from values that `by` knows, with the inputs of these.
+    fn computed_from<'t>(&self, by: &impl Fn(&DataPath) -> Option<RopeSlice<'t>>) -> Run {
         let Writer::Computed(from) = &self.writer else {
             return self.clone();
         };
-        let from = from.iter().flat_map(|input| match input.is_prompt() {
-            true => inputs(&prompt.runs).take(MAX_INPUTS).collect(),
-            false => vec![input.clone()],
-        });
+        if from.iter().all(|input| input.known(by).is_none()) {
+            return self.clone();
+        }
+        let mut all = Vec::new();
+        for input in &**from {
+            match input.known(by) {
+                Some(value) => all.extend(inputs(value.runs).take(MAX_INPUTS)),
+                None => all.push(input.clone()),
+            }
+        }
+        all.truncate(MAX_INPUTS);
         Run {
-            writer: Writer::Computed(Arc::new(from.take(MAX_INPUTS).collect())),
+            writer: Writer::Computed(Arc::new(all)),
             ..self.clone()
         }
-    }
-
-    /// Returns a part of a run, whose text is `text`.
-    fn cut(&self, text: &str, from: usize, len: usize) -> Run {
-        self.part(text, len, self.source(text, from, len))
     }
 
     /// Returns `len` bytes of a run, whose unescaped form is at `source`.
@@ -546,8 +605,8 @@ fn escape(text: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    fn data(text: &str, at: u32) -> Told {
-        Told::one(
+    fn data(text: &str, at: u32) -> Rope {
+        Rope::one(
             text,
             Writer::Data {
                 path: DataPath::root().member("a"),
@@ -556,9 +615,9 @@ mod tests {
         )
     }
 
-    fn escaped(told: &Told) -> Told {
-        let mut json = Told::default();
-        json.push_json(&told.text, &told.runs);
+    fn escaped(rope: &Rope) -> Rope {
+        let mut json = Rope::default();
+        json.push_json(rope.slice());
         json
     }
 
@@ -569,10 +628,10 @@ mod tests {
 
     #[test]
     fn parts_keep_their_places() {
-        let mut told = data("abc", 0);
-        told.push_one("-", Writer::Tag);
-        told.push_told(&data("de", 7));
-        let part = part(&told.text, &told.runs, 1..5);
+        let mut rope = data("abc", 0);
+        rope.push_one("-", Writer::Tag);
+        rope.push(data("de", 7).slice());
+        let part = rope.slice().part(1..5);
         assert_eq!(part.text, "bc-d");
         let places: Vec<_> = part
             .runs
@@ -591,9 +650,9 @@ mod tests {
 
     #[test]
     fn escapes_make_runs_longer() {
-        let mut told = data("a\n", 0);
-        told.push_told(&data("é\"", 2));
-        let json = escaped(&told);
+        let mut rope = data("a\n", 0);
+        rope.push(data("é\"", 2).slice());
+        let json = escaped(&rope);
         assert_eq!(json.text, "\"a\\né\\\"\"");
         assert_eq!(
             json.runs.iter().map(Run::len).collect::<Vec<_>>(),
@@ -602,10 +661,55 @@ mod tests {
         assert_eq!(json.runs[1].source("a\\n", 1, 2), 1..2);
         // The text has two pairs of quotes.
         let twice = escaped(&json);
-        assert_eq!(unescaped_len(&twice.text, 2), told.text.len() + 4);
+        assert_eq!(unescaped_len(&twice.text, 2), rope.text.len() + 4);
         assert_eq!(
             twice.text,
             serde_json::to_string(&json.text).expect("serialises")
         );
+    }
+
+    #[test]
+    fn a_run_that_is_escaped_often_counts_as_computed() {
+        let mut run = data("abc", 0).runs.remove(0);
+        for _ in 0..300 {
+            run = run.escaped(3, 1);
+        }
+        assert!(run.escaped <= MAX_ESCAPES);
+        assert!(matches!(&run.writer, Writer::Computed(from) if from.len() == 1));
+    }
+
+    #[test]
+    fn too_many_runs_become_one_that_the_last_tag_wrote() {
+        let mut rope = Rope::default();
+        let run = data("a", 0).runs.remove(0);
+        for number in 0..=u32::try_from(MAX_RUNS).expect("small") {
+            rope.push_run("a", run.clone().written_in(Emission::Tag(number), 3));
+        }
+        let [one] = &rope.runs[..] else {
+            panic!("{} runs", rope.runs.len());
+        };
+        assert_eq!((one.len(), one.frame), (rope.text.len(), 3));
+        assert!(matches!(one.emission, Emission::Tag(number) if number as usize == MAX_RUNS));
+    }
+
+    #[test]
+    fn a_value_in_place_of_another_never_changes_the_text() {
+        let value = data("Abc", 4);
+        let path = DataPath::root().member("other");
+        for (text, is_same) in [("abc", true), ("Abc", true), ("bca", false), ("ab", true)] {
+            let written = Rope::one(
+                text,
+                Writer::Data {
+                    path: path.clone(),
+                    at: 0,
+                },
+            );
+            let replaced = written
+                .slice()
+                .replaced(|asked| (*asked == path).then(|| value.slice()));
+            assert_eq!(replaced.text, text);
+            let kept = replaced.runs[0].data() == value.runs[0].data();
+            assert_eq!(kept, is_same, "{text}");
+        }
     }
 }

@@ -55,7 +55,7 @@ pub(super) struct NeverThere {
 
 /// The findings in the text of a template.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct DataSlips {
     pub(super) impossible: Vec<Impossible>,
     pub(super) never_there: Vec<NeverThere>,
     pub(super) unescaped: Vec<Unescaped>,
@@ -142,7 +142,7 @@ const USUAL_NAMES: [(&str, &str); 9] = [
 pub(super) const LIST: &str = "list";
 
 /// Finds the mistakes in a template.
-pub(super) fn find(template: &Stmt<'_>) -> Told {
+pub(super) fn find(template: &Stmt<'_>) -> DataSlips {
     let mut walker = Walker {
         scopes: vec![HashMap::new()],
         found: Vec::new(),
@@ -152,7 +152,7 @@ pub(super) fn find(template: &Stmt<'_>) -> Told {
         is_text: false,
     };
     walker.statement(template);
-    walker.told()
+    walker.slips()
 }
 
 /// The position of literal text within JSON.
@@ -192,7 +192,7 @@ struct Walker<'t> {
 }
 
 impl<'t> Walker<'t> {
-    fn told(mut self) -> Told {
+    fn slips(mut self) -> DataSlips {
         self.found.dedup();
         // A guard for the same member already reports the mistake.
         let guarded: HashSet<(&str, &str)> = self
@@ -202,7 +202,7 @@ impl<'t> Walker<'t> {
             .collect();
         self.never_there
             .retain(|it| !guarded.contains(&(it.object, it.member.as_str())));
-        Told {
+        DataSlips {
             impossible: self.found,
             never_there: self.never_there,
             unescaped: self.unescaped,

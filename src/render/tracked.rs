@@ -8,7 +8,7 @@ use minijinja::{Environment, Error, State, Value};
 
 use super::data_path::DataPath;
 use super::place::Place;
-use super::rope::{self, Input, MAX_INPUTS, Run, Runs, Told, Writer};
+use super::rope::{self, Input, MAX_INPUTS, Rope, Run, Runs, ValueText, Writer};
 use super::{account, values};
 
 /// A value and its origin.
@@ -99,13 +99,13 @@ impl Tracked {
     }
 
     /// Returns a text with its writers, as far as these can be kept apart.
-    pub(super) fn text(mut told: Told) -> Tracked {
-        if !account::follow(told.runs.len()) {
-            told.forget();
+    pub(super) fn text(mut rope: Rope) -> Tracked {
+        if !account::keep_runs(rope.runs.len()) {
+            rope.forget();
         }
         Tracked {
-            value: Value::from(told.text),
-            origin: Origin::Text(Arc::new(told.runs)),
+            value: Value::from(rope.text),
+            origin: Origin::Text(Arc::new(rope.runs)),
         }
     }
 
@@ -196,10 +196,13 @@ impl Origin {
 }
 
 impl Tracked {
-    /// Returns the runs of the text in which this value is written.
-    pub(super) fn runs(&self, text: &str) -> Runs<'_> {
+    /// Returns the text in which this value is written, with its writers.
+    pub(super) fn with_runs<'t>(&'t self, text: &'t str) -> ValueText<'t> {
         let writer = match &self.origin {
-            Origin::Text(runs) if is_covered(text, runs) => return Runs::Many(runs),
+            Origin::Text(runs) if is_covered(text, runs) => {
+                let runs = Runs::Many(runs);
+                return ValueText { text, runs };
+            }
             Origin::Data(path) if self.value.as_object().is_none() => Writer::Data {
                 path: path.clone(),
                 at: 0,
@@ -207,7 +210,8 @@ impl Tracked {
             Origin::Literal(place) if self.is_written_as(text) => Writer::Template(*place),
             origin => origin.computed(),
         };
-        Runs::One(Run::new(text.len(), writer))
+        let runs = Runs::One(Run::new(text.len(), writer));
+        ValueText { text, runs }
     }
 
     /// Returns `true` if the source form of a literal is this text, quotes aside.
@@ -219,10 +223,18 @@ impl Tracked {
     }
 
     /// Returns this value's text with its writers.
-    pub(super) fn told(&self, text: &str) -> Told {
-        Told {
+    pub(super) fn rope(&self, text: &str) -> Rope {
+        Rope {
             text: text.to_owned(),
-            runs: self.runs(text).to_vec(),
+            runs: self.with_runs(text).slice().runs.to_vec(),
+        }
+    }
+
+    /// Returns the text in which a text or a number is written.
+    pub(super) fn written(&self) -> Rope {
+        match self.value.as_str() {
+            Some(text) => self.rope(text),
+            None => self.rope(&self.value.to_string()),
         }
     }
 }
@@ -306,13 +318,13 @@ impl<'e> Native<'_, 'e> {
 
     /// Returns an argument as a text with its writers; the text of any other value counts as
     /// computed.
-    pub(super) fn told(&self, index: usize, text: &str) -> Told {
-        self.arguments.get(index).told(text)
+    pub(super) fn rope(&self, index: usize, text: &str) -> Rope {
+        self.arguments.get(index).rope(text)
     }
 
     /// Returns a part of the first argument's text.
     pub(super) fn part(&self, text: &str, range: Range<usize>) -> Tracked {
-        Tracked::text(rope::part(text, &self.arguments.get(0).runs(text), range))
+        Tracked::text(self.arguments.get(0).with_runs(text).slice().part(range))
     }
 
     /// Returns a call with other arguments, made from this one.

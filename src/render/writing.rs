@@ -4,7 +4,7 @@ use minijinja::value::{Rest, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, Value};
 
 use super::account::{self, MAX_OUTPUT, TOO_LARGE};
-use super::rope::{Run, Told, Writer};
+use super::rope::{Rope, Writer};
 use super::tracked::{Native, Origin, Tracked};
 use super::values::{number, undefined};
 
@@ -14,16 +14,16 @@ use super::values::{number, undefined};
 /// # Errors
 ///
 /// Returns an error if the value is undefined or too large.
-pub(super) fn emitted(value: &Tracked) -> Result<Told, Error> {
+pub(super) fn emitted(value: &Tracked) -> Result<Rope, Error> {
     match value.value.kind() {
         ValueKind::Bool | ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => {
-            let told = json(value)?;
-            account::make(told.text.len())?;
-            Ok(told)
+            let rope = json(value)?;
+            account::make(rope.text.len())?;
+            Ok(rope)
         }
-        ValueKind::Undefined if value.is_nothing() => Ok(Told::default()),
+        ValueKind::Undefined if value.is_nothing() => Ok(Rope::default()),
         ValueKind::Undefined => Err(undefined()),
-        _ => Ok(value.told(&value.value.to_string())),
+        _ => Ok(value.written()),
     }
 }
 
@@ -64,19 +64,19 @@ pub(super) fn tojson(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
 ///
 /// Returns an error for undefined values, integers beyond 64 bits, and values without a JSON form.
 pub(super) fn to_json(value: &Value) -> Result<String, Error> {
-    json(&Tracked::plain(value.clone())).map(|told| told.text)
+    json(&Tracked::plain(value.clone())).map(|rope| rope.text)
 }
 
 /// Returns a value as compact JSON, with its writers.
-fn json(value: &Tracked) -> Result<Told, Error> {
-    let mut out = JsonWriter(Told::default());
+fn json(value: &Tracked) -> Result<Rope, Error> {
+    let mut out = JsonWriter(Rope::default());
     out.write(value, 0)?;
     account::make(2 * out.0.text.len())?;
     Ok(out.0)
 }
 
 /// Writes values as JSON.
-struct JsonWriter(Told);
+struct JsonWriter(Rope);
 
 impl JsonWriter {
     fn write(&mut self, value: &Tracked, depth: usize) -> Result<(), Error> {
@@ -91,19 +91,19 @@ impl JsonWriter {
         }
         match value.value.kind() {
             ValueKind::Undefined => return Err(undefined()),
-            ValueKind::None => self.leaf("null", &value.origin),
+            ValueKind::None => self.leaf("null", value),
             ValueKind::Bool => {
                 let text = if value.value.is_true() {
                     "true"
                 } else {
                     "false"
                 };
-                self.leaf(text, &value.origin);
+                self.leaf(text, value);
             }
-            ValueKind::Number => self.leaf(&number(&value.value)?, &value.origin),
+            ValueKind::Number => self.leaf(&number(&value.value)?, value),
             ValueKind::String => {
                 let text = value.value.as_str().unwrap_or_default();
-                self.0.push_json(text, &value.runs(text));
+                self.0.push_json(value.with_runs(text).slice());
             }
             ValueKind::Seq | ValueKind::Iterable => self.list(value, depth)?,
             ValueKind::Map => self.object(value, depth)?,
@@ -117,15 +117,8 @@ impl JsonWriter {
         Ok(())
     }
 
-    fn leaf(&mut self, text: &str, origin: &Origin) {
-        let writer = match origin {
-            Origin::Data(path) => Writer::Data {
-                path: path.clone(),
-                at: 0,
-            },
-            origin => origin.computed(),
-        };
-        self.0.push_run(text, Run::new(text.len(), writer));
+    fn leaf(&mut self, text: &str, value: &Tracked) {
+        self.0.push(value.with_runs(text).slice());
     }
 
     /// Writes the punctuation between and around values.
@@ -167,12 +160,16 @@ impl JsonWriter {
         Ok(())
     }
 
-    /// Writes an empty list or object, which counts as a leaf.
+    /// Writes an empty list or object, which can be a value of the data.
     fn empty(&mut self, text: &str, origin: &Origin) {
-        match origin {
-            Origin::Data(_) => self.leaf(text, origin),
-            _ => self.sign(text),
-        }
+        let writer = match origin {
+            Origin::Data(path) => Writer::Data {
+                path: path.clone(),
+                at: 0,
+            },
+            _ => Writer::Tag,
+        };
+        self.0.push_one(text, writer);
     }
 }
 

@@ -30,7 +30,8 @@ pub struct Body {
     steps: Steps,
     /// The whole system prompt.
     prompt: Option<SystemPrompt>,
-    /// The approximate size in bytes of the members rendered from this agent's own templates.
+    /// The approximate size in bytes of the members rendered from this agent's own templates, with
+    /// their writers.
     weight: usize,
     /// The memory of the members that other bodies share.
     memory: Option<Arc<Memory>>,
@@ -513,7 +514,8 @@ struct BodyBuilder<'a> {
     cost: u64,
     /// The maximum cost in units if each template were rendered for this prompt.
     most: u64,
-    /// The approximate size in bytes of the members rendered from this agent's own templates.
+    /// The approximate size in bytes of the members rendered from this agent's own templates, with
+    /// their writers.
     weight: usize,
 }
 
@@ -632,6 +634,9 @@ impl BodyBuilder<'_> {
                     && let Member::Shared(shared) = &output.value
                 {
                     self.weight += shared.weight();
+                }
+                if let Ok(Some(output)) = &made.result {
+                    self.weight += output.recording.weight();
                 }
                 made
             }

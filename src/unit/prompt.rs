@@ -63,12 +63,7 @@ impl SystemPrompt {
 
     /// Returns the approximate size in bytes, including the JSON form and the writers.
     pub(super) fn weight(&self) -> usize {
-        HOLDER
-            + 2 * self.len()
-            + self
-                .own
-                .as_ref()
-                .map_or(0, |own| own.text().len() + own.weight())
+        HOLDER + 2 * self.len() + self.own.as_ref().map_or(0, |own| own.weight())
     }
 
     /// Returns the text as it appears in a JSON string.

@@ -495,8 +495,8 @@ impl<'a> Record<'a> {
         known.unwrap_or_else(|| Provenance::at(splice.literal))
     }
 
-    /// Finds the place in the output for this prompt. Records the prompt's own sources only if the
-    /// place is inside the prompt.
+    /// Finds the place in the output for this prompt. Replaces the prompt by its own recording only
+    /// if the place is inside the prompt.
     fn own_place(
         &self,
         index: usize,
@@ -714,7 +714,7 @@ impl<'a> Record<'a> {
         };
         self.recorded[index].apart.get_or_init(|| {
             let given = Arc::new(Recording::of_given_prompt(prompt));
-            splice.recording.with_prompt(placeholder(), &given)
+            splice.recording.with_prompt(Some(placeholder()), &given)
         })
     }
 
@@ -727,13 +727,10 @@ impl<'a> Record<'a> {
         let Some(prompt) = prompt else {
             return self.apart(index);
         };
-        let inserted: &str = match splice.is_hollow {
-            true => placeholder(),
-            false => prompt.text(),
-        };
+        let placeholder = splice.is_hollow.then(|| placeholder().as_str());
         self.recorded[index]
             .whole
-            .get_or_init(|| splice.recording.with_prompt(inserted, prompt))
+            .get_or_init(|| splice.recording.with_prompt(placeholder, prompt))
     }
 
     /// Returns the writers of the whole system prompt.
@@ -811,7 +808,8 @@ fn data_of(run: &Written) -> Option<Arc<Pointer>> {
     }
 }
 
-/// The cost of searching a recording for the first time, as a multiple of rendering the template.
+/// The cost of reading a template's output as a tree and looking up its places, as a multiple of
+/// rendering the template.
 const RECORDED: u64 = 4;
 
 /// Returns the parts of a range that are not white space.

@@ -8,7 +8,7 @@ use minijinja::{Error, ErrorKind, Value};
 use super::super::account;
 use super::super::keep::{Holder, keep};
 use super::super::objects::Namespace;
-use super::super::rope::{Told, Writer};
+use super::super::rope::{Rope, Writer};
 use super::super::tracked::{Arguments, Native, Origin, Tracked};
 use super::super::values::{self, Members, undefined};
 use super::super::writing::to_json;
@@ -116,23 +116,23 @@ pub(super) fn join(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let named: Option<&str> = options.get("d")?;
     options.assert_all_used()?;
     let between = match (&separator, named) {
-        (Some(separator), _) => native.told(1, &separator.0),
-        (None, named) => Told::one(named.unwrap_or_default(), Writer::Tag),
+        (Some(separator), _) => native.rope(1, &separator.0),
+        (None, named) => Rope::one(named.unwrap_or_default(), Writer::Tag),
     };
-    let mut joined = Told::default();
+    let mut joined = Rope::default();
     for (index, element) in native.elements(0)?.into_iter().enumerate() {
         let element =
             attribute.map_or_else(|| Ok(element.clone()), |path| member(&element, path))?;
         let lead = if index == 0 { 0 } else { between.text.len() };
         account::make(lead + element.value.as_bytes().map_or(0, <[u8]>::len))?;
         if index > 0 {
-            joined.push_told(&between);
+            joined.push(between.slice());
         }
         match element.value.as_str() {
-            Some(text) => joined.push(text, &element.runs(text)),
+            Some(text) => joined.push(element.with_runs(text).slice()),
             None => {
                 let text = text_of(&element.value)?;
-                joined.push(&text, &element.runs(&text));
+                joined.push(element.with_runs(&text).slice());
             }
         }
     }

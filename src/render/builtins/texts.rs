@@ -3,7 +3,7 @@
 use minijinja::value::{Kwargs, Rest, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, Value, filters};
 
-use super::super::rope::{Cutter, Told, Writer};
+use super::super::rope::{Cutter, Rope, Writer};
 use super::super::tracked::{Native, Tracked};
 use super::super::values::undefined;
 use super::super::{account, values};
@@ -51,9 +51,9 @@ fn mapped(native: &Native<'_, '_>, change: impl Fn(&str) -> String) -> Result<Tr
     if !changed.eq_ignore_ascii_case(&text.0) {
         return Ok(native.computed(Value::from(changed)));
     }
-    let mut told = native.told(0, &text.0);
-    told.text = changed;
-    Ok(Tracked::text(told))
+    let mut rope = native.rope(0, &text.0);
+    rope.text = changed;
+    Ok(Tracked::text(rope))
 }
 
 pub(super) fn lower(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
@@ -113,12 +113,12 @@ pub(super) fn replace(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
             .len()
             .saturating_add(found.saturating_mul(to.0.len())),
     )?;
-    let (value, to) = (native.arguments.get(0), native.told(2, &to.0));
-    let runs = value.runs(&text.0);
-    let (mut made, mut cutter, mut rest) = (Told::default(), Cutter::new(&text.0, &runs), 0);
+    let (value, to) = (native.arguments.get(0), native.rope(2, &to.0));
+    let whole = value.with_runs(&text.0);
+    let (mut made, mut cutter, mut rest) = (Rope::default(), Cutter::new(whole.slice()), 0);
     for (at, found) in text.0.match_indices(&*from.0) {
         cutter.cut(rest..at, &mut made);
-        made.push_told(&to);
+        made.push(to.slice());
         rest = at + found.len();
     }
     cutter.cut(rest..text.0.len(), &mut made);
@@ -138,11 +138,11 @@ pub(super) fn indent(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     account::read(text.0.len())?;
     account::make(text.0.len() + text.0.lines().count() * width as usize)?;
     let value = native.arguments.get(0);
-    let runs = value.runs(&text.0);
+    let whole = value.with_runs(&text.0);
     let (margin, mut indented, mut cutter) = (
         " ".repeat(width as usize),
-        Told::default(),
-        Cutter::new(&text.0, &runs),
+        Rope::default(),
+        Cutter::new(whole.slice()),
     );
     let mut start = 0;
     for line in text.0.strip_suffix('\n').unwrap_or(&text.0).split('\n') {
@@ -218,17 +218,15 @@ fn listed<'t>(
 ) -> Result<Tracked, Error> {
     account::make(text.len())?;
     let value = native.arguments.get(0);
-    let runs = value.runs(text);
-    let (mut cutter, mut from, mut elements) = (Cutter::new(text, &runs), 0, Vec::new());
+    let whole = value.with_runs(text);
+    let (mut cutter, mut from, mut elements) = (Cutter::new(whole.slice()), 0, Vec::new());
     for part in parts {
         account::charge(account::ELEMENT)?;
         // Each part belongs to the remaining text: its next occurrence is its origin, or has the
         // same text.
         let start = from + text[from..].find(part).unwrap_or_default();
         from = start + part.len();
-        let mut element = Told::default();
-        cutter.cut(start..from, &mut element);
-        elements.push(Tracked::text(element));
+        elements.push(Tracked::text(cutter.part(start..from)));
     }
     Ok(Tracked::list(elements))
 }
@@ -236,7 +234,7 @@ fn listed<'t>(
 pub(super) fn string(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (value,): (&Value,) = from_args(&native.arguments.values)?;
     let text = text_of(value)?;
-    Ok(Tracked::text(native.told(0, &text)))
+    Ok(Tracked::text(native.rope(0, &text)))
 }
 
 /// Returns `true` if `default` keeps its value: the value is defined, and true if that is required.

@@ -220,7 +220,7 @@ impl Both {
 
     fn ended<W>(&self, output: Output<W>) -> Ended {
         match output.outcome {
-            Ok(()) => Ended::Text(output.written.told.text),
+            Ok(()) => Ended::Text(output.written.rope.text),
             Err(failure) => {
                 let source = &self.sources[failure.at.template as usize];
                 let range = failure.at.range();
@@ -327,8 +327,8 @@ fn is_refused(failure: &Failure) -> bool {
 
 /// Returns `true` if each byte of an output has a writer.
 fn is_traced(output: &Output<Steps>) -> bool {
-    let told = &output.written.told;
-    told.runs.iter().map(Run::len).sum::<usize>() == told.text.len()
+    let rope = &output.written.rope;
+    rope.runs.iter().map(Run::len).sum::<usize>() == rope.text.len()
 }
 
 /// Variables of every kind.

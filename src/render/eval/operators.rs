@@ -11,7 +11,7 @@ use minijinja::{Error, ErrorKind, Value};
 use super::super::account::{self, MAX_OUTPUT};
 use super::super::keep::{Holder, keep};
 use super::super::place::Place;
-use super::super::rope::{self, Told};
+use super::super::rope::{Cutter, Rope};
 use super::super::tracked::{Tracked, elements};
 use super::super::values;
 use super::Eval;
@@ -287,15 +287,15 @@ fn joined<W: Watch>(
             return Err(undefined(at, operand));
         }
     }
-    let mut made = Told::default();
+    let mut made = Rope::default();
     for operand in [left, right] {
         whole(&operand.value, 1).map_err(|error| Failure::at(at, error))?;
         match operand.value.as_str() {
-            Some(text) => made.push(text, &operand.runs(text)),
+            Some(text) => made.push(operand.with_runs(text).slice()),
             None => {
                 eval.watch.looked_at(operand);
                 let text = operand.value.to_string();
-                made.push(&text, &operand.runs(&text));
+                made.push(operand.with_runs(&text).slice());
             }
         }
     }
@@ -317,9 +317,9 @@ fn sum<W: Watch>(
             account::make(len)
         };
         error.map_err(|error| Failure::at(at, error))?;
-        let mut made = Told::default();
-        made.push(one, &left.runs(one));
-        made.push(other, &right.runs(other));
+        let mut made = Rope::default();
+        made.push(left.with_runs(one).slice());
+        made.push(right.with_runs(other).slice());
         return Ok(Tracked::text(made));
     }
     if is_list(left) && is_list(right) && left.value.is_tuple() == right.value.is_tuple() {
@@ -481,12 +481,24 @@ fn sliced(base: &Tracked, picked: &Picked) -> Result<Tracked, Error> {
             let text = base.value.as_str().unwrap_or_default();
             account::make(4 * text.len())?;
             let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
-            let runs = base.runs(text);
-            let mut made = Told::default();
-            for index in picked.of(starts.len()) {
-                let end = starts.get(index + 1).copied().unwrap_or(text.len());
-                made.push_told(&rope::part(text, &runs, starts[index]..end));
+            let base = base.with_runs(text);
+            let mut cutter = Cutter::new(base.slice());
+            let mut indices: Vec<usize> = picked.of(starts.len()).collect();
+            let is_backwards = picked.step < 0;
+            if is_backwards {
+                indices.reverse();
             }
+            let mut parts = Vec::new();
+            for indices in indices.chunk_by(|one, next| !is_backwards && one + 1 == *next) {
+                let behind = indices[indices.len() - 1] + 1;
+                let end = starts.get(behind).copied().unwrap_or(text.len());
+                parts.push(cutter.part(starts[indices[0]]..end));
+            }
+            if is_backwards {
+                parts.reverse();
+            }
+            let mut made = Rope::default();
+            parts.iter().for_each(|part| made.push(part.slice()));
             Ok(Tracked::text(made))
         }
         ValueKind::Seq | ValueKind::Iterable => {

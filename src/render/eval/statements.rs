@@ -17,7 +17,7 @@ use super::objects::Loop;
 use super::tree::{Emit, Expr, For, If, Imported, Stmt, StmtKind, Target, Template};
 use super::variables::Running;
 use super::watch::Watch;
-use super::{Blocks, Eval, Scope, Step, operators};
+use super::{Blocks, Eval, Scope, Step, charge_scope, operators};
 
 /// The length above which literal text is charged for; shorter text is covered by the cost of its
 /// step.
@@ -140,14 +140,14 @@ impl<'e, W: Watch> Eval<'e, W> {
     pub(super) fn emit(&mut self, value: &Tracked, at: Place, tag: Place) -> Outcome<()> {
         if let Some(text) = value.value.as_str() {
             writing::charge_text(text).map_err(|error| Failure::at(at, error))?;
-            return self.write(text, &value.runs(text), tag, at);
+            return self.write(value.with_runs(text).slice(), tag, at);
         }
         if value.is_missing() {
             return Err(undefined(at, value));
         }
-        let told = writing::emitted(value)
+        let rope = writing::emitted(value)
             .map_err(|error| Failure::at(at, error).lacking(value.origin.missing()))?;
-        self.write(&told.text, &told.runs, tag, at)
+        self.write(rope.slice(), tag, at)
     }
 
     fn condition(&mut self, it: &'e If, at: Place) -> Outcome<()> {
@@ -550,7 +550,7 @@ impl<'e, W: Watch> Eval<'e, W> {
                 self.watch
                     .steps(known.steps)
                     .map_err(|error| Failure::at(at, error))?;
-                return self.write_known(&known.written, step);
+                return self.write_known(&known, step);
             }
         }
         let include = Entrance { step, inner };
@@ -590,6 +590,7 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 
     fn run_included(&mut self, template: &'e Template, by: Entrance) -> Outcome<()> {
+        charge_scope(by.step.at)?;
         self.variables
             .deepen(INCLUDE_DEPTH)
             .map_err(|error| Failure::at(by.inner, error))?;

@@ -2,12 +2,12 @@
 //! the tag that writes each text.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::data_path::DataPath;
 use super::super::place::Place;
-use super::super::rope::{self, Emission, FrameId, Run, Told, Writer};
-use super::super::tracked::Tracked;
+use super::super::rope::{Emission, FrameId, Rope, RopeSlice, Run, Writer};
 use super::{Scope, Step, Traced};
 
 /// A scope that the render entered.
@@ -18,6 +18,8 @@ pub(in super::super) struct Frame {
     pub(in super::super) step: Option<Step>,
     /// For a `set` block, the tag that first wrote the captured text.
     pub(in super::super) written_by: Option<Place>,
+    /// The innermost frame around it that has not been noted as part of a capture.
+    unnoted: Option<FrameId>,
 }
 
 /// The record of the writers of text.
@@ -38,6 +40,7 @@ impl Default for Trace {
             parent: None,
             step: None,
             written_by: None,
+            unnoted: None,
         };
         Trace {
             frames: vec![outermost],
@@ -62,6 +65,7 @@ impl Trace {
             parent,
             step: Some(step),
             written_by: None,
+            unnoted: parent,
         });
     }
 
@@ -72,6 +76,15 @@ impl Trace {
             .get(self.frame as usize)
             .and_then(|frame| frame.parent)
             .unwrap_or(0);
+    }
+
+    /// Returns the numbers of a frame and of all frames inside it, which the render entered
+    /// directly after it.
+    pub(in super::super) fn inside(&self, frame: FrameId) -> Range<FrameId> {
+        let after = self.frames.iter().enumerate().skip(frame as usize + 1);
+        let mut outside = after.filter(|(_, other)| other.parent.is_none_or(|it| it < frame));
+        let end = outside.next().map_or(self.frames.len(), |(index, _)| index);
+        frame..number(end)
     }
 
     fn next_frame(&self) -> FrameId {
@@ -123,51 +136,59 @@ impl Trace {
     fn note_captures(&mut self, runs: &[Run], tag: Place) {
         let here = self.frame;
         for runs in runs.chunk_by(|one, next| one.frame == next.frame) {
-            let mut next = Some(runs[0].frame).filter(|frame| *frame != here);
-            while let Some(frame) = next.and_then(|id| self.frames.get_mut(id as usize)) {
-                next = frame.parent.filter(|parent| *parent != here);
-                if frame.written_by.is_none()
-                    && frame.step.is_some_and(|step| step.scope == Scope::SetBlock)
-                {
-                    frame.written_by = Some(tag);
+            let mut noted = Vec::new();
+            let mut next = Some(runs[0].frame);
+            while let Some(id) = next.filter(|id| *id != here)
+                && let Some(frame) = self.frames.get_mut(id as usize)
+            {
+                if frame.step.is_some_and(|step| step.scope == Scope::SetBlock) {
+                    frame.written_by.get_or_insert(tag);
                 }
+                noted.push(id);
+                next = frame.unnoted;
+            }
+            for id in noted {
+                self.frames[id as usize].unnoted = next;
             }
         }
     }
 
     /// Adds the scopes of a partial that was evaluated separately, in a scope that a step begins;
-    /// returns its output. The variables that it was given are those of the template, by name.
+    /// returns its output. Its `variables` are those that the template gave it, as texts with their
+    /// writers, by name.
     pub(super) fn adopt(
         &mut self,
         step: Step,
         partial: &Traced,
-        variables: impl Fn(&str) -> Option<Tracked>,
-    ) -> Told {
-        let Traced { told, trace } = partial;
+        variables: &[(Arc<str>, Rope)],
+    ) -> Rope {
+        let Traced { rope, trace } = partial;
         self.entered(step);
         let (first, emissions) = (self.frame, number(self.emissions.len()));
         let inner = trace.frames.iter().skip(1).map(|frame| Frame {
             parent: frame.parent.map(|parent| first.saturating_add(parent)),
+            unnoted: Some(first.saturating_add(frame.unnoted.unwrap_or(0))),
             ..frame.clone()
         });
         self.frames.extend(inner);
         self.left();
         self.branches.extend(&trace.branches);
         self.emissions.extend(&trace.emissions);
-        let runs = told.runs.iter().map(|run| run.moved(first, emissions));
-        let adopted = Told {
-            text: told.text.clone(),
+        let runs = rope.runs.iter().map(|run| run.moved(first, emissions));
+        let adopted = Rope {
+            text: rope.text.clone(),
             runs: runs.collect(),
         };
+        if variables.is_empty() {
+            return adopted;
+        }
         for run in &adopted.runs {
-            let variable = run.data().and_then(DataPath::variable);
-            if let (Some(value), Some(tag)) = (variable.and_then(&variables), self.tag(run)) {
-                self.note_captures(&written(&value).runs, tag);
+            let variable = run.data().and_then(|path| given(variables, path));
+            if let (Some(variable), Some(tag)) = (variable, self.tag(run)) {
+                self.note_captures(variable.runs, tag);
             }
         }
-        rope::replaced(&adopted, |path| {
-            Some(written(&variables(path.variable()?)?))
-        })
+        adopted.slice().replaced(|path| given(variables, path))
     }
 
     /// Returns the approximate size in bytes.
@@ -182,10 +203,9 @@ fn number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
-/// Returns the text in which a variable is written.
-fn written(variable: &Tracked) -> Told {
-    match variable.value.as_str() {
-        Some(text) => variable.told(text),
-        None => variable.told(&variable.value.to_string()),
-    }
+/// Returns the variable at a path of the data.
+fn given<'v>(variables: &'v [(Arc<str>, Rope)], path: &DataPath) -> Option<RopeSlice<'v>> {
+    let variable = path.variable()?;
+    let mut named = variables.iter().filter(|(name, _)| **name == *variable);
+    named.next().map(|(_, text)| text.slice())
 }
