@@ -12,7 +12,7 @@ use crate::compile::{
     Compiler, PolicyOptions, Report, Reporter, Selection, check_allowed, check_code,
 };
 use crate::diag::{Diagnostic, Severity};
-use crate::repo::{Date, Glob, LoadOptions};
+use crate::repo::{Date, Glob, LoadOptions, folders};
 use crate::resolve::ProfileId;
 use crate::source::{FileId, Sources};
 use crate::system::{Disk, Embedded};
@@ -362,7 +362,7 @@ impl Opened {
         );
         self.errors(|file| {
             files.contains(&file)
-                || matches!(&**sources.get(file).path(), "models.toml" | "reqc.toml")
+                || matches!(&**sources.get(file).path(), "models.toml" | folders::CONFIG)
         })
     }
 

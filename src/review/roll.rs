@@ -136,8 +136,8 @@ pub(super) fn named(
     let now = agents(newer).into_keys();
     let now = now.map(|name| (slug(name), Arc::clone(name)));
     let by_folder: BTreeMap<String, Arc<str>> = then.chain(now).collect();
-    let mut named = drifts.to_vec();
-    for file in named.iter_mut().filter(|file| file.new.is_none()) {
+    let mut files = drifts.to_vec();
+    for file in files.iter_mut().filter(|file| file.new.is_none()) {
         let folder = file.path.split('/').next().unwrap_or_default();
         if let Some(name) = by_folder.get(folder) {
             file.subject.agent = Arc::clone(name);
@@ -148,7 +148,7 @@ pub(super) fn named(
             *context = Arc::clone(name);
         }
     }
-    named
+    files
 }
 
 /// Returns the newer name for each older one.
