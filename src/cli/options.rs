@@ -12,7 +12,9 @@ use crate::compile::{
     Compiler, PolicyOptions, Report, Reporter, Selection, check_allowed, check_code,
 };
 use crate::diag::{Diagnostic, Severity};
-use crate::repo::{Date, Glob, LoadOptions, folders};
+#[cfg(feature = "runtime")]
+use crate::repo::folders;
+use crate::repo::{Date, Glob, LoadOptions};
 use crate::resolve::ProfileId;
 use crate::source::{FileId, Sources};
 use crate::system::{Disk, Embedded};
