@@ -176,6 +176,9 @@ pub struct Diagnostic {
     pub(crate) sense: Option<String>,
     /// The maximum severity of the finding under any policy.
     pub(crate) worst: Severity,
+    /// The places of errors of templates that explain the finding. It is not reported about agents
+    /// that one of these errors, as the policy leaves it, reaches.
+    pub(crate) explained_at: Vec<Span>,
     /// What to fix elsewhere, such as a missing file. Findings of the same rule with the same cause
     /// are merged.
     pub(crate) cause: Option<String>,
@@ -203,6 +206,7 @@ impl Diagnostic {
             is_elsewhere: false,
             sense: None,
             worst: Severity::Error,
+            explained_at: Vec::new(),
             cause: None,
             agents: Vec::new(),
             contexts: Vec::new(),
@@ -267,6 +271,13 @@ impl Diagnostic {
     #[must_use]
     pub(crate) fn caused_by(mut self, cause: Option<String>) -> Diagnostic {
         self.cause = cause;
+        self
+    }
+
+    /// Sets the places of the errors that explain the finding.
+    #[must_use]
+    pub(crate) fn explained_at(mut self, places: Vec<Span>) -> Diagnostic {
+        self.explained_at = places;
         self
     }
 
@@ -382,6 +393,7 @@ struct Key {
     place: Option<Span>,
     /// The sense or the cause.
     words: Option<String>,
+    explained_at: Vec<Span>,
 }
 
 /// The note at each additional place of a cause.
@@ -403,6 +415,7 @@ impl Key {
             severity: finding.severity,
             place,
             words,
+            explained_at: finding.explained_at.clone(),
         }
     }
 }
@@ -456,6 +469,7 @@ impl Findings {
             severity: finding.severity.unwrap_or(rule.severity),
             place: Some(finding.span),
             words: finding.sense.map(str::to_owned),
+            explained_at: Vec::new(),
         };
         let Some(&index) = self.seen.get(&key) else {
             return false;

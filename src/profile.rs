@@ -58,7 +58,7 @@ pub const MATCH_KEYS: [&str; 3] = ["file_patterns", "path_patterns", "project_na
 const PROFILE: Known = Known {
     what: "a profile",
     keys: &KEYS,
-    inner: &[("match", &MATCH_KEYS)],
+    inner: &[("[match]", &MATCH_KEYS)],
 };
 
 /// Keys that a child does not inherit.

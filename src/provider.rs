@@ -31,7 +31,7 @@ pub use headers::ApiHeaders;
 pub use instances::{check_instances, origins};
 #[cfg(feature = "cli")]
 pub(crate) use model_names::misspelt as misspelt_model;
-pub(crate) use model_names::{UnservedModel, unserved as unserved_model};
+pub(crate) use model_names::{UnservedModel, maker_of, unserved as unserved_model};
 pub(crate) use request::is_in_the_clear;
 #[cfg(feature = "runtime")]
 pub(crate) use request::is_loopback;

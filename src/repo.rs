@@ -50,7 +50,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::diag::Diagnostic;
-use crate::source::{FileId, SourceText, Sources, Span};
+use crate::source::{BUNDLED, FileId, SourceText, Sources, Span};
 use crate::world::{ReadError, World};
 
 /// The layer to which a file or a setting belongs.
@@ -218,7 +218,7 @@ impl Repo {
     /// Returns the prefix with which reports display the paths of a layer's files.
     pub(crate) fn shown_below(&self, layer: LayerKind) -> &'static str {
         let is_embedded = layer == LayerKind::Bundled && !self.config.is_bundled_layer;
-        if is_embedded { "bundled:" } else { "" }
+        if is_embedded { BUNDLED } else { "" }
     }
 
     /// Returns `true` if no compiled layer contains a profile, readable or not.

@@ -484,8 +484,6 @@ pub fn applied(
     edits.applied(older, |edit| chosen(&edits.all[edit]))
 }
 
-/// The file whose keys may choose the contexts that have golden files.
-const CONFIG: &str = "reqc.toml";
 /// The maximum number of edits that are tried because they may choose the contexts that have golden
 /// files.
 const MOST_CHOICES: usize = 20;
@@ -496,14 +494,34 @@ fn with_golden_files(side: &Compiler) -> BTreeSet<Arc<str>> {
     golden.map(|it| Arc::clone(&it.context.name)).collect()
 }
 
-/// Returns `true` if an edit may change which contexts have golden files.
-fn chooses_golden_files(edit: &Edit) -> bool {
-    match edit.kind {
-        EditKind::Key(_) | EditKind::Added | EditKind::Removed | EditKind::Lines => {
-            &*edit.path == CONFIG || edit.path.starts_with(folders::CONTEXTS)
-        }
+/// Returns the edits among `silent` that may change which contexts have golden files, those of the
+/// settings first. Edits of contexts are among them only if their flags count, because a side has
+/// no `golden.contexts`.
+fn may_choose(edits: &[Edit], silent: &BTreeSet<usize>, flags_count: bool) -> Vec<usize> {
+    let settings = silent.iter().filter(|&&edit| sets_golden(&edits[edit]));
+    let flags = silent
+        .iter()
+        .filter(|&&edit| flags_count && may_flag(&edits[edit]));
+    settings.chain(flags).copied().take(MOST_CHOICES).collect()
+}
+
+/// Returns `true` if an edit of `reqc.toml` may change `golden.contexts`.
+fn sets_golden(edit: &Edit) -> bool {
+    let may_set = match &edit.kind {
+        EditKind::Key(_) => matches!(edit.key(), Some("golden.contexts" | "golden")),
+        EditKind::Added | EditKind::Removed | EditKind::Lines => true,
         EditKind::Moved { .. } | EditKind::Comments | EditKind::Bundled => false,
-    }
+    };
+    may_set && &*edit.path == folders::CONFIG
+}
+
+/// Returns `true` if an edit of a context may change its own mark as golden.
+fn may_flag(edit: &Edit) -> bool {
+    let may_flag = match edit.kind {
+        EditKind::Added | EditKind::Removed | EditKind::Lines => true,
+        EditKind::Key(_) | EditKind::Moved { .. } | EditKind::Comments | EditKind::Bundled => false,
+    };
+    may_flag && folders::is_in(&edit.path, folders::CONTEXTS)
 }
 
 /// Returns `true` if a golden file was added or removed because its context came to have golden
@@ -654,11 +672,12 @@ impl Explained<'_> {
         reviewing: &Reviewing<'_>,
     ) -> Vec<Cause> {
         let then = with_golden_files(&self.older.compiler);
-        let choices =
-            { silent.iter().copied() }.filter(|&edit| chooses_golden_files(&self.edits.all[edit]));
-        let choices: Vec<usize> = choices.take(MOST_CHOICES).collect();
+        let sides = [&self.older.compiler, &self.newer.compiler];
+        let flags_count = sides
+            .iter()
+            .any(|side| side.repo().config.golden_contexts.is_none());
         let mut causes = Vec::new();
-        for edit in choices {
+        for edit in may_choose(&self.edits.all, silent, flags_count) {
             if bodies.is_empty() {
                 break;
             }
@@ -738,4 +757,35 @@ fn by_agent(clusters: &Clusters) -> BTreeMap<Arc<str>, Cluster> {
 fn broken_by_report(report: &Report) -> Vec<BrokenAgent> {
     let agents = breaks::codes_of(report, &Nameless::new()).into_keys();
     agents.map(BrokenAgent::of_unknown_past).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edit(path: &str, kind: EditKind) -> Edit {
+        Edit {
+            path: path.into(),
+            kind,
+            hunks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn settings_choose_before_contexts() {
+        let mut edits: Vec<Edit> = (0..MOST_CHOICES)
+            .map(|at| edit(&format!("contexts/{at}.json"), EditKind::Lines))
+            .collect();
+        edits.push(edit("contexts-old/x.json", EditKind::Lines));
+        edits.push(edit("reqc.toml", EditKind::Comments));
+        edits.push(edit("reqc.toml", EditKind::Key("rules.x".into())));
+        edits.push(edit("reqc.toml", EditKind::Key("golden.contexts".into())));
+        edits.push(edit("a/reqc.toml", EditKind::Key("golden.contexts".into())));
+        let (silent, set) = ((0..edits.len()).collect(), edits.len() - 2);
+        let first: Vec<usize> = std::iter::once(set).chain(0..MOST_CHOICES - 1).collect();
+        assert_eq!(may_choose(&edits, &silent, true), first);
+        assert_eq!(may_choose(&edits, &silent, false), [set]);
+        let spoken = BTreeSet::from([set - 1, set + 1, MOST_CHOICES, MOST_CHOICES + 1]);
+        assert_eq!(may_choose(&edits, &spoken, true), [0; 0]);
+    }
 }

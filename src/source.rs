@@ -106,10 +106,23 @@ const SHORTEST_PIECE: usize = 8;
 /// The size in bytes of a block for counting characters.
 const BLOCK: usize = 4096;
 
+/// The beginning of the paths of files that come with the program.
+pub(crate) const BUNDLED: &str = "bundled:";
+
+/// Returns `true` if a path, as users see it, is that of a file that comes with the program.
+pub(crate) fn is_bundled(path: &str) -> bool {
+    path.starts_with(BUNDLED)
+}
+
 impl SourceFile {
     /// Returns the path as users see it: relative to the root, separated by `/`.
     pub fn path(&self) -> &Arc<str> {
         &self.path
+    }
+
+    /// Returns `true` if the file comes with the program, and not from the repository itself.
+    pub(crate) fn is_bundled(&self) -> bool {
+        is_bundled(&self.path)
     }
 
     /// Returns the normalised text: no byte-order mark, `\n` line endings.
@@ -369,6 +382,19 @@ impl Sources {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bundled_files_are_known_by_their_paths() {
+        let sources = Sources::default();
+        for (path, is_bundled) in [
+            ("bundled:agents/a.toml", true),
+            ("agents/bundled:a.toml", false),
+            ("bundled/a.toml", false),
+        ] {
+            let id = sources.add(path, SourceText::salvage(b""));
+            assert_eq!(sources.get(id).is_bundled(), is_bundled, "{path}");
+        }
+    }
 
     #[test]
     fn positions_count_characters_and_clamp() {

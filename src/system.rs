@@ -200,7 +200,7 @@ fn is_root(folder: &&Path) -> bool {
 
 /// Returns `true` if a folder contains a `reqc.toml`, which marks it as a root.
 fn is_marked(folder: &Path) -> bool {
-    std::fs::symlink_metadata(folder.join("reqc.toml")).is_ok()
+    std::fs::symlink_metadata(folder.join(folders::CONFIG)).is_ok()
 }
 
 /// Returns `true` if a path relative to a root is one of the conventional folders of a repository,

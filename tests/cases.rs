@@ -244,7 +244,7 @@ fn selected(case: &Path, compiler: &Compiler) -> Option<Diagnostic> {
     let name = fs::read_to_string(case.join("select")).ok()?;
     match Names::of(compiler).agents(|agent| agent == name.trim(), name.trim()) {
         Err(error) => match *error {
-            SelectError::Abstract(finding) => Some(finding),
+            SelectError::Abstract(finding) => Some(*finding),
             _ => None,
         },
         Ok(_) => None,

@@ -2490,7 +2490,8 @@ fn a_context_that_cannot_be_read_is_told_where_it_is_asked_for() {
             "agents/helper.toml:x",
             "begin at 1: `agents/helper.toml:3:7`",
         ),
-        ("agents/helper.toml:99", "has no such place: it has "),
+        ("agents/helper.toml:99", "has no line 99: it has "),
+        ("agents/helper.toml:1:999", "has no column 999: it has "),
         (
             "partials/openai/messages.jinja:1",
             "did you mean `bundled:partials/openai/messages.jinja`?",

@@ -9,7 +9,7 @@ use super::facts::ModelFacts;
 use super::history::{History, member_of};
 use crate::diag::Severity;
 use crate::json::Pointer;
-use crate::provider::{ApiHeaders, MODEL_PLACEHOLDER, Server, WireFormat};
+use crate::provider::{ApiHeaders, MODEL_PLACEHOLDER, Server, WireFormat, maker_of};
 use crate::repo::MemberPath;
 
 /// A request body, and the known facts about its destination.
@@ -24,6 +24,8 @@ pub(crate) struct Subject<'b> {
     pub(crate) headers: &'b ApiHeaders,
     /// The known facts about the model.
     pub(crate) facts: &'b ModelFacts,
+    /// The maker of the model, if the server may pass the body on to it.
+    passed_on_to: Option<Server>,
     members: Vec<(&'b str, &'b Value)>,
     history: OnceCell<History<'b>>,
     /// The members that were read since recording began.
@@ -45,6 +47,31 @@ pub(crate) struct Destination<'b> {
     pub(crate) headers: &'b ApiHeaders,
 }
 
+/// The makers to which gateways pass bodies on unchanged.
+const RESOLD: [Server; 5] = [
+    Server::Moonshot,
+    Server::ZAi,
+    Server::DeepSeek,
+    Server::MiniMax,
+    Server::XAi,
+];
+
+impl Destination<'_> {
+    /// Returns the maker of the model, if the server may pass the body on to it. Names with capitals
+    /// are those of published weights, which a server runs itself.
+    fn passed_on_to(&self) -> Option<Server> {
+        let is_gateway = match self.server {
+            Server::OpenRouter => true,
+            Server::Unknown => !self.headers.sites.iter().any(|site| site.runs_models()),
+            _ => false,
+        };
+        let model = self.model.filter(|_| is_gateway)?;
+        let is_of_weights = model.contains('/') && model.contains(|c: char| c.is_ascii_uppercase());
+        let maker = maker_of(model).filter(|_| !is_of_weights)?;
+        RESOLD.contains(&maker).then_some(maker)
+    }
+}
+
 impl<'b> Subject<'b> {
     /// Returns the subject for a body with these members.
     pub(crate) fn new(
@@ -52,7 +79,6 @@ impl<'b> Subject<'b> {
         facts: &'b ModelFacts,
         members: impl IntoIterator<Item = (&'b str, &'b Value)>,
     ) -> Subject<'b> {
-        let members: Vec<(&str, &Value)> = members.into_iter().collect();
         let Destination {
             wire,
             server,
@@ -66,7 +92,8 @@ impl<'b> Subject<'b> {
             model,
             headers,
             facts,
-            members,
+            passed_on_to: destination.passed_on_to(),
+            members: members.into_iter().collect(),
             history: OnceCell::new(),
             seen: RefCell::default(),
             is_history_read: Cell::new(false),
@@ -81,13 +108,18 @@ impl<'b> Subject<'b> {
     where
         'b: 'o,
     {
-        let destination = Destination {
+        Subject {
             wire: self.wire,
             server: self.server,
             model: self.model,
             headers: self.headers,
-        };
-        Subject::new(destination, self.facts, members)
+            facts: self.facts,
+            passed_on_to: self.passed_on_to,
+            members: members.collect(),
+            history: OnceCell::new(),
+            seen: RefCell::default(),
+            is_history_read: Cell::new(false),
+        }
     }
 
     /// Returns the level of a violation of a server's rules: an error if the body goes to this
@@ -97,22 +129,7 @@ impl<'b> Subject<'b> {
         if self.server == server {
             return Some(Severity::Error);
         }
-        let model = self.model.filter(|_| self.may_be_passed_on())?;
-        (Server::of_maker(model) == Some(server)).then_some(Severity::Warning)
-    }
-
-    /// Returns `true` if the server may pass the body on to the maker of the model. Names with
-    /// capitals are those of published weights, which a server runs itself.
-    fn may_be_passed_on(&self) -> bool {
-        let is_gateway = match self.server {
-            Server::OpenRouter => true,
-            Server::Unknown => !self.headers.sites.iter().any(|site| site.runs_models()),
-            _ => false,
-        };
-        let is_of_weights = self.model.is_some_and(|model| {
-            model.contains('/') && model.contains(|c: char| c.is_ascii_uppercase())
-        });
-        is_gateway && !is_of_weights
+        (self.passed_on_to == Some(server)).then_some(Severity::Warning)
     }
 
     /// Returns a member of the body; `null` counts as absent.
@@ -189,5 +206,40 @@ impl<'b> Subject<'b> {
     pub(crate) fn is_continued(&self) -> bool {
         let members = self.wire.facts().continued_by;
         members.iter().any(|name| self.member(name).is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the level of Moonshot's rules, of a subject and of one with other members.
+    fn levels(server: Server, model: &str) -> [Option<Severity>; 2] {
+        let (headers, facts) = (ApiHeaders::default(), ModelFacts::default());
+        let destination = Destination {
+            wire: WireFormat::OpenAiChat,
+            server,
+            model: Some(model),
+            headers: &headers,
+        };
+        let subject = Subject::new(destination, &facts, []);
+        let other = subject.with_members([].into_iter());
+        [&subject, &other].map(|subject| subject.level_of(Server::Moonshot))
+    }
+
+    #[test]
+    fn gateways_pass_bodies_on_to_makers() {
+        let (error, warning) = (Some(Severity::Error), Some(Severity::Warning));
+        for (server, model, expected) in [
+            (Server::Moonshot, "any", error),
+            (Server::OpenRouter, "moonshotai/kimi-k2.5", warning),
+            (Server::Unknown, "k3", warning),
+            (Server::Unknown, "k3s-helper", None),
+            (Server::Unknown, "moonshotai/Kimi-K2.5", None),
+            (Server::Groq, "moonshotai/kimi-k2", None),
+            (Server::OpenRouter, "anthropic/claude-opus-4.5", None),
+        ] {
+            assert_eq!(levels(server, model), [expected; 2], "{server:?} {model}");
+        }
     }
 }

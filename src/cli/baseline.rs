@@ -5,12 +5,12 @@ use super::options::{Opened, Options};
 use super::{Failure, Outcome, Terminal, report_from};
 use crate::compile::baseline::Baseline;
 use crate::diag::count;
-use crate::repo::Date;
+use crate::repo::{Date, folders};
 use crate::text::{Text, text};
 use crate::toml;
 use crate::world::{Output, World};
 
-const FILE: &str = "reqc.toml";
+const FILE: &str = folders::CONFIG;
 /// The default number of days for which entries are valid.
 const DAYS: u32 = 90;
 

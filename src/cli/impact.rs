@@ -34,7 +34,7 @@ fn failed(why: &ImpactError) -> Failure {
         ImpactError::UnknownFile {
             help: Some(near), ..
         } => failure.help(near),
-        ImpactError::NoSuchPlace { .. } => {
+        ImpactError::NoSuchLine { .. } | ImpactError::NoSuchColumn { .. } => {
             failure.help("the numbers after it are a line and a column, as in a finding")
         }
         ImpactError::LeftOut { .. } => failure.help("`reqc check` shows the errors"),

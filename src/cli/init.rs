@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::args::Compile;
 use super::options::Options;
 use super::{Failure, Outcome, Terminal, compile};
+use crate::repo::folders;
 use crate::system::Disk;
 use crate::text::text;
 use crate::world::Output;
@@ -20,7 +21,7 @@ const FILES: [(&str, &str, &str); 7] = [
         "an overview of the files, and the next steps",
     ),
     (
-        "reqc.toml",
+        folders::CONFIG,
         include_str!("init_files/reqc.toml"),
         "marks the root; settings, all optional",
     ),

@@ -12,7 +12,7 @@ use crate::compile::LintTarget;
 use crate::compile::lint::Linting;
 use crate::diag::{Diagnostic, did_you_mean, listed};
 use crate::provider::{ClientApi, WireFormat};
-use crate::repo::Instance;
+use crate::repo::{Instance, folders};
 use crate::system;
 use crate::traffic::Traffic;
 
@@ -166,6 +166,8 @@ fn errors_of_settings(opened: &Opened, provider: Option<&str>) -> Vec<Diagnostic
     let sources = opened.compiler.sources();
     opened.errors(|file| {
         let path = sources.get(file).path();
-        files.contains(&file) || &**path == "reqc.toml" || path.starts_with("schemas/")
+        files.contains(&file)
+            || &**path == folders::CONFIG
+            || folders::is_in(path, folders::SCHEMAS)
     })
 }

@@ -12,6 +12,8 @@ use crate::compile::{
     Compiler, PolicyOptions, Report, Reporter, Selection, check_allowed, check_code,
 };
 use crate::diag::{Diagnostic, Severity};
+#[cfg(feature = "runtime")]
+use crate::repo::folders;
 use crate::repo::{Date, Glob, LoadOptions};
 use crate::resolve::ProfileId;
 use crate::source::{FileId, Sources};
@@ -362,7 +364,7 @@ impl Opened {
         );
         self.errors(|file| {
             files.contains(&file)
-                || matches!(&**sources.get(file).path(), "models.toml" | "reqc.toml")
+                || matches!(&**sources.get(file).path(), "models.toml" | folders::CONFIG)
         })
     }
 

@@ -375,9 +375,7 @@ fn is_broken(outcome: Option<&Outcome>) -> bool {
 /// chains, includes, provider instances and contexts.
 fn bundled_prints(compiler: &Compiler) -> BTreeMap<String, String> {
     let sources = compiler.sources();
-    let bundled = sources
-        .iter()
-        .filter(|(_, file)| file.path().starts_with("bundled:"));
+    let bundled = sources.iter().filter(|(_, file)| file.is_bundled());
     let bundled: BTreeSet<FileId> = bundled.map(|(id, _)| id).collect();
     let reached = Users::of(compiler).by_file(&bundled).unwrap_or_default();
     let mut used: BTreeSet<FileId> = reached.into_keys().collect();

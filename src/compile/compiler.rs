@@ -1,5 +1,6 @@
 //! A repository that has been read and checked. All modules here work on it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::contexts::LoadedContext;
@@ -12,7 +13,7 @@ use crate::memory::MemoryUse;
 use crate::render::Engine;
 use crate::repo::Repo;
 use crate::resolve::{self, Hierarchy, ProfileId, ResolvedProfile};
-use crate::source::Sources;
+use crate::source::{Sources, Span};
 use crate::unit::Plan;
 
 /// A repository that has been read and checked.
@@ -30,6 +31,9 @@ pub struct Compiler {
     /// compiled.
     pub(super) agents: Vec<(ProfileId, bool)>,
     pub(super) findings: Vec<Diagnostic>,
+    /// The places of the errors about members that cannot exist, by agent. They explain lost
+    /// content.
+    pub(super) impossible: HashMap<Arc<str>, Vec<Span>>,
     /// Findings about expressions in templates that always fail. They are reported unless a body
     /// has already failed there.
     pub(super) slips: Vec<Diagnostic>,

@@ -19,7 +19,7 @@ use crate::diag::{count, did_you_mean};
 use crate::json::Pointer;
 use crate::provider::MODEL_PLACEHOLDER;
 use crate::resolve::ProfileId;
-use crate::source::{FileId, Sources, Span};
+use crate::source::{BUNDLED, FileId, Sources, Span};
 use crate::unit::Plan;
 
 /// A place, given by file, line and column, whose impact is requested.
@@ -64,12 +64,25 @@ pub enum ImpactError {
         /// The file.
         path: String,
     },
-    /// The file has no such line, or the line has no such column.
-    NoSuchPlace {
+    /// The file has no such line.
+    NoSuchLine {
         /// The file.
         path: String,
-        /// The number of its lines.
+        /// The line from the query.
+        line: usize,
+        /// The last line that a query may name.
         lines: usize,
+    },
+    /// The line has no such column.
+    NoSuchColumn {
+        /// The file.
+        path: String,
+        /// The line from the query.
+        line: usize,
+        /// The column from the query.
+        column: usize,
+        /// The last column that a query may name.
+        columns: usize,
     },
 }
 
@@ -80,9 +93,21 @@ impl fmt::Display for ImpactError {
             ImpactError::LeftOut { path } => {
                 write!(f, "`{path}` is left out because it has errors")
             }
-            ImpactError::NoSuchPlace { path, lines } => {
+            ImpactError::NoSuchLine { path, line, lines } => {
                 let lines = count(*lines, "line");
-                write!(f, "`{path}` has no such place: it has {lines}")
+                write!(f, "`{path}` has no line {line}: it has {lines}")
+            }
+            ImpactError::NoSuchColumn {
+                path,
+                line,
+                column,
+                columns,
+            } => {
+                let columns = count(*columns, "column");
+                write!(
+                    f,
+                    "line {line} of `{path}` has no column {column}: it has {columns}"
+                )
             }
         }
     }
@@ -114,19 +139,33 @@ impl ImpactQuery {
         }
     }
 
-    /// Returns the queried range of a file's text, in bytes; `None` if there is no such line.
-    fn range(&self, text: &str) -> Option<Range<usize>> {
+    /// Returns the queried range of a file's text, in bytes.
+    fn range(&self, text: &str) -> Result<Range<usize>, ImpactError> {
         let Some(line) = self.line else {
-            return Some(0..text.len());
+            return Ok(0..text.len());
         };
-        let found = text.split('\n').nth(line - 1)?;
+        let lines = text.split('\n');
+        let Some(found) = lines.clone().nth(line - 1) else {
+            return Err(ImpactError::NoSuchLine {
+                path: self.path.clone(),
+                line,
+                lines: lines.count(),
+            });
+        };
         let start = found.as_ptr() as usize - text.as_ptr() as usize;
         // The range of an empty line is its line break; the last line has none.
         let Some(column) = self.column else {
-            return Some(start..(start + found.len().max(1)).min(text.len()));
+            return Ok(start..(start + found.len().max(1)).min(text.len()));
         };
-        let (at, c) = found.char_indices().nth(column - 1)?;
-        Some(start + at..start + at + c.len_utf8())
+        match found.char_indices().nth(column - 1) {
+            Some((at, c)) => Ok(start + at..start + at + c.len_utf8()),
+            None => Err(ImpactError::NoSuchColumn {
+                path: self.path.clone(),
+                line,
+                column,
+                columns: found.chars().count(),
+            }),
+        }
     }
 }
 
@@ -255,12 +294,7 @@ impl<'a> Tracer<'a> {
                 help: near_path(path, &paths),
             });
         };
-        let Some(range) = self.query.range(file.text()) else {
-            return Err(ImpactError::NoSuchPlace {
-                path: path.clone(),
-                lines: file.text().lines().count(),
-            });
-        };
+        let range = self.query.range(file.text())?;
         let is_loaded = compiler
             .contexts()
             .iter()
@@ -439,7 +473,7 @@ impl<'a> Tracer<'a> {
             .sources()
             .iter()
             .find(|(_, file)| **file.path() == *self.query.path)?;
-        Some((id, self.query.range(file.text())?))
+        Some((id, self.query.range(file.text()).ok()?))
     }
 
     fn asked(&self, instead: Option<Vec<Range<usize>>>) -> Asked<'a> {
@@ -566,7 +600,7 @@ fn near_path(wanted: &str, paths: &[&str]) -> Option<String> {
             "lines and columns are numbers, and begin at 1: `{path}:3:7`"
         ));
     }
-    let bundled = format!("bundled:{wanted}");
+    let bundled = format!("{BUNDLED}{wanted}");
     if paths.contains(&bundled.as_str()) {
         return Some(format!("did you mean `{bundled}`?"));
     }
@@ -670,16 +704,29 @@ mod tests {
     #[test]
     fn lines_and_columns_are_characters() {
         let place = |line, column| ImpactQuery {
-            path: String::new(),
+            path: "a.toml".to_owned(),
             line,
             column,
         };
-        assert_eq!(place(None, None).range("é\nab"), Some(0..5));
-        assert_eq!(place(Some(2), None).range("é\nab"), Some(3..5));
-        assert_eq!(place(Some(1), Some(1)).range("é\nab"), Some(0..2));
-        assert_eq!(place(Some(2), Some(3)).range("é\nab"), None);
-        assert_eq!(place(Some(3), None).range("é\nab"), None);
-        assert_eq!(place(Some(2), None).range("é\n\nab"), Some(3..4));
-        assert_eq!(place(Some(2), None).range("é\n"), Some(3..3));
+        assert_eq!(place(None, None).range("é\nab"), Ok(0..5));
+        assert_eq!(place(Some(2), None).range("é\nab"), Ok(3..5));
+        assert_eq!(place(Some(1), Some(1)).range("é\nab"), Ok(0..2));
+        for (line, column, told) in [
+            (
+                2,
+                Some(3),
+                "line 2 of `a.toml` has no column 3: it has 2 columns",
+            ),
+            (3, None, "`a.toml` has no line 3: it has 2 lines"),
+            (3, Some(1), "`a.toml` has no line 3: it has 2 lines"),
+        ] {
+            let error = place(Some(line), column).range("é\nab").expect_err(told);
+            assert_eq!(error.to_string(), told);
+        }
+        // The empty line at the end counts, so it is counted.
+        let error = place(Some(3), None).range("é\n").expect_err("two lines");
+        assert_eq!(error.to_string(), "`a.toml` has no line 3: it has 2 lines");
+        assert_eq!(place(Some(2), None).range("é\n\nab"), Ok(3..4));
+        assert_eq!(place(Some(2), None).range("é\n"), Ok(3..3));
     }
 }

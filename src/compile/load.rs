@@ -7,6 +7,7 @@ mod secrets;
 mod texts;
 mod unused;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use self::agents::Preparing;
@@ -18,13 +19,14 @@ use super::route::rosters;
 use super::{policy, rules};
 use crate::check::{Schemas, check_families};
 use crate::context;
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, Severity};
 use crate::memory::Memory;
 use crate::profile;
 use crate::provider;
-use crate::render::Engine;
+use crate::render::{Engine, rules as render_rules};
 use crate::repo::{self, LoadOptions, Repo};
 use crate::resolve::Hierarchy;
+use crate::source::Span;
 use crate::world::World;
 
 /// Reads and checks a repository. Without `wanted`, all agents are prepared. With `wanted`, only
@@ -79,6 +81,7 @@ pub(super) fn load(
         declarations,
         agents,
         findings,
+        impossible: HashMap::new(),
         slips: Vec::new(),
     };
     Preparing::new(&mut compiler).all(wanted);
@@ -86,7 +89,23 @@ pub(super) fn load(
     compiler.findings.extend(unused);
     compiler.slips = compiler.engine.take_slips();
     note_on_findings(&mut compiler);
+    compiler.impossible = impossible(&compiler.findings);
     compiler
+}
+
+/// Returns the places of the errors about members that cannot exist, by agent.
+fn impossible(findings: &[Diagnostic]) -> HashMap<Arc<str>, Vec<Span>> {
+    let mut places: HashMap<Arc<str>, Vec<Span>> = HashMap::new();
+    let errors = findings.iter().filter(|finding| {
+        finding.rule == &render_rules::IMPOSSIBLE_MEMBER && finding.severity == Severity::Error
+    });
+    for finding in errors {
+        for agent in &finding.agents {
+            let of_agent = places.entry(Arc::clone(agent)).or_default();
+            of_agent.push(finding.primary.span);
+        }
+    }
+    places
 }
 
 /// Returns `true` if the folder of agents could not be listed.

@@ -26,7 +26,7 @@ use crate::source::FileId;
 use crate::world::EntryKind;
 
 /// Files whose settings may affect every agent.
-const OF_ALL: [&str; 2] = ["reqc.toml", folders::MODEL_FAMILIES];
+const OF_ALL: [&str; 2] = [folders::CONFIG, folders::MODEL_FAMILIES];
 /// Files at the root that affect no body.
 const OF_NONE: [&str; 2] = ["rosters.toml", "tools.toml"];
 const MODELS: &str = "models.toml";
@@ -124,8 +124,9 @@ impl<'a> FileReach<'a> {
             .compiler
             .sources()
             .iter()
+            .filter(|(_, file)| !file.is_bundled())
             .map(|(id, file)| (id, file.path()));
-        files.filter(|(_, path)| !path.starts_with("bundled:") && !path.ends_with('/'))
+        files.filter(|(_, path)| !path.ends_with('/'))
     }
 
     fn all(&self) -> impl Iterator<Item = Arc<str>> {

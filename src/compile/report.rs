@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use super::budgets;
 use super::compiler::Compiler;
-use super::explain::entrance::is_bundled;
 use super::policy::{Judgement, LeftOut, Lowered, Policy, PolicyOptions};
 use super::rules;
 use super::run::{AgentBodies, Runner};
@@ -274,7 +273,7 @@ impl<'a> Reporter<'a> {
             findings.extend(
                 compiler
                     .declarations
-                    .unused(|span| !is_bundled(compiler.sources(), span)),
+                    .unused(|span| !compiler.sources().get(span.file).is_bundled()),
             );
         }
         let Judgement {

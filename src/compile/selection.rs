@@ -289,20 +289,12 @@ impl<'a> Names<'a> {
             .ids()
             .find(|&id| matches(name(id)) && self.compiler.hierarchy.get(id).is_abstract())
         {
-            return Err(Box::new(SelectError::Abstract(abstract_selected(
-                self.compiler,
-                id,
-            ))));
+            let finding = abstract_selected(self.compiler, id);
+            return Err(Box::new(SelectError::Abstract(Box::new(finding))));
         }
         let is_bundled = self.compiler.hierarchy.ids().any(|id| {
             let file = self.compiler.hierarchy.get(id).file;
-            matches(name(id))
-                && self
-                    .compiler
-                    .sources()
-                    .get(file)
-                    .path()
-                    .starts_with("bundled:")
+            matches(name(id)) && self.compiler.sources().get(file).is_bundled()
         });
         let help = match is_bundled {
             true => Some("it is bundled: add `--bundled`".to_owned()),
@@ -412,7 +404,7 @@ pub enum SelectError {
         help: Option<String>,
     },
     /// An abstract profile has this name.
-    Abstract(Diagnostic),
+    Abstract(Box<Diagnostic>),
     /// The context is left out because its file has errors.
     LeftOut {
         /// The requested name.

@@ -41,7 +41,7 @@ impl Diagnostic {
         let file = sources.get(self.primary.span.file);
         // Bundled files cannot be edited. If the source is only a part of a file, the file's other
         // lines are unknown.
-        let is_editable = !file.path().starts_with("bundled:") && file.start().line == 1;
+        let is_editable = !file.is_bundled() && file.start().line == 1;
         if !is_editable {
             return None;
         }

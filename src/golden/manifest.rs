@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Drift, GoldenFile, REQUEST, has_our_form, has_our_request};
+use crate::source::is_bundled;
 use crate::world::{AccessError, Output, join};
 
 /// The name of the manifest in the folder of golden files.
@@ -310,9 +311,8 @@ fn is_name(name: &str) -> bool {
 /// Parses a line about a bundled file; `None` for other lines.
 fn bundled_line(line: &str) -> Option<(String, String)> {
     let (print, path) = line.split_once(' ')?;
-    let is_ours = path.starts_with("bundled:")
-        && print.len() == 16
-        && print.bytes().all(|it| it.is_ascii_hexdigit());
+    let is_ours =
+        is_bundled(path) && print.len() == 16 && print.bytes().all(|it| it.is_ascii_hexdigit());
     is_ours.then(|| (path.to_owned(), print.to_owned()))
 }
 

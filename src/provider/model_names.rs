@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::Server;
 use super::server::is_openai_model;
 use crate::diag::is_misspelling;
-use crate::repo::{Family, ModelName, ModelPattern};
+use crate::repo::{Family, ModelName, ModelPattern, normal_name};
 
 /// A name that a maker's own API does not know.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) enum UnservedModel {
     Misspelt(String),
 }
 
-/// How the names of a maker's models begin.
+/// How the normal names of a maker's models begin. OpenAI's are in [`is_openai_model`].
 const BEGINNINGS: [(Server, &[&str]); 9] = [
     (Server::Anthropic, &["claude-"]),
     (Server::Google, &["gemini-", "gemma-"]),
@@ -45,21 +45,43 @@ const BEGINNINGS: [(Server, &[&str]); 9] = [
     (Server::DeepSeek, &["deepseek-"]),
     (Server::Qwen, &["qwen"]),
     (Server::XAi, &["grok-"]),
-    (Server::Moonshot, &["kimi-"]),
+    (Server::Moonshot, &["kimi-", "moonshot-", "k3-"]),
     (Server::ZAi, &["glm-"]),
     (Server::MiniMax, &["minimax-"]),
 ];
+
+/// Normal names that are themselves models, and that no beginning fits.
+const WHOLE: [(Server, &str); 1] = [(Server::Moonshot, "k3")];
 
 /// The accounts of makers in the names that gateways and clouds use.
 const ACCOUNTS: [(Server, &[&str]); 4] = [
     (
         Server::Anthropic,
-        &["anthropic/", "anthropic.", "anthropic:"],
+        &[
+            "publishers/anthropic/models/",
+            "anthropic/",
+            "anthropic.",
+            "anthropic:",
+        ],
     ),
     (Server::OpenAi, &["openai/", "openai.", "openai:"]),
-    (Server::Google, &["google/", "gemini/"]),
-    (Server::Mistral, &["mistralai/", "mistral/", "mistral."]),
+    (
+        Server::Google,
+        &["publishers/google/models/", "google/", "gemini/"],
+    ),
+    (
+        Server::Mistral,
+        &[
+            "publishers/mistralai/models/",
+            "mistralai/",
+            "mistral/",
+            "mistral.",
+        ],
+    ),
 ];
+
+/// How the names of the Claude models begin whose versions are written with dots.
+const DOTTED: [&str; 3] = ["claude-1.", "claude-2.", "claude-instant-1."];
 
 /// Returns what is wrong with the name of a model at a server. Only makers are judged that refuse
 /// the names of others: some answer them with a model of their own.
@@ -69,37 +91,80 @@ pub(crate) fn unserved(
     families: &[Arc<Family>],
 ) -> Option<UnservedModel> {
     let (_, accounts) = ACCOUNTS.iter().find(|(maker, _)| *maker == server)?;
-    let lower = model.to_lowercase();
-    if let Some(plain) = accounts.iter().find_map(|it| after(&lower, it)) {
-        return Some(UnservedModel::OfGateway(
-            without_cloud_version(plain).to_owned(),
-        ));
+    let lower = model.trim().to_lowercase();
+    if has_own_name(&lower) {
+        return None;
     }
-    match maker_of(&lower) {
-        Some(maker) if maker != server => return Some(UnservedModel::OfAnother(maker)),
-        Some(Server::Anthropic) if lower.contains('.') => {
-            return Some(UnservedModel::Dotted(lower.replace('.', "-")));
-        }
-        _ => {}
+    let maker = maker_of(&lower);
+    if let Some(other) = maker.filter(|maker| *maker != server) {
+        return Some(UnservedModel::OfAnother(other));
+    }
+    let of_account = accounts.iter().find_map(|it| after(&lower, it));
+    // The API of the maker has tags after `:` only for models that users train.
+    let plain = match of_account {
+        Some(rest) => Some(plain_name(rest)),
+        None if maker.is_some() && !lower.starts_with(TRAINED) => Some(plain_name(&lower)),
+        None => None,
+    };
+    if let Some(plain) = plain.filter(|plain| *plain != lower) {
+        let plain = served_spelling(server, &plain);
+        let spelt = misspelt(&plain, families);
+        return Some(UnservedModel::OfGateway(spelt.unwrap_or(plain)));
+    }
+    let dashed = served_spelling(server, &lower);
+    if maker.is_some() && dashed != lower {
+        return Some(UnservedModel::Dotted(dashed));
     }
     misspelt(&lower, families).map(UnservedModel::Misspelt)
 }
 
-/// Returns the rest of a name after an account, before which clouds name a region.
+/// Returns a name with the version as the maker writes it: Anthropic with dashes.
+fn served_spelling(server: Server, name: &str) -> String {
+    let has_dashes =
+        server == Server::Anthropic && !DOTTED.iter().any(|begin| name.starts_with(begin));
+    match has_dashes {
+        true => name.replace('.', "-"),
+        false => name.to_owned(),
+    }
+}
+
+/// How the names of models begin that users train at OpenAI and Mistral, before the base model.
+const TRAINED: &str = "ft:";
+
+/// Returns `true` if users choose the last part of the name: models that they train, and endpoints.
+fn has_own_name(name: &str) -> bool {
+    name.starts_with("tunedmodels/") || name.contains("/endpoints/")
+}
+
+/// Returns the rest of a name after an account, before which clouds name a region or a project.
 fn after<'n>(name: &'n str, account: &str) -> Option<&'n str> {
     let (before, rest) = name.split_once(account)?;
     let is_region = before
         .strip_suffix('.')
         .is_some_and(|region| region.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'));
-    ((before.is_empty() || is_region) && !rest.is_empty()).then_some(rest)
+    let is_project = account.starts_with("publishers/") && before.ends_with('/');
+    ((before.is_empty() || is_region || is_project) && !rest.is_empty()).then_some(rest)
 }
 
-/// Removes the version that Bedrock adds to a name: `-v1:0`.
+/// Returns the maker's own name for a model that a gateway or a cloud names: without the version
+/// that Bedrock adds (`-v1:0`), and without the variants of gateways (`:thinking`). Clouds put dates
+/// after an `@`.
+fn plain_name(name: &str) -> String {
+    let name = name.split(':').next().unwrap_or(name);
+    let name = match name.split_once('@') {
+        Some((name, date)) if date.bytes().all(|b| b.is_ascii_digit()) => format!("{name}-{date}"),
+        Some((name, _)) => name.to_owned(),
+        None => name.to_owned(),
+    };
+    without_cloud_version(&name).to_owned()
+}
+
+/// Removes the version that Bedrock adds to a name with a version of its own: `-v1`.
 fn without_cloud_version(name: &str) -> &str {
     match name.rsplit_once("-v") {
         Some((plain, version))
-            if version.contains(':')
-                && version.bytes().all(|b| b.is_ascii_digit() || b == b':') =>
+            if version.bytes().all(|b| b.is_ascii_digit())
+                && plain.contains(|c: char| c.is_ascii_digit()) =>
         {
             plain
         }
@@ -107,14 +172,19 @@ fn without_cloud_version(name: &str) -> &str {
     }
 }
 
-fn maker_of(name: &str) -> Option<Server> {
-    if is_openai_model(name) || name.starts_with("gpt-") {
+/// Returns the maker of a model, by the model's name in any spelling; `None` if it is unknown.
+pub(crate) fn maker_of(model: &str) -> Option<Server> {
+    let model = model.strip_prefix(TRAINED).unwrap_or(model);
+    let name = normal_name(model);
+    if is_openai_model(&name) || name.starts_with("gpt-") {
         return Some(Server::OpenAi);
     }
-    BEGINNINGS
+    let whole = WHOLE.iter().filter(|(_, whole)| name == *whole);
+    let begun = BEGINNINGS
         .iter()
-        .find(|(_, beginnings)| beginnings.iter().any(|it| name.starts_with(it)))
-        .map(|(maker, _)| *maker)
+        .filter(|(_, beginnings)| beginnings.iter().any(|it| name.starts_with(it)));
+    let makers = whole.map(|(maker, _)| *maker);
+    makers.chain(begun.map(|(maker, _)| *maker)).next()
 }
 
 /// Returns the known name that differs from a name in the spelling of one word. Other versions of
@@ -204,6 +274,81 @@ mod tests {
     }
 
     #[test]
+    fn names_of_gateways_and_clouds_lead_to_names_that_are_served() {
+        let anthropic = unserved_at(Server::Anthropic);
+        for (name, plain) in [
+            ("anthropic/claude-sonnet-5.5", "claude-sonnet-5-5"),
+            ("anthropic/claude-sonet-5.5", "claude-sonnet-5-5"),
+            ("claude-opus-4@20250514", "claude-opus-4-20250514"),
+            ("anthropic/claude-3.7-sonnet:thinking", "claude-3-7-sonnet"),
+            ("claude-3-7-sonnet:thinking", "claude-3-7-sonnet"),
+            ("anthropic.claude-opus-4-5-v1", "claude-opus-4-5"),
+            (
+                "us.anthropic.claude-opus-4-20250514-v1:0",
+                "claude-opus-4-20250514",
+            ),
+            (
+                "publishers/anthropic/models/claude-opus-4@20250514",
+                "claude-opus-4-20250514",
+            ),
+            ("anthropic/claude-2.1", "claude-2.1"),
+        ] {
+            assert_eq!(
+                anthropic(name),
+                Some(UnservedModel::OfGateway(plain.to_owned())),
+                "{name}"
+            );
+            assert_eq!(anthropic(plain), None, "{plain}");
+        }
+        let google = unserved_at(Server::Google);
+        for name in [
+            "google/gemini-2.5-pro:free",
+            "publishers/google/models/gemini-2.5-pro",
+            "projects/p/locations/l/publishers/google/models/gemini-2.5-pro",
+        ] {
+            assert_eq!(
+                google(name),
+                Some(UnservedModel::OfGateway("gemini-2.5-pro".to_owned())),
+                "{name}"
+            );
+        }
+        assert_eq!(
+            anthropic("anthropic/gpt-5.1"),
+            Some(UnservedModel::OfAnother(Server::OpenAi))
+        );
+        assert_eq!(
+            google("us.anthropic.claude-opus-4-20250514-v1:0"),
+            Some(UnservedModel::OfAnother(Server::Anthropic))
+        );
+        for name in ["tunedModels/gpt-like", "projects/p/locations/l/endpoints/1"] {
+            assert_eq!(google(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn makers_are_known_by_names_in_any_spelling() {
+        for (name, maker) in [
+            ("moonshotai/Kimi-K2.5", Some(Server::Moonshot)),
+            ("moonshot-v1-8k", Some(Server::Moonshot)),
+            ("k3", Some(Server::Moonshot)),
+            ("moonshotai/k3:free", Some(Server::Moonshot)),
+            ("k3-turbo", Some(Server::Moonshot)),
+            ("k3s-helper", None),
+            ("k30", None),
+            ("x-ai/grok-4", Some(Server::XAi)),
+            ("openai/o4-mini", Some(Server::OpenAi)),
+            (
+                "ft:open-mistral-7b:acme:20250101:abc",
+                Some(Server::Mistral),
+            ),
+            ("openrouter/auto", None),
+            ("", None),
+        ] {
+            assert_eq!(maker_of(name), maker, "{name}");
+        }
+    }
+
+    #[test]
     fn misspelt_words_are_found() {
         let misspelt = |name: &str| Some(UnservedModel::Misspelt(name.to_owned()));
         let anthropic = unserved_at(Server::Anthropic);
@@ -226,6 +371,8 @@ mod tests {
             "claude-sonnet-5-5-20261001",
             "claude-3-7-sonnet-latest",
             "claude-symphony-1",
+            "claude-2.1",
+            "claude-instant-1.2",
             "${MODEL}",
             "m",
             "",

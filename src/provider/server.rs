@@ -1,7 +1,6 @@
 //! The server that receives a request. Servers of one wire format may accept different requests.
 
 use super::url::UrlParts;
-use crate::repo::normal_name;
 
 /// The operator of a server, or its software.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -245,25 +244,6 @@ impl Server {
     /// the version in the body.
     pub(crate) fn is_cloud_of_claude(self) -> bool {
         matches!(self, Server::Vertex | Server::Bedrock)
-    }
-
-    /// Returns the maker of a model of open weights, or of one that gateways resell, by the model's
-    /// name; `None` for others.
-    pub(crate) fn of_maker(model: &str) -> Option<Server> {
-        let name = normal_name(model);
-        let makers = [
-            ("kimi-", Server::Moonshot),
-            ("k3", Server::Moonshot),
-            ("moonshot-", Server::Moonshot),
-            ("glm-", Server::ZAi),
-            ("deepseek-", Server::DeepSeek),
-            ("minimax-", Server::MiniMax),
-            ("grok-", Server::XAi),
-        ];
-        makers
-            .into_iter()
-            .find(|(begin, _)| name.starts_with(begin))
-            .map(|(_, maker)| maker)
     }
 
     /// Returns the cloud for a body of Anthropic's format, by the version in the body.

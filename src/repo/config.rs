@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use semver::{Version, VersionReq};
 
-use super::{Glob, Known, MAX_GLOBS, Reader, Special, rules};
+use super::{Glob, Known, MAX_GLOBS, Reader, Special, folders, rules};
 use crate::diag::{Diagnostic, Severity};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::Table;
@@ -39,14 +39,14 @@ pub const EXTENSION_KEYS: [&str; 5] = [
 ];
 
 const CONFIG: Known = Known {
-    what: "reqc.toml",
+    what: folders::CONFIG,
     keys: &CONFIG_KEYS,
     inner: &[
-        ("reqc", &REQC_KEYS),
-        ("golden", &GOLDEN_KEYS),
-        ("allow", &ALLOW_KEYS),
-        ("extension", &EXTENSION_KEYS),
-        ("budget", &BUDGET_KEYS),
+        ("[reqc]", &REQC_KEYS),
+        ("[golden]", &GOLDEN_KEYS),
+        ("[[allow]]", &ALLOW_KEYS),
+        ("[[extension]]", &EXTENSION_KEYS),
+        ("[[budget]]", &BUDGET_KEYS),
     ],
 };
 const GOLDEN_KEYS: [&str; 1] = ["contexts"];

@@ -246,16 +246,16 @@ pub enum State {
 const FILE: Known = Known {
     what: "model-families.toml",
     keys: &FAMILIES_KEYS,
-    inner: &[("family", &FAMILY_KEYS)],
+    inner: &[("[[family]]", &FAMILY_KEYS)],
 };
 /// The keys of a family entry.
 const FAMILY: Known = Known {
     what: "a [[family]] entry",
     keys: &FAMILY_KEYS,
     inner: &[
-        ("refuses", &REFUSES_KEYS),
-        ("takes", &TAKES_KEYS),
-        ("price", &PRICE_KEYS),
+        ("[[family.refuses]]", &REFUSES_KEYS),
+        ("[[family.takes]]", &TAKES_KEYS),
+        ("[family.price]", &PRICE_KEYS),
     ],
 };
 /// The keys of a `refuses` entry.
@@ -358,7 +358,7 @@ impl Family {
         entry: &Spanned<&Table>,
         findings: &mut Vec<Diagnostic>,
     ) -> Option<Family> {
-        let mut reader = Reader::new(file, entry.value, findings);
+        let mut reader = Reader::new(file, entry.value, findings).below("family.");
         reader.only(&FAMILY);
         reader.missing(
             "a [[family]] entry",

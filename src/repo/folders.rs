@@ -16,6 +16,15 @@ pub(crate) const SCHEMAS: &str = "schemas";
 /// The file with facts about models, which is the only bundled file at the root.
 pub(crate) const MODEL_FAMILIES: &str = "model-families.toml";
 
+/// The file at the root with the settings of the repository, which marks the root.
+pub(crate) const CONFIG: &str = "reqc.toml";
+
+/// Returns `true` if a path is inside a folder.
+pub(crate) fn is_in(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder)
+        .is_some_and(|rest| rest.starts_with('/'))
+}
+
 /// All folders with files that users write, sorted. `golden/` is not among them, because the
 /// program writes it.
 pub(crate) const ALL: [&str; 6] = [AGENTS, CONTEXTS, PARTIALS, PROVIDERS, ROLES, SCHEMAS];

@@ -15,6 +15,8 @@ pub(crate) struct Reader<'t, 'f> {
     file: FileId,
     table: &'t Table,
     findings: &'f mut Vec<Diagnostic>,
+    /// The part of headers before the names of the tables in this one: `family.`.
+    above: &'static str,
     /// Known keys that are misspelt, each with the index of its entry.
     misspelt: Vec<(&'static str, usize)>,
 }
@@ -25,7 +27,7 @@ pub(crate) struct Known {
     pub(crate) what: &'static str,
     /// The keys of the table.
     pub(crate) keys: &'static [&'static str],
-    /// The tables inside it, with their keys.
+    /// The tables inside it, by their headers, with their keys.
     pub(crate) inner: &'static [(&'static str, &'static [&'static str])],
 }
 
@@ -39,15 +41,17 @@ impl Known {
         }
     }
 
-    /// Returns the inner table to which a key belongs, and the key's name there. The key is given
-    /// by that name, or with the table's name in front (`golden_contexts`).
+    /// Returns the header of the inner table to which a key belongs, and the key's name there. The
+    /// key is given by that name, or with the table's name in front (`golden_contexts`).
     fn table_of(&self, key: &str) -> Option<(&'static str, &'static str)> {
-        self.inner.iter().find_map(|(table, keys)| {
+        self.inner.iter().find_map(|(header, keys)| {
+            let path = header.trim_matches(['[', ']']);
+            let table = path.rsplit('.').next().unwrap_or(path);
             let name = key
                 .strip_prefix(table)
                 .and_then(|rest| rest.strip_prefix(['_', '-', '.']))
                 .unwrap_or(key);
-            Some((*table, *keys.iter().find(|known| **known == name)?))
+            Some((*header, *keys.iter().find(|known| **known == name)?))
         })
     }
 
@@ -73,8 +77,15 @@ impl<'t, 'f> Reader<'t, 'f> {
             file,
             table,
             findings,
+            above: "",
             misspelt: Vec::new(),
         }
+    }
+
+    /// Sets the part of headers before the names of the tables in this one: `family.`.
+    #[must_use]
+    pub(crate) fn below(self, above: &'static str) -> Reader<'t, 'f> {
+        Reader { above, ..self }
     }
 
     /// Returns the file of the table.
@@ -104,6 +115,7 @@ impl<'t, 'f> Reader<'t, 'f> {
             file: self.file,
             table,
             findings: self.findings,
+            above: self.above,
             misspelt: Vec::new(),
         }
     }
@@ -143,13 +155,9 @@ impl<'t, 'f> Reader<'t, 'f> {
 
     /// Returns the finding about an unknown key, which is misspelt, in the wrong table, or neither.
     fn unknown_key(&mut self, known: &Known, at: usize, key: &str, span: Span) -> Diagnostic {
-        if let Some((table, name)) = known.table_of(key) {
-            return misplaced(
-                span,
-                key,
-                known.what,
-                format!("write `{name}` below `[{table}]`"),
-            );
+        if let Some((header, name)) = known.table_of(key) {
+            let help = format!("write `{name}` below `{header}`");
+            return misplaced(span, key, known.what, help);
         }
         let message = format!("unknown key `{key}` in {}", known.what);
         let meant = known
@@ -255,8 +263,9 @@ impl<'t, 'f> Reader<'t, 'f> {
         }) else {
             let is_table = node.is_some_and(|node| matches!(node.kind, Kind::Table(_)));
             if let Some(finding) = self.findings.last_mut().filter(|_| is_table) {
+                let header = format!("[[{}{key}]]", self.above);
                 finding.help = Some(format!(
-                    "write `[[{key}]]` above its keys, once for each entry"
+                    "write `{header}` above its keys, once for each entry"
                 ));
             }
             return Vec::new();

@@ -43,7 +43,7 @@ const FOLDERS: [(&str, Like); 5] = [
 
 /// The files at the root that are read, but not as profiles.
 pub(super) const SETTINGS: [&str; 5] = [
-    "reqc.toml",
+    folders::CONFIG,
     "models.toml",
     folders::MODEL_FAMILIES,
     "rosters.toml",

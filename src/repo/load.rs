@@ -13,7 +13,7 @@ use super::{
 };
 use crate::diag::{Diagnostic, Edit};
 use crate::secret;
-use crate::source::{FileId, SourceText, Sources, Span, Spanned, TextError};
+use crate::source::{BUNDLED, FileId, SourceText, Sources, Span, Spanned, TextError};
 use crate::toml::{self, Table};
 use crate::world::{EntryKind, MAX_FILE_BYTES, MAX_REPOSITORY_BYTES, ReadError, Unread, World};
 
@@ -58,7 +58,7 @@ pub fn load(own: Arc<dyn World>, bundled: Arc<dyn World>, options: LoadOptions) 
     for layer in &layers {
         let is_embedded = layer.kind == LayerKind::Bundled && !config.is_bundled_layer;
         loader.shown_below = if is_embedded {
-            "bundled:".to_owned()
+            BUNDLED.to_owned()
         } else {
             String::new()
         };
@@ -130,10 +130,10 @@ struct Loader {
 
 impl Loader {
     fn config(&mut self, own: &Arc<dyn World>) -> Config {
-        if own.kind("reqc.toml") == Err(ReadError::Missing) {
+        if own.kind(folders::CONFIG) == Err(ReadError::Missing) {
             return Config::default();
         }
-        match self.toml(own.as_ref(), "reqc.toml") {
+        match self.toml(own.as_ref(), folders::CONFIG) {
             Some((file, table)) => Config::read(file, &table, &mut self.findings),
             None => Config::default(),
         }
@@ -166,7 +166,7 @@ impl Loader {
         let mut of_layers = layers.iter().map(|layer| {
             let is_embedded = layer.kind == LayerKind::Bundled && !config.is_bundled_layer;
             self.shown_below = if is_embedded {
-                "bundled:".to_owned()
+                BUNDLED.to_owned()
             } else {
                 String::new()
             };

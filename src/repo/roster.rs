@@ -31,7 +31,7 @@ pub(super) fn read(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) 
     reader.only(&Known {
         what: "rosters.toml",
         keys: &ROSTERS_KEYS,
-        inner: &[("roster", &ROSTER_KEYS)],
+        inner: &[("[[roster]]", &ROSTER_KEYS)],
     });
     reader.schema_version(1);
     let mut rosters: Vec<Roster> = Vec::new();

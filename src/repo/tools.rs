@@ -159,7 +159,7 @@ pub(super) fn read(
     findings: &mut Vec<Diagnostic>,
 ) -> ToolsFile {
     let mut reader = Reader::new(file, table, findings);
-    let inner: &[(&str, &[&str])] = &[("tool", &TOOL_KEYS), ("server", &SERVER_KEYS)];
+    let inner: &[(&str, &[&str])] = &[("[[tool]]", &TOOL_KEYS), ("[[server]]", &SERVER_KEYS)];
     reader.only(&Known {
         what: "tools.toml",
         keys: &TOOLS_KEYS,

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use sha2::{Digest, Sha256};
 
 use crate::diag::Diagnostic;
-use crate::source::{Sources, Span};
+use crate::source::{BUNDLED, Sources, Span, is_bundled};
 use crate::text::hex;
 
 /// The position of the folder from which a report's paths start, within its checkout: CI systems
@@ -17,9 +17,6 @@ pub struct Checkout {
     /// The folder relative to the top: `""` or `a/b`.
     folder: String,
 }
-
-/// The path prefix of a bundled file.
-const BUNDLED: &str = "bundled:";
 
 /// A place with one-based numbers. Columns count characters, and the end is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +54,7 @@ impl Checkout {
     /// Returns a path relative to the top. The names of bundled files and of files outside the
     /// checkout are unchanged.
     pub(super) fn path<'p>(&self, shown: &'p str) -> Cow<'p, str> {
-        let is_foreign = shown.starts_with(BUNDLED) || shown.starts_with('/');
+        let is_foreign = is_bundled(shown) || shown.starts_with('/');
         if is_foreign || self.folder.is_empty() {
             return Cow::Borrowed(shown);
         }

@@ -251,14 +251,14 @@ impl Edits {
             .into_iter()
             .flat_map(|operation| runs(operation, &old, &new, is_toml))
             .collect();
-        let runs = if path.starts_with(folders::PARTIALS) {
+        let runs = if folders::is_in(path, folders::PARTIALS) {
             by_line(runs, &old, &new)
         } else {
             runs
         };
         let owners = owners(
             &runs,
-            path.ends_with(".toml") || path.starts_with(folders::CONTEXTS),
+            path.ends_with(".toml") || folders::is_in(path, folders::CONTEXTS),
         );
         let without_key = if is_toml {
             EditKind::Comments

@@ -96,7 +96,7 @@ fn contexts_of_files(side: &Compiler) -> ByPath {
 }
 
 /// Files that can affect every agent.
-const OF_ALL: [&str; 2] = ["reqc.toml", "models.toml"];
+const OF_ALL: [&str; 2] = [folders::CONFIG, "models.toml"];
 
 fn of_edit(edits: &Edits, edit: usize, known: &[Known; 2]) -> Reach {
     if edits.all[edit].kind == EditKind::Comments {

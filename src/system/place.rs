@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::words;
+use crate::repo::folders;
 use crate::world::AccessError;
 
 /// The maximum number of links in one path, as in Linux.
@@ -110,7 +111,7 @@ fn target(link: &Path, folder: &Path, roots: &[PathBuf]) -> Result<PathBuf, Acce
 
 /// Returns `true` if a folder is marked as the root of a repository.
 pub(super) fn is_repository(folder: &Path) -> bool {
-    [".git", "reqc.toml"]
+    [".git", folders::CONFIG]
         .iter()
         .any(|name| fs::symlink_metadata(folder.join(name)).is_ok())
 }

@@ -304,14 +304,13 @@ impl Mistake<'_> {
         let ends_string = self.line[..self.line.len() - self.rest().len()]
             .trim_end()
             .ends_with(['"', '\'']);
-        let after_digit = self.line[..self.line.len() - self.rest().len()]
-            .ends_with(|c: char| c.is_ascii_digit());
+        let after_digits = ends_with_digits(&self.line[..self.line.len() - self.rest().len()]);
         let is_fraction = rest.len() == self.rest().len()
             && rest
                 .strip_prefix(',')
                 .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
         let help = match rest {
-            _ if after_digit && is_fraction => {
+            _ if after_digits && is_fraction => {
                 "write `.` before the digits of a fraction, or `[1, 5]` for two numbers"
             }
             _ if rest.starts_with([';', ',']) => "remove it: TOML lines have no end mark",
@@ -375,7 +374,7 @@ const GENERAL: &str =
     "a line is `key = value`, `[table]`, or a comment that begins with `#`; strings are in quotes";
 
 /// For each parser message, its beginning, our message, and the help.
-const BY_MESSAGE: [(&str, &str, &str); 19] = [
+const BY_MESSAGE: [(&str, &str, &str); 20] = [
     (
         "missing escaped value",
         "this is not a valid escape",
@@ -405,8 +404,13 @@ const BY_MESSAGE: [(&str, &str, &str); 19] = [
     ("extra comma", ONE_COMMA_TOO_MANY, "remove it"),
     (
         "integer number overflowed",
-        "this number is too large: TOML's integers end at 9223372036854775807",
-        "write a smaller number, or text in quotes",
+        "this number does not fit: TOML's integers are between -9223372036854775808 and 9223372036854775807",
+        "write it in quotes, if it is not a quantity",
+    ),
+    (
+        "floating-point number overflowed",
+        "this number does not fit: TOML's fractions are between -1.8e308 and 1.8e308",
+        "write it in quotes, if it is not a quantity",
     ),
     (
         "cannot recurse further",
@@ -496,6 +500,16 @@ fn quotes(literal: &str) -> &'static str {
         .into_iter()
         .find(|quotes| literal.starts_with(quotes))
         .unwrap_or("\"")
+}
+
+/// Returns `true` if a line ends with a whole number, and not with a date or a time.
+fn ends_with_digits(line: &str) -> bool {
+    let value = line
+        .rsplit([' ', '\t', '=', '[', ','])
+        .next()
+        .unwrap_or_default();
+    let digits = value.strip_prefix(['+', '-']).unwrap_or(value);
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit() || b == b'_')
 }
 
 fn is_unclosed(text: &str, token: &Token) -> bool {
@@ -592,6 +606,39 @@ mod tests {
                 "{text}: {message} ({help})"
             );
             assert_eq!(found, marked, "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_do_not_fit_are_told_with_both_ends() {
+        for text in [
+            "a = 9223372036854775808\n",
+            "a = -9223372036854775809\n",
+            "a = 0xFFFFFFFFFFFFFFFFFF\n",
+            "a = 1e999\n",
+            "a = -1e999\n",
+        ] {
+            let (message, _, help) = told(text);
+            assert!(
+                message.contains("does not fit") && message.contains("between -"),
+                "{text}: {message}"
+            );
+            assert!(help.contains("quotes"), "{text}: {help}");
+        }
+    }
+
+    #[test]
+    fn only_whole_numbers_before_a_comma_are_fractions() {
+        for (text, is_fraction) in [
+            ("a = 1,5\n", true),
+            ("a = -1_000,5\n", true),
+            ("a=0,5\n", true),
+            ("a = 2025-01-01,5\n", false),
+            ("a = 12:30:00,5\n", false),
+            ("a = 1.5,5\n", false),
+        ] {
+            let (_, _, help) = told(text);
+            assert_eq!(help.contains("fraction"), is_fraction, "{text}: {help}");
         }
     }
 

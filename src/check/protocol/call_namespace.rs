@@ -1,5 +1,7 @@
 //! `protocol/call-namespace`: calls of the Responses API that lack the namespace of their tool.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::tools::{DeclaredTool, responses};
@@ -46,22 +48,19 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         .flat_map(|list| elements(list).iter().flat_map(responses))
         .collect();
     let is_searched = tools.iter().any(|tool| tool.kind == "tool_search");
+    let places = Places::by_name(&tools);
     for item in input.iter().filter(|item| is_bare_call(item)) {
-        let named: Vec<&DeclaredTool<'_>> = tools
-            .iter()
-            .filter(|tool| tool.name.is_some() && tool.name == text_of(item, "name"))
-            .collect();
-        if named.is_empty() {
+        let Some(named) = text_of(item, "name").and_then(|name| places.get(name)) else {
             continue;
-        }
-        if named.iter().all(|tool| tool.is_nested) {
+        };
+        if named.are_nested {
             found
                 .at(
                     item,
                     "this tool is in a namespace, which its call must name",
                 )
                 .help("send the call back with the `namespace` that the API gave it");
-        } else if is_searched && named.iter().all(|tool| tool.is_nested || is_deferred(tool)) {
+        } else if is_searched && named.are_nested_or_deferred {
             found
                 .at(
                     item,
@@ -70,6 +69,33 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 .warning()
                 .help("send the call back with the `namespace` that the API gave it");
         }
+    }
+}
+
+/// The places of all tools with the same name.
+struct Places {
+    /// `true` if all are in namespaces.
+    are_nested: bool,
+    /// `true` if all are in namespaces, or are deferred.
+    are_nested_or_deferred: bool,
+}
+
+impl Places {
+    /// Returns the places of the tools by their names.
+    fn by_name<'t>(tools: &[DeclaredTool<'t>]) -> HashMap<&'t str, Places> {
+        let mut places: HashMap<&str, Places> = HashMap::with_capacity(tools.len());
+        for tool in tools {
+            let Some(name) = tool.name else {
+                continue;
+            };
+            let named = places.entry(name).or_insert(Places {
+                are_nested: true,
+                are_nested_or_deferred: true,
+            });
+            named.are_nested &= tool.is_nested;
+            named.are_nested_or_deferred &= tool.is_nested || is_deferred(tool);
+        }
+        places
     }
 }
 
@@ -84,4 +110,34 @@ fn is_bare_call(item: &Value) -> bool {
 
 fn is_deferred(tool: &DeclaredTool<'_>) -> bool {
     tool.object.get("defer_loading") == Some(&Value::Bool(true))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn all_tools_of_a_name_decide() {
+        let list = json!([
+            { "type": "namespace", "name": "pages", "tools": [
+                { "type": "function", "name": "open" },
+                { "type": "function", "name": "close" },
+                { "type": "function", "name": "find" },
+            ] },
+            { "type": "function", "name": "close" },
+            { "type": "function", "name": "find", "defer_loading": true },
+            { "type": "function" },
+        ]);
+        let tools: Vec<DeclaredTool<'_>> =
+            elements(Some(&list)).iter().flat_map(responses).collect();
+        let places = Places::by_name(&tools);
+        let told = ["open", "close", "find"].map(|name| {
+            let named = &places[name];
+            (named.are_nested, named.are_nested_or_deferred)
+        });
+        assert_eq!(told, [(true, true), (false, false), (false, true)]);
+        assert!(!places.contains_key("save"));
+    }
 }

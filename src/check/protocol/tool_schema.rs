@@ -103,6 +103,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
     let (is_openai, is_anthropic) = (subject.server.is_openai(), subject.server.is_claude());
     let is_sure = is_openai || is_anthropic || subject.server == Server::Mistral;
+    let (moonshot, deepseek) = (
+        subject.level_of(Server::Moonshot),
+        subject.level_of(Server::DeepSeek),
+    );
     without_parameters(subject, found);
     for tool in tools(subject) {
         let Some(schema) = tool.schema() else {
@@ -124,7 +128,6 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         if is_openai {
             visit(schema, &mut |inner| check_lookaround(inner, found));
         }
-        let moonshot = subject.level_of(Server::Moonshot);
         if moonshot.is_none() {
             let needs_targets = is_anthropic || subject.server == Server::Fireworks;
             visit(schema, &mut |inner| {
@@ -132,7 +135,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             });
         }
         let from = found.len();
-        if let Some(level) = subject.level_of(Server::DeepSeek) {
+        if let Some(level) = deepseek {
             visit(schema, &mut |inner| check_pattern(inner, found));
             found.at_most(level, from);
         }

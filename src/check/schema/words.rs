@@ -85,14 +85,38 @@ const ADVICE: [(&str, &str); 13] = [
 ];
 
 /// Returns advice for a value that does not match the pattern of its schema, if the pattern is one
-/// of the bundled schemas'.
+/// of the bundled schemas'. What the schema's description says beyond it is added.
 pub(super) fn advice(node: Option<&Value>) -> Option<String> {
-    let pattern = node?.get("pattern")?.as_str()?;
+    let node = node?;
+    let pattern = node.get("pattern")?.as_str()?;
     let (_, advice) = ADVICE.iter().find(|(known, _)| *known == pattern)?;
-    match node?.get("maxLength").and_then(Value::as_u64) {
-        Some(most) => Some(format!("{advice}, at most {most} characters")),
-        None => Some((*advice).to_owned()),
+    let mut advice = match node.get("maxLength").and_then(Value::as_u64) {
+        Some(most) => format!("{advice}, at most {most} characters"),
+        None => (*advice).to_owned(),
+    };
+    let described = node.get("description").and_then(Value::as_str);
+    for clause in described.into_iter().flat_map(further_clauses) {
+        if says_more(clause, &advice) {
+            advice.push_str(&format!("; {clause}"));
+        }
     }
+    Some(advice)
+}
+
+/// Returns the clauses of a description after the first, which only names the value.
+fn further_clauses(description: &str) -> impl Iterator<Item = &str> {
+    let clauses = description.split("; ").flat_map(|part| part.split(": "));
+    clauses.skip(1).filter(|clause| *clause != "required")
+}
+
+/// The length of the shortest word that counts as a statement.
+const SHORTEST_WORD: usize = 4;
+
+/// Returns `true` if a clause contains a word that advice lacks.
+fn says_more(clause: &str, advice: &str) -> bool {
+    clause
+        .split(|c: char| !c.is_alphanumeric())
+        .any(|word| word.len() >= SHORTEST_WORD && !advice.contains(word))
 }
 
 /// Describes a missing value: the possible values, or the required members of an object.
@@ -268,4 +292,85 @@ pub(super) fn plain(value: &Value) -> String {
 pub(super) fn shown(value: &Value) -> String {
     let text = plain(value).replace('\n', "\\n");
     cut(&text, 41).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::system::Embedded;
+    use crate::world::World;
+
+    /// The patterns that need no advice: the description says what is accepted, or another message
+    /// explains them.
+    const WITHOUT_ADVICE: [&str; 6] = [
+        r"\S",
+        r"^\s*$",
+        "^(always|never)$",
+        "^(json)?$",
+        "^(projects/[^/]+/locations/[^/]+/)?cachedContents/",
+        "^connector_",
+    ];
+
+    /// Adds the patterns of a schema.
+    fn add_patterns(schema: &Value, found: &mut BTreeSet<String>) {
+        match schema {
+            Value::Object(members) => {
+                let pattern = members.get("pattern").and_then(Value::as_str);
+                found.extend(pattern.map(str::to_owned));
+                members
+                    .values()
+                    .for_each(|inner| add_patterns(inner, found));
+            }
+            Value::Array(elements) => {
+                elements.iter().for_each(|inner| add_patterns(inner, found));
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_pattern_of_the_schemas_has_advice_or_needs_none() {
+        let bundled = Embedded::bundled();
+        let mut found = BTreeSet::new();
+        for file in bundled.walk("schemas/wire").entries {
+            let bytes = bundled.read(&file.path).expect("a bundled file");
+            let schema = serde_json::from_slice(&bytes).expect("a schema");
+            add_patterns(&schema, &mut found);
+        }
+        let known: BTreeSet<String> = ADVICE
+            .iter()
+            .map(|(pattern, _)| *pattern)
+            .chain(WITHOUT_ADVICE)
+            .map(str::to_owned)
+            .collect();
+        assert_eq!(found, known);
+        assert_eq!(known.len(), ADVICE.len() + WITHOUT_ADVICE.len());
+    }
+
+    #[test]
+    fn descriptions_that_say_more_are_added() {
+        for (description, added) in [
+            ("The function's name", ""),
+            ("The function's name: letters, digits, _ and -", ""),
+            ("The function's name; required", ""),
+            (
+                "Id of the call; the one that the API gave it",
+                "; the one that the API gave it",
+            ),
+        ] {
+            let node = json!({
+                "pattern": "^[a-zA-Z0-9_-]+$",
+                "maxLength": 64,
+                "description": description,
+            });
+            let usual = "use only letters, digits, `_` and `-`, at most 64 characters";
+            assert_eq!(advice(Some(&node)), Some(format!("{usual}{added}")));
+        }
+        let other = json!({ "pattern": "^x$", "description": "It is x" });
+        assert_eq!(advice(Some(&other)), None);
+    }
 }

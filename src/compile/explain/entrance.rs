@@ -35,14 +35,14 @@ impl Entrance {
         model: Option<Span>,
         profile: &ResolvedProfile<'_>,
     ) -> Option<Entrance> {
-        if !is_bundled(sources, trail.span) {
+        if !sources.get(trail.span.file).is_bundled() {
             return None;
         }
         let steps = trail.steps.iter().map(|(span, _)| *span);
         let own = model
             .into_iter()
             .chain(steps)
-            .find(|span| !is_bundled(sources, *span));
+            .find(|span| !sources.get(span.file).is_bundled());
         Some(Entrance {
             span: own.or_else(|| profile.bundled_parent())?,
             bundled: trail.span,
@@ -83,9 +83,4 @@ pub(in crate::compile) fn at_entrance(
         Some(entrance) => entrance.tell(finding),
         None => finding,
     }
-}
-
-/// Returns `true` if a place is in a bundled file that does not belong to the repository itself.
-pub(in crate::compile) fn is_bundled(sources: &Sources, span: Span) -> bool {
-    sources.get(span.file).path().starts_with("bundled:")
 }

@@ -5,7 +5,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::entrance::is_bundled;
 use crate::compile::compiler::Compiler;
 use crate::compile::contexts::LoadedContext;
 use crate::compile::surroundings;
@@ -150,7 +149,8 @@ impl<'a> Places<'a> {
         if place.is_in_data && is_own {
             return self.data_span(place.data.as_ref()?);
         }
-        if place.is_in_data || !is_bundled(self.compiler.sources(), place.span) {
+        let sources = self.compiler.sources();
+        if place.is_in_data || !sources.get(place.span.file).is_bundled() {
             return None;
         }
         let value = place
@@ -164,7 +164,7 @@ impl<'a> Places<'a> {
         })?;
         // A bundled template cannot be edited here, so a value that it copies unchanged is fixed at
         // its source.
-        (!is_bundled(self.compiler.sources(), span)).then_some(span)
+        (!sources.get(span.file).is_bundled()).then_some(span)
     }
 
     /// Returns the place where a value is edited, and the steps that led there. `outside` takes

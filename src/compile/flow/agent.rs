@@ -4,19 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::judged::{content_members, judged_members};
-use super::nearest::{Nearest, nearest};
+use super::nearest::{Nearest, member_of, nearest};
 use crate::compare::limits;
 use crate::compile::compiler::Compiler;
 use crate::compile::contexts::LoadedContext;
-use crate::compile::explain::entrance::{at_entrance, is_bundled};
+use crate::compile::explain::entrance::at_entrance;
 use crate::compile::explain::places::Places;
 use crate::compile::leaves_out::{Declarations, Declared};
 use crate::compile::pairing::Compiled;
 use crate::conversation::{ContentKind, KindSet};
 use crate::diag::{Diagnostic, Findings, Rule, Severity};
 use crate::flow::{Fate, Judged, Loss, rules};
-use crate::render::rules as render_rules;
-use crate::source::Span;
+use crate::source::{FileId, Span};
 use crate::unit::{MemberRef, Plan};
 
 /// The losses in one agent's bodies.
@@ -142,9 +141,6 @@ impl<'c> AgentFlow<'c> {
         for declared in &self.declared {
             self.compiler.declarations.note(declared, self.is_partial);
         }
-        if self.has_impossible_member(plan) {
-            return;
-        }
         for (kind, lost) in &self.lost {
             // An agent that never writes images needs no finding about images given by URL.
             if self.is_told_by_another(*kind, lost) || self.is_coincidence(*kind, lost) {
@@ -153,6 +149,7 @@ impl<'c> AgentFlow<'c> {
             let is_never = !self.held.has(kind.content);
             let places = Places::new(self.compiler, plan, lost.shown_by);
             let mut finding = lost.finding(kind.content, is_never, &self.declared, &places, model);
+            finding = finding.explained_at(self.explaining(plan, kind.content));
             for context in &lost.contexts {
                 finding = finding.reaching(plan.name(), Some(context));
             }
@@ -165,8 +162,8 @@ impl<'c> AgentFlow<'c> {
     fn at_cause(&self, finding: Diagnostic, plan: &Plan<'_>) -> Diagnostic {
         let sources = self.compiler.sources();
         let instance = plan.profile.string("provider_instance");
-        match instance.filter(|it| !is_bundled(sources, it.span)) {
-            Some(instance) if is_bundled(sources, finding.primary.span) => {
+        match instance.filter(|it| !sources.get(it.span.file).is_bundled()) {
+            Some(instance) if sources.get(finding.primary.span.file).is_bundled() => {
                 let Span { file, start, end } = finding.primary.span;
                 let sense = finding.sense.clone().unwrap_or_default();
                 finding
@@ -177,15 +174,34 @@ impl<'c> AgentFlow<'c> {
         }
     }
 
-    /// Returns `true` if a template of the agent certainly misspells a member of the data: that
-    /// finding is the cause of losses.
-    fn has_impossible_member(&self, plan: &Plan<'_>) -> bool {
-        !self.lost.is_empty()
-            && self.compiler.findings.iter().any(|finding| {
-                finding.rule == &render_rules::IMPOSSIBLE_MEMBER
-                    && finding.severity == Severity::Error
-                    && finding.agents.contains(plan.name())
-            })
+    /// Returns the places where the templates of the member that should contain the content certainly
+    /// misspell a member of the data: these errors are the cause of losses.
+    fn explaining(&self, plan: &Plan<'_>, content: ContentKind) -> Vec<Span> {
+        let Some(places) = self.compiler.impossible.get(plan.name()) else {
+            return Vec::new();
+        };
+        let member = plan.member_at(member_of(plan, content));
+        let included = self.may_include(member);
+        let places = places.iter().copied();
+        places
+            .filter(|place| member.contains(*place) || included.contains(&place.file))
+            .collect()
+    }
+
+    /// Returns the partials that the templates of a member may include: those of its file, if they
+    /// include anything.
+    fn may_include(&self, member: Span) -> BTreeSet<FileId> {
+        let mut left = usize::MAX;
+        let names = match self.compiler.sources().slice(member).contains("include") {
+            true => self
+                .compiler
+                .engine
+                .partials_of_file(member.file, &mut left),
+            false => BTreeSet::new(),
+        };
+        let repo = &self.compiler.repo;
+        let files = names.iter().filter_map(|name| repo.partial_file(name));
+        files.collect()
     }
 
     /// Returns `true` if content seems altered only because a body without it has a similar text:

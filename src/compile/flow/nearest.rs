@@ -136,7 +136,7 @@ fn closeness(path: &Pointer, wanted: &Pointer) -> Closeness {
 }
 
 /// Returns the member of the body that should contain content which is missing everywhere.
-fn member_of(plan: &Plan<'_>, kind: ContentKind) -> &'static str {
+pub(super) fn member_of(plan: &Plan<'_>, kind: ContentKind) -> &'static str {
     let of_kind = match kind {
         ContentKind::Suffix => first(plan, &["suffix", "input_suffix"]),
         ContentKind::SystemPrompt | ContentKind::Files => {

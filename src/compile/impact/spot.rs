@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::compile::compiler::Compiler;
 use crate::profile::Profile;
-use crate::source::{FileId, Span};
+use crate::source::{BUNDLED, FileId, Span};
 use crate::toml::{self, Kind, Table};
 use crate::unit::Plan;
 
@@ -37,7 +37,7 @@ impl Spot<'_> {
         let is_instance = self.plan.instance.name.span.file == self.file;
         let is_read = self
             .path()
-            .trim_start_matches("bundled:")
+            .trim_start_matches(BUNDLED)
             .starts_with("roles/");
         if self.is_comment() || !(is_profile || is_instance || is_read || self.is_included()) {
             return None;

@@ -119,7 +119,7 @@ fn unserved(
             format!("write `{}`", cut(plain, 60)),
         ),
         UnservedModel::Dotted(plain) => (
-            format!("`{written}` is no model of {maker}, whose names contain no dots"),
+            format!("`{written}` is no model of {maker}, which writes this version with `-`"),
             format!("write `{}`", cut(plain, 60)),
         ),
         UnservedModel::Misspelt(known) => (

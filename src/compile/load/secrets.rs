@@ -35,12 +35,10 @@ pub(super) fn check(repo: &mut Repo, known: &[Diagnostic]) -> Vec<Diagnostic> {
         .map(|source| source.file)
         .collect();
     // Bundled files come with the program and are trusted; schemas are large and never sent.
-    let is_looked_at =
-        |file: FileId, path: &str| !path.starts_with("bundled:") && !schemas.contains(&file);
     for (file, source) in repo
         .sources
         .iter()
-        .filter(|(file, source)| is_looked_at(*file, source.path()))
+        .filter(|(file, source)| !source.is_bundled() && !schemas.contains(file))
     {
         found.extend(
             secret::keys_in_text(source.text())

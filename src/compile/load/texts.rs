@@ -31,7 +31,7 @@ pub(super) fn check(
     for (file, source) in repo
         .sources
         .iter()
-        .filter(|(_, source)| !source.path().starts_with("bundled:"))
+        .filter(|(_, source)| !source.is_bundled())
     {
         findings.extend(in_name(
             source.path(),

@@ -1,13 +1,15 @@
 //! The policy for findings: severities, `[[allow]]`, the command line.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::keys;
 use crate::compile::compiler::Compiler;
 use crate::compile::rules::{NOT_LOWERABLE, UNKNOWN_RULE, all_rules, rule};
 use crate::context::rules as context_rules;
 use crate::diag::{Diagnostic, Edit, Findings, Severity, did_you_mean};
+use crate::render::rules as render_rules;
 use crate::repo::{Allow, Config, Date, Level, rules as repo_rules};
 use crate::resolve::Hierarchy;
 use crate::source::{FileId, Position, Sources, Span};
@@ -55,7 +57,7 @@ impl<'c> Policy<'c> {
 
     /// Returns the remaining findings, with the severity of this run, sorted by file and place.
     pub(in crate::compile) fn judge(&self, sources: &Sources, findings: Findings) -> Judgement {
-        let mut left = told_by_context(self.apply(sources, findings.into_vec()));
+        let mut left = told_by_context(told_by_cause(self.apply(sources, findings.into_vec())));
         left.sort_by(|a, b| order(sources, a).cmp(&order(sources, b)));
         let mut judgement = bounded(left);
         keys::hide(&mut judgement.findings, sources);
@@ -414,6 +416,35 @@ pub(super) fn is_known(pattern: &str) -> bool {
 
 fn is_family(pattern: &str) -> bool {
     pattern.ends_with("/*") && all_rules().iter().any(|rule| matches(pattern, rule.code))
+}
+
+/// Removes from findings the agents that errors explain. Only errors that are left are told, so only
+/// they explain.
+fn told_by_cause(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let explained: HashSet<Span> = findings
+        .iter()
+        .flat_map(|finding| finding.explained_at.iter().copied())
+        .collect();
+    let mut causes: HashMap<Span, BTreeSet<Arc<str>>> = HashMap::new();
+    let errors = findings.iter().filter(|finding| {
+        finding.rule == &render_rules::IMPOSSIBLE_MEMBER
+            && finding.severity == Severity::Error
+            && explained.contains(&finding.primary.span)
+    });
+    for error in errors {
+        let agents = causes.entry(error.primary.span).or_default();
+        agents.extend(error.agents.iter().cloned());
+    }
+    findings.retain_mut(|finding| {
+        let had_agents = !finding.agents.is_empty();
+        let places = &finding.explained_at;
+        finding.agents.retain(|agent| {
+            let mut causes = places.iter().filter_map(|place| causes.get(place));
+            !causes.any(|agents| agents.contains(agent))
+        });
+        !had_agents || !finding.agents.is_empty()
+    });
+    findings
 }
 
 /// Merges the findings about a media type that a context misspells: it is reported once, with the

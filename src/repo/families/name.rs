@@ -89,14 +89,14 @@ pub(super) fn normal_pattern(pattern: &str) -> (Option<String>, String) {
 
 /// Removes a region and a vendor from the start: `us.anthropic.`.
 fn without_vendor(name: &str) -> &str {
-    match name.split_once('.') {
-        Some((first, rest))
-            if !first.is_empty() && first.chars().all(|c| c.is_ascii_lowercase() || c == '-') =>
-        {
-            without_vendor(rest)
-        }
-        _ => name,
+    let mut left = name;
+    while let Some((first, rest)) = left.split_once('.')
+        && !first.is_empty()
+        && first.chars().all(|c| c.is_ascii_lowercase() || c == '-')
+    {
+        left = rest;
     }
+    left
 }
 
 /// Removes `-v1` from the end.
@@ -110,18 +110,21 @@ fn without_version(name: &str) -> &str {
 /// Removes dates, build numbers and `latest` from the end: `-2025-09-29`, `-20250929`, `-09-2025`,
 /// `-0528`, `-001`.
 fn without_dates(name: &str) -> &str {
-    let Some((rest, last)) = name.rsplit_once('-') else {
-        return name;
-    };
+    let mut left = name;
+    while let Some(shorter) = without_date(left) {
+        left = shorter;
+    }
+    left
+}
+
+/// Removes one of these from the end; `None` if there is none.
+fn without_date(name: &str) -> Option<&str> {
+    let (rest, last) = name.rsplit_once('-')?;
     match last {
-        "latest" => without_dates(rest),
-        _ if is_number(last) && last.len() >= 3 => {
-            without_dates(without_short(rest, last.len() == 4))
-        }
-        _ if is_number(last) && last.len() == 2 => {
-            without_full_date(name).map_or(name, without_dates)
-        }
-        _ => name,
+        "latest" => Some(rest),
+        _ if is_number(last) && last.len() >= 3 => Some(without_short(rest, last.len() == 4)),
+        _ if is_number(last) && last.len() == 2 => without_full_date(name),
+        _ => None,
     }
 }
 
@@ -198,6 +201,14 @@ mod tests {
         same(&["claude-3-5-sonnet-v2@20241022"], "claude-3-5-sonnet-v2");
         same(&["qwen3-235b-a22b"], "qwen3-235b-a22b");
         same(&["", "/", "@"], "");
+    }
+
+    #[test]
+    fn names_of_any_length_are_read() {
+        let many = 1_000_000;
+        assert_eq!(normal_name(&format!("{}x1", "a.".repeat(many))), "x1");
+        assert_eq!(normal_name(&format!("x1{}", "-001".repeat(many))), "x1");
+        assert_eq!(normal_name(&format!("x1{}", "-latest".repeat(many))), "x1");
     }
 
     #[test]
