@@ -71,6 +71,8 @@ pub struct Explanation {
     pub is_named: bool,
     /// Other providers that use the same sentence.
     pub also: Vec<&'static Provider>,
+    /// The name of a hole that the text contains as empty quotes, for example `model`.
+    pub empty: Option<String>,
     /// The number of letters that match.
     letters: usize,
 }
@@ -637,6 +639,7 @@ impl Hit {
             status: self.refusal.status,
             is_named: self.hint.is_named,
             also,
+            empty: self.found.empty_name(plain),
             letters: self.letters,
         }
     }
@@ -667,6 +670,7 @@ impl Explanation {
             letters: refusal.pattern.letters(),
             is_named: false,
             also: Vec::new(),
+            empty: None,
         }
     }
 

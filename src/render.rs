@@ -58,6 +58,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use foldhash::{HashMap, HashSet};
+use memchr::memmem;
 use minijinja::{Environment, Value};
 
 use crate::diag::{Diagnostic, Severity, Suggestions, nearest};
@@ -834,7 +835,7 @@ impl Renderer<'_> {
         sources: &Sources,
         id: TemplateId,
         input: &BodyInput<'_>,
-        placeholder: &str,
+        placeholder: &memmem::Finder<'_>,
     ) -> (Rendered, bool) {
         let watch = (Steps::at_most(self.fuel), Hole::new(placeholder));
         let (output, spent) = self.run(id, self.engine, input.variables(), watch);

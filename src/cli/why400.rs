@@ -347,6 +347,11 @@ fn page(group: &Group<'_>, outside: Option<&str>, width: usize) -> Text {
     let mut paragraph = |text: &str| {
         page.push(&text!("{}\n", Text::join(&list::wrap(text, width), "\n")));
     };
+    if let Some(name) = &it.empty {
+        paragraph(&format!(
+            "The {name} in the message is empty: the client sent none. Set it; the rest may follow from that."
+        ));
+    }
     paragraph(&refusal.meaning);
     paragraph(&format!("What to do: {}", refusal.remedy));
     match &refusal.reason {
@@ -446,6 +451,6 @@ fn explanation(it: &Explanation, place: Option<&Place>) -> Value {
         "provider": it.provider.id, "basis": it.basis.name(), "sentence": refusal.shown(), "said": it.said, "status": it.status,
         "type": it.kind(), "rule": rule, "unruled": unruled, "meaning": refusal.meaning, "remedy": refusal.remedy,
         "path": it.path, "pointer": place.as_ref().map(|place| place.pointer.as_str()), "seen": refusal.seen, "sources": refusal.sources,
-        "named": it.is_named, "also": it.also.iter().map(|provider| provider.id.as_str()).collect::<Vec<_>>(),
+        "named": it.is_named, "empty": it.empty, "also": it.also.iter().map(|provider| provider.id.as_str()).collect::<Vec<_>>(),
     })
 }

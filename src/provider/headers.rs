@@ -124,11 +124,15 @@ impl ApiHeaders {
         self.version.is_none() && self.betas.is_none()
     }
 
-    /// Returns `true` if the request asks for a beta feature; `None` if that is unknown.
+    /// Returns `true` if the request asks for a beta feature, or for one whose name begins with the
+    /// part before a final `*`; `None` if that is unknown.
     pub fn has_beta(&self, name: &str) -> Option<bool> {
-        self.betas
-            .as_ref()
-            .map(|betas| betas.iter().any(|beta| beta == name))
+        let betas = self.betas.as_ref()?;
+        let is_asked = match name.strip_suffix('*') {
+            Some(start) => betas.iter().any(|beta| beta.starts_with(start)),
+            None => betas.iter().any(|beta| beta == name),
+        };
+        Some(is_asked)
     }
 }
 
@@ -155,6 +159,8 @@ mod tests {
         assert_eq!(read.version.as_deref(), Some("2023-06-01"));
         assert_eq!(read.has_beta("skills-2025-10-02"), Some(true));
         assert_eq!(read.has_beta("skills"), Some(false));
+        assert_eq!(read.has_beta("skills-*"), Some(true));
+        assert_eq!(read.has_beta("mcp-client-*"), Some(false));
     }
 
     #[test]

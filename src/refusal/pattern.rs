@@ -254,7 +254,7 @@ const CLASSES: [&str; 10] = [
 const BARE_REASON: &str = "{reason}";
 
 /// Returns shorter forms by which a sentence can also be recognised: without the error class or
-/// path before it, and without the advice after the first full stop.
+/// path before it, and without the advice after each full stop.
 pub(super) fn shorter(sentence: &str) -> Vec<&str> {
     let bare = CLASSES
         .iter()
@@ -263,15 +263,9 @@ pub(super) fn shorter(sentence: &str) -> Vec<&str> {
         .filter(|bare| !bare.starts_with(BARE_REASON));
     let mut shorter: Vec<&str> = bare.into_iter().collect();
     for whole in bare.into_iter().chain([sentence]) {
-        shorter.extend(without_advice(whole));
+        shorter.extend(whole.match_indices(". ").map(|(at, _)| &whole[..=at]));
     }
     shorter
-}
-
-/// Returns a text up to its first full stop, if more text follows.
-fn without_advice(text: &str) -> Option<&str> {
-    let end = text.find(". ")? + 1;
-    Some(&text[..end])
 }
 
 /// The minimum number of letters of a part of a sentence that cannot also be part of another
@@ -849,6 +843,13 @@ impl Found {
             .collect()
     }
 
+    /// Returns the first name that is written as empty quotes: `model` in `The '' model is odd`.
+    pub(super) fn empty_name(&self, plain: &Plain) -> Option<String> {
+        let mut names = self.holes.iter().filter(|(name, _)| is_name(name));
+        let empty = names.find(|(_, range)| plain.text[range.clone()].trim() == "''");
+        empty.map(|(name, _)| name.clone())
+    }
+
     /// Returns the path that the sentence names: the content of a hole for a path, extended by
     /// adjacent characters that can belong to the path.
     pub(super) fn path(&self, plain: &Plain) -> Option<String> {
@@ -882,7 +883,7 @@ impl Found {
 
 /// Returns the length of the quoted word at the start of a text, or of a list of such words.
 fn quoted_length(text: &str) -> usize {
-    const BETWEEN: [&str; 6] = [", and ", ", or ", " and ", " or ", ", ", ""];
+    const BETWEEN: [&str; 7] = [", and ", ", or ", " and ", " or ", ", ", ",", ""];
     let mut length = 0;
     let mut rest = text;
     for _ in 0..MOST_QUOTED {
@@ -1380,6 +1381,25 @@ mod tests {
             ("2 odd errors of the reader for OddAnswerRequest", false),
         ] {
             assert_eq!(pattern.find(&Plain::of(text)).is_some(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn empty_names_are_told() {
+        let empty = |text| {
+            let plain = Plain::of(text);
+            let found = Pattern::parse("The '{model}' model is not welcome at the odd server");
+            found.find(&plain).map(|found| found.empty_name(&plain))
+        };
+        assert_eq!(
+            empty(r#"{"detail": "The '' model is not welcome at the odd server"}"#),
+            Some(Some("model".to_owned()))
+        );
+        for text in [
+            "The 'a' model is not welcome at the odd server",
+            "The model is not welcome at the odd server",
+        ] {
+            assert_eq!(empty(text), Some(None), "{text}");
         }
     }
 

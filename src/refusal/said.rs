@@ -114,9 +114,10 @@ pub(super) fn candidates(text: &str) -> Vec<String> {
 const LONGEST_MESSAGE: usize = 600;
 
 /// A message in an answer that is not JSON: a Python dictionary, or JSON that was cut off or escaped.
+/// It ends with the kind of quote with which it begins.
 static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r#"(?s)["'](?:message|msg|detail|error|reason)\\*["']\s*:\s*\\*["'](.+?)\\*["']\s*[,}\]]"#,
+        r#"(?s)["'](?:message|msg|detail|error|reason)\\*["']\s*:\s*\\*(?:"(.+?)\\*"|'(.+?)\\*')\s*[,}\]]"#,
     )
 });
 
@@ -191,7 +192,9 @@ pub(super) fn messages(text: &str, status: Option<u16>) -> Vec<String> {
 /// other messages.
 fn members(text: &str) -> Vec<String> {
     let (mut messages, mut from) = (Vec::new(), 0);
-    while let Some(message) = MEMBER.captures_at(text, from).and_then(|it| it.get(1)) {
+    while let Some(found) = MEMBER.captures_at(text, from)
+        && let Some(message) = found.get(1).or(found.get(2))
+    {
         let lines = message.as_str().lines().map(str::trim);
         messages.push(lines.collect::<Vec<_>>().join(" "));
         // A message that contains an object goes on there.

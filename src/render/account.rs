@@ -48,7 +48,7 @@ pub(super) const FILE: u64 = 10_000;
 /// The cost of examining a folder's entry.
 pub(super) const ENTRY: u64 = 1_000;
 /// The maximum number of runs in all texts that a template builds. Beyond it, the writers of a text
-/// are not kept apart: 40 MiB, and enough to collect a thousand messages one by one.
+/// are not kept apart: 32 MiB, and enough to collect a thousand messages one by one.
 const MAX_RUNS: usize = 1 << 20;
 
 thread_local! {

@@ -216,6 +216,7 @@ pub(super) fn run<'e, W: Watch>(
         .template(template)
         .map_err(|failure| eval.with_object(failure));
     eval.watch.ended(&mut eval.variables.set_here());
+    eval.trace.finish();
     let rope = match eval.out.into_iter().next() {
         Some(Sink::Text(rope)) => rope,
         _ => Rope::default(),

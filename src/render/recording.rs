@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use super::data_path::DataPath;
 use super::eval::{Reads, Scope, Trace, Traced};
 use super::place::Place;
-use super::rope::{self, Emission, FrameId, Input, ReadFile, Rope, RopeSlice, Run, Writer};
+use super::rope::{self, FrameId, Input, ReadFile, Rope, RopeSlice, Run, Writer};
 use super::{BodyInput, Engine, Renderer, TemplateId};
 use crate::json::Pointer;
 use crate::memory::Identity;
@@ -366,7 +366,7 @@ impl Recording {
         let runs = self.runs.iter().zip(self.starts()).rev();
         { runs }
             .find(|(run, start)| {
-                let is_tag = matches!(run.emission, Emission::Tag(_));
+                let is_tag = run.emission.number().is_some();
                 run.len() == 0 && is_tag && (range.start..=range.end).contains(*start)
             })
             .map(|(run, _)| run)
@@ -480,8 +480,8 @@ impl Recording {
                     .collect(),
             ),
         };
-        let value =
-            matches!(run.emission, Emission::Tag(_)).then(|| self.layout().values[index].clone());
+        let number = run.emission.number();
+        let value = number.map(|_| self.layout().values[index].clone());
         Written {
             output: inside,
             by,

@@ -101,15 +101,26 @@ pub(super) struct Run {
     pub(super) writer: Writer,
 }
 
-/// The write that first wrote a run.
+/// The write that first wrote a run: a tag, by the number of its write in the trace, or one of the
+/// constants. It is as small as the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Emission {
+pub(super) struct Emission(u32);
+
+impl Emission {
     /// None yet: the text is still a value.
-    None,
+    pub(super) const NONE: Emission = Emission(u32::MAX);
     /// Literal text, which writes itself.
-    Literal,
-    /// A tag, by the number of its write in the trace.
-    Tag(u32),
+    pub(super) const LITERAL: Emission = Emission(u32::MAX - 1);
+
+    /// Returns a write by a tag.
+    pub(super) fn tag(number: u32) -> Emission {
+        Emission(number.min(Emission::LITERAL.0 - 1))
+    }
+
+    /// Returns the number of a write by a tag.
+    pub(super) fn number(self) -> Option<u32> {
+        (self.0 < Emission::LITERAL.0).then_some(self.0)
+    }
 }
 
 /// A text and its writers, in order.
@@ -184,14 +195,14 @@ impl Rope {
                 text = Cow::Owned(escape(&text).into_owned());
             }
             let inserted = own.escaped(text.len(), run.escaped);
-            let inserted = match own.emission {
-                Emission::None => Run {
+            let inserted = match own.emission == Emission::NONE {
+                true => Run {
                     emission: run.emission,
                     frame: run.frame,
                     is_of_prompt: run.is_of_prompt,
                     ..inserted
                 },
-                Emission::Literal | Emission::Tag(_) => inserted,
+                false => inserted,
             };
             self.push_run(&text, inserted);
         }
@@ -428,7 +439,7 @@ impl Run {
     pub(super) fn new(len: usize, writer: Writer) -> Run {
         Run {
             len: small(len),
-            emission: Emission::None,
+            emission: Emission::NONE,
             frame: 0,
             escaped: 0,
             is_of_prompt: false,
@@ -448,9 +459,9 @@ impl Run {
     /// Returns the run with the numbers of its frame and its write in a trace that has adopted its
     /// own, after a number of others.
     pub(super) fn moved(&self, frames: FrameId, emissions: u32) -> Run {
-        let emission = match self.emission {
-            Emission::Tag(number) => Emission::Tag(number.saturating_add(emissions)),
-            other @ (Emission::None | Emission::Literal) => other,
+        let emission = match self.emission.number() {
+            Some(number) => Emission::tag(number.saturating_add(emissions)),
+            None => self.emission,
         };
         let frame = self.frame.saturating_add(frames);
         self.clone().written_in(emission, frame)
@@ -623,7 +634,7 @@ mod tests {
 
     #[test]
     fn runs_are_small() {
-        assert!(size_of::<Run>() <= 40, "{}", size_of::<Run>());
+        assert!(size_of::<Run>() <= 32, "{}", size_of::<Run>());
     }
 
     #[test]
@@ -683,13 +694,14 @@ mod tests {
         let mut rope = Rope::default();
         let run = data("a", 0).runs.remove(0);
         for number in 0..=u32::try_from(MAX_RUNS).expect("small") {
-            rope.push_run("a", run.clone().written_in(Emission::Tag(number), 3));
+            rope.push_run("a", run.clone().written_in(Emission::tag(number), 3));
         }
         let [one] = &rope.runs[..] else {
             panic!("{} runs", rope.runs.len());
         };
         assert_eq!((one.len(), one.frame), (rope.text.len(), 3));
-        assert!(matches!(one.emission, Emission::Tag(number) if number as usize == MAX_RUNS));
+        let last = one.emission.number().map(|number| number as usize);
+        assert_eq!(last, Some(MAX_RUNS));
     }
 
     #[test]

@@ -242,7 +242,7 @@ impl Fragments<'_> {
         literal: Span,
         at: &Pointer,
     ) -> Costed<Measured> {
-        let mark = placeholder().mark();
+        let mark = placeholder().mark_finder();
         let (rendered, is_looked_at) =
             self.renderer
                 .hollow_body(self.sources, template, self.input, mark);
@@ -513,7 +513,7 @@ fn shows_placeholder(finding: &Diagnostic) -> bool {
         .chain([&finding.primary])
         .map(|label| &label.message);
     let mut texts = labels.chain([&finding.message]).chain(&finding.help);
-    texts.any(|text| text.contains(placeholder().mark()))
+    texts.any(|text| placeholder().mark_finder().find(text.as_bytes()).is_some())
 }
 
 fn rule(problem: &Problem) -> &'static Rule {

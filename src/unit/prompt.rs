@@ -190,10 +190,12 @@ impl KnownPrompts {
 /// A text that stands for any system prompt while a shared template is rendered.
 pub(super) struct Placeholder {
     prompt: SystemPrompt,
-    mark: String,
-    /// Created once, since most texts that it searches are short.
+    // Created once, since most texts that they search are short.
     finder: memmem::Finder<'static>,
     escaped_finder: memmem::Finder<'static>,
+    /// Finds the part that looks the same in every escaped form.
+    core_finder: memmem::Finder<'static>,
+    mark_finder: memmem::Finder<'static>,
 }
 
 /// The number of marks in the placeholder, which makes it about as long as a typical prompt.
@@ -216,32 +218,31 @@ pub(super) fn placeholder() -> &'static Placeholder {
         let prompt = SystemPrompt::new(format!("{EDGE}{}{EDGE}", mark.repeat(MARKS)));
         let finder = memmem::Finder::new(prompt.as_str()).into_owned();
         let escaped_finder = memmem::Finder::new(prompt.escaped()).into_owned();
+        let core = &prompt[EDGE.len_utf8()..prompt.len() - EDGE.len_utf8()];
+        let core_finder = memmem::Finder::new(core).into_owned();
         Placeholder {
-            prompt,
-            mark,
             finder,
             escaped_finder,
+            core_finder,
+            mark_finder: memmem::Finder::new(&mark).into_owned(),
+            prompt,
         }
     })
 }
 
 impl Placeholder {
-    /// Returns the part that looks the same in every escaped form.
-    fn core(&self) -> &[u8] {
-        self.prompt[EDGE.len_utf8()..self.prompt.len() - EDGE.len_utf8()].as_bytes()
-    }
-
     /// Returns the offsets of the placeholder in a text, in any escaped form.
     pub(super) fn found_in(&self, text: &str) -> Vec<usize> {
-        memmem::find_iter(text.as_bytes(), self.core()).collect()
+        self.core_finder.find_iter(text.as_bytes()).collect()
     }
 
     /// Returns `true` if a range of a text overlaps the placeholder, given the offsets at which it
     /// was `found`.
     pub(super) fn is_in(&self, range: &Range<usize>, found: &[usize]) -> bool {
+        let length = self.core_finder.needle().len();
         found
             .iter()
-            .any(|&at| at < range.end && at + self.core().len() > range.start)
+            .any(|&at| at < range.end && at + length > range.start)
     }
 
     /// Splits a text at the placeholder; `None` if it does not occur.
@@ -263,9 +264,10 @@ impl Placeholder {
         self.escaped_finder.find_iter(text.as_bytes()).collect()
     }
 
-    /// Returns the repeated mark, which every longer part of the placeholder contains.
-    pub(super) fn mark(&self) -> &str {
-        &self.mark
+    /// Returns the search for the repeated mark, which every longer part of the placeholder
+    /// contains.
+    pub(super) fn mark_finder(&self) -> &memmem::Finder<'static> {
+        &self.mark_finder
     }
 }
 

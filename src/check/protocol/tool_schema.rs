@@ -25,7 +25,7 @@ body_rule! {
      warning if a value is then undefined (`pattern`, `const`, `oneOf`, `allOf`, `$ref`); dropped limits are not reported.\n\n\
      OpenAI rejects a `pattern` that looks ahead or behind (`(?=`, `(?!`, `(?<=`, `(?<!`), such as Zod's pattern for an email address. \
      Anthropic and Fireworks reject a `$ref` to a definition that the schema does not contain; for other providers, it is a warning.\n\n\
-     DeepSeek does not read patterns with `[` within a class or with `\\0`. MiniMax requires a schema of every tool; Databricks, too, as \
+     DeepSeek requires `\"type\": \"object\"` at the root, and does not read patterns with `[` within a class or with `\\0`. MiniMax requires a schema of every tool; Databricks, too, as \
      a report says: a warning.\n\n\
      Moonshot requires `\"type\": \"object\"` at the root, a `type` (or alternatives, or a reference) of every property, a single schema as `items`, `required` names that are properties, and \
      references into `$defs`. It accepts nothing next to `$ref`, and `type` only inside the schemas of `anyOf`, not next to it; both \
@@ -55,6 +55,9 @@ body_rule! {
         "earendil-works/pi#5822": "Moonshot: *At path 'properties.task': type is not defined*",
         "earendil-works/pi#4138": "Moonshot, through OpenCode: the same refusal",
         "tailcallhq/forgecode#3123": "Moonshot, through OpenRouter: the same dialect",
+        "end-4/dots-hyprland#3640": "DeepSeek: *must be a JSON Schema of 'type: \"object\"'*, measured with `{}`",
+        "vercel/ai#7924": "DeepSeek: the same refusal, with properties",
+        "farion1231/cc-switch#5490": "DeepSeek: the same refusal, with `oneOf`",
         "zed-industries/zed#64386": "DeepSeek: *is not a \"regex\"*, with `\\0`",
         "Dokploy/mcp#43": "DeepSeek: the same refusal, with `[` within a class",
         "Yachiyo-5i/xLyra#71": "DeepSeek: the same refusal",
@@ -136,11 +139,12 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         }
         let from = found.len();
         if let Some(level) = deepseek {
+            object_root(schema, "DeepSeek", found);
             visit(schema, &mut |inner| check_pattern(inner, found));
             found.at_most(level, from);
         }
         if let Some(level) = moonshot {
-            moonshot_root(schema, found);
+            object_root(schema, "Moonshot", found);
             let mut is_root = true;
             visit(schema, &mut |inner| {
                 check_moonshot(schema, inner, found);
@@ -163,7 +167,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             Server::Volcengine => visit(schema, &mut |inner| several_types(inner, found)),
             _ => {}
         }
-        if !is_sure && moonshot.is_none() {
+        if !is_sure && moonshot.is_none() && deepseek.is_none() {
             other_root(schema, found);
         }
     }
@@ -364,15 +368,12 @@ fn moonshot_alternatives<'b>(inner: &'b Value, found: &mut Found<'b>) {
 }
 
 /// Finds a root that does not declare the arguments as an object.
-fn moonshot_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
+fn object_root<'b>(schema: &'b Value, server: &str, found: &mut Found<'b>) {
     if schema.is_object() && !super::schemas::is_of_type(schema, "object") {
-        found
-            .at_member(
-                schema,
-                "type",
-                "Moonshot requires `\"type\": \"object\"` at the root of the schema of arguments",
-            )
-            .help("add it");
+        let message = format!(
+            "{server} requires `\"type\": \"object\"` at the root of the schema of arguments"
+        );
+        found.at_member(schema, "type", message).help("add it");
     }
 }
 

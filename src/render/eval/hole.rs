@@ -2,6 +2,7 @@
 //! placeholder represents the prompt; if it is examined, the output depends on it and has no clean
 //! hole.
 
+use memchr::memmem;
 use minijinja::Value;
 
 use super::super::tracked::Tracked;
@@ -10,13 +11,13 @@ use super::watch::Watch;
 /// A watch that detects the examination of a text.
 #[derive(Debug)]
 pub(in super::super) struct Hole<'h> {
-    placeholder: &'h str,
+    placeholder: &'h memmem::Finder<'h>,
     was_looked_at: bool,
 }
 
 impl<'h> Hole<'h> {
-    /// Returns a watch for values that contain a text.
-    pub(in super::super) fn new(placeholder: &'h str) -> Hole<'h> {
+    /// Returns a watch for values that contain the text that a search finds.
+    pub(in super::super) fn new(placeholder: &'h memmem::Finder<'h>) -> Hole<'h> {
         Hole {
             placeholder,
             was_looked_at: false,
@@ -35,10 +36,10 @@ impl Watch for Hole<'_> {
     }
 }
 
-/// Returns `true` if a value, or a value inside it, is a text that contains another one.
-fn holds(value: &Value, text: &str, depth: usize) -> bool {
+/// Returns `true` if a value, or a value inside it, is a text in which a search finds another one.
+fn holds(value: &Value, text: &memmem::Finder<'_>, depth: usize) -> bool {
     if let Some(found) = value.as_str() {
-        return found.contains(text);
+        return text.find(found.as_bytes()).is_some();
     }
     // The value nests deeper than data may.
     if depth > crate::json::MAX_DEPTH {

@@ -18,14 +18,14 @@ pub(in super::super) struct Frame {
     pub(in super::super) step: Option<Step>,
     /// For a `set` block, the tag that first wrote the captured text.
     pub(in super::super) written_by: Option<Place>,
-    /// The innermost frame around it that has not been noted as part of a capture.
-    unnoted: Option<FrameId>,
 }
 
 /// The record of the writers of text.
 #[derive(Debug, Clone)]
 pub(in super::super) struct Trace {
     pub(in super::super) frames: Vec<Frame>,
+    /// For each frame, the innermost one around it that has not been noted as part of a capture.
+    unnoted: Vec<Option<FrameId>>,
     /// The current frame of the render.
     frame: FrameId,
     /// The tags of the branches and loops that the render entered.
@@ -40,10 +40,10 @@ impl Default for Trace {
             parent: None,
             step: None,
             written_by: None,
-            unnoted: None,
         };
         Trace {
             frames: vec![outermost],
+            unnoted: vec![None],
             frame: 0,
             branches: BTreeSet::new(),
             emissions: Vec::new(),
@@ -65,8 +65,8 @@ impl Trace {
             parent,
             step: Some(step),
             written_by: None,
-            unnoted: parent,
         });
+        self.unnoted.push(parent);
     }
 
     /// Ends the current scope.
@@ -93,7 +93,7 @@ impl Trace {
 
     /// Returns the run of literal text of a template.
     pub(super) fn literal(&self, len: usize, at: Place) -> Run {
-        Run::new(len, Writer::Template(at)).written_in(Emission::Literal, self.frame)
+        Run::new(len, Writer::Template(at)).written_in(Emission::LITERAL, self.frame)
     }
 
     /// Returns the run of a tag that writes nothing.
@@ -105,15 +105,12 @@ impl Trace {
     /// Counts a write by a tag.
     fn emission(&mut self, tag: Place) -> Emission {
         self.emissions.push(tag);
-        Emission::Tag(number(self.emissions.len() - 1))
+        Emission::tag(number(self.emissions.len() - 1))
     }
 
     /// Returns the tag that first wrote a run; `None` if none did.
     pub(in super::super) fn tag(&self, run: &Run) -> Option<Place> {
-        match run.emission {
-            Emission::Tag(number) => self.emissions.get(number as usize).copied(),
-            Emission::None | Emission::Literal => None,
-        }
+        self.emissions.get(run.emission.number()? as usize).copied()
     }
 
     /// Records that a tag writes runs, some of which may have been captured before.
@@ -126,7 +123,7 @@ impl Trace {
     pub(super) fn captured(&mut self, runs: &mut [Run], tag: Place) {
         let emission = self.emission(tag);
         for run in runs.iter_mut() {
-            if run.emission == Emission::None {
+            if run.emission == Emission::NONE {
                 (run.emission, run.frame) = (emission, self.frame);
             }
         }
@@ -145,10 +142,10 @@ impl Trace {
                     frame.written_by.get_or_insert(tag);
                 }
                 noted.push(id);
-                next = frame.unnoted;
+                next = self.unnoted[id as usize];
             }
             for id in noted {
-                self.frames[id as usize].unnoted = next;
+                self.unnoted[id as usize] = next;
             }
         }
     }
@@ -167,10 +164,11 @@ impl Trace {
         let (first, emissions) = (self.frame, number(self.emissions.len()));
         let inner = trace.frames.iter().skip(1).map(|frame| Frame {
             parent: frame.parent.map(|parent| first.saturating_add(parent)),
-            unnoted: Some(first.saturating_add(frame.unnoted.unwrap_or(0))),
             ..frame.clone()
         });
         self.frames.extend(inner);
+        let parents = self.frames.iter().skip(self.unnoted.len());
+        self.unnoted.extend(parents.map(|frame| frame.parent));
         self.left();
         self.branches.extend(&trace.branches);
         self.emissions.extend(&trace.emissions);
@@ -189,6 +187,13 @@ impl Trace {
             }
         }
         adopted.slice().replaced(|path| given(variables, path))
+    }
+
+    /// Drops what is needed only while the render runs.
+    pub(super) fn finish(&mut self) {
+        self.unnoted = Vec::new();
+        self.frames.shrink_to_fit();
+        self.emissions.shrink_to_fit();
     }
 
     /// Returns the approximate size in bytes.
