@@ -28,6 +28,7 @@ pub(crate) use cache::{CacheMark, CachePlace, Cacheable, LOOKBACK, add_cache_con
 pub use cache::{CachePlan, CacheTtl};
 pub use capability::Capability;
 pub use headers::ApiHeaders;
+pub(crate) use instances::which_instance;
 pub use instances::{check_instances, origins};
 #[cfg(feature = "cli")]
 pub(crate) use model_names::misspelt as misspelt_model;

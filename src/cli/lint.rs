@@ -11,7 +11,7 @@ use super::{Failure, Outcome, Status, Terminal, report_from};
 use crate::compile::LintTarget;
 use crate::compile::lint::Linting;
 use crate::diag::{Diagnostic, did_you_mean, listed};
-use crate::provider::{ClientApi, WireFormat};
+use crate::provider::{ClientApi, WireFormat, which_instance};
 use crate::repo::{Instance, folders};
 use crate::system;
 use crate::traffic::Traffic;
@@ -136,9 +136,8 @@ fn wire_names() -> impl Iterator<Item = &'static str> {
 fn instance_named<'o>(opened: &'o Opened, name: &str) -> Result<&'o Instance, Failure> {
     let instances = &opened.compiler.repo().instances;
     instances.get(name).ok_or_else(|| {
-        let names = || instances.keys().map(AsRef::as_ref);
-        let help = did_you_mean(name, names())
-            .unwrap_or_else(|| format!("provider instances: {}", listed(names())));
+        let spelt = did_you_mean(name, instances.keys().map(AsRef::as_ref));
+        let help = spelt.unwrap_or_else(|| which_instance(name, instances));
         Failure::new(format!("there is no provider instance `{name}`")).help(help)
     })
 }

@@ -9,6 +9,7 @@ use crate::context::{self, Context};
 use crate::diag::{Diagnostic, Rule, Suggestions};
 use crate::profile::Profile;
 use crate::provider::rules::UNKNOWN_INSTANCE;
+use crate::provider::which_instance;
 use crate::repo::{Glob, Repo, rules as repo_rules};
 use crate::resolve::{Hierarchy, ProfileId};
 use crate::source::{SourceText, Sources, Span};
@@ -193,9 +194,9 @@ pub(super) fn unknown_instances(repo: &Repo) -> Vec<Diagnostic> {
     let mut suggestions = Suggestions::default();
     let findings = unknown.map(|entry| {
         let known = repo.instances.keys().map(AsRef::as_ref);
-        let help = suggestions.did_you_mean(&entry.instance, known);
+        let spelt = suggestions.did_you_mean(&entry.instance, known);
         let message = format!("there is no provider instance `{}`", entry.instance);
-        let help = help.unwrap_or_else(|| "`reqc providers` lists them".to_owned());
+        let help = spelt.unwrap_or_else(|| which_instance(&entry.instance, &repo.instances));
         Diagnostic::new(&UNKNOWN_INSTANCE, entry.span, message).help(help)
     });
     findings.collect()

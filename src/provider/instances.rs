@@ -2,10 +2,11 @@
 //! origins contexts can name.
 
 use super::url::UrlParts;
-use super::{ClientApi, Server, is_in_the_clear, rules};
+use super::{ClientApi, Server, is_in_the_clear, maker_of, rules};
 use crate::context::Origins;
-use crate::diag::{Diagnostic, did_you_mean};
+use crate::diag::{Diagnostic, did_you_mean, listed, one_of};
 use crate::repo::{Instance, Repo};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Returns the findings about provider instances, whether or not agents use them.
@@ -23,6 +24,24 @@ pub fn check_instances(repo: &Repo) -> Vec<Diagnostic> {
                 .map(plain_http),
         )
         .collect()
+}
+
+/// Returns help for a name that no provider instance has: the instances of the maker that the name
+/// means (`Anthropic`, `Gemini`), or else all instances.
+pub(crate) fn which_instance(name: &str, instances: &BTreeMap<Arc<str>, Instance>) -> String {
+    let names = || instances.keys().map(AsRef::as_ref);
+    let mut servers = Server::ALL.into_iter();
+    let meant = servers
+        .find(|server| server.name().eq_ignore_ascii_case(name))
+        .or_else(|| maker_of(&format!("{name}-")));
+    let of_maker = instances
+        .values()
+        .filter(|it| {
+            meant.is_some() && Server::by_host(UrlParts::of(&it.url.value).host()) == meant
+        })
+        .map(|it| &*it.name.value);
+    one_of(&of_maker.collect::<Vec<_>>())
+        .unwrap_or_else(|| format!("known instances: {}", listed(names())))
 }
 
 /// Returns the known origins of blocks: the client APIs, which contexts name, and the repository's
@@ -62,5 +81,26 @@ impl Server {
     pub fn of(instance: &Instance, api: ClientApi) -> Server {
         Server::by_host(UrlParts::of(&instance.url.value).host())
             .unwrap_or_else(|| Server::by_api(api))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::repo::LoadOptions;
+    use crate::system::Embedded;
+    use crate::world::MemoryWorld;
+
+    #[test]
+    fn instances_are_found_by_their_makers() {
+        let (world, bundled) = (MemoryWorld::default(), Embedded::bundled());
+        let loaded = crate::repo::load(Arc::new(world), Arc::new(bundled), LoadOptions::default());
+        let which = |name: &str| which_instance(name, &loaded.repo.instances);
+        assert_eq!(which("anthropic"), "did you mean `Claude`?");
+        assert_eq!(which("Gemini"), "did you mean `Google AI`?");
+        assert!(which("GPT").starts_with("did you mean `OpenAI`"));
+        for unknown in ["Kimi", "", "odd"] {
+            assert!(which(unknown).starts_with("known instances: "), "{unknown}");
+        }
     }
 }

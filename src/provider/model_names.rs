@@ -195,23 +195,52 @@ pub(crate) fn misspelt(name: &str, families: &[Arc<Family>]) -> Option<String> {
         .iter()
         .flat_map(|pattern| words(&pattern.text.value))
         .collect();
-    let unknown: Vec<&str> = words(name).filter(|word| !all.contains(word)).collect();
+    let unknown: Vec<&str> = words(name)
+        .filter(|word| !all.contains(word) && !ENDINGS.contains(word))
+        .collect();
     let [word] = unknown[..] else {
         return None;
     };
     let before = ModelName::new(name);
-    let known = all.into_iter().filter(|known| is_misspelling(word, known));
-    let mut spelt = known.map(|known| name.replacen(word, known, 1));
-    spelt.find(|spelt| {
+    let is_known = |spelt: &str| {
         let after = ModelName::new(spelt);
         patterns
             .iter()
             .any(|pattern| pattern.is_match(&after) && !pattern.is_match(&before))
-    })
+    };
+    let known = all.iter().copied().chain(ENDINGS);
+    known
+        .filter(|known| is_misspelt_word(word, known))
+        .map(|known| (known, name.replacen(word, known, 1)))
+        .find(|(known, spelt)| ENDINGS.contains(known) || is_known(spelt))
+        .map(|(_, spelt)| spelt)
+}
+
+/// Words after the name of a model, which most patterns of families leave open.
+const ENDINGS: [&str; 5] = ["experimental", "instruct", "latest", "lite", "preview"];
+
+/// Returns `true` if a word of a name is a misspelling of a known one. In short words, only letters
+/// in another order and a missing last letter count: other short words may be new.
+fn is_misspelt_word(word: &str, known: &str) -> bool {
+    if word == known {
+        return false;
+    }
+    match (word.len(), known.len()) {
+        (3, 3) => sorted(word) == sorted(known),
+        (3, 4) => known.starts_with(word),
+        (3, _) | (_, 3) => false,
+        _ => is_misspelling(word, known),
+    }
+}
+
+fn sorted(word: &str) -> Vec<u8> {
+    let mut letters = word.as_bytes().to_vec();
+    letters.sort_unstable();
+    letters
 }
 
 /// The length of the shortest word whose spelling is judged.
-const SHORTEST_WORD: usize = 4;
+const SHORTEST_WORD: usize = 3;
 
 /// Returns the words of a name or a pattern: the runs of letters that are long enough.
 fn words(name: &str) -> impl Iterator<Item = &str> {
@@ -361,6 +390,15 @@ mod tests {
         let google = unserved_at(Server::Google);
         assert_eq!(google("gemini-2.5-flahs"), misspelt("gemini-2.5-flash"));
         assert_eq!(google("gemni-2.5-pro"), misspelt("gemini-2.5-pro"));
+        assert_eq!(google("gemini-2.5-por"), misspelt("gemini-2.5-pro"));
+        assert_eq!(
+            google("gemini-3.1-pro-preveiw"),
+            misspelt("gemini-3.1-pro-preview")
+        );
+        assert_eq!(
+            google("gemini-2.5-flash-lit"),
+            misspelt("gemini-2.5-flash-lite")
+        );
     }
 
     #[test]
@@ -392,6 +430,9 @@ mod tests {
         }
         let google = unserved_at(Server::Google);
         assert_eq!(google("models/gemini-2.5-pro"), None);
+        assert_eq!(google("gemini-2.5-pro-exp-03-25"), None);
+        assert_eq!(google("gemini-2.5-flash-tts-preview"), None);
+        assert_eq!(google("gemini-4-max"), None);
         assert_eq!(google("gemma-3-27b-it"), None);
         for server in [
             Server::OpenRouter,

@@ -23,7 +23,7 @@ use super::transport::{Backoff, HttpBody, Outgoing, Refused, Transport, broken};
 use super::{Category, Error, failure};
 use crate::compile::Compiler;
 use crate::diag::did_you_mean;
-use crate::provider::{ClientApi, RequestLine, request_line};
+use crate::provider::{ClientApi, RequestLine, request_line, which_instance};
 use crate::repo::{Family, Instance, ModelName};
 
 /// A model that a server offers.
@@ -85,10 +85,9 @@ impl ModelList {
                 Category::Config,
                 format!("there is no provider instance `{name}`"),
             );
-            let help = did_you_mean(name, instances.keys().map(AsRef::as_ref));
-            return Err(
-                error.detail(help.unwrap_or_else(|| "`reqc providers` lists them".to_owned()))
-            );
+            let spelt = did_you_mean(name, instances.keys().map(AsRef::as_ref));
+            let help = spelt.unwrap_or_else(|| which_instance(name, instances));
+            return Err(error.detail(help));
         };
         let api = &instance.client_api.value;
         let api = ClientApi::from_name(api).ok_or_else(|| {

@@ -8,12 +8,13 @@ use super::members::Shared;
 use super::prompt::KnownPrompts;
 use super::splices::SpliceIndex;
 use crate::conversation::TaskKind;
-use crate::diag::{Diagnostic, Severity, Suggestions, is_misspelling, listed};
+use crate::diag::{Diagnostic, Severity, Suggestions, is_misspelling};
 use crate::json::{self, Pointer};
 use crate::memory::Memory;
 use crate::provider::{
     ApiHeaders, Breakpoint, CachePlan, CacheTtl, Capability, ClientApi, MODEL_PLACEHOLDER,
     RequestLine, Server, UrlParts, WireFormat, request_line, rules as provider_rules,
+    which_instance,
 };
 use crate::render::{Engine, TemplateId, TemplateKind, is_template, rules as render_rules};
 use crate::repo::{Instance, LayerKind, Repo};
@@ -563,9 +564,8 @@ fn check_settings(
         }
         let message = format!("there is no provider instance `{}`", name.value);
         let known = repo.instances.keys().map(AsRef::as_ref);
-        let help = suggestions
-            .did_you_mean(name.value, known.clone())
-            .unwrap_or_else(|| format!("known instances: {}", listed(known)));
+        let spelt = suggestions.did_you_mean(name.value, known);
+        let help = spelt.unwrap_or_else(|| which_instance(name.value, &repo.instances));
         findings.push(
             Diagnostic::new(&provider_rules::UNKNOWN_INSTANCE, name.span, message).help(help),
         );
