@@ -910,6 +910,7 @@ impl Renderer<'_> {
             globals: &self.engine.globals,
             data,
             most: MAX_OUTPUT,
+            depth: 0,
         };
         account::metered(|| eval::run(&tree, input, self.engine.environment.empty_state(), watch))
     }

@@ -402,3 +402,60 @@ fn partials_write_the_values_that_the_template_sets() {
         assert!(compared > 4, "{compared}");
     }
 }
+
+/// What `check` finds in a partial does not depend on whether its output is reused.
+#[test]
+fn findings_in_partials_have_the_same_places() {
+    const DEEP: &str = "{% macro m(n) %}{% if n > 0 %}{{ m(n - 1) }}{% endif %}{% endmacro %}{\"a\": \"x{{ m(48) }}\"}";
+    let many = "{% set v %}{% for i in range(300) %}a{{ ' ' }}{% endfor %}{% endset %}";
+    let partials = [
+        ("partials/deep.jinja", DEEP),
+        ("partials/json.jinja", "{\"a\": {{ tojson(v) }} }"),
+        ("partials/text.jinja", "{\"a\": \"{{ v | string }}\" }"),
+        ("partials/join.jinja", "{{ v | split(' ') | join('-') }}"),
+    ];
+    let mut bodies = vec![String::from("metadata = '{% include \"deep.jinja\" %}'")];
+    for value in [
+        "1e20",
+        "none",
+        "true",
+        "0.1",
+        "'a\"b'",
+        "'é' ~ 1",
+        "ctx.history | length",
+    ] {
+        for partial in ["json", "text"] {
+            bodies.push(format!(
+                "metadata = '''{{% set v = {value} %}}{{% include \"{partial}.jinja\" %}}'''"
+            ));
+        }
+    }
+    bodies.push(format!(
+        "user = '''{many}\"{{% include \"join.jinja\" %}}{{% include \"join.jinja\" %}}\"'''"
+    ));
+    for body in bodies {
+        let base = format!(
+            "name = 'Base'\nabstract = true\nprovider_instance = 'OpenAI'\nendpoint = 'chat/completions'\nmodel = 'm'\n[body]\nmessages = []\n{body}\n"
+        );
+        let agent = |name: &str| {
+            let text = format!("name = '{name}'\nextends = 'Base'\n");
+            (format!("agents/{name}.toml"), text)
+        };
+        let world: MemoryWorld = partials
+            .map(|(path, text)| (path.to_owned(), text.to_owned()))
+            .into_iter()
+            .chain([
+                ("agents/base.toml".to_owned(), base),
+                agent("a"),
+                agent("b"),
+            ])
+            .collect();
+        let compiler = Compiler::load(
+            Arc::new(world),
+            Arc::new(Embedded::bundled()),
+            LoadOptions::default(),
+        );
+        let contexts = [Arc::from("plain-turn")];
+        assert!(assert_same(&compiler, Some(&contexts), &body) > 0, "{body}");
+    }
+}

@@ -54,7 +54,10 @@ pub(crate) fn is_of_litellm(members: &Map<String, Value>) -> bool {
 pub(super) fn proxied(members: &Map<String, Value>) -> Option<&Value> {
     members.get(PROXIED).filter(|sent| match sent {
         Value::Object(members) => !members.is_empty(),
-        Value::String(text) => text.trim_start().starts_with('{'),
+        Value::String(text) => {
+            let inner = text.trim_start().strip_prefix('{');
+            inner.is_some_and(|inner| !inner.trim_start().starts_with('}'))
+        }
         _ => false,
     })
 }
@@ -87,7 +90,7 @@ pub(super) fn request(mut members: Map<String, Value>) -> Recorded {
     let given = SETTINGS
         .iter()
         .find_map(|name| match members.remove(*name) {
-            Some(Value::Object(settings)) => Some((*name, settings)),
+            Some(Value::Object(settings)) if !settings.is_empty() => Some((*name, settings)),
             _ => None,
         });
     members.retain(|name, _| OF_REQUEST.contains(&name.as_str()));
@@ -124,4 +127,30 @@ fn endpoint(call: &str) -> Option<Endpoint> {
         server: None,
         model: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn empty_members_of_a_record_count_as_absent() {
+        let settings = json!({"temperature": 1});
+        for (sent, model_parameters) in [
+            (json!({}), json!({})),
+            (json!("{}"), json!({})),
+            (json!(" { }"), Value::Null),
+            (Value::Null, Value::Null),
+        ] {
+            let record = json!({
+                "call_type": "acompletion", "messages": [], "proxy_server_request": sent,
+                "model_parameters": model_parameters, "optional_params": settings,
+            });
+            let members = record.as_object().expect("an object").clone();
+            assert!(proxied(&members).is_none() && is_record(&members));
+            let recorded = request(members);
+            assert_eq!(recorded.body.get("temperature"), Some(&json!(1)));
+        }
+    }
 }

@@ -100,13 +100,12 @@ pub(crate) fn unserved(
         return Some(UnservedModel::OfAnother(other));
     }
     let of_account = accounts.iter().find_map(|it| after(&lower, it));
-    // The API of the maker has tags after `:` only for models that users train.
     let plain = match of_account {
         Some(rest) => Some(plain_name(rest)),
-        None if maker.is_some() && !lower.starts_with(TRAINED) => Some(plain_name(&lower)),
+        None if maker.is_some() => Some(plain_name(without_gateway(server, &lower))),
         None => None,
     };
-    if let Some(plain) = plain.filter(|plain| *plain != lower) {
+    if let Some(plain) = plain.filter(|plain| *plain != lower && !plain.is_empty()) {
         let plain = served_spelling(server, &plain);
         let spelt = misspelt(&plain, families);
         return Some(UnservedModel::OfGateway(spelt.unwrap_or(plain)));
@@ -136,27 +135,38 @@ fn has_own_name(name: &str) -> bool {
     name.starts_with("tunedmodels/") || name.contains("/endpoints/")
 }
 
-/// Returns the rest of a name after an account, before which clouds name a region or a project.
+/// Returns the rest of a name after an account, before which gateways name a cloud, and clouds name
+/// a region or a project.
 fn after<'n>(name: &'n str, account: &str) -> Option<&'n str> {
     let (before, rest) = name.split_once(account)?;
-    let is_region = before
-        .strip_suffix('.')
-        .is_some_and(|region| region.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'));
-    let is_project = account.starts_with("publishers/") && before.ends_with('/');
-    ((before.is_empty() || is_region || is_project) && !rest.is_empty()).then_some(rest)
+    let is_account = before.is_empty() || before.ends_with(['.', '/']);
+    (is_account && !rest.is_empty()).then_some(rest)
+}
+
+/// Returns the rest of a name after what gateways put before it: `vertex_ai/claude-opus-4`. Google's
+/// own names may begin with `models/`.
+fn without_gateway(server: Server, name: &str) -> &str {
+    match name.rsplit_once('/') {
+        Some(("models", _)) if server == Server::Google => name,
+        Some((_, rest)) => rest,
+        None => name,
+    }
 }
 
 /// Returns the maker's own name for a model that a gateway or a cloud names: without the version
 /// that Bedrock adds (`-v1:0`), and without the variants of gateways (`:thinking`). Clouds put dates
-/// after an `@`.
+/// after an `@`. Only models that users train have a `:` in their own name.
 fn plain_name(name: &str) -> String {
+    if name.starts_with(TRAINED) {
+        return name.to_owned();
+    }
     let name = name.split(':').next().unwrap_or(name);
-    let name = match name.split_once('@') {
-        Some((name, date)) if date.bytes().all(|b| b.is_ascii_digit()) => format!("{name}-{date}"),
-        Some((name, _)) => name.to_owned(),
-        None => name.to_owned(),
-    };
-    without_cloud_version(&name).to_owned()
+    let (name, date) = name.split_once('@').unwrap_or((name, ""));
+    let name = without_cloud_version(name);
+    match !date.is_empty() && date.bytes().all(|b| b.is_ascii_digit()) {
+        true => format!("{name}-{date}"),
+        false => name.to_owned(),
+    }
 }
 
 /// Removes the version that Bedrock adds to a name with a version of its own: `-v1`.
@@ -285,11 +295,37 @@ mod tests {
             anthropic("us.anthropic.claude-3-7-sonnet-20250219-v1:0"),
             gateway("claude-3-7-sonnet-20250219")
         );
+        for (name, plain) in [
+            (
+                "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+                "claude-sonnet-4-5-20250929",
+            ),
+            (
+                "vertex_ai/claude-sonnet-4-5@20250929",
+                "claude-sonnet-4-5-20250929",
+            ),
+            (
+                "claude-3-5-sonnet-v2@20241022",
+                "claude-3-5-sonnet-20241022",
+            ),
+            ("claude-opus-4@", "claude-opus-4"),
+        ] {
+            assert_eq!(anthropic(name), gateway(plain), "{name}");
+            assert_eq!(anthropic(plain), None, "{plain}");
+        }
         assert_eq!(
             anthropic("claude-sonnet-5.5"),
             Some(UnservedModel::Dotted("claude-sonnet-5-5".to_owned()))
         );
         let openai = unserved_at(Server::OpenAi);
+        assert_eq!(
+            openai("openai/ft:gpt-4o-mini:acme::abc"),
+            gateway("ft:gpt-4o-mini:acme::abc")
+        );
+        assert_eq!(openai("gpt-4o@"), gateway("gpt-4o"));
+        for empty in ["openai/:x", "openai/@x", "openai/"] {
+            assert_eq!(openai(empty), None, "{empty}");
+        }
         assert_eq!(
             openai("Claude-Sonnet-5-5"),
             Some(UnservedModel::OfAnother(Server::Anthropic))

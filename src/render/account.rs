@@ -21,6 +21,8 @@ pub(crate) const LIMIT: u64 = 400_000_000;
 /// The maximum nesting depth of macros, includes, loops and blocks; an include counts 10, a macro
 /// call 4.
 pub(super) const RECURSION_LIMIT: usize = 300;
+/// The nesting levels that an include counts as.
+pub(super) const INCLUDE_DEPTH: usize = 10;
 /// The maximum output of one template, in bytes.
 pub(crate) const MAX_OUTPUT: usize = 32 * 1024 * 1024;
 /// The message of errors where [`MAX_OUTPUT`] is passed.

@@ -78,6 +78,7 @@ pub(super) use lower::lower;
 pub(crate) use ran::Outcomes;
 pub(super) use ran::Ran;
 pub(super) use reads::Reads;
+use trace::Given;
 pub(super) use trace::Trace;
 pub(super) use tree::Template;
 pub(super) use watch::Watch;
@@ -169,6 +170,8 @@ pub(super) struct Input<'e> {
     pub(super) data: Vec<(Arc<str>, Value)>,
     /// The maximum length of the output, in bytes.
     pub(super) most: usize,
+    /// The nesting levels around the template.
+    pub(super) depth: usize,
 }
 
 /// The result of a render.
@@ -186,7 +189,7 @@ pub(super) fn run<'e, W: Watch>(
     state: State<'e, 'e>,
     watch: W,
 ) -> Output<W> {
-    let mut variables = Variables::new(input.globals);
+    let mut variables = Variables::new(input.globals, input.depth);
     for (name, value) in input.data {
         let origin = Origin::Data(DataPath::of_variable(&name));
         variables.give(name, Tracked { value, origin });
@@ -340,9 +343,9 @@ impl<'e, W: Watch> Eval<'e, W> {
         self.check_room(&written.rope.text, step.at)?;
         charge_scope(step.at)?;
         let variables = &self.variables;
-        let given: Vec<(Arc<str>, Rope)> = given
+        let given: Vec<Given> = given
             .iter()
-            .filter_map(|name| Some((Arc::clone(name), variables.set_value(name)?.written())))
+            .filter_map(|name| Some(Given::new(name, variables.set_value(name)?)))
             .collect();
         if let Some(Sink::Text(out)) = self.out.last_mut() {
             let rope = self.trace.adopt(step, written, &given);
@@ -440,6 +443,7 @@ pub(super) fn render_alone(text: &str, dialect: crate::repo::Dialect) -> Result<
         globals: &globals,
         data: Vec::new(),
         most: usize::MAX,
+        depth: 0,
     };
     let output = run(&template, input, environment.empty_state(), ());
     output

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use minijinja::{Error, Value};
 
-use super::account::{self, MAX_OUTPUT};
+use super::account::{self, INCLUDE_DEPTH, MAX_OUTPUT};
 use super::analyse::full_name;
 use super::eval::{self, Asked, Known, Library, Steps, Template, Traced, Watch};
 use super::functions::IdRule;
@@ -217,6 +217,7 @@ impl BodyLibrary<'_> {
             globals: &self.engine.globals,
             data,
             most: MAX_OUTPUT,
+            depth: INCLUDE_DEPTH,
         };
         let watch = (Steps::at_most(self.fuel), Asked::default());
         let state = self.engine.environment.empty_state();

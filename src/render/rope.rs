@@ -75,16 +75,6 @@ pub(super) enum Input {
     Template(Place),
 }
 
-impl Input {
-    /// Returns the value of the data, if `by` knows it.
-    fn known<'t>(&self, by: &impl Fn(&DataPath) -> Option<RopeSlice<'t>>) -> Option<RopeSlice<'t>> {
-        match self {
-            Input::Data(path) => by(path),
-            Input::File(_) | Input::Template(_) => None,
-        }
-    }
-}
-
 /// A run of bytes with one writer. Bodies hold many, so it is small.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Run {
@@ -160,6 +150,9 @@ impl Rope {
         if other.text.is_empty() {
             return;
         }
+        if other.runs.first().is_some_and(Run::is_empty) {
+            self.runs.pop_if(|last| last.is_empty());
+        }
         self.text.push_str(other.text);
         self.runs.extend_from_slice(other.runs);
         self.limit_runs();
@@ -208,34 +201,34 @@ impl Rope {
         }
     }
 
-    /// Appends the text of a run that is a value, or a part of it, with the value's own runs. If
-    /// the text differs from the value in more than case, it counts as computed from the value.
-    fn push_replaced(&mut self, text: &str, run: &Run, value: RopeSlice<'_>) {
-        let mut part = Rope::default();
-        if let Some(range) = run.range_in_value(text, value.text) {
-            part.push_value(value.part(range).slice(), run);
-        }
-        if part.text.eq_ignore_ascii_case(text) {
-            let runs = &part.runs;
+    /// Appends the text of a run that is a part of a value, with the runs of that `part`. If the text
+    /// differs from it in more than case, it counts as computed from the `inputs` of the value.
+    fn push_replaced(&mut self, text: &str, run: &Run, part: &Rope, inputs: Vec<Input>) {
+        let mut replaced = Rope::default();
+        replaced.push_value(part.slice(), run);
+        if replaced.text.eq_ignore_ascii_case(text) {
+            let runs = &replaced.runs;
             return self.push(RopeSlice { text, runs });
         }
-        let writer = Writer::computed_from(value.runs);
-        self.push_run(
-            text,
-            Run {
-                writer,
-                ..run.clone()
-            },
-        );
+        let writer = Writer::Computed(Arc::new(inputs));
+        let run = run.clone();
+        self.push_run(text, Run { writer, ..run });
     }
 
     /// Notes the writer of an empty text. Of several in a row, the last counts.
     pub(super) fn push_nothing(&mut self, run: Run) {
-        match self.runs.last_mut().filter(|last| last.len() == 0) {
-            Some(last) => *last = run,
-            None => self.runs.push(run),
-        }
+        self.runs.pop_if(|last| last.is_empty());
+        self.runs.push(run);
         self.limit_runs();
+    }
+
+    /// Returns the text backwards, if each character has a run of its own.
+    pub(super) fn reversed(mut self) -> Rope {
+        self.runs.reverse();
+        Rope {
+            text: self.text.chars().rev().collect(),
+            runs: self.runs,
+        }
     }
 
     fn limit_runs(&mut self) {
@@ -261,7 +254,7 @@ impl Rope {
 impl<'t> RopeSlice<'t> {
     /// Returns the runs, each with its part of the text. Runs end at character boundaries, since
     /// each writer wrote text.
-    fn pieces(self) -> impl Iterator<Item = (&'t str, &'t Run)> {
+    pub(super) fn pieces(self) -> impl Iterator<Item = (&'t str, &'t Run)> {
         let mut end = 0;
         self.runs.iter().map(move |run| {
             end += run.len();
@@ -276,12 +269,19 @@ impl<'t> RopeSlice<'t> {
 
     /// Returns the text with the writers of some values of the data in place of the runs that name
     /// these values as their writers.
-    pub(super) fn replaced(self, by: impl Fn(&DataPath) -> Option<RopeSlice<'t>>) -> Rope {
+    pub(super) fn replaced(self, values: &impl Values) -> Rope {
         let mut made = Rope::default();
         for (text, run) in self.pieces() {
-            match run.data().and_then(&by) {
-                Some(value) => made.push_replaced(text, run, value),
-                None => made.push_run(text, run.computed_from(&by)),
+            let known = match &run.writer {
+                Writer::Data { path, .. } => run
+                    .range(text)
+                    .and_then(|range| values.part(path, range, text))
+                    .zip(values.inputs(path)),
+                _ => None,
+            };
+            match known {
+                Some((part, inputs)) => made.push_replaced(text, run, &part, inputs),
+                None => made.push_run(text, run.computed_from(values)),
             }
         }
         made
@@ -289,22 +289,91 @@ impl<'t> RopeSlice<'t> {
 
     /// Returns the text with the writers of a system prompt in place of the runs that name it as
     /// their writer. If the template inserted a placeholder, the prompt replaces it in the text.
-    pub(super) fn with_prompt(self, placeholder: Option<&str>, prompt: RopeSlice<'t>) -> Rope {
+    pub(super) fn with_prompt(self, placeholder: Option<&str>, prompt: RopeSlice<'_>) -> Rope {
+        let values = Prompt(Indexed::new(prompt));
         let Some(placeholder) = placeholder else {
-            return self.replaced(|path| path.is(PROMPT).then_some(prompt));
+            return self.replaced(&values);
         };
         let mut made = Rope::default();
         for (text, run) in self.pieces() {
             let is_prompt = run.data().is_some_and(|path| path.is(PROMPT));
-            match is_prompt && run.range_in_value(text, placeholder) == Some(0..placeholder.len()) {
+            match is_prompt && run.is_whole(text, placeholder) {
                 true => made.push_value(prompt, run),
-                false => made.push_run(
-                    text,
-                    run.computed_from(&|path| path.is(PROMPT).then_some(prompt)),
-                ),
+                false => made.push_run(text, run.computed_from(&values)),
             }
         }
         made
+    }
+}
+
+/// Values of the data whose writers are known.
+pub(super) trait Values {
+    /// Returns a part of the value at a path, which the template wrote as a text; `None` if the
+    /// value is unknown.
+    fn part(&self, path: &DataPath, range: Range<usize>, text: &str) -> Option<Rope>;
+
+    /// Returns the inputs of texts that are computed from the value at a path; `None` if the value
+    /// is unknown.
+    fn inputs(&self, path: &DataPath) -> Option<Vec<Input>>;
+}
+
+/// The system prompt, whose writers are known.
+struct Prompt<'t>(Indexed<'t>);
+
+impl Values for Prompt<'_> {
+    fn part(&self, path: &DataPath, range: Range<usize>, _: &str) -> Option<Rope> {
+        path.is(PROMPT).then(|| self.0.part(range))
+    }
+
+    fn inputs(&self, path: &DataPath) -> Option<Vec<Input>> {
+        path.is(PROMPT).then(|| self.0.inputs())
+    }
+}
+
+/// A text whose runs are found by their offsets.
+pub(super) struct Indexed<'t> {
+    whole: RopeSlice<'t>,
+    /// The start offset of each run.
+    starts: Vec<usize>,
+}
+
+impl<'t> Indexed<'t> {
+    pub(super) fn new(whole: RopeSlice<'t>) -> Indexed<'t> {
+        let starts = starts(whole.runs);
+        Indexed { whole, starts }
+    }
+
+    /// Returns the index of the run that contains an offset.
+    fn run_at(&self, offset: usize) -> usize {
+        let behind = self.starts.partition_point(|start| *start <= offset);
+        behind.saturating_sub(1)
+    }
+
+    /// Returns the runs of a part of the text.
+    pub(super) fn runs(&self, range: &Range<usize>) -> &'t [Run] {
+        let end = self.starts.partition_point(|start| *start < range.end);
+        let first = self.run_at(range.start).min(end);
+        &self.whole.runs[first..end]
+    }
+
+    /// Returns a part of the text with its writers; an empty text if it is shorter.
+    pub(super) fn part(&self, range: Range<usize>) -> Rope {
+        if self.whole.text.get(range.clone()).is_none() {
+            return Rope::default();
+        }
+        let next = self.run_at(range.start);
+        let start = self.starts.get(next).copied().unwrap_or_default();
+        let mut cutter = Cutter {
+            next,
+            start,
+            ..Cutter::new(self.whole)
+        };
+        cutter.part(range)
+    }
+
+    /// Returns the inputs of texts that are computed from this one.
+    pub(super) fn inputs(&self) -> Vec<Input> {
+        inputs(self.whole.runs).take(MAX_INPUTS).collect()
     }
 }
 
@@ -472,10 +541,15 @@ impl Run {
         self.len as usize
     }
 
+    fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// Returns the run of its text after it was escaped, with the new length.
     fn escaped(&self, len: usize, times: u8) -> Run {
-        let (escaped, writer) = match self.escaped.saturating_add(times) {
-            escaped @ ..=MAX_ESCAPES => (escaped, self.writer.clone()),
+        let (escaped, writer) = match (&self.writer, self.escaped.saturating_add(times)) {
+            (Writer::Tag, _) => (0, Writer::Tag),
+            (writer, escaped @ ..=MAX_ESCAPES) => (escaped, writer.clone()),
             _ => (0, Writer::computed_from(std::slice::from_ref(self))),
         };
         Run {
@@ -494,35 +568,38 @@ impl Run {
         }
     }
 
-    /// Returns the range of a value's text that the run is; `None` if the run is not a value of the
-    /// data, or the value has another length.
-    fn range_in_value(&self, text: &str, value: &str) -> Option<Range<usize>> {
+    /// Returns the range of the value of the data that the run, whose text is `text`, is; `None` if
+    /// it is no value of the data.
+    pub(super) fn range(&self, text: &str) -> Option<Range<usize>> {
         let Writer::Data { at, .. } = self.writer else {
             return None;
         };
         let start = at as usize;
-        let range = start..start + unescaped_len(text, self.escaped);
-        value.get(range.clone()).map(|_| range)
+        Some(start..start + unescaped_len(text, self.escaped))
     }
 
-    /// Returns this run; if it was computed from values that `by` knows, with the inputs of these.
-    fn computed_from<'t>(&self, by: &impl Fn(&DataPath) -> Option<RopeSlice<'t>>) -> Run {
+    /// Returns `true` if the run, whose text is `text`, is a whole value of the data.
+    fn is_whole(&self, text: &str, value: &str) -> bool {
+        self.range(text) == Some(0..value.len())
+    }
+
+    /// Returns this run; if it was computed from known values, with the inputs of these.
+    fn computed_from(&self, values: &impl Values) -> Run {
         let Writer::Computed(from) = &self.writer else {
             return self.clone();
         };
-        if from.iter().all(|input| input.known(by).is_none()) {
+        let known = |input: &Input| match input {
+            Input::Data(path) => values.inputs(path),
+            Input::File(_) | Input::Template(_) => None,
+        };
+        if from.iter().all(|input| known(input).is_none()) {
             return self.clone();
         }
-        let mut all = Vec::new();
-        for input in &**from {
-            match input.known(by) {
-                Some(value) => all.extend(inputs(value.runs).take(MAX_INPUTS)),
-                None => all.push(input.clone()),
-            }
-        }
-        all.truncate(MAX_INPUTS);
+        let all = from
+            .iter()
+            .flat_map(|input| known(input).unwrap_or_else(|| vec![input.clone()]));
         Run {
-            writer: Writer::Computed(Arc::new(all)),
+            writer: Writer::Computed(Arc::new(all.take(MAX_INPUTS).collect())),
             ..self.clone()
         }
     }
@@ -704,24 +781,50 @@ mod tests {
         assert_eq!(last, Some(MAX_RUNS));
     }
 
+    /// A value at the path `/other`.
+    struct Other<'t>(Indexed<'t>);
+
+    impl Values for Other<'_> {
+        fn part(&self, path: &DataPath, range: Range<usize>, _: &str) -> Option<Rope> {
+            path.is("other").then(|| self.0.part(range))
+        }
+
+        fn inputs(&self, path: &DataPath) -> Option<Vec<Input>> {
+            path.is("other").then(|| self.0.inputs())
+        }
+    }
+
     #[test]
     fn a_value_in_place_of_another_never_changes_the_text() {
         let value = data("Abc", 4);
         let path = DataPath::root().member("other");
         for (text, is_same) in [("abc", true), ("Abc", true), ("bca", false), ("ab", true)] {
-            let written = Rope::one(
-                text,
-                Writer::Data {
-                    path: path.clone(),
-                    at: 0,
-                },
-            );
-            let replaced = written
-                .slice()
-                .replaced(|asked| (*asked == path).then(|| value.slice()));
+            let writer = Writer::Data {
+                path: path.clone(),
+                at: 0,
+            };
+            let written = Rope::one(text, writer);
+            let values = Other(Indexed::new(value.slice()));
+            let replaced = written.slice().replaced(&values);
             assert_eq!(replaced.text, text);
             let kept = replaced.runs[0].data() == value.runs[0].data();
             assert_eq!(kept, is_same, "{text}");
         }
+    }
+
+    #[test]
+    fn parts_of_an_indexed_text_are_those_of_the_text() {
+        let mut rope = data("abc", 0);
+        rope.push_nothing(Run::new(0, Writer::Tag));
+        rope.push(escaped(&data("d\n", 3)).slice());
+        let indexed = Indexed::new(rope.slice());
+        for start in 0..rope.text.len() {
+            for end in start..=rope.text.len() {
+                let part = rope.slice().part(start..end);
+                assert_eq!(indexed.part(start..end), part, "{start}..{end}");
+                assert!(indexed.runs(&(start..end)).len() >= part.runs.len());
+            }
+        }
+        assert_eq!(indexed.part(3..99), Rope::default());
     }
 }

@@ -229,14 +229,6 @@ impl Tracked {
             runs: self.with_runs(text).slice().runs.to_vec(),
         }
     }
-
-    /// Returns the text in which a text or a number is written.
-    pub(super) fn written(&self) -> Rope {
-        match self.value.as_str() {
-            Some(text) => self.rope(text),
-            None => self.rope(&self.value.to_string()),
-        }
-    }
 }
 
 /// Returns `true` if runs cover a text.

@@ -23,7 +23,7 @@ pub(super) fn emitted(value: &Tracked) -> Result<Rope, Error> {
         }
         ValueKind::Undefined if value.is_nothing() => Ok(Rope::default()),
         ValueKind::Undefined => Err(undefined()),
-        _ => Ok(value.written()),
+        _ => Ok(value.rope(&value.value.to_string())),
     }
 }
 

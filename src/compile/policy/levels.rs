@@ -444,7 +444,12 @@ fn told_by_cause(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
         });
         !had_agents || !finding.agents.is_empty()
     });
-    findings
+    // Agents with and without an explanation had findings of their own.
+    let mut merged = Findings::default();
+    for finding in findings {
+        merged.push(finding.explained_at(Vec::new()));
+    }
+    merged.into_vec()
 }
 
 /// Merges the findings about a media type that a context misspells: it is reported once, with the

@@ -213,6 +213,7 @@ impl Both {
             globals,
             data: data.clone(),
             most: MAX_OUTPUT,
+            depth: 0,
         };
         let environment = environment();
         run(&self.trees.0[name], input, environment.empty_state(), watch)

@@ -479,7 +479,8 @@ fn sliced(base: &Tracked, picked: &Picked) -> Result<Tracked, Error> {
         ValueKind::None => Ok(Tracked::plain(Vec::<Value>::new())),
         ValueKind::String => {
             let text = base.value.as_str().unwrap_or_default();
-            account::make(4 * text.len())?;
+            // The places of the characters take more memory than the text.
+            account::make(16 * text.len())?;
             let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
             let base = base.with_runs(text);
             let mut cutter = Cutter::new(base.slice());
@@ -488,18 +489,16 @@ fn sliced(base: &Tracked, picked: &Picked) -> Result<Tracked, Error> {
             if is_backwards {
                 indices.reverse();
             }
-            let mut parts = Vec::new();
+            let mut made = Rope::default();
             for indices in indices.chunk_by(|one, next| !is_backwards && one + 1 == *next) {
                 let behind = indices[indices.len() - 1] + 1;
                 let end = starts.get(behind).copied().unwrap_or(text.len());
-                parts.push(cutter.part(starts[indices[0]]..end));
+                cutter.cut(starts[indices[0]]..end, &mut made);
             }
-            if is_backwards {
-                parts.reverse();
+            match is_backwards {
+                true => Ok(Tracked::text(made.reversed())),
+                false => Ok(Tracked::text(made)),
             }
-            let mut made = Rope::default();
-            parts.iter().for_each(|part| made.push(part.slice()));
-            Ok(Tracked::text(made))
         }
         ValueKind::Seq | ValueKind::Iterable => {
             let all = elements(base)?;

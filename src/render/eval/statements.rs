@@ -22,8 +22,6 @@ use super::{Blocks, Eval, Scope, Step, charge_scope, operators};
 /// The length above which literal text is charged for; shorter text is covered by the cost of its
 /// step.
 const SHORT_TEXT: usize = 64;
-/// The nesting levels that an include counts as.
-const INCLUDE_DEPTH: usize = 10;
 
 /// The entry into another template.
 #[derive(Debug, Clone, Copy)]
@@ -592,7 +590,7 @@ impl<'e, W: Watch> Eval<'e, W> {
     fn run_included(&mut self, template: &'e Template, by: Entrance) -> Outcome<()> {
         charge_scope(by.step.at)?;
         self.variables
-            .deepen(INCLUDE_DEPTH)
+            .deepen(account::INCLUDE_DEPTH)
             .map_err(|error| Failure::at(by.inner, error))?;
         let depth = self.variables.open_scopes();
         let closure = self.variables.take_closure();
@@ -609,7 +607,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         (self.blocks, self.extended) = blocks;
         self.variables.close_to(depth);
         self.variables.give_closure(closure);
-        self.variables.rise(INCLUDE_DEPTH);
+        self.variables.rise(account::INCLUDE_DEPTH);
         result.map_err(|failure| {
             failure.through(Step {
                 at: by.inner,

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::super::data_path::DataPath;
 use super::super::place::Place;
-use super::super::rope::{Emission, FrameId, Rope, RopeSlice, Run, Writer};
+use super::super::rope::{Emission, FrameId, Indexed, Input, Rope, Run, Values, Writer};
+use super::super::tracked::Tracked;
 use super::{Scope, Step, Traced};
 
 /// A scope that the render entered.
@@ -151,14 +152,8 @@ impl Trace {
     }
 
     /// Adds the scopes of a partial that was evaluated separately, in a scope that a step begins;
-    /// returns its output. Its `variables` are those that the template gave it, as texts with their
-    /// writers, by name.
-    pub(super) fn adopt(
-        &mut self,
-        step: Step,
-        partial: &Traced,
-        variables: &[(Arc<str>, Rope)],
-    ) -> Rope {
+    /// returns its output. The template `gave` it some variables.
+    pub(super) fn adopt(&mut self, step: Step, partial: &Traced, gave: &[Given]) -> Rope {
         let Traced { rope, trace } = partial;
         self.entered(step);
         let (first, emissions) = (self.frame, number(self.emissions.len()));
@@ -177,16 +172,16 @@ impl Trace {
             text: rope.text.clone(),
             runs: runs.collect(),
         };
-        if variables.is_empty() {
+        if gave.is_empty() {
             return adopted;
         }
-        for run in &adopted.runs {
-            let variable = run.data().and_then(|path| given(variables, path));
-            if let (Some(variable), Some(tag)) = (variable, self.tag(run)) {
-                self.note_captures(variable.runs, tag);
+        let values = GivenValues::new(gave);
+        for (text, run) in adopted.slice().pieces() {
+            if let (Some(tag), Some(runs)) = (self.tag(run), values.runs(text, run)) {
+                self.note_captures(runs, tag);
             }
         }
-        adopted.slice().replaced(|path| given(variables, path))
+        adopted.slice().replaced(&values)
     }
 
     /// Drops what is needed only while the render runs.
@@ -208,9 +203,61 @@ fn number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
-/// Returns the variable at a path of the data.
-fn given<'v>(variables: &'v [(Arc<str>, Rope)], path: &DataPath) -> Option<RopeSlice<'v>> {
-    let variable = path.variable()?;
-    let mut named = variables.iter().filter(|(name, _)| **name == *variable);
-    named.next().map(|(_, text)| text.slice())
+/// A variable that a template gave to a partial.
+pub(super) struct Given {
+    name: Arc<str>,
+    value: Tracked,
+    /// The text with its writers, if the value is a text.
+    text: Option<Rope>,
+}
+
+impl Given {
+    pub(super) fn new(name: &Arc<str>, value: Tracked) -> Given {
+        Given {
+            name: Arc::clone(name),
+            text: value.value.as_str().map(|text| value.rope(text)),
+            value,
+        }
+    }
+}
+
+/// The variables that a template gave to a partial, with their writers.
+struct GivenValues<'g>(Vec<(&'g Given, Option<Indexed<'g>>)>);
+
+impl<'g> GivenValues<'g> {
+    fn new(gave: &'g [Given]) -> GivenValues<'g> {
+        let indexed = gave.iter().map(|given| {
+            let text = given.text.as_ref();
+            (given, text.map(|text| Indexed::new(text.slice())))
+        });
+        GivenValues(indexed.collect())
+    }
+
+    fn find(&self, path: &DataPath) -> Option<&(&'g Given, Option<Indexed<'g>>)> {
+        let name = path.variable()?;
+        self.0.iter().find(|(given, _)| *given.name == *name)
+    }
+
+    /// Returns the runs of the part of a variable that a run of the partial is.
+    fn runs(&self, text: &str, run: &Run) -> Option<&'g [Run]> {
+        let (_, indexed) = self.find(run.data()?)?;
+        Some(indexed.as_ref()?.runs(&run.range(text)?))
+    }
+}
+
+impl Values for GivenValues<'_> {
+    fn part(&self, path: &DataPath, range: Range<usize>, text: &str) -> Option<Rope> {
+        let (given, indexed) = self.find(path)?;
+        match indexed {
+            Some(text) => Some(text.part(range)),
+            None if range.start == 0 => Some(given.value.rope(text)),
+            // Of other values, only the beginning has writers.
+            None => Some(Rope::default()),
+        }
+    }
+
+    fn inputs(&self, path: &DataPath) -> Option<Vec<Input>> {
+        let (given, _) = self.find(path)?;
+        Some(given.value.origin.inputs())
+    }
 }

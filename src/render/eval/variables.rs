@@ -49,12 +49,12 @@ pub(super) struct Variables<'e> {
 }
 
 impl<'e> Variables<'e> {
-    pub(super) fn new(globals: &'e BTreeMap<&'static str, Value>) -> Variables<'e> {
+    pub(super) fn new(globals: &'e BTreeMap<&'static str, Value>, depth: usize) -> Variables<'e> {
         Variables {
             globals,
             data: Vec::new(),
             scopes: vec![Scope::default()],
-            outside: 0,
+            outside: depth,
             closures: Vec::new(),
         }
     }
