@@ -237,7 +237,7 @@ fn reaches_on(text: &str) -> bool {
 const MEMBERS: [&str; 4] = ["msg", "message", "detail", "error"];
 
 /// Error classes before sentences, which some servers and clients omit or replace.
-const CLASSES: [&str; 10] = [
+const CLASSES: [&str; 11] = [
     "<400> InternalError.Algo.InvalidParameter: ",
     "InternalError.Algo.InvalidParameter: ",
     "Failed to deserialize the JSON body into the target type: ",
@@ -247,6 +247,7 @@ const CLASSES: [&str; 10] = [
     "Malformed input request: ",
     "Jinja Exception: ",
     "Value error, ",
+    "messages: ",
     "The model returned the following errors: ",
 ];
 
@@ -263,7 +264,10 @@ pub(super) fn shorter(sentence: &str) -> Vec<&str> {
         .filter(|bare| !bare.starts_with(BARE_REASON));
     let mut shorter: Vec<&str> = bare.into_iter().collect();
     for whole in bare.into_iter().chain([sentence]) {
-        shorter.extend(whole.match_indices(". ").map(|(at, _)| &whole[..=at]));
+        let parts = whole.match_indices(". ").map(|(at, _)| &whole[..=at]);
+        // A class begins another message.
+        shorter
+            .extend(parts.filter(|part| !CLASSES.iter().any(|it| part.ends_with(it.trim_end()))));
     }
     shorter
 }
