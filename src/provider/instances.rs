@@ -29,7 +29,6 @@ pub fn check_instances(repo: &Repo) -> Vec<Diagnostic> {
 /// Returns help for a name that no provider instance has: the instances of the maker that the name
 /// means (`Anthropic`, `Gemini`), or else all instances.
 pub(crate) fn which_instance(name: &str, instances: &BTreeMap<Arc<str>, Instance>) -> String {
-    let names = || instances.keys().map(AsRef::as_ref);
     let mut servers = Server::ALL.into_iter();
     let meant = servers
         .find(|server| server.name().eq_ignore_ascii_case(name))
@@ -40,8 +39,10 @@ pub(crate) fn which_instance(name: &str, instances: &BTreeMap<Arc<str>, Instance
             meant.is_some() && Server::by_host(UrlParts::of(&it.url.value).host()) == meant
         })
         .map(|it| &*it.name.value);
-    one_of(&of_maker.collect::<Vec<_>>())
-        .unwrap_or_else(|| format!("known instances: {}", listed(names())))
+    one_of(&of_maker.collect::<Vec<_>>()).unwrap_or_else(|| {
+        let names = instances.keys().map(AsRef::as_ref);
+        format!("known instances: {}", listed(names))
+    })
 }
 
 /// Returns the known origins of blocks: the client APIs, which contexts name, and the repository's

@@ -212,17 +212,17 @@ pub(crate) fn misspelt(name: &str, families: &[Arc<Family>]) -> Option<String> {
         return None;
     };
     let before = ModelName::new(name);
-    let is_known = |spelt: &str| {
-        let after = ModelName::new(spelt);
-        patterns
-            .iter()
-            .any(|pattern| pattern.is_match(&after) && !pattern.is_match(&before))
-    };
     let known = all.iter().copied().chain(ENDINGS);
     known
         .filter(|known| is_misspelt_word(word, known))
         .map(|known| (known, name.replacen(word, known, 1)))
-        .find(|(known, spelt)| ENDINGS.contains(known) || is_known(spelt))
+        .find(|(known, spelt)| {
+            let after = ModelName::new(spelt);
+            let mut newly = patterns
+                .iter()
+                .filter(|pattern| pattern.is_match(&after) && !pattern.is_match(&before));
+            ENDINGS.contains(known) || newly.next().is_some()
+        })
         .map(|(_, spelt)| spelt)
 }
 

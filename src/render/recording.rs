@@ -367,7 +367,7 @@ impl Recording {
         { runs }
             .find(|(run, start)| {
                 let is_tag = run.emission.number().is_some();
-                run.len() == 0 && is_tag && (range.start..=range.end).contains(*start)
+                run.is_empty() && is_tag && (range.start..=range.end).contains(*start)
             })
             .map(|(run, _)| run)
             .and_then(|run| self.tag_span(engine, sources, run))

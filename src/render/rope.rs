@@ -75,6 +75,16 @@ pub(super) enum Input {
     Template(Place),
 }
 
+impl Input {
+    /// Returns the inputs of a known value of the data.
+    fn known(&self, values: &impl Values) -> Option<Vec<Input>> {
+        match self {
+            Input::Data(path) => values.inputs(path),
+            Input::File(_) | Input::Template(_) => None,
+        }
+    }
+}
+
 /// A run of bytes with one writer. Bodies hold many, so it is small.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Run {
@@ -541,7 +551,7 @@ impl Run {
         self.len as usize
     }
 
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
@@ -588,16 +598,13 @@ impl Run {
         let Writer::Computed(from) = &self.writer else {
             return self.clone();
         };
-        let known = |input: &Input| match input {
-            Input::Data(path) => values.inputs(path),
-            Input::File(_) | Input::Template(_) => None,
-        };
-        if from.iter().all(|input| known(input).is_none()) {
+        if from.iter().all(|input| input.known(values).is_none()) {
             return self.clone();
         }
-        let all = from
-            .iter()
-            .flat_map(|input| known(input).unwrap_or_else(|| vec![input.clone()]));
+        let all = from.iter().flat_map(|input| {
+            let known = input.known(values);
+            known.unwrap_or_else(|| vec![input.clone()])
+        });
         Run {
             writer: Writer::Computed(Arc::new(all.take(MAX_INPUTS).collect())),
             ..self.clone()
