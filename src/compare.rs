@@ -92,7 +92,7 @@ pub enum DifferenceKind {
     Lost,
     /// Content in both bodies, but altered in the second.
     Altered,
-    /// Content in both bodies, in another order.
+    /// Content in both bodies, in a different order.
     Moved,
     /// Content with another role in the second body.
     Role,
@@ -100,7 +100,7 @@ pub enum DifferenceKind {
     Setting,
     /// Content of the second body that the first lacks.
     Added,
-    /// Text that is split in another way. Nothing is lost.
+    /// Text that is split differently. Nothing is lost.
     Regrouped,
     /// The model's name, which always differs between two providers.
     Model,

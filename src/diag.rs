@@ -25,7 +25,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// Returns `error` or `warning`, as in formats for programs.
+    /// Returns `error` or `warning`, the names in machine-readable formats.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Warning => "warning",

@@ -318,7 +318,7 @@ pub(crate) fn below_header<'t>(table: &'t Table, wanted: &str) -> Option<(&'t st
 
 /// Returns the finding for a key of profiles that is in one of the tables.
 pub(crate) fn misplaced_below(place: Span, key: &str, header: &str) -> Diagnostic {
-    let message = format!("`{key}` is in the wrong table: it is below `[{header}]`");
+    let message = format!("`{key}` is in the wrong table: it is under `[{header}]`");
     let help =
         "move it up, above the first `[…]` header: everything below a header belongs to its table";
     Diagnostic::new(&repo_rules::MISPLACED_KEY, place, message).help(help)
@@ -326,7 +326,7 @@ pub(crate) fn misplaced_below(place: Span, key: &str, header: &str) -> Diagnosti
 
 /// Returns advice for a field of request bodies that is above `[body]`.
 fn below_body(field: &str) -> String {
-    let help = "it is a field of the request body: move it below `[body]`";
+    let help = "it is a field of the request body: move it under `[body]`";
     match field {
         "system" | "prompt" | "instructions" => {
             format!("{help}; for a system prompt, write `system_prompt`")

@@ -91,7 +91,7 @@ pub enum Basis {
 }
 
 impl Basis {
-    /// Returns the name used in reports for programs.
+    /// Returns the name used in JSON reports.
     pub fn name(self) -> &'static str {
         match self {
             Basis::Sentence => "sentence",

@@ -109,8 +109,8 @@ fn units(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
-/// Returns a finding as text for programs: the message, the help, and the number of agents that it
-/// reaches, on a line each.
+/// Returns a finding as text for machine-readable reports: the message, the help, and the number of
+/// agents that it reaches, on a line each.
 fn told(finding: &Diagnostic) -> Text {
     let help = finding
         .help

@@ -94,7 +94,7 @@ fn unset_nothing(
         .filter(|(first, rest)| *first == "body" && !rest.is_empty())
     {
         let help = format!(
-            "paths start below `{first}`: write `\"{}\"`",
+            "paths are relative to `{first}`: write `\"{}\"`",
             rest.join(".")
         );
         return Diagnostic::new(&rules::UNSET_NOTHING, path.span, message).help(help);

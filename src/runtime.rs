@@ -32,7 +32,7 @@
 //! | [`pool`] | hosts with work beside a chat: a few one-shot sessions of each agent |
 //! | [`compression`] | hosts with long chats: a summary in place of older messages |
 //! | [`installed`] | hosts that let users choose among the models of a server |
-//! | [`client`] | hosts with an HTTP client of their own |
+//! | [`client`] | hosts with their own HTTP client |
 //! | [`stream`] | programs that decode answers received elsewhere: bytes → events and an [`Answer`] |
 //! | [`tool_loop`] | hosts that run rounds themselves: when tools run, and when to stop |
 

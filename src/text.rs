@@ -109,7 +109,7 @@ impl Text {
         Text::json_text(&format!("{value:#}\n"))
     }
 
-    /// Returns a value as JSON on a line of its own.
+    /// Returns a value as JSON on its own line.
     pub fn json_line(value: &impl Serialize) -> Text {
         let text = serde_json::to_string(value).expect("strings and numbers have a JSON form");
         Text::json_text(&format!("{text}\n"))

@@ -202,7 +202,7 @@ impl<'c> Traffic<'c> {
         self.take(taken, &place);
     }
 
-    /// Reads lines of text, some of which may contain a request in a form of their own.
+    /// Reads lines of text, some of which may contain a request in their own form.
     fn text(&mut self, file: &Arc<str>, text: &str) {
         let mut is_found = false;
         for (at, line) in text

@@ -1275,7 +1275,7 @@ fn a_review_writes_what_is_accepted() {
     let run = reqc(&root, &["review", "--accept", "1"]);
     assert!(
         run.out
-            .contains("also changed by 2: a file is written once"),
+            .contains("also accept cause 2, because a file is written only"),
         "{}",
         run.out
     );

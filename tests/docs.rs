@@ -110,12 +110,12 @@ fn is_up_to_date(path: &str, written: String) {
 fn answers() -> String {
     let mut text = String::from(
         "# Parts of an answer\n\n<!-- Written by tests/docs.rs from the tables in src/runtime/stream/*.rs. Change those, \
-         then run REQC_UPDATE_DOCS=1 cargo test --test docs -->\n\nFor each wire format, the members that a decoder \
+         then run REQC_UPDATE_DOCS=1 cargo test --test docs -->\n\nFor each wire format, the fields that a decoder \
          knows at each place of an answer:\n\n\
          - *read*: it becomes text, thinking, a call, usage, or the outcome.\n\
          - *kept*: it is kept unchanged in a `provider_block`. What is \"not sent back\" is only for the host.\n\
          - *ignored on purpose*: it says nothing that a host would miss, for the reason given.\n\
-         - *anything else*: a member or type that is not listed is kept, or a `warning` event names it, once per \
+         - *anything else*: a field or type that is not listed is kept, or a `warning` event names it, once per \
          request. `null` and empty values cause no warning.\n",
     );
     let formats = [

@@ -824,7 +824,7 @@ fn what_is_no_answer_or_another_request_is_told() {
     let told = why400(folder.path(), &["body.json"]);
     let out = String::from_utf8_lossy(&told.stdout);
     assert!(
-        told.status.code() == Some(1) && out.contains("this is a request, not an answer"),
+        told.status.code() == Some(1) && out.contains("this is a request, not an error response"),
         "{out}"
     );
     let told = why400(folder.path(), &["session.har"]);

@@ -20,7 +20,7 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
         return diff::run(options, args, revision.as_deref(), terminal);
     }
     if !args.check && !args.write && args.out.is_none() && system::is_ci() {
-        return Err(Failure::new("golden files are not written if the variable `CI` is set")
+        return Err(Failure::new("golden files are not written if the `CI` variable is set")
             .help("compare them with `reqc compile --check`, or write them anyway with `reqc compile --write`"));
     }
     if let (Some(folder), Some(layout)) = (

@@ -29,7 +29,7 @@ pub(super) fn run(options: &Options, args: &Arguments, terminal: &mut Terminal) 
         let path = options.path(file);
         write_new(&path, &opened.root, &text, "--write-context", terminal)?;
         terminal.note(&format!(
-            "`{}` covers it with this context, which is based on `{}`",
+            "agent `{}` covers the gap in this context, which is based on `{}`",
             found.agent, found.changed
         ));
     }
@@ -73,7 +73,7 @@ fn reaching<'c>(
         .into_iter()
         .find_map(|gap| Some((gap, coverage.reaching(compiler, gap)?)));
     found.ok_or_else(|| {
-        Failure::new("no context was found that covers it").help(
+        Failure::new("no context that covers it was found").help(
             "write one by hand; if no context can cover it, mark the line: `{# no coverage: REASON #}`",
         )
     })

@@ -114,7 +114,7 @@ fn tell(picked: &Picked, choice: Choice, imported: &Imported, terminal: &Termina
         reasons.entry(why).or_default().push(pointer.as_str());
     }
     if !reasons.is_empty() {
-        terminal.note("not in the context as in the body:");
+        terminal.note("left out or changed:");
     }
     for (why, places) in reasons.iter().take(MOST) {
         terminal.note(&format!("  {}: {why}", shown(places)));

@@ -28,7 +28,7 @@ const FILES: [(&str, &str, &str); 7] = [
     (
         "agents/team_base.toml",
         include_str!("init_files/team_base.toml"),
-        "what all your agents share",
+        "settings that all your agents share",
     ),
     (
         "agents/reviewer.toml",
@@ -48,7 +48,7 @@ const FILES: [(&str, &str, &str); 7] = [
     (
         "contexts/review-request.json",
         include_str!("init_files/review-request.json"),
-        "a conversation of your own to test against",
+        "your own test conversation",
     ),
 ];
 
@@ -103,7 +103,7 @@ fn refuse_to_overwrite(disk: &Disk, folder: &Path) -> Result<(), Failure> {
                 folder.display(),
                 taken.join(", ")
             ));
-            Err(failure.help("`reqc init DIR` starts in another folder"))
+            Err(failure.help("to use another folder: `reqc init DIR`"))
         }
     }
 }

@@ -76,7 +76,7 @@ fn session(
     if stories.forms.iter().all(|(_, requests)| *requests == 0) {
         let failure = Failure::new("no request was found");
         return Err(failure.help(
-            "session files of Claude Code, Codex CLI, Gemini CLI, OpenCode, Cline and SWE-agent are read, and logs of requests: docs/lint.md lists their forms",
+            "reqc reads request logs, and session files of Claude Code, Codex CLI, Gemini CLI, OpenCode, Cline and SWE-agent: docs/lint.md lists their formats",
         ));
     }
     options.formats.write_stories(&stories, terminal)?;

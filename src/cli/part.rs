@@ -83,7 +83,7 @@ fn check_named(named: &Named, reach: &Reach) -> Result<(), Failure> {
     match named.0.iter().find(|path| !is_known(path)) {
         None => Ok(()),
         Some(path) => Err(Failure::new(format!("`{}` is not part of the agent repository", cut(path, 200))).help(
-            "name profiles, partials, roles, contexts, provider instances, schemas, settings, or folders of them",
+            "name profiles, partials, roles, contexts, provider instances, schemas, settings, or folders that contain them",
         )),
     }
 }

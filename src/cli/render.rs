@@ -174,7 +174,7 @@ fn tokens_table(estimate: &TokenEstimate) -> Text {
 /// The maximum width of a pointer, in columns.
 const WIDEST_POINTER: usize = 60;
 
-/// Returns the estimate for programs.
+/// Returns the estimate as JSON.
 fn tokens_document(estimate: &TokenEstimate) -> Value {
     json!({
         "total": estimate.total(), "vocabulary": estimate.vocabulary.name(), "is_tokenized": estimate.is_tokenized,
@@ -186,7 +186,7 @@ fn part_document(part: &TokenPart) -> Value {
     json!({"kind": part.kind.name(), "pointer": part.pointer, "tokens": part.tokens})
 }
 
-/// Returns the whole request for programs: the members of `request.json`, and the body.
+/// Returns the whole request as JSON: the members of `request.json`, and the body.
 pub(super) fn request(plan: &Plan<'_>, model: Option<&str>, body: &Body) -> Value {
     let mut request: Value =
         serde_json::from_str(&golden::request_json(plan, model)).unwrap_or_default();

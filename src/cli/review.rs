@@ -86,10 +86,15 @@ fn waiting(items: &[Acceptable], accepted: &BTreeSet<usize>) -> Option<Text> {
         .filter(|(_, paths)| waiting.iter().any(|path| paths.contains(path)));
     let numbers: Vec<Text> = numbers.map(|(number, _)| text!("{}", *number)).collect();
     Some(text!(
-        "of what was accepted, {} also changed by {}: a file is written once all of its causes are accepted",
+        "{} not written yet: also accept {} {}, because a file is written only after all of its causes are accepted",
         Text::line(&match waiting.len() {
             1 => "1 file is".to_owned(),
             more => format!("{more} files are"),
+        }),
+        Text::line(if numbers.len() == 1 {
+            "cause"
+        } else {
+            "causes"
         }),
         Text::join(&numbers, ", ")
     ))

@@ -47,8 +47,8 @@ impl From<Failure> for Unsent {
     }
 }
 
-/// Sends the request and prints the events. Output for programs always ends in the same way, even
-/// if nothing is sent: if this function returns a failure, the caller ends the output with
+/// Sends the request and prints the events. JSON output always ends in the same way, even if
+/// nothing is sent: if this function returns a failure, the caller ends the output with
 /// [`end_unsent`].
 pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Outcome {
     match attempt(options, send, terminal) {
@@ -91,7 +91,7 @@ fn show_unsent(options: &Options, found: &Report, why: &str, terminal: &mut Term
     }
 }
 
-/// Ends the output for programs after a failure before sending.
+/// Ends the JSON output after a failure before sending.
 pub(super) fn end_unsent(format: Format, failure: &Failure, terminal: &mut Terminal) {
     let error = Error::new(Category::Config, failure.message.as_str());
     let error = failure
@@ -151,7 +151,7 @@ fn attempt(options: &Options, send: &Send, terminal: &mut Terminal) -> Result<St
     }
     if !is_sent(send) && input.tools.as_ref().is_some_and(Tools::has_servers) {
         Terminal::warn(
-            "this request has no tools of MCP servers, because servers are not started when nothing is sent",
+            "this request lacks the tools of MCP servers: servers are started only when a request is sent",
         );
     }
     let (compiled, found) = (&checked.compiled, opened.report_of(checked.found.clone()));
@@ -245,7 +245,7 @@ fn show(
     })
 }
 
-/// Returns the request for programs, with the command that sends it.
+/// Returns the request as JSON, with the command that sends it.
 fn request_document(
     Command {
         options,

@@ -74,7 +74,7 @@ impl Terminal {
         self.write(&fit);
     }
 
-    /// Writes a report for programs to standard output, with keys masked.
+    /// Writes a report as JSON to standard output, with keys masked.
     pub(super) fn json(&mut self, value: &Value) {
         self.text(&Text::json(value));
     }
@@ -84,7 +84,7 @@ impl Terminal {
         self.text(&Text::json_data(value));
     }
 
-    /// Writes a value for programs to standard output, on one line.
+    /// Writes a value as JSON to standard output, on one line.
     #[cfg(feature = "runtime")]
     pub(super) fn json_line(&mut self, value: &Value) {
         self.text(&Text::json_line(value));

@@ -33,7 +33,7 @@ pub(super) fn check(options: &Options, args: &ToolsCheck, terminal: &mut Termina
         Terminal::warn(&unread(&list.unread));
     }
     if list.is_partial {
-        Terminal::warn("the list has a `nextCursor`: it goes on, and its other pages are missing");
+        Terminal::warn("the list has a `nextCursor`: its other pages are missing");
     }
     let is_whole = list.unread.is_empty();
     if list.tools.len() > MOST_TOOLS {

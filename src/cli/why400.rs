@@ -271,7 +271,7 @@ fn is_meant(code: &str, explained: &[Explanation]) -> bool {
 fn show(options: &Options, told: &Told, terminal: &mut Terminal) {
     if told.is_request {
         terminal.text(&text!(
-            "this is a request, not an answer: name it with `--body`, and the answer before it; `reqc lint` checks a request alone\n"
+            "this is a request, not an error response: pass the response as the argument and this file with `--body`; to check only the request, use `reqc lint`\n"
         ));
     } else if told.explained.is_empty() {
         terminal.text(&text!("this answer contains no known error message\n"));
@@ -349,7 +349,7 @@ fn page(group: &Group<'_>, outside: Option<&str>, width: usize) -> Text {
     };
     if let Some(name) = &it.empty {
         paragraph(&format!(
-            "The {name} in the message is empty: the client sent none. Set it; the rest may follow from that."
+            "The {name} in the message is empty: the client sent none. Set it first; the rest of the message may be a consequence."
         ));
     }
     paragraph(&refusal.meaning);
@@ -424,7 +424,7 @@ fn heading(it: &Explanation) -> String {
     format!("The request is rejected{details}. This error message is known from {name}{also}:")
 }
 
-/// Returns the report for programs.
+/// Returns the report as JSON.
 fn document(told: &Told) -> Value {
     let explained: Vec<Value> = told
         .explained

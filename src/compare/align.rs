@@ -16,7 +16,7 @@ pub(super) struct Pair {
     pub(super) second: usize,
 }
 
-/// Texts of both bodies with the same content, split in another way.
+/// Texts of both bodies with the same content, split differently.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Regrouped {
     pub(super) first: Vec<usize>,
@@ -28,11 +28,11 @@ pub(super) struct Regrouped {
 pub(super) struct Alignment {
     /// Equal content in the same order.
     pub(super) equal: Vec<Pair>,
-    /// Equal content in another order.
+    /// Equal content in a different order.
     pub(super) moved: Vec<Pair>,
     /// Content that was altered.
     pub(super) altered: Vec<Pair>,
-    /// Texts that are split in another way.
+    /// Texts that are split differently.
     pub(super) regrouped: Vec<Regrouped>,
     /// Pieces that are only in the first body.
     pub(super) lost: Vec<usize>,

@@ -30,7 +30,7 @@ pub struct PlacedBody {
     string: Option<Pointer>,
     /// The place of the body in the text or in that string.
     at: Pointer,
-    /// The members of the body that stand elsewhere in a log's record.
+    /// The members of the body that are elsewhere in a log record.
     settings: Option<Settings>,
 }
 

@@ -225,7 +225,7 @@ impl<'b> Notes<'b> {
             let how = match (partners.get(&call), answered.call) {
                 (Some(partner), Some(call)) if *partner == call => continue,
                 (None, _) => continue,
-                (Some(_), None) => "it answers no call",
+                (Some(_), None) => "it has no matching call",
                 (Some(_), Some(_)) => "it answers a different call",
             };
             let message = format!("{} is altered: {how}", piece.describe());

@@ -287,11 +287,10 @@ impl OtherFormat<'_> {
         let help = format!(
             "extend a profile that is written for {takes}, or use an instance of {earlier}"
         );
-        Some(
-            finding
-                .help(help)
-                .related(place.span, "for example, this does not fit"),
-        )
+        Some(finding.help(help).related(
+            place.span,
+            format!("for example, {takes} does not accept this"),
+        ))
     }
 }
 

@@ -69,7 +69,7 @@ crate::diag::rules! {
          * An abstract profile that no profile extends. A repository with only abstract profiles is a library for others, and nothing is \
          reported there.\n\n\
          Bundled files are never reported. While there are errors, nothing is reported, because a misspelt name would be reported twice. A \
-         library that also has agents of its own sets `\"repo/unused\" = \"off\"` below `[rules]`, or names the files in an `[[allow]]` \
+         library that also has its own agents sets `\"repo/unused\" = \"off\"` under `[rules]`, or names the files in an `[[allow]]` \
          entry.";
     TOO_MUCH_WORK = Error "run/too-much-work", "an agent or a run takes too much work",
         "Every template has limits; these limits apply to all templates together, so that a repository from a stranger cannot keep a build \

@@ -89,7 +89,7 @@ impl Version {
     }
 }
 
-/// The states of a file with the added messages, and all additions.
+/// The states of a context file after messages were added, and the added messages.
 pub(super) struct Told {
     pub(super) states: Vec<State>,
     pub(super) arrivals: Vec<Arrival>,

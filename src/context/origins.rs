@@ -64,7 +64,7 @@ impl Origins {
         }
         let known: Vec<&str> = kinds.known.iter().map(|(known, _)| *known).collect();
         Some(match known.as_slice() {
-            [] => "this API has no blocks in a form of its own: remove the block".to_owned(),
+            [] => "this API has no provider-specific blocks: remove the block".to_owned(),
             known => did_you_mean(own.kind(), known.iter().copied())
                 .unwrap_or_else(|| format!("this API has only: {}", known.join(", "))),
         })

@@ -35,8 +35,8 @@ crate::diag::rules! {
          * wrong: `\"origin\": \"claude\"`\n\
          * right: `\"origin\": \"Claude\"`\n\n\
          `client_api` in a provider instance uses the same names.";
-    UNSENT_BLOCK = Warning "context/unsent-block", "requests to its origin cannot contain a provider block of a context",
-        "Chat Completions, Mistral and Ollama accept only a few members and parts of an answer back, and `reqc` leaves out all others. A \
+    UNSENT_BLOCK = Warning "context/unsent-block", "a provider block of a context cannot be sent to its origin",
+        "Chat Completions, Mistral and Ollama accept back only a few fields and parts of an answer, and `reqc` leaves out all others. A \
          block of any other kind is not sent; usually, its name is misspelt. If it has `text`, that is sent instead.\n\n\
          * wrong: `{\"type\": \"provider_block\", \"origin\": \"OpenAI (Chat Completions)\", \"data\": {\"adio\": {\"id\": \"audio_1\"}}}`\n\
          * right: `… \"data\": {\"audio\": {\"id\": \"audio_1\"}}}`";

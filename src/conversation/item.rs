@@ -125,8 +125,8 @@ impl Item {
             CutOff::Broken => "its answer broke off before it was complete.",
             CutOff::Refused => "the model or a filter of its provider refused to answer.",
             CutOff::Paused => "the provider paused it before it was complete.",
-            CutOff::TimedOut => "the time for it was over before its answer was complete.",
-            CutOff::MaxTokens => "its answer reached the limit of tokens before it was complete.",
+            CutOff::TimedOut => "it timed out before its answer was complete.",
+            CutOff::MaxTokens => "its answer reached the token limit before it was complete.",
         };
         let text = format!("The previous turn was interrupted: {what}");
         Item::Interrupt {

@@ -53,7 +53,7 @@ as_json! {
     };
     ProviderBlock: |it| write::block(&Block::Provider(it.clone())), |it| match read::block(&it)? {
         Block::Provider(it) => Ok(it),
-        _ => Err("it is not a block of a provider".into()),
+        _ => Err("it is not a provider block".into()),
     };
     Tool: write::tool, |it| read::tool(&it);
     SystemLayer: write::layer, |it| read::layer(&it);

@@ -517,7 +517,7 @@ impl<'b> Reader<'b, '_> {
                 _ => {
                     self.lost.tell(
                         response,
-                        "a result is text: it is now the JSON of this value",
+                        "tool results must be text: this value was converted to a JSON string",
                     );
                     response.to_string()
                 }

@@ -31,7 +31,7 @@ pub struct FoundBody {
     pub headers: ApiHeaders,
     /// `true` if the model is named outside the body, as in Mistral's batches.
     pub has_model_elsewhere: bool,
-    /// The members that stand elsewhere in a log's record.
+    /// The members that are elsewhere in a log record.
     pub(crate) settings: Option<Settings>,
 }
 

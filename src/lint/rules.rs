@@ -3,31 +3,31 @@
 crate::diag::rules! {
     SYNTAX = Error "lint/syntax", "a file of request bodies is not valid JSON",
         "The file is not JSON, so no server can read it: the body, or the file that contains it, is truncated or was assembled by \
-         hand. In JSON Lines, each line is a document of its own; the other lines are judged.\n\n\
+         hand. In JSON Lines, each line is a separate document; the other lines are still checked.\n\n\
          * wrong: `{\"model\": \"gpt-5.6-luna\", \"messages\": [,]}`\n\
          * right: `{\"model\": \"gpt-5.6-luna\", \"messages\": []}`\n\n\
          Servers treat a repeated key differently, so that is an error too.";
     NO_BODY = Error[lowerable] "lint/no-body", "a value of a linted file is not a request body",
-        "`reqc lint` found none of the members that identify a wire format: `messages`, `contents`, `input`, `prompt`, \
-         `input_prefix`. It looks in the value itself and in the members in which batches and logs wrap a body (`body`, `params`, \
+        "`reqc lint` found none of the fields that identify a wire format: `messages`, `contents`, `input`, `prompt`, \
+         `input_prefix`. It looks in the value itself and in the fields in which batches and logs wrap a body (`body`, `params`, \
          `request`, `postData` and similar).\n\n\
          * wrong: `{\"id\": \"chatcmpl-1\", \"choices\": []}`, which is an answer\n\
          * right: `{\"model\": \"gpt-5.6-luna\", \"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}`\n\n\
-         If the value is a body that lacks this member, name its format with `--wire`. In a log, where lines without a body are \
+         If the value is a body without any of these fields, name its format with `--wire`. In a log, where lines without a body are \
          normal, drop the finding with `--allow lint/no-body`. Session files of agents, which contain messages rather than requests, are \
          reported once per file: `reqc lint --session` reads them.\n\n\
          Log lines that are plain text are skipped, with one warning for the whole file. In a line such as `2027-01-31 INFO \
-         {\"model\": …}`, the object at the end is judged.";
+         {\"model\": …}`, the object at the end is checked.";
     UNKNOWN_FORMAT = Error "lint/unknown-format", "the wire format of a body is ambiguous",
-        "The body fits several wire formats, and what is right in one is an error in another. A guess would often be wrong, so \
-         nothing is judged until you name the format.\n\n\
+        "The body fits several wire formats, and what is right in one is an error in another. A guess would often be wrong, so nothing is \
+         checked until you name the format.\n\n\
          * wrong: `reqc lint body.json`, with the body `{\"model\": \"ours\", \"messages\": []}`\n\
          * right: `reqc lint body.json --wire openai-chat`, or `--provider NAME`\n\n\
-         The URL of a HAR entry or of a batch line takes precedence over the shape, as do members that only one format has and \
-         models that only one provider serves.";
+         The URL of a HAR entry or of a batch line takes precedence over the shape, as do fields that only one format has and models that \
+         only one provider serves.";
     UNSUPPORTED_FORMAT = Error[lowerable] "lint/unsupported-format", "a request has a format that is not supported",
         "Amazon Bedrock's Converse API (`/model/NAME/converse`, `converse-stream`, and the bodies of Amazon Nova), Cohere's chat API \
-         (`/v2/chat`) and the old completions API (`/v1/completions`) have formats of their own. They are recognised by the URL, or by \
+         (`/v2/chat`) and the old completions API (`/v1/completions`) have their own formats. They are recognised by the URL, or by \
          the shape of the body: content blocks without `type`, `inferenceConfig` and `toolSpec`; `citation_options`, or `documents` with \
          a Command model; `prompt` with `n`, `echo` or `best_of`. `reqc` checks nothing else in such a body, because the rules of other \
          formats do not apply.\n\n\

@@ -62,7 +62,7 @@ impl Stranger {
     pub(crate) fn message(self) -> String {
         match self {
             Stranger::Session(agent) => format!(
-                "this is no request body: it belongs to a session file ({})",
+                "this is not a request body: it belongs to a session file ({})",
                 agent.form()
             ),
             Stranger::Record => {

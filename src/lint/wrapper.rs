@@ -16,7 +16,7 @@ const WRAPPERS: [&str; 20] = [
     "requestBody",
     // Cloudflare's.
     "RequestBody",
-    // Bedrock's, below `input`.
+    // Bedrock's, under `input`.
     "inputBodyJson",
     "json_data",
     "json",

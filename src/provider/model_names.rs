@@ -84,7 +84,7 @@ const ACCOUNTS: [(Server, &[&str]); 4] = [
 const DOTTED: [&str; 3] = ["claude-1.", "claude-2.", "claude-instant-1."];
 
 /// Returns what is wrong with the name of a model at a server. Only makers are judged that refuse
-/// the names of others: some answer them with a model of their own.
+/// the names of others: some answer them with their own model.
 pub(crate) fn unserved(
     server: Server,
     model: &str,
@@ -169,7 +169,7 @@ fn plain_name(name: &str) -> String {
     }
 }
 
-/// Removes the version that Bedrock adds to a name with a version of its own: `-v1`.
+/// Removes the version that Bedrock adds to a name that has its own version: `-v1`.
 fn without_cloud_version(name: &str) -> &str {
     match name.rsplit_once("-v") {
         Some((plain, version))
@@ -198,7 +198,7 @@ pub(crate) fn maker_of(model: &str) -> Option<Server> {
 }
 
 /// Returns the known name that differs from a name in the spelling of one word. Other versions of
-/// known models, and new words, are no misspellings.
+/// known models, and new words, are not misspellings.
 pub(crate) fn misspelt(name: &str, families: &[Arc<Family>]) -> Option<String> {
     let patterns: Vec<&ModelPattern> = families.iter().flat_map(|it| &it.models).collect();
     let all: BTreeSet<&str> = patterns
@@ -230,7 +230,7 @@ pub(crate) fn misspelt(name: &str, families: &[Arc<Family>]) -> Option<String> {
 const ENDINGS: [&str; 5] = ["experimental", "instruct", "latest", "lite", "preview"];
 
 /// Returns `true` if a word of a name is a misspelling of a known one. In short words, only letters
-/// in another order and a missing last letter count: other short words may be new.
+/// in a different order and a missing last letter count: other short words may be new.
 fn is_misspelt_word(word: &str, known: &str) -> bool {
     if word == known {
         return false;

@@ -58,7 +58,7 @@ crate::diag::rules! {
          * wrong: `endpoint = \"responses\"` with `client_api = \"OpenAI (Chat Completions)\"`\n\
          * right: `endpoint = \"chat/completions\"`";
     DOUBLED_PATH = Error "provider/doubled-path", "the URL, the endpoint and the model repeat the same part of the path",
-        "The address of a request is the instance's `url`, a slash, and the profile's `endpoint`, in which `${MODEL}` is replaced. If the \
+        "The URL of a request is the instance's `url`, a slash, and the profile's `endpoint`, in which `${MODEL}` is replaced. If the \
          URL already ends with the beginning of the endpoint, such as the version of the API or the whole endpoint, or if the model begins \
          with `models/` like the endpoint before it, the path contains that part twice, and the server answers 404.\n\n\
          * wrong: `url = \"https://host/v1\"` and `endpoint = \"v1/chat/completions\"`\n\
@@ -66,10 +66,10 @@ crate::diag::rules! {
          * wrong: `url = \"https://host/v1/chat/completions\"` and `endpoint = \"chat/completions\"`\n\
          * right: `url = \"https://host/v1\"` and `endpoint = \"chat/completions\"`";
     UNSERVED_MODEL = Error[lowerable] "provider/unserved-model", "the provider serves no model of this name",
-        "The own APIs of Anthropic, OpenAI, Google and Mistral serve the maker's models only, and refuse the name of another maker's \
-         model and the name that a gateway or a cloud gives to one of theirs. At Mistral this is a warning. A name that differs from a known one in the \
-         spelling of a word is a warning; new models and new versions are not reported. At other hosts, such as gateways, no name is \
-         judged.\n\n\
+        "The APIs of Anthropic, OpenAI, Google and Mistral serve only their makers' own models. They reject the names of other makers' \
+         models, and names that a gateway or a cloud gives to their models. For Mistral, this is a warning. A name that differs from a \
+         known one in the spelling of a word is a warning; new models and new versions are not reported. At other hosts, such as gateways, \
+         names are not checked.\n\n\
          * wrong: `model = \"gpt-5.1\"` with Anthropic's own API\n\
          * wrong: `model = \"anthropic/claude-sonnet-5.5\"` there\n\
          * right: `model = \"claude-sonnet-5-5\"`\n\n\

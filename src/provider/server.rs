@@ -321,7 +321,7 @@ pub(crate) enum Site {
     GeminiV1,
     /// It counts the tokens of the body itself.
     TokenCount,
-    /// The same at Vertex AI, where the model is in another place than in requests for answers.
+    /// The same at Vertex AI, where the model is in a different place than in requests for answers.
     VertexTokenCount,
     /// An endpoint that counts the tokens of a request inside the body. The inner request is
     /// checked.
@@ -401,7 +401,7 @@ impl Site {
         )
     }
 
-    /// Returns `true` if it runs the models of others on machines of its own.
+    /// Returns `true` if it runs the models of others on its own machines.
     pub(crate) fn runs_models(self) -> bool {
         match self {
             Site::Azure

@@ -1,5 +1,5 @@
-//! Reuses the output of partials within a conversation: many templates of profiles are a single
-//! line around a shared include.
+//! Reuses the output of partials within a conversation: many profile templates consist of a single
+//! include of a shared partial.
 //!
 //! A partial is evaluated separately, under observation: its output depends on the names that it
 //! looks up. These, with the values that the template set, are the key of its text. A known text is

@@ -429,7 +429,9 @@ fn role_of(repo: &Repo, target: &str) -> Option<String> {
     let mut layers = repo.layers.iter();
     let is_there = layers.any(|layer| layer.world.kind(target) == Ok(EntryKind::File));
     is_there.then(|| {
-        format!("a role is no partial: in a system prompt, write `{{{{ agent_role('{role}') }}}}`")
+        format!(
+            "a role is not a partial: in a system prompt, write `{{{{ agent_role('{role}') }}}}`"
+        )
     })
 }
 

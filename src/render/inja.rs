@@ -139,7 +139,7 @@ fn at(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
         kind => {
             return Err(Error::new(
                 ErrorKind::InvalidOperation,
-                format!("a {kind} has no elements"),
+                format!("{} has no elements", values::named(kind)),
             ));
         }
     };

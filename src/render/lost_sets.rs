@@ -241,7 +241,7 @@ impl<'t> Walker<'t> {
         }
     }
 
-    /// Gives names a value that is no assignment of a loop.
+    /// Gives names a value that is not an assignment of a loop.
     fn bind(&mut self, target: &Expr<'t>) {
         match target {
             Expr::Var(var) => drop(self.frame().names.insert(var.id, None)),

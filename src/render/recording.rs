@@ -128,7 +128,7 @@ pub enum StepKind {
 }
 
 impl StepKind {
-    /// Returns the name for programs.
+    /// Returns the name used in JSON.
     pub fn name(self) -> &'static str {
         match self {
             StepKind::Include => "include",

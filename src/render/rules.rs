@@ -9,8 +9,8 @@ crate::diag::rules! {
          is not a template, write `{% raw %}\"…\"{% endraw %}`, with the JSON quotes inside.";
     UNDEFINED = Error "template/undefined", "a template reads something that does not exist",
         "Undefined values are errors: a misspelt `msg.contnet` is reported, not sent as an empty string that a provider \
-         answers. A member that no conversation has, and a name that no system prompt has, are found wherever they are \
-         written, even where no context reaches them.\n\n\
+         answers. Members that no conversation can have, and names that no system prompt can use, are reported even in code that no \
+         context reaches.\n\n\
          For what may be absent, check first:\n\n\
          * `{% if ctx.system_prompt is defined %}`\n\
          * `{% if existsIn(ctx, \"system_prompt\") %}`\n\n\
@@ -27,9 +27,9 @@ crate::diag::rules! {
          `docs/templates.md` lists the members.";
     UNESCAPED = Error[lowerable] "flow/unescaped", "a value is between JSON quotes without being escaped",
         "A value between quotes is a JSON string only as long as it contains no quote, backslash or line break. The contexts may \
-         contain none, but a real conversation will: then the body is not JSON, and no request is sent. Text, titles and paths may \
-         contain anything: an error. Ids, names and media types usually contain no quotes: a warning. It is also a warning if the value \
-         is recognised only by the usual name of its object.\n\n\
+         contain none, but a real conversation will: then the body is not JSON, and no request is sent. Text, titles and paths may contain \
+         anything, so this is an error. Ids, names and media types usually contain no quotes, so this is a warning. It is also a warning \
+         if the value is recognised only by the usual name of its object.\n\n\
          * wrong: `\"title\": \"{{ block.title }}\"`\n\
          * right: `\"title\": {{ tojson(block.title) }}`, which writes the quotes itself\n\
          * wrong: `\"url\": \"data:{{ image.media_type }};base64,{{ image.data }}\"`\n\
@@ -41,7 +41,7 @@ crate::diag::rules! {
          * wrong: `{{ text.strip() }}`: values have no methods here\n\
          * right: `{{ text | trim }}`";
     FAILED = Error "template/failed", "a template fails while it is rendered",
-        "An operation does not fit its values: for example, adding a number to a list, applying a filter to the wrong type, \
+        "An operation does not work for its values: for example, adding a number to a list, applying a filter to the wrong type, \
          or unpacking a value that is not a list. The finding is at the tag that failed, with the includes that led there.";
     TOO_MANY_STEPS = Error "template/too-many-steps", "a template takes too many steps",
         "Rendering is limited to 200,000 steps, plus 5,000 per content block of the conversation, so that an endless loop \
@@ -60,9 +60,8 @@ crate::diag::rules! {
          * wrong: `{% for i in range(100000) %}{% set ns.text = ns.text ~ ctx.history[0].content %}{% endfor %}`\n\
          * right: collect the parts once, and join them: `parts | join`";
     TOO_DEEP = Error "template/too-deep", "a template is nested too deeply",
-        "A macro calls itself without end, or a chain of includes is very long: the limit is 300, where an include counts 10 \
-         and a macro call 4. Or one tag chains more than 250 operators, filters or members, or a template has more than 250 \
-         `{% elif %}`.\n\n\
+        "A macro recurses endlessly, or a chain of includes is too long. The limit is 300 units: each include counts as 10, each macro \
+         call as 4. Or one tag chains more than 250 operators, filters or members, or a template has more than 250 `{% elif %}`.\n\n\
          For nested data, such as tool input, `tojson(value)` needs no recursion at all.";
     TOO_LARGE = Error "template/output-too-large", "a template writes more than 32 MiB",
         "No provider accepts such a request. Look for a loop that repeats the whole history.";
@@ -102,8 +101,8 @@ crate::diag::rules! {
          variable has the value from before the loop, so that counters and flags never change. A namespace keeps its values.\n\n\
          * wrong: `{% set n = 0 %}{% for m in ctx.history %}{% set n = n + 1 %}{% endfor %}{{ n }}` writes `0`\n\
          * right: `{% set ns = namespace(n=0) %}{% for m in ctx.history %}{% set ns.n = ns.n + 1 %}{% endfor %}{{ ns.n }}`\n\n\
-         Often no variable is needed: `length(ctx.history)` counts, `loop.first` tells the first pass, and `selectattr` finds elements. \
-         If another variable was meant after the loop, give it another name.";
+         Often no variable is needed: `length(ctx.history)` gives the number of messages, `loop.first` is true in the first pass, and \
+         `selectattr` selects elements. If another variable was meant after the loop, give it another name.";
     DIALECT_SET_IN_LOOP = Warning "dialect/set-in-loop", "a value set in a loop is lost, in a template of the other dialect",
         "In inja, a `set` inside a loop outlives the loop; in Jinja, it ends with the pass: reading the variable afterwards, or in \
          the next pass, gives the value from before the loop. Use a namespace: `{% set ns = namespace(found=false) %}` … `{% set ns.found = true %}`.";

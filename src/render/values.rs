@@ -197,3 +197,49 @@ pub(super) fn number(value: &Value) -> Result<String, Error> {
     serde_json::to_string(&float)
         .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
 }
+
+/// Names a kind of value in a message, with its article.
+pub(super) fn named(kind: ValueKind) -> &'static str {
+    match kind {
+        ValueKind::Undefined => "an undefined value",
+        ValueKind::None => "`none`",
+        ValueKind::Bool => "a boolean",
+        ValueKind::Number => "a number",
+        ValueKind::String => "a string",
+        ValueKind::Bytes => "a sequence of bytes",
+        ValueKind::Seq | ValueKind::Iterable => "a list",
+        ValueKind::Map => "an object",
+        _ => "this value",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_have_their_article() {
+        let values = [
+            Value::UNDEFINED,
+            Value::from(()),
+            Value::from(true),
+            Value::from(1),
+            Value::from("a"),
+            Value::from_bytes(vec![1]),
+            Value::from(vec![1]),
+            Value::from(std::collections::BTreeMap::from([("a", 1)])),
+        ];
+        let found: Vec<&str> = values.iter().map(|value| named(value.kind())).collect();
+        let expected = [
+            "an undefined value",
+            "`none`",
+            "a boolean",
+            "a number",
+            "a string",
+            "a sequence of bytes",
+            "a list",
+            "an object",
+        ];
+        assert_eq!(found, expected);
+    }
+}

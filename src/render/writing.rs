@@ -6,7 +6,7 @@ use minijinja::{Error, ErrorKind, Value};
 use super::account::{self, MAX_OUTPUT, TOO_LARGE};
 use super::rope::{Rope, Writer};
 use super::tracked::{Native, Origin, Tracked};
-use super::values::{number, undefined};
+use super::values::{named, number, undefined};
 
 /// Writes a value that a template emits. Booleans, lists and maps become JSON, as in the other
 /// dialect: the engine's own `True` and `{'a': 1}` are useless in a request.
@@ -53,7 +53,7 @@ pub(super) fn tojson(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
         true => json(&native.arguments.get(0)).map(Tracked::text),
         false => Err(Error::new(
             ErrorKind::TooManyArguments,
-            "tojson accepts one value and writes it compactly",
+            "`tojson` accepts only one argument; its output is always compact",
         )),
     }
 }
@@ -110,7 +110,7 @@ impl JsonWriter {
             kind => {
                 return Err(Error::new(
                     ErrorKind::BadSerialization,
-                    format!("JSON cannot represent a {kind}"),
+                    format!("JSON cannot represent {}", named(kind)),
                 ));
             }
         }

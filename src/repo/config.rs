@@ -208,7 +208,7 @@ impl Config {
 /// Reports a rule code that is used as a key outside `[rules]`.
 fn level_above_rules(key: &str) -> Option<Special> {
     key.contains('/')
-        .then(|| Special::Misplaced("rule levels go below `[rules]`".to_owned()))
+        .then(|| Special::Misplaced("rule levels go under `[rules]`".to_owned()))
 }
 
 /// Checks that `[reqc] version` is valid, and that this program satisfies it.

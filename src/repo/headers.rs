@@ -32,7 +32,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>,
                 .any(|(known, _)| known.eq_ignore_ascii_case(&key.name)) =>
             {
                 let message = format!(
-                    "the header `{}` is set twice: header names ignore case",
+                    "the `{}` header is set twice: header names ignore case",
                     key.name
                 );
                 reader.report(
@@ -68,7 +68,7 @@ fn problem(name: &str, value: &str, [named, span]: [Span; 2]) -> Option<Diagnost
     }
     if let Some(why) = reserved(name) {
         let message = format!(
-            "the header `{}` cannot be set here",
+            "the `{}` header cannot be set here",
             name.to_ascii_lowercase()
         );
         return Some(
@@ -165,7 +165,7 @@ mod tests {
             assert_eq!(
                 found(name, "0"),
                 Some(format!(
-                    "the header `{}` cannot be set here",
+                    "the `{}` header cannot be set here",
                     name.to_ascii_lowercase()
                 ))
             );

@@ -156,7 +156,7 @@ impl<'t, 'f> Reader<'t, 'f> {
     /// Returns the finding about an unknown key, which is misspelt, in the wrong table, or neither.
     fn unknown_key(&mut self, known: &Known, at: usize, key: &str, span: Span) -> Diagnostic {
         if let Some((header, name)) = known.table_of(key) {
-            let help = format!("write `{name}` below `{header}`");
+            let help = format!("write `{name}` under `{header}`");
             return misplaced(span, key, known.what, help);
         }
         let message = format!("unknown key `{key}` in {}", known.what);

@@ -18,7 +18,7 @@ crate::diag::rules! {
          read.";
     NOT_READ = Error "repo/not-read", "a file contains a source, but is not read",
         "The file contains a profile, a provider instance, a context or a schema, but it is in a folder that is not read, or its \
-         name is not that of a source. What it defines is missing from the run, and no other finding would show this.\n\n\
+         name is not that of a source. Its definitions are missing from the run, and no other finding reports that.\n\n\
          * wrong: `helper.toml` at the root of a repository with a folder `agents/`\n\
          * right: `agents/helper.toml`\n\
          * wrong: `agents/helper.TOML`, `agents/helper.toml.bak`\n\
@@ -36,16 +36,16 @@ crate::diag::rules! {
          `reqc init` creates a small repository to start from; `-C DIR` selects another folder; `--bundled` compiles \
          the agents that come with reqc.";
     DUPLICATE_NAME = Error "repo/duplicate-name", "two files of one layer define the same name",
-        "Names of profiles, partials, contexts and provider instances are unique in a layer. Otherwise it would be chance \
-         which file is used, so neither is. Names of contexts must differ in more than case: golden files are named after \
-         them, and some file systems ignore case.\n\n\
+        "Names of profiles, partials, contexts and provider instances are unique in a layer. Otherwise, the choice between them would be \
+         arbitrary, so neither is used. Names of contexts must differ in more than case: golden files are named after them, and some file \
+         systems ignore case.\n\n\
          Rename one of them. The finding is at one and shows the other.";
     BUNDLED_NAME = Error "repo/bundled-name", "a name is already taken by a bundled file",
         "A profile, partial or context of the repository has the same name as a bundled one. This is an error, so that an upgrade of reqc \
          can never change what a name means.\n\n\
          Give yours a different name; to start from the bundled profile, name it in `extends`. In a collection with `dialect = \"inja\"`, \
-         a profile may have such a name, which is only a warning: the collection's own profiles then use theirs. (Provider instances are \
-         the exception: a repository's own instance replaces the bundled one of the same name.)";
+         a profile may have such a name, which is only a warning: within the collection, the name then means the collection's profile. \
+         (Provider instances are the exception: a repository's own instance replaces the bundled one of the same name.)";
     TOML_SYNTAX = Error "toml/syntax", "a file is not valid TOML",
         "The file does not follow the TOML grammar, so nothing in it is used.\n\n\
          Common causes: a string without its closing quote, a repeated key, a repeated `[table]`, a line break \
@@ -57,12 +57,12 @@ crate::diag::rules! {
         "A key that nothing reads has no effect, and the setting that it was meant to change silently keeps its old \
          value.\n\n\
          * wrong: `retries = 3` in a profile\n\
-         * right: `# retries: 3`, or a key of your own where your own tools look for it\n\n\
+         * right: `# retries: 3`, or your own key where your own tools look for it\n\n\
          `[body]` accepts any key: the body goes to the provider as it is, and the schema of its wire format defines which \
          fields exist. A misspelt key is reported as `key/misspelt`, and a key that belongs in another table as \
          `key/misplaced`.\n\n\
-         A repository that keeps its own keys next to those of `reqc` turns the rule off: `\"key/unknown\" = \"off\"` \
-         below `[rules]` in `reqc.toml`.";
+         A repository that keeps its own keys next to those of `reqc` turns the rule off: `\"key/unknown\" = \"off\"` under `[rules]` in \
+         `reqc.toml`.";
     MISSPELT_KEY = Error "key/misspelt", "a key is misspelt",
         "The key differs from a known one by a letter or two, or by its spelling (`providerInstance`). Its value would have no \
          effect.\n\n\
@@ -77,7 +77,7 @@ crate::diag::rules! {
          * wrong: `temperature = 0.7` above `[body]`\n\
          * right: `temperature = 0.7` below `[body]`\n\
          * wrong: `golden_contexts = [\"plain-turn\"]`\n\
-         * right: `contexts = [\"plain-turn\"]` below `[golden]`";
+         * right: `contexts = [\"plain-turn\"]` under `[golden]`";
     WRONG_TYPE = Error "key/wrong-type", "a value has the wrong type",
         "The key expects a value of another type, and a guess would hide the mistake.\n\n\
          * wrong: `enable_tools = \"true\"`\n\
@@ -101,7 +101,7 @@ crate::diag::rules! {
          the file means.\n\n\
          Upgrade reqc. If the number is a mistake, remove the key: version 1 is the default.";
     OTHER_VERSION = Error "config/other-version", "the repository requires another version of reqc",
-        "`version` below `[reqc]` in `reqc.toml` sets which versions may compile the repository: bundled profiles, partials and \
+        "`version` under `[reqc]` in `reqc.toml` sets which versions may compile the repository: bundled profiles, partials and \
          schemas come with the program, so another version may produce different bodies.\n\n\
          * wrong: `version = \"=0.9.0\"`, compiled with another version\n\
          * right: a requirement that the installed version meets, such as `version = \"0.9\"` for 0.9.0 and later releases of \
@@ -125,15 +125,15 @@ crate::diag::rules! {
         "`extends` of a provider instance names another instance, which must exist and must not lead back \
          to this one.\n\n\
          A chain can contain at most 32 instances.\n\n\
-         An instance with a bundled name replaces the bundled one, so it cannot extend it: the name now \
-         means the new one. Give it a different name, or write out `client_api` and `url`.";
+         An instance with the name of a bundled one replaces it, and therefore cannot extend it. Give it a different name, or write out \
+         `client_api` and `url`.";
     REPEATED_ROSTER = Error "roster/repeated-name", "two rosters have the same name",
         "`reqc route` and other programs select a roster by its name, so only the first of the two would ever be \
          used.\n\n\
          Rename one of them, or merge their agents into one list, in the order in which they should be tried.";
     REPEATED_FAMILY = Error "models/repeated-name", "two model families have the same name",
-        "An entry of a repository replaces the bundled one of the same name, so a name must identify one entry. With two in one \
-         file, it would be chance which one is used.\n\n\
+        "An entry of a repository replaces the bundled one of the same name, so a name must identify one entry. With two in one file, the \
+         choice between them would be arbitrary.\n\n\
          Rename one of them: if several families match a model, their facts are combined.";
     REPEATED_AGENT = Warning "roster/repeated-agent", "an agent is in a roster twice",
         "Only an agent's first entry in a roster counts. If its `match` does not accept a file, later entries of the same agent are \

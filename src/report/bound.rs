@@ -40,7 +40,7 @@ impl<'f> Bounded<'f> {
 }
 
 /// Returns a line for each rule with omitted findings. `held` lists the rules whose findings are
-/// limited for programs too.
+/// limited in JSON too.
 pub(super) fn left_out(more: &BTreeMap<&'static str, usize>, held: &[LeftOut]) -> Option<Text> {
     let mut all = more.clone();
     held.iter()

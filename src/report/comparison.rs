@@ -1,5 +1,4 @@
-//! The comparison of two files of bodies: for people, for programs, and for a comment on a pull
-//! request.
+//! The comparison of two files of bodies: as text, as JSON, and as a comment on a pull request.
 
 use serde_json::{Value, json};
 
@@ -113,7 +112,7 @@ fn summary(compared: &ComparedFiles) -> String {
     }
 }
 
-/// Returns the comparison for programs.
+/// Returns the comparison as JSON.
 pub fn comparison_json(compared: &ComparedFiles) -> Value {
     json!({
         "first": compared.first, "second": compared.second, "losses": compared.losses(),

@@ -1,5 +1,5 @@
-//! The coverage of templates by contexts: for people, for programs, for editors and coverage
-//! services, and as a page.
+//! The coverage of templates by contexts: as text, as JSON, for editors and coverage services, and
+//! as a page.
 
 mod html;
 mod lcov;
@@ -39,7 +39,7 @@ pub fn coverage_text(coverage: &Coverage) -> Text {
     shown
 }
 
-/// Returns all totals and gaps for programs.
+/// Returns all totals and gaps as JSON.
 pub fn coverage_json(coverage: &Coverage) -> Value {
     let files = coverage.files.iter().map(|file| file_json(coverage, file));
     json!({

@@ -1,4 +1,4 @@
-//! Grouped changes, for people and for programs.
+//! Grouped changes, as text and as JSON.
 
 use owo_colors::Style;
 

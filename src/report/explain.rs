@@ -1,5 +1,5 @@
-//! Reports on the sources of a body's values: for people, one value in detail or a whole body with
-//! a margin; for programs, JSON.
+//! Reports on the sources of a body's values: one value in detail, a whole body with a margin, or
+//! JSON.
 
 use std::collections::HashMap;
 
@@ -328,7 +328,7 @@ fn pretty(
     }
 }
 
-/// Returns the sources of the values, for programs.
+/// Returns the sources of the values as JSON.
 pub fn explanation_json(
     agent: &str,
     context: &str,
@@ -362,7 +362,7 @@ pub fn content_text(fate: &ContentFate, sources: &Sources) -> Text {
     shown
 }
 
-/// Describes where a piece of a context is used, for programs.
+/// Describes where a piece of a context is used, as JSON.
 pub fn content_json(
     agent: &str,
     context: &str,

@@ -1,4 +1,4 @@
-//! JSON for programs: one document, described by `schemas/report.schema.json`.
+//! The report as JSON: one document, described by `schemas/report.schema.json`.
 
 use serde::Serialize;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The lowered checks: in one line, as a list, and for programs.
+//! The lowered checks: in one line, as a list, and as JSON.
 
 use serde_json::{Value, json};
 
@@ -128,7 +128,7 @@ fn fields(it: &Lowered) -> Text {
     text!("{}{}", Text::join(&shown, ", "), more)
 }
 
-/// Returns the lowered checks for programs.
+/// Returns the lowered checks as JSON.
 pub(super) fn values(lowered: &[Lowered]) -> Vec<Value> {
     lowered.iter().map(value).collect()
 }

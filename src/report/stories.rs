@@ -1,5 +1,4 @@
-//! Stories of conversations: for people, for programs, for a comment, and as a page with a
-//! timeline.
+//! Stories of conversations: as text, as JSON, as a comment, and as a page with a timeline.
 
 mod sentences;
 mod html;

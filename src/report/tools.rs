@@ -1,5 +1,4 @@
-//! The judgement of tool lists by provider: for people, for programs, and for a comment on a pull
-//! request.
+//! The judgement of tool lists by provider: as text, as JSON, and as a comment on a pull request.
 
 use serde_json::{Value, json};
 
@@ -373,7 +372,7 @@ pub fn tools_markdown(source: &str, matrix: &Matrix) -> Text {
     Text::script(&page)
 }
 
-/// Returns the matrix for programs.
+/// Returns the matrix as JSON.
 pub fn tools_json(source: &str, matrix: &Matrix) -> Value {
     let providers = matrix.columns.iter().map(|column| {
         json!({
@@ -414,7 +413,7 @@ fn loss(loss: &Loss) -> Value {
     json!({"pointer": loss.pointer, "keyword": loss.keyword, "became": loss.became})
 }
 
-/// Returns lowered tools for programs.
+/// Returns lowered tools as JSON.
 pub fn lowered_json(list: &LoweredList) -> Value {
     let told = list.told.iter().map(|tool| {
         json!({

@@ -33,8 +33,8 @@ pub struct Compression {
 const LAYER: &str = "compression";
 
 /// The default guidance for the agent.
-const GUIDANCE: &str = "Your summary takes the place of the conversation: whoever goes on sees the summary and nothing else of what was said. \
-                        Write names, numbers, paths and quoted code exactly as they are.";
+const GUIDANCE: &str = "Your summary replaces the conversation: whoever continues it sees only the summary, and nothing else of what was \
+said.                         Write names, numbers, paths and quoted code exactly as they are.";
 
 impl Compression {
     /// Returns settings with which an agent compresses chats, in a session of a pool.

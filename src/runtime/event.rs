@@ -159,7 +159,7 @@ pub enum StopReason {
     EndTurn,
     /// The model called tools and waits for their results.
     ToolUse,
-    /// The answer reached the limit of output tokens or the end of the context window.
+    /// The answer reached the output token limit or the end of the context window.
     MaxTokens,
     /// The model produced one of the stop sequences in the body.
     StopSequence,

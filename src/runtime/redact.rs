@@ -58,7 +58,7 @@ struct Spelling {
 enum Found {
     /// A key that ends at this offset.
     Key(usize),
-    /// The text ends with the beginning of a key, of this many characters.
+    /// The text ends with the first characters of a key; this is their number.
     Start(usize),
     Nothing,
 }

@@ -248,7 +248,7 @@ impl fmt::Display for Grant {
                 key_file,
             } => {
                 let whose = if matches!(asker, Asker::Server(_)) {
-                    "calls of tools of"
+                    "tool calls of"
                 } else {
                     "requests by"
                 };
@@ -266,7 +266,7 @@ impl fmt::Display for Grant {
                 }
                 let exposed = key.is_some() && is_in_the_clear(url);
                 f.write_str(if exposed {
-                    ", which travels in the clear"
+                    ", which is sent unencrypted"
                 } else {
                     ""
                 })
@@ -507,6 +507,6 @@ mod tests {
             !shown.contains(['\n', '\u{1b}', '\u{202e}', '\u{200b}']),
             "{shown}"
         );
-        assert!(shown.ends_with("which travels in the clear"), "{shown}");
+        assert!(shown.ends_with("which is sent unencrypted"), "{shown}");
     }
 }

@@ -186,7 +186,7 @@ fn keyring(service: &str, user: &str) -> Result<SecretString, SecretError> {
 #[cfg(not(feature = "keyring"))]
 fn keyring(service: &str, user: &str) -> Result<SecretString, SecretError> {
     Err(SecretError::Unreadable(format!(
-        "`keyring:{service}/{user}` cannot be read: this reqc was built without the feature `keyring`; use \
+        "`keyring:{service}/{user}` cannot be read: this reqc was built without the `keyring` feature; use \
          `env:NAME` or `file:PATH`"
     )))
 }

@@ -315,7 +315,7 @@ impl Mistake<'_> {
             }
             _ if rest.starts_with([';', ',']) => "remove it: TOML lines have no end mark",
             _ if rest.split('#').next().unwrap_or_default().contains('=') => {
-                "write each key on a line of its own"
+                "write each key on its own line"
             }
             _ if ends_string => {
                 "inside a string, write `\\\"` for a quote, or put the text between `'` and `'`"

@@ -3,7 +3,7 @@
 //! Input: a schema of arguments, and the abilities of a provider's schema dialect ([`Speech`]).
 //! Output: a schema that accepts every value that the original accepts, and the lost checks. A
 //! keyword is omitted by itself only if the schema then accepts more values. If the schema would
-//! accept fewer values, for example because the keyword is below `not` or `if`, the whole `not` or
+//! accept fewer values, for example because the keyword is inside `not` or `if`, the whole `not` or
 //! `if` is omitted.
 
 mod refs;

@@ -161,7 +161,7 @@ async fn an_unknown_tool_beside_a_known_one_is_answered_with_an_error() {
     let line = &history(&session)[2];
     assert_eq!(
         line,
-        "user: error #c1: there is no tool `lok`; there are: look, count | result #c2: {}"
+        "user: error #c1: there is no tool `lok`; available tools: look, count | result #c2: {}"
     );
     assert_eq!(server.received().len(), 2);
 }
@@ -377,7 +377,7 @@ async fn a_slow_tool_tells_its_progress_and_is_stopped_by_cancelling() {
     }
     turn.cancel();
     assert_eq!(turn.outcome().await, Outcome::Cancelled);
-    let told = "user: error #c1: the request was cancelled while the tool ran: what it did up to then is not known";
+    let told = "user: error #c1: the request was cancelled while the tool was running; what the tool did before that is unknown";
     assert_eq!(
         history(&session),
         ["user: Go", "assistant: call slow#c1", told]

@@ -175,7 +175,7 @@ async fn the_chat_goes_on_with_the_summary_and_the_log_keeps_what_it_stands_for(
     for part in [
         "What is a monad?",
         "Answer 1.",
-        "takes the place of the conversation",
+        "replaces the conversation",
         "You compress conversations",
     ] {
         assert!(text.contains(part), "{part}: {text}");

@@ -118,7 +118,8 @@ async fn what_came_of_an_answer_is_kept_and_marked_and_the_next_message_says_so(
         matches!(outcome, Outcome::Finished(_)),
         "each run has as much time: {outcome:?}"
     );
-    let told = "system: The previous turn was interrupted: the time for it was over before its answer was complete.";
+    let told =
+        "system: The previous turn was interrupted: it timed out before its answer was complete.";
     assert_eq!(
         history(&session),
         [
@@ -166,8 +167,7 @@ async fn tools_that_ended_keep_their_results_and_the_others_say_why_they_have_no
     })
     .await;
     assert_late(&outcome);
-    let told =
-        "the time for the request was over while the tool ran: what it did up to then is not known";
+    let told = "the request timed out while the tool was running; what the tool did before that is unknown";
     assert_eq!(
         history(&session),
         [
@@ -208,7 +208,7 @@ async fn hooks_have_no_more_time_than_the_run() {
     let run = session.with_hooks(Arc::new(Silent)).send("Go");
     let (_, outcome) = late_after(run, |event| matches!(event, Event::TurnEnd { .. })).await;
     assert_late(&outcome);
-    let told = "user: error #c1: the tool did not run: the time for the request was over";
+    let told = "user: error #c1: the tool did not run: the request timed out";
     assert_eq!(history(&session).last().map(String::as_str), Some(told));
 }
 

@@ -110,7 +110,7 @@ async fn what_tools_did_before_a_cancel_is_never_forgotten() {
         until(&mut turn, |event| matches!(event, Event::ToolResult { .. })).await;
         turn.cancel();
         assert_eq!(turn.outcome().await, Outcome::Cancelled);
-        let stopped = "error #c1: the request was cancelled while the tool ran: what it did up to then is not known";
+        let stopped = "error #c1: the request was cancelled while the tool was running; what the tool did before that is unknown";
         let expected = [
             "user: Go",
             "assistant: call slow#c1 | call quick#c2",
@@ -1034,7 +1034,7 @@ async fn a_session_goes_on_with_tools_of_other_names() {
     assert_eq!(lines[2], "user: result #c1: done", "what was done stays");
     assert_eq!(
         lines[6],
-        "user: error #c2: there is no tool `quick`; there are: fast"
+        "user: error #c2: there is no tool `quick`; available tools: fast"
     );
     assert_answered(&server);
 }

@@ -299,7 +299,7 @@ async fn results_of_every_kind_are_told() {
         odd,
         (
             true,
-            "the MCP server `s` failed: what it answers is not a result of a tool".to_owned()
+            "the MCP server `s` failed: its answer is not a tool result".to_owned()
         )
     );
     let long = called(
@@ -311,7 +311,7 @@ async fn results_of_every_kind_are_told() {
         long,
         (
             true,
-            "the tool said more than 4 bytes; this is how it began:\n0123".to_owned()
+            "the tool returned more than 4 bytes; the result began with:\n0123".to_owned()
         )
     );
 }
@@ -610,7 +610,7 @@ async fn a_call_over_http_that_fails_is_an_error_for_the_model() {
         output.is_error
             && output
                 .content
-                .starts_with("the tool said more than 65536 bytes"),
+                .starts_with("the tool returned more than 65536 bytes"),
         "{output:?}"
     );
 }
@@ -658,7 +658,7 @@ async fn send_calls_tools_of_a_server() {
         "{out}"
     );
     assert!(
-        err.contains("this request has no tools of MCP servers"),
+        err.contains("this request lacks the tools of MCP servers"),
         "{err}"
     );
     let (code, out, err) = send(&folder, &["--trust"]).await;
@@ -704,7 +704,7 @@ async fn a_key_goes_to_a_server_only_if_it_is_allowed() {
     std::fs::write(folder.path().join("tools.toml"), toml).expect("written");
     let (code, _, err) = send(&folder, &[]).await;
     let asked = format!(
-        "calls of tools of the MCP server \"h\" go to \"{}/mcp\", with the key \"env:SCRIPTED_KEY\"",
+        "tool calls of the MCP server \"h\" go to \"{}/mcp\", with the key \"env:SCRIPTED_KEY\"",
         seen.url
     );
     assert!(

@@ -412,7 +412,7 @@ async fn calls_in_the_providers_own_form_get_an_error_when_nobody_answers_them()
         let body = format.after(json!([call])).await.to_string();
         assert!(body.contains("turn was interrupted"), "{body}");
         assert_eq!(
-            body.contains("before there was a result"),
+            body.contains("before the tool returned a result"),
             is_answered,
             "{body}"
         );

@@ -6,10 +6,10 @@ use crate::provider::{Server, Site};
 
 body_rule! {
     Error "protocol/beta-header", "a header asks for a beta feature that the endpoint does not know",
-    "Anthropic ignores names in the header `anthropic-beta` that it does not know. Vertex AI rejects the request: *Unexpected value(s) … for \
+    "Anthropic ignores unknown names in the `anthropic-beta` header. Vertex AI rejects the request: *Unexpected value(s) … for \
      the `anthropic-beta` header*. Which names it knows depends on the endpoint, the model and the date:\n\n\
-     * the endpoint that counts tokens rejects the features of web search and of tool search, which other endpoints accept\n\
-     * reports name some features that Claude Code asks for and that Vertex AI rejects. With one report only, it is a warning\n\n\
+     * the token-counting endpoint rejects the web search and tool search features, which other endpoints accept\n\
+     * reports name some features that Claude Code asks for and that Vertex AI rejects. If only one report says so, it is a warning\n\n\
      * wrong: `anthropic-beta: web-search-2025-03-05` in a request to `count-tokens:rawPredict`\n\
      * right: no such header",
     of AnthropicMessages;
@@ -44,7 +44,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for name in subject.headers.betas.iter().flatten() {
         let is_count = subject.headers.is_at(Site::VertexTokenCount);
         let (who, level) = if is_count && NOT_TO_COUNT.contains(&name.as_str()) {
-            ("Vertex AI's count of tokens", Severity::Error)
+            ("Vertex AI's token-counting endpoint", Severity::Error)
         } else if let Some((_, level)) = NOT_AT_VERTEX.iter().find(|(known, _)| known == name) {
             ("Vertex AI", *level)
         } else {
@@ -53,6 +53,6 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         found
             .at_top(format!("{who} rejects the beta feature `{name}`"))
             .level(level)
-            .help("leave it out of the header `anthropic-beta`");
+            .help("leave it out of the `anthropic-beta` header");
     }
 }

@@ -10,7 +10,7 @@ use crate::check::history::elements;
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Error "protocol/builtin-tool", "a built-in tool lacks a required member, or has one that is not allowed",
+    Error "protocol/builtin-tool", "a built-in tool lacks a required field, or has one that is not allowed",
     "Anthropic:\n\n\
      * web search and web fetch accept `allowed_domains` or `blocked_domains`, not both\n\
      * `computer_…` needs `display_width_px` and `display_height_px`; the advisor needs a `model`\n\
@@ -28,8 +28,8 @@ body_rule! {
      * `fileSearch` needs `fileSearchStoreNames`\n\
      * built-in tools together with function declarations need `includeServerSideToolInvocations` in `toolConfig` (Gemini 3 and \
      later; not on Vertex AI, which accepts both without it)\n\n\
-     llama.cpp's Responses endpoint accepts only functions: older versions reject other tools, newer ones drop them: a warning. \
-     LM Studio rejects `namespace`, and a report says that vLLM rejects it and `custom`: a warning.\n\n\
+     llama.cpp's Responses endpoint accepts only functions: older versions reject other tools, newer ones drop them (reported as a \
+     warning). LM Studio rejects `namespace`. A report says that vLLM rejects `namespace` and `custom` (reported as a warning).\n\n\
      * wrong: `{ \"type\": \"mcp\", \"server_label\": \"wiki\" }`\n\
      * right: `{ \"type\": \"mcp\", \"server_label\": \"wiki\", \"server_url\": \"https://example.org/mcp\" }`",
     seen "2026-11" {
@@ -417,7 +417,7 @@ fn google_beside_functions<'b>(
     }
     if let Some(builtin) = tools.iter().find(|tool| RUN_BY_GOOGLE.contains(&tool.kind)) {
         let message = format!(
-            "`{}` together with functions must be enabled",
+            "the use of `{}` together with functions must be enabled",
             crate::text::cut(builtin.kind, 60)
         );
         let note = found.at(builtin.object, message);

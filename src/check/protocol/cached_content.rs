@@ -14,7 +14,7 @@ body_rule! {
         "BerriAI/litellm#17304":
             "*CachedContent can not be used with GenerateContent request setting \
              system_instruction, tools or tool_config*",
-        "langchain-ai/langchain-google#978": "the same refusal, with a schema of the answer",
+        "langchain-ai/langchain-google#978": "the same refusal, with an answer schema",
         "567-labs/instructor#2580": "*should not be set in the request when using cached content*",
         "vercel/ai#3333": "the same refusal",
     }

@@ -14,11 +14,11 @@ mod grammar;
 use grammar::{MOST_REPETITIONS, Mistake};
 
 body_rule! {
-    Error "protocol/constraint", "the server cannot parse the grammar or the pattern of the answer",
+    Error "protocol/constraint", "the server cannot parse the grammar or the pattern for the answer",
     "llama.cpp parses `grammar` as GBNF: rules `name ::= …` with strings, character classes, groups and repetitions. One rule must be \
      `root`, and every name that is used must be defined. It rejects more than 2,000 repetitions, including those that result from \
-     limits in the schemas of tools and answers (`minItems`; before August 2026 also `maxLength` and `maxItems`: a warning). vLLM \
-     compiles patterns (`structured_outputs.regex`, `guided_regex`) to automata, which support neither look-arounds nor \
+     limits in the schemas of tools and answers (`minItems`; before August 2026 also `maxLength` and `maxItems`, reported as a warning). \
+     vLLM compiles patterns (`structured_outputs.regex`, `guided_regex`) to automata, which support neither look-arounds nor \
      backreferences.\n\n\
      * wrong: `\"grammar\": \"root ::= (\\\"yes\\\" | \\\"no\\\"\"`\n\
      * right: `\"grammar\": \"root ::= (\\\"yes\\\" | \\\"no\\\")\"`\n\
@@ -104,7 +104,7 @@ fn check_bounds<'b>(inner: &'b Value, found: &mut Found<'b>) {
         };
         let note = found.at_member(inner, name, message);
         let note = if is_least { note } else { note.warning() };
-        note.help("remove the limit, and describe it in the description");
+        note.help("remove the limit, and state it in the description");
     }
 }
 

@@ -96,7 +96,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     };
     note.of_model().help(match answer {
         Some(_) if least <= window && about <= window => {
-            "ask for a shorter answer, or remove the member"
+            "ask for a shorter answer, or remove the field"
         }
         _ => "shorten or summarise the history, or choose a model with a longer window",
     });

@@ -9,7 +9,7 @@ use crate::provider::TurnForm;
 body_rule! {
     Error "protocol/duplicate-call-id", "two tool calls have the same id",
     "A result refers to its call by id. If two calls in a turn have the same id, results cannot be matched: Anthropic rejects the \
-     request (*`tool_use` ids must be unique*); other servers pair the results with one of the calls, which is a warning. An id \
+     request (*`tool_use` ids must be unique*); other servers pair the results with one of the calls (reported as a warning). An id \
      that is repeated in a later turn is also a warning: Anthropic accepts it, since it looks for results directly after their \
      calls.\n\n\
      * wrong: two calls `call_1` in one message\n\

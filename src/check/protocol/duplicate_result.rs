@@ -7,8 +7,8 @@ use crate::provider::{Server, WireFormat};
 
 body_rule! {
     Error "protocol/duplicate-result", "a tool call has two results",
-    "Each call has one result. Anthropic, Mistral and Gemini reject a second one; other servers show both to the model, which \
-     is a warning. Usually a template renders a result together with its call, and again at its place in the conversation.\n\n\
+    "Each call has one result. Anthropic, Mistral and Gemini reject a second one; other servers show both to the model (reported as a \
+     warning). Usually a template renders a result together with its call, and again at its place in the conversation.\n\n\
      * wrong: two `tool_result` blocks with the `tool_use_id` of one call\n\
      * right: one result per call; if a tool returns several pieces, put them into one `content`",
     seen "2026-11" {

@@ -10,21 +10,21 @@ use crate::provider::{Server, WireFormat, is_workers_ai_model};
 body_rule! {
     Error "protocol/empty-content", "a message or a text block is empty",
     "Most APIs reject empty content, and their schemas report it: blank text for Anthropic, contents without parts for Gemini, \
-     assistant messages without text and calls for Mistral and OpenAI. This rule covers what schemas allow; where reports disagree, it is a \
-     warning:\n\n\
-     * Gemini: a part with an empty text is rejected in some reports (v1beta) and accepted in others; Vertex AI rejects it: an error. \
+     assistant messages that have neither text nor tool calls for Mistral and OpenAI. Where reports disagree, it is a warning. This rule \
+     covers what schemas allow:\n\n\
+     * Gemini: a part with an empty text is rejected in some reports (v1beta) and accepted in others; Vertex AI rejects it (an error). \
      With a `thoughtSignature` it is the normal end of an answer, and fine\n\
      * Responses: an empty assistant message between a reasoning item and its call or message separates them, and the API reports a \
      missing *required following item*\n\
      * OpenAI: a system message whose content is an empty list violates the specification, but was accepted \
      (openai/openai-python#1812)\n\
-     * Moonshot: a message of the assistant without text and calls is rejected: an error. `partial` messages may be empty\n\
-     * xAI, Moonshot, Z.ai, Hunyuan and LM Studio: other messages without text are rejected in reports\n\
-     * Z.ai: an empty text next to other parts is rejected: an error\n\
-     * MiniMax: empty messages are rejected, as reports say: a warning\n\
-     * models of Moonshot, Z.ai, MiniMax and xAI through OpenRouter or a server of unknown make, which may pass the request on: a \
-     warning in each case\n\
-     * Workers AI: a content of `null` beside calls is rejected, as reports say: a warning\n\
+     * Moonshot: an assistant message that has neither text nor tool calls is rejected (an error). `partial` messages may be empty\n\
+     * xAI, Moonshot, Z.ai, Hunyuan and LM Studio: reports say that other messages without text are rejected\n\
+     * Z.ai: an empty text next to other parts is rejected (an error)\n\
+     * MiniMax: reports say that empty messages are rejected (a warning)\n\
+     * models of Moonshot, Z.ai, MiniMax and xAI through OpenRouter or an unknown server, which may pass the request on: a warning in each \
+     case\n\
+     * Workers AI: reports say that a content of `null` next to calls is rejected (a warning)\n\
      * vLLM: an empty list of `tools` is rejected, although similar servers accept it\n\
      * Ollama: a request without messages loads the model, and returns an empty answer\n\n\
      Leave out the part or the message; if the message then has no parts, leave out the message.\n\n\
@@ -228,8 +228,9 @@ fn empty_text<'b>(subject: &Subject<'b>, refusing: Server, level: Severity, foun
         let server = refusing.name();
         let help = "leave the message out";
         if refusing == Server::Moonshot && entry.role == Role::Assistant {
-            let message =
-                format!("{server} rejects a message of the assistant without text and calls");
+            let message = format!(
+                "{server} rejects an assistant message that has neither text nor tool calls"
+            );
             let note = found.at_member(entry.value, "content", message);
             note.level(level).help(help);
         } else {

@@ -5,8 +5,8 @@ use super::{Found, Subject, body_rule};
 use crate::provider::WireFormat;
 
 body_rule! {
-    Error "protocol/exclusive-members", "members cannot be combined",
-    "Each of the members is valid, but the API rejects the combination; if it ignores one of them instead, this is a warning. \
+    Error "protocol/exclusive-members", "fields cannot be combined",
+    "Each of the fields is valid, but the API rejects the combination; if it ignores one of them instead, this is a warning. \
      Usually one comes from a base profile and the other from an agent: `unset` in the agent removes the inherited one.\n\n\
      * wrong: `max_tokens` and `max_completion_tokens` in one body\n\
      * right: the one that the model reads",
@@ -92,7 +92,7 @@ combinations! {
         "leave out `n` or `prediction`";
 
     refused RESPONSES at [OpenAi, Unknown]: ("store", IsFalse) with ("background", IsTrue);
-        "an answer in the background must be stored";
+        "a background answer must be stored";
         "leave out `store` or `background`";
 
     refused CHAT at [OpenRouter]: ("reasoning.max_tokens", Is) with ("reasoning.effort", Is);
@@ -177,55 +177,55 @@ combinations! {
         "keep one of them";
 
     refused CHAT at [Unknown]: ("structured_outputs", Is) with ("tool_choice", IsObject);
-        "`structured_outputs` and the choice of one tool cannot be combined";
-        "leave out one of them: a forced call has a form already";
+        "`structured_outputs` cannot be combined with a `tool_choice` that selects one tool";
+        "leave out one of them: `tool_choice` already constrains the output";
 
     refused CHAT at [Unknown]: ("guided_json", Is) with ("tool_choice", IsObject);
-        "`guided_json` and the choice of one tool cannot be combined";
-        "leave out one of them: a forced call has a form already";
+        "`guided_json` cannot be combined with a `tool_choice` that selects one tool";
+        "leave out one of them: `tool_choice` already constrains the output";
 
     refused CHAT at [Unknown]: ("guided_regex", Is) with ("tool_choice", IsObject);
-        "`guided_regex` and the choice of one tool cannot be combined";
-        "leave out one of them: a forced call has a form already";
+        "`guided_regex` cannot be combined with a `tool_choice` that selects one tool";
+        "leave out one of them: `tool_choice` already constrains the output";
 
     refused CHAT at [Unknown]: ("guided_choice", Is) with ("tool_choice", IsObject);
-        "`guided_choice` and the choice of one tool cannot be combined";
-        "leave out one of them: a forced call has a form already";
+        "`guided_choice` cannot be combined with a `tool_choice` that selects one tool";
+        "leave out one of them: `tool_choice` already constrains the output";
 
     refused CHAT at [Unknown]: ("ebnf", Is) with ("regex", Is);
         "`ebnf` and `regex` cannot be combined";
         "keep one of them";
 
     refused CHAT at [Unknown]: ("regex", Is) with ("response_format.type", Says(&["json_schema"]));
-        "`regex` and a schema of the answer cannot be combined";
+        "`regex` cannot be combined with a JSON schema in `response_format`";
         "keep one of them";
 
     refused CHAT at [Unknown]: ("regex", Is) with ("tool_choice", Says(&["required"]));
-        "`regex` and a forced call cannot be combined";
-        "leave out one of them: a forced call has a form already";
+        "`regex` cannot be combined with a forced tool call";
+        "leave out one of them: `tool_choice` already constrains the output";
 
     refused CHAT at [Unknown]: ("ebnf", Is) with ("response_format.type", Says(&["json_schema"]));
-        "`ebnf` and a schema of the answer cannot be combined";
+        "`ebnf` cannot be combined with a JSON schema in `response_format`";
         "keep one of them";
 
     refused CHAT at [Unknown]: ("ebnf", Is) with ("tool_choice", Says(&["required"]));
-        "`ebnf` and a forced call cannot be combined";
-        "leave out one of them: a forced call has a form already";
+        "`ebnf` cannot be combined with a forced tool call";
+        "leave out one of them: `tool_choice` already constrains the output";
 
     refused CHAT at [Unknown]: ("return_meta_info", IsTrue) with ("stream", IsTrue);
         "`return_meta_info` cannot be streamed";
         "leave it out, or do not stream";
 
     refused CHAT at [Unknown]: ("best_of", IsAbove(1)) with ("stream", IsTrue);
-        "the best of several answers cannot be streamed";
+        "`best_of` above 1 cannot be combined with `stream`";
         "leave out `best_of`, or do not stream";
 
     refused CHAT at [Unknown]: ("n", Exceeds("best_of")) with ("best_of", Is);
-        "more answers are asked for than are made";
+        "`n` must not exceed `best_of`";
         "raise `best_of`, or lower `n`";
 
     refused CHAT at [Unknown]: ("stream", IsTrue) with ("use_beam_search", IsTrue);
-        "an answer of a beam search cannot be streamed";
+        "`use_beam_search` cannot be combined with `stream`";
         "do not stream, or remove `use_beam_search`";
 
     refused CHAT at [Unknown]: ("stop", Holds) with ("detokenize", IsFalse);
@@ -263,7 +263,7 @@ combinations! {
         "keep one of them";
 
     warned CHAT at [Groq]: ("response_format.type", Says(&["json_object"])) with ("stream", IsTrue);
-        "a report says that Groq does not stream JSON mode";
+        "a report says that Groq does not support streaming in JSON mode";
         "do not stream, or ask for a schema";
 
     warned RESPONSES at [XAi]: ("instructions", Is) with ("previous_response_id", Is);
@@ -330,11 +330,11 @@ combinations! {
 
     warned OLLAMA: ("system", Holds) with ("suffix", Holds), ("raw", IsNotTrue);
         "with `suffix`, Ollama drops `system`";
-        "leave it out: a template for insertion cannot hold it";
+        "leave it out: a fill-in-the-middle template has no place for it";
 
     warned OLLAMA: ("images", Holds) with ("suffix", Holds), ("raw", IsNotTrue);
         "with `suffix`, Ollama drops `images`";
-        "leave them out: a template for insertion cannot hold them";
+        "leave them out: a fill-in-the-middle template has no place for them";
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

@@ -10,11 +10,11 @@ use crate::repo::Property;
 
 body_rule! {
     Error "protocol/forced-choice", "a tool call is forced while thinking is on",
-    "A thinking model decides itself whether to call a tool. Anthropic rejects a `tool_choice` that asks for a call together with a \
+    "A thinking model decides for itself whether to call a tool. Anthropic rejects a `tool_choice` that asks for a call together with a \
      thinking budget (`thinking.type` \"enabled\"), but accepts it with \"adaptive\" thinking. Claude Opus 5.5, Sonnet 5.5, Fable 5.1 and \
      Mythos 5.1, however, always think and never accept it. DeepSeek, Qwen and Kimi reject it together with thinking. `model-families.toml` \
-     lists what is known about models (`thinks_by_default`, `forced_calls`). OpenRouter silently drops the reasoning of Anthropic's models, \
-     which is a warning.\n\n\
+     lists what is known about models (`thinks_by_default`, `forced_calls`). OpenRouter silently drops the reasoning of Anthropic's models \
+     (reported as a warning).\n\n\
      * wrong: `thinking = { type = \"enabled\", budget_tokens = 2048 }` and `tool_choice = { type = \"any\" }`\n\
      * right: `tool_choice = { type = \"auto\" }`, and an instruction in the prompt",
     of AnthropicMessages, OpenAiChat, OpenAiResponses;
@@ -70,10 +70,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     note.level(level).help(help);
 }
 
-/// A server's rejection of a forced call.
+/// A server's rejection of a forced tool call.
 struct Refusal {
     level: Severity,
-    /// `true` if the model rejects a forced call even without thinking.
+    /// `true` if the model rejects a forced tool call even without thinking.
     is_always: bool,
 }
 
@@ -86,7 +86,7 @@ impl Refusal {
     }
 }
 
-/// Returns the rejection of a forced call; `None` if the server and the model accept it.
+/// Returns the rejection of a forced tool call; `None` if the server and the model accept it.
 fn refused(subject: &Subject<'_>) -> Option<Refusal> {
     let thinking = subject
         .member("thinking")

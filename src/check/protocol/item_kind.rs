@@ -15,9 +15,9 @@ body_rule! {
      *Cannot determine type of 'item'*\n\
      * Ollama supports these and `web_search_call`. Parts can be `input_text`, `output_text` and `input_image`; files: *file inputs are \
      not currently supported*\n\
-     * the backend of ChatGPT does not accept a text as `input`\n\
-     * xAI rejects `additional_tools`, and its list of items lacks other items of OpenAI's clients: a warning. It accepts reasoning \
-     without `content`; reports say that it rejects `\"content\": null`, and calls of custom tools\n\n\
+     * the ChatGPT backend requires `input` to be a list\n\
+     * xAI rejects `additional_tools`, and its list of items lacks others that OpenAI's clients send (reported as a warning). It accepts \
+     reasoning without `content`; reports say that it rejects `\"content\": null`, and calls of custom tools\n\n\
      * wrong: `{ \"role\": \"assistant\", \"content\": \"Hello\" }` for llama.cpp\n\
      * right: `{ \"type\": \"message\", \"role\": \"assistant\", \"content\": \"Hello\" }`",
     of OpenAiResponses;
@@ -43,11 +43,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if let Some(text) = input.filter(|input| input.is_string() && subject.server == Server::ChatGpt)
     {
         found
-            .at(
-                text,
-                "the backend of ChatGPT accepts `input` only as a list",
-            )
-            .help("write a list with one message of the user");
+            .at(text, "the ChatGPT backend requires `input` to be a list")
+            .help("write a list with one user message");
     }
     for item in elements(subject.member("input")) {
         match subject.server {
@@ -67,7 +64,7 @@ fn llamacpp<'b>(item: &'b Value, found: &mut Found<'b>) {
         | (Some("assistant"), Some("message"))
         | (_, Some("function_call")) => {}
         (Some("assistant"), None) => found
-            .at(item, "llama.cpp requires the type of an assistant message")
+            .at(item, "llama.cpp requires `type` on assistant messages")
             .help("write `\"type\": \"message\"`"),
         (_, Some("function_call_output")) => {
             for part in elements(item.get("output")) {
@@ -84,7 +81,7 @@ fn llamacpp<'b>(item: &'b Value, found: &mut Found<'b>) {
                 found
                     .at(
                         item,
-                        "llama.cpp requires the text of reasoning in `content`",
+                        "llama.cpp requires reasoning to have its text in `content`",
                     )
                     .help("add `content` with a `reasoning_text`, or remove the item");
             }

@@ -17,8 +17,8 @@ body_rule! {
      2026); 8,000 pixels per side, or 2,000 if there are more than 20 images; 600 images and 600 PDF pages, or 100 of each for a model with \
      a window of 200,000 tokens; and 32 MB in total: *image exceeds 10 MB maximum: 11174516 bytes > 10485760 bytes*. One such image in the \
      history makes every later request fail.\n\n\
-     Qwen accepts images with sides of at least 10 pixels that differ by a factor of 200 at most, and 10 MB of Base64 each (a \
-     single pixel is no finding); Groq accepts 5 images in a request.\n\n\
+     Qwen accepts images with sides of at least 10 pixels that differ by a factor of 200 at most, and 10 MB of Base64 each (a single pixel \
+     is not reported); Groq accepts 5 images in a request.\n\n\
      * wrong: a screenshot with a side of 9,000 pixels\n\
      * right: the same, scaled down to 1,568 pixels, which is all that the model sees",
     of AnthropicMessages, OpenAiChat;
@@ -94,7 +94,7 @@ fn qwen<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             );
             found
                 .at(url, message)
-                .help("scale the image down, or give its address");
+                .help("scale the image down, or send its URL");
         }
         let sides = (tokens::shortest_side(data), tokens::longest_side(data));
         let (Some(short), Some(long)) = sides else {

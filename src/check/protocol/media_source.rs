@@ -17,9 +17,10 @@ body_rule! {
     Error "protocol/media-source", "the server cannot read an image or a document in this form",
     "Some servers fetch an image by its URL, others require its bytes in Base64; some accept only a few media types, and none accepts a \
      picture whose bytes have a different type than declared, or are not a picture at all. OpenAI, LM Studio, DeepSeek and Groq reject \
-     images in tool results. OpenAI accepts documents as files, but not audio, video or pictures. An encrypted PDF for Anthropic, an archive, \
-     a text processor's document for Gemini, and the address of an image for Moonshot and Workers AI are warnings. Gemini reads `$ref` in a function's result as the name of one of the result's media. No provider can \
-     fetch from an address in a private network, such as `http://localhost:3000/a.png`.\n\n\
+     images in tool results. OpenAI accepts documents as files, but not audio, video or pictures. Reported as warnings: an encrypted PDF \
+     for Anthropic, an archive, a word processor document for Gemini, and the URL of an image for Moonshot and Workers AI. Gemini reads \
+     `$ref` in a function's result as the name of one of the result's media. No provider can fetch from an address in a private network, \
+     such as `http://localhost:3000/a.png`.\n\n\
      * wrong: `\"image_url\": {\"url\": \"https://…\"}` for LM Studio or Ollama\n\
      * right: `\"image_url\": {\"url\": \"data:image/png;base64,…\"}`\n\
      * wrong: `{\"type\": \"input_file\", \"file_data\": \"data:audio/mpeg;base64,…\"}` for OpenAI\n\
@@ -34,7 +35,7 @@ body_rule! {
         "coze-dev/coze-studio#577": "Volcengine: *Timeout while downloading url*, the same",
         "agentscope-ai/agentscope-java#2700": "Qwen: *Failed to download multimodal content*",
         "https://www.alibabacloud.com/help/en/model-studio/error-code":
-            "Qwen: addresses must be public",
+            "Qwen: URLs must be public",
         "pydantic/pydantic-ai#4445": "OpenAI: *got unsupported MIME type*, in Chat Completions",
         "openai/openai-agents-python#2376": "OpenAI: *The file type you uploaded is not supported*",
         "steven-jianhao-li/zotero-AI-Butler#160": "Volcengine: *Invalid base64 image_url*",
@@ -55,7 +56,7 @@ body_rule! {
             "Claude: the media types of images",
         "https://ai.google.dev/gemini-api/docs/image-understanding":
             "Gemini: the media types of images",
-        "OpenHands/software-agent-sdk#3155": "Moonshot: addresses of images are rejected, measured",
+        "OpenHands/software-agent-sdk#3155": "Moonshot: image URLs are rejected, measured",
         "HeyPuter/puter#2931": "Moonshot: the same",
         "zaidmukaddam/scira#248": "Workers AI: *URL image sources are not supported*",
         "pkg:pypi/litellm@1.110.2": "Gemini through a gateway: *File type not supported*",
@@ -167,16 +168,16 @@ fn unreachable<'b>(url: &'b Value, found: &mut Found<'b>) {
     };
     if !text.contains(':') {
         found
-            .at(url, "this is neither a web address nor a `data:` URL")
+            .at(url, "this is neither a web URL nor a `data:` URL")
             .warning()
-            .help("write the address, or the bytes in Base64 as a `data:` URL");
+            .help("write the URL of the image, or its bytes in Base64 as a `data:` URL");
     } else if is_web(text) && is_private(UrlParts::of(text).host()) {
         found
             .at(
                 url,
-                "the provider cannot fetch from this address, which is private",
+                "the provider cannot fetch this URL: its host is private",
             )
-            .help("send the bytes in Base64, or use a public address");
+            .help("send the bytes in Base64, or use a public URL");
     }
 }
 
@@ -318,10 +319,10 @@ fn loose_references<'b>(value: &'b Value, names: &[&str], depth: usize, found: &
             for (name, member) in members {
                 let target = member.as_str().filter(|_| name == "$ref");
                 if target.is_some_and(|target| !names.contains(&target)) {
-                    let message = "Gemini reads `$ref` in a result as the name of one of its media, and there is none of that name";
+                    let message = "Gemini reads `$ref` in a result as the name of one of its media, but none has that name";
                     found
                         .at(member, message)
-                        .help("send the result as a text, or rename the member");
+                        .help("send the result as text, or rename the field");
                 } else {
                     loose_references(member, names, depth + 1, found);
                 }
@@ -416,7 +417,7 @@ fn archive<'b>(found: &mut Found<'b>, file: &'b Value) {
             .at_member(
                 file,
                 "file_data",
-                "an archive, which servers are not known to unpack",
+                "this is an archive: servers are not known to unpack archives",
             )
             .warning()
             .help("send the files in it");
@@ -482,7 +483,7 @@ fn openai_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, url: &'b Value
             Server::OpenAi | Server::Unknown | Server::Volcengine
         );
         let note = if is_sure { note } else { note.warning() };
-        note.help("encode the bytes of the image once, or write its address without `data:`");
+        note.help("encode the bytes of the image once, or write its URL without `data:`");
         return;
     }
     let is_sure = subject.server.is_openai();
@@ -663,8 +664,8 @@ fn google_file<'b>(found: &mut Found<'b>, part: &'b Value) {
         .find_map(|name| Some((name, text_of(file, name)?)));
     if let Some((name, _)) = uri.filter(|(_, uri)| is_local(uri)) {
         found
-            .at_member(file, name, "Gemini cannot fetch this address")
-            .help("upload the file and send its address, or send the bytes as `inlineData`");
+            .at_member(file, name, "Gemini cannot fetch this URI")
+            .help("upload the file and send its URI, or send the bytes as `inlineData`");
     }
     let name = ["mimeType", "mime_type"]
         .into_iter()

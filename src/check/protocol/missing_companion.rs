@@ -8,9 +8,9 @@ use crate::provider::{Server, WireFormat};
 use crate::repo::Property;
 
 body_rule! {
-    Error "protocol/missing-companion", "a member requires another one that is missing",
-    "Some members have a meaning only together with another one, and the API rejects them alone; if it ignores them \
-     instead, this is a warning. A profile drops an inherited member with `unset`.\n\n\
+    Error "protocol/missing-companion", "a field requires another one that is missing",
+    "Some fields have a meaning only together with another one, and the API rejects them alone; if it ignores them instead, this is a \
+     warning. A profile drops an inherited field with `unset`.\n\n\
      * wrong: `stream_options` without `stream`\n\
      * right: `stream_options` and `stream = true`",
     seen "2026-11" {
@@ -111,7 +111,7 @@ combinations! {
 
     warned CHAT at [Unknown]: ("response_format.json_schema", IsObject)
         with ("response_format.json_schema.schema", IsNot);
-        "the format of the answer has no schema, which SGLang rejects";
+        "the answer format has no schema, which SGLang rejects";
         "add the schema";
 
     refused CHAT at [Qwen]: ("enable_thinking", IsTrue) with ("stream", IsNotTrue);
@@ -123,15 +123,15 @@ combinations! {
         "set `stream` to `true`, or lower `max_tokens`";
 
     refused RESPONSES at [ChatGpt]: ("store", IsNot) with ("model", Is);
-        "the backend of ChatGPT accepts only requests with `store` set to `false`";
+        "the ChatGPT backend accepts only requests with `store` set to `false`";
         "add `\"store\": false`";
 
     refused RESPONSES at [ChatGpt]: ("stream", IsNot) with ("model", Is);
-        "the backend of ChatGPT answers only with streams";
+        "the ChatGPT backend supports only streaming";
         "add `\"stream\": true`";
 
     warned RESPONSES at [ChatGpt]: ("instructions", IsNot) with ("model", Is);
-        "a report says that the backend of ChatGPT requires `instructions`";
+        "a report says that the ChatGPT backend requires `instructions`";
         "add `instructions`";
 
     refused GEMINI: ("generationConfig.responseSchema", Is) with ("generationConfig.responseMimeType", IsNot);
@@ -184,7 +184,7 @@ fn without_model<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         && subject.member("model").is_none()
     {
         found
-            .at_top("the request names no model, which most servers require")
+            .at_top("the request has no `model`, which most servers require")
             .warning()
             .help("add `model`");
     }
@@ -199,8 +199,7 @@ fn unstreamed_thinking<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if is_streamed || is_said || !subject.facts.is(Property::ThinksByDefault) {
         return;
     }
-    let message =
-        "this model thinks unless `enable_thinking` is `false`, and then it must be streamed";
+    let message = "this model thinks unless `enable_thinking` is `false`, and its answer must then be streamed";
     let note = match subject.member("stream") {
         Some(stream) => found.at(stream, message),
         None => found.at_top(message),

@@ -16,7 +16,7 @@ body_rule! {
      DeepSeek's reasoning models, unless the message has `\"prefix\": true`. A turn that the server paused for its own tools is sent \
      back unchanged, and accepted.\n\n\
      * wrong: user, then assistant with `{`\n\
-     * right: user; ask for the form of the answer with `output_config.format`, or in the prompt\n\n\
+     * right: user; request the answer format with `output_config.format`, or in the prompt\n\n\
      `model-families.toml` lists these models (`prefill = false`), each with its source.",
     seen "2026-11" {
         "pkg:pypi/anthropic@2.12#types/message_create_params.py":
@@ -55,7 +55,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     );
     note.of_model()
         .level(severity)
-        .help("end with a user turn; ask for the form of the answer there");
+        .help("end with a user turn; request the answer format there");
 }
 
 /// Returns `true` if a message contains calls or results of tools that the server runs.

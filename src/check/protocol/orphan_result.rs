@@ -7,10 +7,10 @@ use crate::provider::TurnForm;
 use crate::text::cut;
 
 body_rule! {
-    Error "protocol/orphan-result", "a tool result answers no call",
+    Error "protocol/orphan-result", "a tool result has no matching call",
     "A result refers to a call that the model made directly before. APIs reject a result whose call was dropped or has a different id; \
-     local and unknown servers accept it, which is a warning. Usually a template leaves out assistant messages without text, together with \
-     their calls. A result that comes too late is reported at its call: `protocol/unanswered-call`.\n\n\
+     local and unknown servers accept it (reported as a warning). Usually a template leaves out assistant messages without text, together \
+     with their calls. A result that comes too late is reported at its call: `protocol/unanswered-call`.\n\n\
      * wrong: `user`, then `tool`\n\
      * right: `user`, assistant with `tool_calls`, then `tool`\n\n\
      A result of a tool that Anthropic runs itself (`web_search_tool_result`, …) comes after its `server_tool_use`, in the same message or, \

@@ -13,9 +13,9 @@ body_rule! {
      model; these rules apply to all models:\n\n\
      * Anthropic: its text must not end with whitespace, and if `thinking` is on, it must begin with a thinking block\n\
      * Mistral: the message must have `\"prefix\": true`, and only the last message may have it; a system message cannot be the last\n\
-     * GitHub Copilot: a report says that a system message cannot be the last: a warning\n\
-     * Snowflake: a report says that it is rejected together with `tools`: a warning\n\
-     * DeepSeek: the same at its beta endpoint; without `prefix`, models do not continue the message: a warning. Reasoning models \
+     * GitHub Copilot: a report says that a system message cannot be the last (a warning)\n\
+     * Snowflake: a report says that it is rejected together with `tools` (a warning)\n\
+     * DeepSeek: models continue the message only with `\"prefix\": true`, at its beta endpoint (without it, a warning). Reasoning models \
      reject it, which `protocol/model-prefill` reports\n\
      * llama.cpp: it must not contain `tool_calls`; with `enable_thinking`, it is rejected\n\n\
      * wrong: `{ \"role\": \"assistant\", \"content\": \"The answer is \" }`\n\
@@ -148,7 +148,7 @@ fn copilot<'b>(last: &'b Value, found: &mut Found<'b>) {
         found
             .at(
                 last,
-                "a report says that GitHub Copilot wants a message of the user after the system's",
+                "a report says that GitHub Copilot requires a user message after the system message",
             )
             .warning()
             .help("put it at the beginning, or end with a user turn");

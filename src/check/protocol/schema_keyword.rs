@@ -15,13 +15,14 @@ body_rule! {
      its keywords: every schema has a `type` or `anyOf`, an array has `items`, an object has `properties`, `required` lists existing \
      properties, a keyword for one type must not be used with another (`enum` only with strings), `format` of a string is `enum` or \
      `date-time`, no value of `enum` is empty, `enum` as a format needs values, and lengths are integers. Keywords outside the \
-     subset are reported by the format's schema. `additionalProperties` was rejected up to 2026, and has been in Google's SDK since: a warning. `oneOf` is not in Google's lists, although \
-     the API reads it: a warning. An object with an empty `properties` is a warning for a function without parameters: most reports up to \
-     June 2026 say that it is rejected, some that it is accepted. Google's own examples leave `properties` out.\n\n\
+     subset are reported by the format's schema. `additionalProperties` was rejected up to 2026, and has been in Google's SDK since (a \
+     warning). `oneOf` is not in Google's lists, although the API reads it (a warning). An object with an empty `properties` is a warning \
+     for a function without parameters: most reports up to June 2026 say that it is rejected, some that it is accepted. Google's own \
+     examples leave `properties` out.\n\n\
      Vertex AI requires the parameters of a function to be an object.\n\n\
-     In `parametersJsonSchema` and `responseJsonSchema`, a `$ref` leads to a schema that exists, and only `description` and `default` may \
-     stand beside it.\n\n\
-     These two members accept any other JSON Schema: use them instead.\n\n\
+     In `parametersJsonSchema` and `responseJsonSchema`, a `$ref` must point to an existing schema, and only `description` and `default` \
+     may be next to it.\n\n\
+     These two fields accept any other JSON Schema: use them instead.\n\n\
      * wrong: `\"parameters\": { \"type\": \"object\", \"properties\": { \"tags\": { \"type\": \"array\" } } }`\n\
      * right: `\"parametersJsonSchema\": …` with the same schema",
     of GoogleGenerateContent;
@@ -133,8 +134,12 @@ fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
         }
         if references::is_lost(root, inner) {
             found
-                .at_member(inner, "$ref", "this reference leads to no schema")
-                .help("add the schema below `$defs` at the root, or write it here");
+                .at_member(
+                    inner,
+                    "$ref",
+                    "this reference points to a schema that does not exist",
+                )
+                .help("add the schema under `$defs` at the root, or write it here");
         }
         let members = inner.as_object().into_iter().flatten();
         let other = members
@@ -142,7 +147,7 @@ fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
             .find(|name| !BESIDE_REFERENCE.contains(name));
         if let Some(name) = other {
             let message = format!(
-                "Gemini accepts only `description` and `default` beside `$ref`, not `{}`",
+                "Gemini accepts only `description` and `default` next to `$ref`, not `{}`",
                 crate::text::cut(name, 40)
             );
             found
@@ -166,7 +171,7 @@ fn check_node<'b>(
         .and_then(Value::as_object)
         .is_none_or(serde_json::Map::is_empty);
     if has("oneOf", inner) {
-        let message = "Google lists no `oneOf`, although the API reads it";
+        let message = "Google does not list `oneOf`, although the API reads it";
         let note = found.at_member(inner, "oneOf", message);
         note.warning()
             .help(format!("write `anyOf`, or use `{json_schema}`"));
@@ -310,6 +315,6 @@ fn check_values<'b>(inner: &'b Value, found: &mut Found<'b>) {
         );
         found
             .at_member(inner, "format", message)
-            .help("leave it out and describe it in the description");
+            .help("leave it out and state it in the description");
     }
 }

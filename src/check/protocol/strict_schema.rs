@@ -22,26 +22,26 @@ body_rule! {
      | objects | `\"additionalProperties\": false` | the same |\n\
      | properties | all of them in `required`; an optional one is `[\"string\", \"null\"]` | may be optional |\n\
      | root | an object, without `anyOf` | an object |\n\
-     | rejected | `allOf`, `oneOf`, `not`, `if`, `patternProperties`, `uniqueItems` and others; members next to `$ref` | limits of \
-     numbers, lengths of strings, `maxItems`, `minItems` over 1, `uniqueItems`, circular references |\n\
-     | formats of strings | `date-time`, `time`, `date`, `duration`, `email`, `hostname`, `ipv4`, `ipv6`, `uuid` (OpenAI; nothing is \
+     | rejected | `allOf`, `oneOf`, `not`, `if`, `patternProperties`, `uniqueItems` and others; keywords next to `$ref` | numeric limits, \
+     string lengths, `maxItems`, `minItems` over 1, `uniqueItems`, circular references |\n\
+     | string formats | `date-time`, `time`, `date`, `duration`, `email`, `hostname`, `ipv4`, `ipv6`, `uuid` (OpenAI; nothing is \
      known about Groq) | the same, and `uri` |\n\
      | in a request | | 20 strict tools; in all strict schemas together, 24 optional properties and 16 with `anyOf` or several types \
      |\n\n\
      At OpenAI, each part of a strict schema needs a `type` (or `anyOf`, `$ref`, `enum`, `const`), `required` can name only \
      properties, objects can be nested 10 levels deep, and there can be 5,000 properties. OpenAI rejected `default` until 2025 and now \
-     accepts it; reports say that Azure still rejects it, so it is a warning there. Cerebras rejects tools of which only some are strict. One \
-     report says that it also rejects length limits, `pattern` and `format`; this is a warning.\n\n\
+     accepts it; reports say that Azure still rejects it, so it is a warning there. Cerebras rejects tools of which only some are strict. \
+     One report says that it also rejects length limits, `pattern` and `format`; reqc reports these as warnings.\n\n\
      This applies to tools with `strict` and to answer formats: `response_format` and `text.format` with `strict`, and each \
-     `output_config.format`. One report says that OpenAI rejects an invalid JSON Schema even without `strict`; this is a \
-     warning. Other servers ignore `strict`, or nothing is known about them.\n\n\
+     `output_config.format`. One report says that OpenAI rejects an invalid JSON Schema even without `strict` (reported as a warning). \
+     Other servers ignore `strict`, or nothing is known about them.\n\n\
      * wrong: `{ \"type\": \"object\", \"properties\": { \"city\": { \"type\": \"string\" } } }`\n\
      * right: the same with `\"required\": [\"city\"], \"additionalProperties\": false`",
     seen "2026-11" {
         "https://platform.openai.com/docs/guides/structured-outputs":
-            "OpenAI: what strict schemas can contain, with the formats of strings",
+            "OpenAI: what strict schemas can contain, with the string formats",
         "https://platform.claude.com/docs/en/build-with-claude/structured-outputs":
-            "Claude: what schemas can contain, with the formats of strings",
+            "Claude: what schemas can contain, with the string formats",
         "mastra-ai/mastra#6548": "OpenAI: *schema must have a 'type' key*",
         "tidyverse/ellmer#671": "OpenAI: *levels of nesting exceeds limit*",
         "RooCodeInc/Roo-Code#10334": "Cerebras: *Tools with mixed values for 'strict' are not allowed*",
@@ -58,7 +58,7 @@ body_rule! {
         "google/adk-go#1178": "OpenAI: `additionalProperties` is missing",
         "docker/docker-agent#1871": "OpenAI: an optional property",
         "bytedance/trae-agent#68": "OpenAI: an open object",
-        "veryfront/veryfront-code#3921": "Claude: limits of numbers",
+        "veryfront/veryfront-code#3921": "Claude: numeric limits",
         "ax-llm/ax#458": "Claude: the same refusal",
         "elie222/inbox-zero#2323": "Claude: 24 optional properties",
         "elizaOS/eliza#16499": "Claude: 20 strict tools",
@@ -178,7 +178,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 found
                     .at_member(inner, "default", message)
                     .warning()
-                    .help("leave it out and describe it in the description, or remove `strict`");
+                    .help("leave it out and state it in the description, or remove `strict`");
             }
         });
     }
@@ -220,7 +220,7 @@ fn cerebras<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 found
                     .at_member(inner, name, message)
                     .warning()
-                    .help("leave it out and describe it in the description, or remove `strict`");
+                    .help("leave it out and state it in the description, or remove `strict`");
             }
         });
     }
@@ -435,9 +435,9 @@ fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
             let note = found.at_member(
                 inner,
                 "$ref",
-                "a strict schema can refer only to itself, and this is another document",
+                "a strict schema can refer only to itself, but this refers to another document",
             );
-            note.help("put the schema below `$defs`, and write `#/$defs/NAME`");
+            note.help("define the schema under `$defs`, and write `#/$defs/NAME`");
             return;
         };
         if !is_told && circular.contains(&target) {
@@ -487,7 +487,7 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
         .filter(|(name, value)| is_refused(name, value, refused, is_openai))
     {
         let note = found.at(value, format!("strict schemas cannot contain `{name}`"));
-        note.help("leave it out and describe it in the description, or remove `strict`");
+        note.help("leave it out and state it in the description, or remove `strict`");
     }
     for value in no_schemas(inner) {
         let note = found.at(
@@ -506,7 +506,7 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
             "$ref",
             "strict schemas cannot have anything next to `$ref`",
         );
-        note.help("move the other members into the schema that it refers to");
+        note.help("move the other keywords into the schema that it refers to");
     }
 }
 
@@ -521,7 +521,7 @@ fn check_format<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
             crate::text::cut(format, 40)
         );
         let note = found.at_member(inner, "format", message);
-        note.help("remove it and describe it in the description, or write a `pattern`");
+        note.help("remove it and state it in the description, or write a `pattern`");
     }
 }
 

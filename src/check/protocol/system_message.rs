@@ -8,14 +8,14 @@ use crate::repo::Property;
 body_rule! {
     Error "protocol/system-message", "a system message is in a place where the API does not accept one",
     "Anthropic's newest models (from Opus 4.8 on) accept messages with the role `system` within the conversation, for later instructions. \
-     The prompt itself is the member `system`. Such a message\n\n\
+     The prompt itself is the `system` field. Such a message\n\n\
      * is not the first\n\
      * follows a user message, or an assistant message that ends with a server tool\n\
      * is the last one, or is followed by the assistant\n\
      * is not between a call and its result\n\n\
-     Two in a row were rejected in May 2026; a newer section of the page shows them, with a beta header. A warning.\n\n\
-     DeepSeek's and MiniMax's endpoints of this format accept only the roles `user` and `assistant`; a report says the same of Z.ai's, a \
-     warning. So do vLLM up to version 0.22 and several gateways: a warning for servers of unknown make.\n\n\
+     Two in a row were rejected in May 2026; a newer section of the page shows them, with a beta header (a warning).\n\n\
+     DeepSeek's and MiniMax's endpoints of this format accept only the roles `user` and `assistant`; a report says the same of Z.ai's (a \
+     warning). vLLM up to version 0.22 and several gateways have the same restriction, so it is a warning for unknown servers.\n\n\
      * wrong: `system`, `user`\n\
      * wrong: `user`, `system`, `user`\n\
      * right: `user`, `assistant`, `user`, `system`",
@@ -40,7 +40,7 @@ body_rule! {
     }
 }
 
-const HELP: &str = "put the instructions into the member `system`, or into a user message";
+const HELP: &str = "put the instructions into the `system` field, or into a user message";
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let refused = subject.facts.refuses(Property::SystemMessages);
@@ -109,7 +109,7 @@ fn fault(
     let Some(before) = before else {
         return Some((
             "the first message is a system message",
-            "put the prompt into the member `system`",
+            "put the prompt into the `system` field",
         ));
     };
     match (before.role, after.map(|after| after.role)) {

@@ -6,9 +6,9 @@ use super::{Found, Subject, body_rule};
 body_rule! {
     Error "protocol/thinking-budget", "the thinking budget leaves no tokens for the answer",
     "Anthropic counts thinking as part of the answer: `budget_tokens` must be less than `max_tokens`. With tools and interleaved thinking, \
-     which a header enables, it may be more; so with `tools` this is only a warning, and nothing is reported if the header is known to be \
-     sent; and a warning at servers of other models. The minimum of 1,024 is checked by the schema; the ranges of Gemini's `thinkingBudget` depend on the model, are listed in \
-     `model-families.toml`, and are checked by `protocol/model-parameter`.\n\n\
+     which a header enables, it may be more: with `tools`, this is only a warning, and nothing is reported if the request is known to have \
+     the header. It is also a warning at servers of other models. The minimum of 1,024 is checked by the schema; the ranges of Gemini's \
+     `thinkingBudget` depend on the model, are listed in `model-families.toml`, and are checked by `protocol/model-parameter`.\n\n\
      * wrong: `max_tokens = 2048` with `thinking = { type = \"enabled\", budget_tokens = 4096 }`\n\
      * right: `max_tokens = 8192`",
     of AnthropicMessages;

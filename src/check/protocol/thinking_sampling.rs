@@ -13,7 +13,7 @@ body_rule! {
      is rejected: *temperature may only be set to 1 when thinking is enabled*.\n\n\
      * wrong: `temperature = 0.2` with `thinking = { type = \"adaptive\" }`\n\
      * right: no `temperature`\n\n\
-     Later models reject these members altogether; then only `protocol/model-parameter` reports them.",
+     Later models reject these fields altogether; then only `protocol/model-parameter` reports them.",
     of AnthropicMessages;
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/extended-thinking":

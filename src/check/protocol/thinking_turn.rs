@@ -13,11 +13,13 @@ body_rule! {
     "Reasoning is sent back as part of the turn that it led to.\n\n\
      Anthropic rejects an assistant message whose last block is thinking. With `thinking.type` \"enabled\", an assistant turn whose calls \
      are being answered must start with its thinking: *Expected `thinking` or `redacted_thinking`, but found `tool_use`*. A message that \
-     contains thinking must begin with it, which fails if two messages of the model were joined. If thinking is off, a final message that \
+     contains thinking must begin with it, which fails if two assistant messages were joined. If thinking is off, a final message that \
      the model should continue must not contain thinking. OpenAI's Responses API requires a reasoning item to be followed directly by the \
      item that it led to, with that item's `id` if the reasoning has one; if nothing is stored (`store = false`), it requires \
-     `encrypted_content`. A message with an `id` must keep its place before the calls of its turn, as reports say: a warning. Some reports say that `content` of a replayed item is unknown, and that a call with an `id` is rejected without \
-     its reasoning: these are warnings. Kimi and DeepSeek reject calls without their `reasoning_content` while they think. Mistral requires reasoning to be the first part of its message.\n\n\
+     `encrypted_content`. A message with an `id` must keep its place before the calls of its turn, according to reports (a warning). Some \
+     reports say that `content` of a replayed item is unknown, and that a call with an `id` is rejected without its reasoning: these are \
+     warnings. Kimi and DeepSeek reject calls without their `reasoning_content` while they think. Mistral requires reasoning to be the \
+     first part of its message.\n\n\
      * wrong: reasoning, then the user\n\
      * right: reasoning, the answer or call that followed it, then the user\n\n\
      Reasoning with its `id` before a call without one is a warning.",
@@ -141,7 +143,7 @@ fn late_thinking<'b>(messages: &'b [Value], found: &mut Found<'b>) {
         let is_own = is_type(first, "text") || is_type(first, "tool_use");
         if is_own && blocks.iter().any(is_thinking) {
             let note = found.at(first, "a message with thinking must begin with it");
-            note.help("keep the blocks in the order in which they came, and do not join messages of the model");
+            note.help("keep the blocks in the order in which they came, and do not join assistant messages");
         }
     }
 }

@@ -20,18 +20,18 @@ body_rule! {
      * OpenAI, Anthropic and Mistral require valid JSON Schema: types that exist, `properties` that is an object, `required` that is \
      a list. For other providers, an invalid schema is a warning\n\
      * Anthropic and Mistral require numbers as limits: `exclusiveMinimum` was a boolean up to draft 4. Claude Opus 4.8 and newer \
-     models reject an array as `items`, which draft 2020-12 calls `prefixItems`: a warning\n\n\
+     models reject an array as `items`, which draft 2020-12 calls `prefixItems` (a warning)\n\n\
      Ollama passes on types, items, descriptions, `enum`, `anyOf` and properties. It silently drops everything else, which is a \
      warning if a value is then undefined (`pattern`, `const`, `oneOf`, `allOf`, `$ref`); dropped limits are not reported.\n\n\
      OpenAI rejects a `pattern` that looks ahead or behind (`(?=`, `(?!`, `(?<=`, `(?<!`), such as Zod's pattern for an email address. \
      Anthropic and Fireworks reject a `$ref` to a definition that the schema does not contain; for other providers, it is a warning.\n\n\
-     DeepSeek requires `\"type\": \"object\"` at the root, and does not read patterns with `[` within a class or with `\\0`. MiniMax requires a schema of every tool; Databricks, too, as \
-     a report says: a warning.\n\n\
-     Moonshot requires `\"type\": \"object\"` at the root, a `type` (or alternatives, or a reference) of every property, a single schema as `items`, `required` names that are properties, and \
-     references into `$defs`. It accepts nothing next to `$ref`, and `type` only inside the schemas of `anyOf`, not next to it; both \
-     are warnings.\n\n\
+     DeepSeek requires `\"type\": \"object\"` at the root, and does not read patterns with `[` within a class or with `\\0`. MiniMax \
+     requires a schema for every tool; so does Databricks, according to a report (a warning).\n\n\
+     Moonshot requires `\"type\": \"object\"` at the root, a `type` (or alternatives, or a reference) for every property, a single schema \
+     as `items`, `required` names that are properties, and references into `$defs`. It accepts nothing next to `$ref`, and `type` only \
+     inside the schemas of `anyOf`, not next to it; both are warnings.\n\n\
      Gateways pass requests on: what DeepSeek, MiniMax and Moonshot reject is a warning if one of their models is called through \
-     OpenRouter or a server of unknown make.\n\n\
+     OpenRouter or an unknown server.\n\n\
      LM Studio requires `properties` at the root. Reports say that Groq rejects `required` without `properties`, and Volcengine a list \
      of types. A root of another type than an object is a warning for all other servers.\n\n\
      Gemini's `parameters` are covered by `protocol/schema-keyword`.\n\n\
@@ -181,7 +181,7 @@ fn other_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
             .at_member(
                 schema,
                 "type",
-                "the schema of arguments must be an object: others are rejected or ignored",
+                "the schema of the arguments must be an object: others are rejected or ignored",
             )
             .warning()
             .help("wrap it in an object with one property");
@@ -197,9 +197,13 @@ fn check_reference<'b>(
     found: &mut Found<'b>,
 ) {
     if references::is_lost(root, inner) {
-        let note = found.at_member(inner, "$ref", "this reference leads to no schema");
+        let note = found.at_member(
+            inner,
+            "$ref",
+            "this reference points to a schema that does not exist",
+        );
         let note = if is_rejected { note } else { note.warning() };
-        note.help("add the schema below `$defs` at the root of the schema, or write it here");
+        note.help("add the schema under `$defs` at the root of the schema, or write it here");
     }
 }
 
@@ -224,7 +228,7 @@ fn lmstudio_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
             .at_member(
                 schema,
                 "properties",
-                "LM Studio requires `properties` in the schema of arguments",
+                "LM Studio requires `properties` in the schema of the arguments",
             )
             .help("write `\"properties\": {}` if there are none");
     }
@@ -260,7 +264,7 @@ fn without_parameters<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         .filter(|tool| tool.is_function() && tool.schema().is_none())
     {
         let message = format!(
-            "{} requires the `{}` of every tool",
+            "{} requires `{}` for every tool",
             server.name(),
             tool.schema_key
         );
@@ -280,7 +284,7 @@ fn check_pattern<'b>(inner: &'b Value, found: &mut Found<'b>) {
                 "pattern",
                 format!("DeepSeek cannot read this pattern: {what}"),
             )
-            .help("leave it out, or describe it in the description");
+            .help("leave it out, or state it in the description");
     }
 }
 
@@ -311,7 +315,7 @@ fn check_root<'b>(schema: &'b Value, is_openai: bool, found: &mut Found<'b>) {
         let note = found.at_member(
             schema,
             name,
-            format!("the schema of arguments cannot contain `{name}` at its root"),
+            format!("the schema of the arguments cannot contain `{name}` at its root"),
         );
         note.help(
             "declare an object with all properties, and describe in the description which ones belong together",
@@ -371,7 +375,7 @@ fn moonshot_alternatives<'b>(inner: &'b Value, found: &mut Found<'b>) {
 fn object_root<'b>(schema: &'b Value, server: &str, found: &mut Found<'b>) {
     if schema.is_object() && !super::schemas::is_of_type(schema, "object") {
         let message = format!(
-            "{server} requires `\"type\": \"object\"` at the root of the schema of arguments"
+            "{server} requires `\"type\": \"object\"` at the root of the schema of the arguments"
         );
         found.at_member(schema, "type", message).help("add it");
     }
@@ -422,7 +426,7 @@ fn moonshot_types<'b>(inner: &'b Value, found: &mut Found<'b>) {
         });
     for property in untyped {
         found
-            .at(property, "Moonshot requires the type of every property")
+            .at(property, "Moonshot requires `type` for every property")
             .help("add `type`");
     }
 }
@@ -440,7 +444,7 @@ fn moonshot_reference<'b>(
         let message = "Moonshot accepts only references into the `$defs` of the schema";
         found
             .at_member(inner, "$ref", message)
-            .help("write `#/$defs/NAME`, and the schema below `$defs` at the root");
+            .help("use `#/$defs/NAME`, and define the schema under `$defs` at the root");
         return;
     };
     let members = inner.as_object().into_iter().flatten();
@@ -481,7 +485,7 @@ fn check_object<'b>(tool: &DeclaredTool<'b>, schema: &'b Value, found: &mut Foun
     if schema.get("type") != Some(&"object".into()) {
         let note = found.at(
             schema,
-            "the schema of arguments must have `\"type\": \"object\"`",
+            "the schema of the arguments must have `\"type\": \"object\"`",
         );
         note.help(format!(
             "a tool without arguments has no `{}`",
@@ -491,7 +495,7 @@ fn check_object<'b>(tool: &DeclaredTool<'b>, schema: &'b Value, found: &mut Foun
         let note = found.at_member(
             schema,
             "properties",
-            "the schema of arguments has no `properties`",
+            "the schema of the arguments has no `properties`",
         );
         note.help("write `\"properties\": {}` if there are none");
     }

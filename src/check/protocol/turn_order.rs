@@ -9,8 +9,8 @@ use crate::repo::Property;
 body_rule! {
     Error "protocol/turn-order", "the order of the messages is rejected",
     "Formats differ in which message may follow which:\n\n\
-     * Anthropic: older reports say that the first message must be the user's, unless it contains a compaction. It is accepted by \
-     now: a warning. The server merges consecutive messages of one role\n\
+     * Anthropic: older reports say that the first message must be the user's, unless it contains a compaction. The API now accepts \
+     others, too, so this is a warning. The server merges consecutive messages of one role\n\
      * Gemini: a single content must be the user's; a function call must follow a user content, so it cannot be first, and it \
      cannot follow model text in a separate content: put both into one. Contents with calls may follow each other\n\
      * Mistral: no `system` after an assistant or a tool message; a single message cannot be the assistant's. `user` after `tool` \
@@ -20,18 +20,17 @@ body_rule! {
      * llama.cpp: no two assistant messages at the end\n\
      * Perplexity: after the system messages, the user's and tools' messages alternate with the assistant's, and the last is not the \
      assistant's\n\
-     * MiniMax: one system message only, and not alone: a warning\n\
-     * Databricks: a report says that the roles alternate for models such as Llama: a warning\n\
-     * Qwen: one message must be the user's\n\
-     * Hunyuan and Qianfan: the last message must be the user's or a result; there and at SiliconFlow, user and assistant must \
-     alternate in reports: a warning. The same is true of models whose chat template says so (`alternating_turns` in \
-     `model-families.toml`)\n\n\
+     * MiniMax: only one system message, and not as the only message (a warning)\n\
+     * Databricks: a report says that the roles must alternate for models such as Llama (a warning)\n\
+     * Qwen: at least one message must be the user's\n\
+     * Hunyuan and Qianfan: the last message must be the user's or a result; reports say that user and assistant must alternate there and \
+     at SiliconFlow (a warning). The same is true of models whose chat template says so (`alternating_turns` in `model-families.toml`)\n\n\
      OpenAI, DeepSeek and Ollama accept any order. Calls and results have separate rules.\n\n\
      * wrong, Gemini: `user`, `model` with text, `model` with `functionCall`\n\
      * right, Gemini: `user`, `model` with text and `functionCall`",
     seen "2026-11" {
         "recorded: pydantic-ai, test_anthropic_model_empty_message_on_history":
-            "Claude: a first message of the assistant, accepted",
+            "Claude: an assistant message as the first, accepted",
         "recorded: pydantic-ai, test_cross_provider_capability_replay":
             "Gemini: two contents with calls in a row, accepted",
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
@@ -59,7 +58,7 @@ body_rule! {
         "langgenius/dify-official-plugins#1302": "Hunyuan: the same refusal of the last message",
         "songquanpeng/one-api#1332": "Qianfan: *the role of message with odd index in the messages must be assistant*",
         "NEKOparapa/AiNiee#423": "Qianfan: *the role of last message*",
-        "baidubce/bce-qianfan-sdk#866": "Qianfan: a last message of the assistant is rejected",
+        "baidubce/bce-qianfan-sdk#866": "Qianfan: an assistant message as the last is rejected",
         "CherryHQ/cherry-studio#9594": "SiliconFlow: *after user message, next must be assistant or tool message*",
         "anomalyco/opencode#2557": "Z.ai: no user message",
         "perplexityai/api-discussion#265":
@@ -214,7 +213,7 @@ fn without_user<'b>(
     }
 }
 
-/// Finds consecutive messages of the user or of the assistant, at servers that were observed to
+/// Finds consecutive user or assistant messages, at servers that were observed to
 /// reject them.
 fn alternating<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'b>) {
     let doubled = entries.windows(2).find(|pair| {
@@ -354,9 +353,7 @@ fn alternating_to_the_user<'b>(
             _ => false,
         };
         if is_same {
-            let message = format!(
-                "{server} requires the messages of the user and of the assistant to alternate"
-            );
+            let message = format!("{server} requires user and assistant messages to alternate");
             let note = found.at_member(pair[1].value, "role", message);
             let note = if is_sure { note } else { note.warning() };
             note.help("merge the two messages into one");

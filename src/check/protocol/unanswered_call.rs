@@ -11,10 +11,10 @@ body_rule! {
     Error "protocol/unanswered-call", "a tool call has no result where the API expects it",
     "After a tool call, the model waits for the result. Anthropic expects all results in the next message, Chat Completions and Mistral in \
      tool messages before anything else, Gemini the same number of responses as calls in the next content, and the Responses API an output \
-     with the same `call_id` somewhere later. Anthropic and Gemini merge consecutive messages of the model: there, two messages with calls \
-     are one turn. DeepSeek converts the items of the Responses API to messages, and expects the outputs directly after the calls of a \
-     message. If a message comes in between, or a template drops a result, the API rejects the request. Local and unknown servers accept \
-     it, but the model has to guess: a warning.\n\n\
+     with the same `call_id` somewhere later. Anthropic and Gemini merge consecutive messages from the model: there, two messages with \
+     calls are one turn. DeepSeek converts the items of the Responses API to messages, and expects the outputs directly after the calls of \
+     a message. If a message comes in between, or a template drops a result, the API rejects the request. Local and unknown servers accept \
+     it, but the model has to guess (reported as a warning).\n\n\
      The call of a tool that Anthropic runs itself has its result in the same message, or in a later one after a pause.\n\n\
      The finding is at the call; if one message separates the call from its result, at that message; if Gemini gets fewer responses than \
      there are calls, at the content with the responses.\n\n\

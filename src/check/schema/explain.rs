@@ -799,7 +799,7 @@ mod tests {
         let body = json!({"input": [{"type": "call", "call_id": 7}]});
         assert_eq!(
             told(&items(), &body),
-            ["`/input/0/call_id` must be a string, not a number (put it into quotes: `\"7\"`)"]
+            ["`/input/0/call_id` must be a string, not a number (put it in quotes: `\"7\"`)"]
         );
     }
 

@@ -161,10 +161,10 @@ pub(super) fn form_of_type(
             as_string(node, found, wants("array", &wanted))
         }
         Value::Object(_) | Value::String(_) if wants("array", &wanted) => {
-            Some("put it into a list: `[…]`".to_owned())
+            Some("wrap it in a list: `[…]`".to_owned())
         }
         Value::Number(_) | Value::Bool(_) if wants("string", &wanted) => {
-            Some(format!("put it into quotes: `\"{found}\"`"))
+            Some(format!("put it in quotes: `\"{found}\"`"))
         }
         Value::String(text)
             if !wants("array", &wanted)
@@ -193,7 +193,7 @@ fn as_string(node: &Value, found: &Value, takes_list: bool) -> Option<String> {
         .into_iter()
         .find(|name| found.get(name).is_some_and(Value::is_string));
     match alone {
-        _ if is_element => Some("put it into a list: `[…]`".to_owned()),
+        _ if is_element => Some("wrap it in a list: `[…]`".to_owned()),
         Some(name) if !is_json => Some(format!("write only the text of its `{name}`")),
         _ if is_json => Some("write it as a string that contains the JSON".to_owned()),
         _ if takes_list => Some("write a string in quotes, or a list: `[…]`".to_owned()),

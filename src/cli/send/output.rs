@@ -21,7 +21,7 @@ pub(super) fn dry_run(compiled: &Compiled) -> Text {
     text!("{}\n{}", head, Text::json_text(&compiled.body.pretty()))
 }
 
-/// The end of the output for programs if nothing was sent.
+/// The end of the JSON output if nothing was sent.
 pub(super) struct Ending<'e> {
     request: Value,
     outcome: Value,
@@ -234,7 +234,7 @@ impl Printer<'_> {
                     format!("{} {name}", block.kind())
                 };
                 self.note(&format!(
-                    "{called}: a call in the provider's own form, which no tool here handles"
+                    "{called}: a provider-specific call, which no tool here handles"
                 ));
             }
             Event::Compressed { messages, .. } => {

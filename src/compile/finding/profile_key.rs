@@ -1,4 +1,4 @@
-//! Keys of profiles that are below `[body]` by mistake, and are therefore sent: everything after a
+//! Keys of profiles that are under `[body]` by mistake, and are therefore sent: everything after a
 //! table's header belongs to that table.
 
 use crate::check::schema::rules::UNKNOWN_FIELD;

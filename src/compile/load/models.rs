@@ -119,11 +119,11 @@ fn unserved(
             format!("write `{}`", cut(plain, 60)),
         ),
         UnservedModel::Dotted(plain) => (
-            format!("`{written}` is no model of {maker}, which writes this version with `-`"),
+            format!("`{written}` is not a model of {maker}, which writes this version with `-`"),
             format!("write `{}`", cut(plain, 60)),
         ),
         UnservedModel::Misspelt(known) => (
-            format!("`{written}` is probably no model of {maker}"),
+            format!("`{written}` is probably not a model of {maker}"),
             format!("did you mean `{}`?", cut(known, 60)),
         ),
     };

@@ -37,7 +37,7 @@ pub(crate) struct Facts {
     pub(crate) prompt: &'static [&'static str],
     /// The gap in the prompts of the format; `None` if they have no gap.
     pub(crate) gap: Option<Gap>,
-    /// Pointers to the values that specify the form of the answer.
+    /// Pointers to the values that specify the answer format.
     pub(crate) answer_form: &'static [&'static str],
     /// The members that limit the length of the answer, as far as rules use them.
     pub(crate) longest_answer: &'static [&'static str],
@@ -45,7 +45,7 @@ pub(crate) struct Facts {
     pub(crate) needs_limit: bool,
     /// The shape of tool definitions.
     pub(crate) tools: ToolForm,
-    /// `true` if servers convert tool schemas to a type of their own and drop unknown keywords.
+    /// `true` if servers convert tool schemas to their own type and drop unknown keywords.
     pub(crate) drops_keywords: bool,
     /// `true` if the arguments of a call are a string that contains JSON; otherwise, they are an
     /// object.

@@ -88,7 +88,10 @@ pub(super) fn items(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
             }
             Ok(Tracked::list(items))
         }
-        kind => Err(invalid(format!("`items` takes an object, not a {kind}"))),
+        kind => Err(invalid(format!(
+            "`items` takes an object, not {}",
+            values::named(kind)
+        ))),
     }
 }
 
@@ -306,7 +309,8 @@ impl Key {
                 }))
             }
             kind => Err(invalid(format!(
-                "texts and numbers have an order, a {kind} has none: name an `attribute`"
+                "only texts and numbers have an order, but this is {}: name an `attribute`",
+                values::named(kind)
             ))),
         }
     }
@@ -503,7 +507,7 @@ pub(in super::super) fn length(native: &mut Native<'_, '_>) -> Result<Tracked, E
         kind => value.len().map(Tracked::plain).ok_or_else(|| {
             Error::new(
                 ErrorKind::InvalidOperation,
-                format!("a {kind} has no length"),
+                format!("{} has no length", values::named(kind)),
             )
         }),
     }

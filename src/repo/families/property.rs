@@ -126,8 +126,8 @@ impl Property {
             ),
             Property::ThinksByDefault => ("thinks by default", "thinks only on request"),
             Property::ForcedCalls => (
-                "accepts a forced call while it thinks",
-                "rejects a forced call while it thinks",
+                "accepts a forced tool call while it thinks",
+                "rejects a forced tool call while it thinks",
             ),
             Property::BoundThinking => (
                 "thinking is bound to the content before it",

@@ -237,7 +237,7 @@ fn check_header(reader: &mut Reader<'_, '_>, key: &str, name: &str) -> bool {
             .get(key)
             .map(|node| reader.span(node))
             .expect("it was read");
-        let message = format!("the header `{name}` cannot be set here");
+        let message = format!("the `{name}` header cannot be set here");
         let finding = Diagnostic::new(&rules::INVALID_VALUE, span, message)
             .label("it belongs to the protocol");
         reader.report(finding.help("remove it"));
@@ -347,11 +347,11 @@ mod tests {
         );
         assert_eq!(
             url("headers = { Mcp-Session-Id = \"x\" }"),
-            "the header `mcp-session-id` cannot be set here"
+            "the `mcp-session-id` header cannot be set here"
         );
         assert_eq!(
             url("headers = { accept = \"x\" }"),
-            "the header `accept` cannot be set here"
+            "the `accept` header cannot be set here"
         );
         assert_eq!(
             url("api_key_ref = \"sk-a1B2c3D4e5F6g7H8\""),
@@ -370,7 +370,7 @@ mod tests {
         assert_eq!(header("a b"), "this header cannot carry a key");
         assert_eq!(
             header("mcp-session-id"),
-            "the header `mcp-session-id` cannot be set here"
+            "the `mcp-session-id` header cannot be set here"
         );
         assert_eq!(
             said("url = \"https://u:p@h.example\""),

@@ -1,4 +1,4 @@
-//! JSON for programs; `docs/json.md` describes the document.
+//! Reviews as JSON; `docs/json.md` describes the document.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Stories for programs.
+//! Stories as JSON.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::traffic::{
     ThinkingLossKind, Unpriced,
 };
 
-/// Returns the stories for programs.
+/// Returns the stories as JSON.
 pub fn stories_json(stories: &Stories) -> Value {
     json!({
         "version": 1,

@@ -278,7 +278,7 @@ fn change(found: &Break) -> String {
         Change::Inserted(messages) => format!("{} inserted at `{at}`", count(*messages, "message")),
         Change::Setting(name) => format!("the setting `{name}`"),
         Change::Model { from, to } => {
-            format!("the model `{to}` instead of `{from}`, which has a cache of its own")
+            format!("the model `{to}` instead of `{from}`, which has its own cache")
         }
     }
 }

@@ -183,7 +183,7 @@ impl RequestTask<'_> {
         let Some(tool) = tools.get(&call.name) else {
             let known: Vec<&str> = tools.names().collect();
             let told = format!(
-                "there is no tool `{}`; there are: {}",
+                "there is no tool `{}`; available tools: {}",
                 call.name,
                 known.join(", ")
             );
@@ -243,12 +243,11 @@ fn ended_by_itself(ended: Result<(Id, ToolOutput), JoinError>) -> Option<(Id, To
 const REFUSED: &str = "the call was refused: no reason was given";
 
 /// The output of a call whose tool was stopped because the request was cancelled.
-const CANCELLED: &str =
-    "the request was cancelled while the tool ran: what it did up to then is not known";
+const CANCELLED: &str = "the request was cancelled while the tool was running; what the tool did before that is unknown";
 
 /// The output of a call whose tool was stopped because the request exceeded its time limit.
 const LATE: &str =
-    "the time for the request was over while the tool ran: what it did up to then is not known";
+    "the request timed out while the tool was running; what the tool did before that is unknown";
 
 /// Returns the output that tells the model about a crash.
 fn crash(error: &JoinError) -> ToolOutput {

@@ -572,7 +572,7 @@ impl<'a> RequestTask<'a> {
     fn give_up_calls(&self, stop: Stop) -> Stop {
         let why = match &stop {
             Stop::Cancelled => "the request was cancelled",
-            Stop::Late(_) => "the time for the request was over",
+            Stop::Late(_) => "the request timed out",
             Stop::Failed(error) => error.message.as_str(),
             Stop::Hook(reason) => reason.as_str(),
         };
@@ -664,7 +664,7 @@ fn cut_off(stop: &StopReason, wire: WireFormat) -> Option<CutOff> {
 }
 
 /// Returns `true` if an unknown stop reason means that the answer is incomplete. Responses and
-/// Gemini use one fixed word for complete answers; other servers have words of their own for both
+/// Gemini use one fixed word for complete answers; other servers have their own words for both
 /// cases: `vLLM` and `SGLang` send `abort`.
 fn is_broken_off(word: &str, wire: WireFormat) -> bool {
     const UNFINISHED: [&str; 8] = [

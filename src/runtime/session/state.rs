@@ -466,7 +466,7 @@ impl State {
     pub(super) fn begin_compression(&mut self, keep_turns: usize) -> Result<Compressible, Error> {
         let compressible = self.compressible(keep_turns).ok_or_else(|| {
             config("there is nothing to compress")
-                .detail("no answered turn comes before the messages that must stay")
+                .detail("there is no answered turn before the messages that must be kept")
         })?;
         self.busy = true;
         Ok(compressible)
@@ -572,7 +572,7 @@ impl State {
         }
         if self.refuse_own_calls(NO_TOOL_TAKES_IT)? > 0 {
             self.news.push(Event::Warning(
-                "no tool of this session handles calls in the provider's own form".to_owned(),
+                "no tool of this session handles provider-specific calls".to_owned(),
             ));
         }
         self.admit_waiting()
@@ -787,8 +787,7 @@ fn interrupted_call(call: &Block) -> Option<Block> {
 }
 
 /// The result of a call whose outcome is unknown.
-const CALL_INTERRUPTED: &str =
-    "the turn was interrupted before there was a result: whether the tool ran is not known";
+const CALL_INTERRUPTED: &str = "the turn was interrupted before the tool returned a result; it is unknown whether the tool ran";
 
 /// The result of a provider-specific call if tools answered other calls of the same answer.
 const NO_TOOL_TAKES_IT: &str = "there is no such tool here: the call was not run";

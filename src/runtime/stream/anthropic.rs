@@ -9,7 +9,7 @@
 //! | --- | --- |
 //! | `end_turn` | end of turn |
 //! | `tool_use` | tool use |
-//! | `max_tokens`, `model_context_window_exceeded` | limit of tokens |
+//! | `max_tokens`, `model_context_window_exceeded` | token limit |
 //! | `stop_sequence` | stop sequence |
 //! | `refusal` | refusal |
 //! | `pause_turn` | paused: the session asks again |

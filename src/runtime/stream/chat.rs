@@ -16,7 +16,7 @@
 //! | --- | --- |
 //! | `stop` | end of turn, or tool use if there are calls |
 //! | `tool_calls`, `function_call` | tool use, or end of turn if there are none |
-//! | `length`, Mistral's `model_length` | limit of tokens |
+//! | `length`, Mistral's `model_length` | token limit |
 //! | `content_filter` | refusal, as is an answer with `refusal` |
 //! | Mistral's and OpenRouter's `error`, `DeepSeek`'s `insufficient_system_resource` | an error |
 //! | others | the provider's own word |
@@ -117,7 +117,7 @@ const MESSAGE_MEMBERS: &[Member] = &[
     kept(&[DETAILS]),
     beside_in_pieces(&["logprobs"]),
     always(&["role"], &["assistant"]),
-    ignored(&["name", "prefix"], "copies of values of the request"),
+    ignored(&["name", "prefix"], "copies of request values"),
     ignored(&["token_ids", "prompt_token_ids"], "a copy of the text"),
 ];
 

@@ -8,7 +8,7 @@
 //! | provider | here |
 //! | --- | --- |
 //! | `STOP` | end of turn, or tool use if there are calls |
-//! | `MAX_TOKENS`, `CONTINUATION` | limit of tokens |
+//! | `MAX_TOKENS`, `CONTINUATION` | token limit |
 //! | `SAFETY`, `RECITATION`, `LANGUAGE`, `BLOCKLIST`, `PROHIBITED_CONTENT`, `SPII`, `IMAGE_…`, `MODEL_ARMOR`, `ESCALATION`, `PUP_LIMITED_DISABLED` | refusal |
 //! | `MALFORMED_FUNCTION_CALL`, `MALFORMED_RESPONSE`, `UNEXPECTED_TOOL_CALL`, `MISSING_THOUGHT_SIGNATURE` | an error |
 //! | others | the provider's own word |

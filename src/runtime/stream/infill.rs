@@ -6,7 +6,7 @@
 //! | provider | here |
 //! | --- | --- |
 //! | `eos`, none | end of turn |
-//! | `limit` | limit of tokens |
+//! | `limit` | token limit |
 //! | `word` | stop sequence |
 //! | others | the provider's own word |
 //!
@@ -39,7 +39,7 @@ pub(super) static SHAPE: Shape = Shape::new(
         ),
         ignored(
             &["generation_settings", "prompt", "multimodal"],
-            "a copy of values of the request",
+            "a copy of request values",
         ),
         ignored(
             &["id_slot", "slot_id", "index"],

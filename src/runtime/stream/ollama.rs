@@ -6,7 +6,7 @@
 //! | provider | here |
 //! | --- | --- |
 //! | `stop`, none | end of turn |
-//! | `length` | limit of tokens |
+//! | `length` | token limit |
 //! | `load`, `unload` and others | the provider's own word |
 //!
 //! Usage: `prompt_eval_count` is the size of the whole prompt, `eval_count` the number of generated

@@ -8,7 +8,7 @@
 //! | provider | here |
 //! | --- | --- |
 //! | `completed` | end of turn, or tool use if there are calls; refusal if an item is one |
-//! | `incomplete`, `max_output_tokens` | limit of tokens |
+//! | `incomplete`, `max_output_tokens` | token limit |
 //! | `incomplete`, `content_filter` | refusal |
 //! | `incomplete`, others | the provider's own word |
 //! | `failed`, `cancelled` | an error |
@@ -206,7 +206,7 @@ const RESPONSE_MEMBERS: &[Member] = &[
         "a refusal reports what was filtered; otherwise nothing was",
     ),
     ignored(&["billing"], "who pays"),
-    ignored(OF_REQUEST, "a copy of values of the request"),
+    ignored(OF_REQUEST, "a copy of request values"),
 ];
 
 /// The members of a response that repeat its request (`openai` 3.54,

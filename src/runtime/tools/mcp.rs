@@ -594,7 +594,7 @@ fn problem(error: &ServiceError) -> String {
     match error {
         ServiceError::TransportClosed => "the connection is closed".to_owned(),
         ServiceError::TransportSend(error) => cause(&*error.error),
-        ServiceError::UnexpectedResponse => "what it answers is not a result of a tool".to_owned(),
+        ServiceError::UnexpectedResponse => "its answer is not a tool result".to_owned(),
         error => snippet(&error.to_string()),
     }
 }

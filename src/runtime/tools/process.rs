@@ -201,7 +201,7 @@ fn answer(ended: Ended, spec: &ToolSpec) -> ToolOutput {
             let limit = spec.output_limit;
             failure(
                 &format!(
-                    "the tool wrote more than {limit} bytes and was stopped; this is how it began"
+                    "the tool wrote more than {limit} bytes and was stopped; the output began with"
                 ),
                 &output,
             )
@@ -307,7 +307,7 @@ mod tests {
         .1;
         assert_eq!(
             long,
-            "the tool wrote more than 65536 bytes and was stopped; this is how it began:\nabc"
+            "the tool wrote more than 65536 bytes and was stopped; the output began with:\nabc"
         );
         assert_eq!(
             said(Ended::Failed("no".into())).await,

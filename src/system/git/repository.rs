@@ -136,9 +136,7 @@ impl Repository {
             {
                 let shown = other.display();
                 return Err(format!(
-                    "it borrows objects from `{shown}`, which an attacker could have set up: if you did, name that folder in \
-                     the variable GIT_ALTERNATE_OBJECT_DIRECTORIES; or copy the objects with `git repack -a -d`, and then \
-                     delete `{}`",
+                    "it borrows objects from `{shown}`, which an attacker could have set up. If you set it up yourself, list that folder in `GIT_ALTERNATE_OBJECT_DIRECTORIES`; otherwise, copy the objects with `git repack -a -d`, and then delete `{}`",
                     store.join(ALTERNATES).display()
                 ).into());
             }

@@ -118,7 +118,7 @@ impl Transcript {
     /// Ends the transcript, and returns what is left of it.
     pub(in crate::traffic) fn end(mut self) -> Ended {
         let member = self.member();
-        // OpenCode has a form of its own, from which it makes the messages of each provider.
+        // OpenCode has its own form, from which it makes the messages of each provider.
         let is_as_sent = self.agent != Agent::OpenCode;
         let is_whole = is_as_sent && self.bytes <= MOST_JUDGED && !self.values.is_empty();
         let body = is_whole

@@ -761,7 +761,7 @@ impl Generator {
         }
     }
 
-    /// Blocks have names of their own, and are in no macro.
+    /// Blocks have their own names, and are in no macro.
     fn block(&mut self, around: Around) -> String {
         if self.in_macro {
             return self.written(around);

@@ -24,7 +24,7 @@ pub(super) fn output(result: CallToolResult, limit: usize) -> ToolOutput {
     if text.len() > limit {
         let begin = &text[..text.floor_char_boundary(limit)];
         return ToolOutput::error(format!(
-            "the tool said more than {limit} bytes; this is how it began:\n{begin}"
+            "the tool returned more than {limit} bytes; the result began with:\n{begin}"
         ));
     }
     ToolOutput {
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(
             (&*long.content, long.is_error),
             (
-                "the tool said more than 5 bytes; this is how it began:\nää",
+                "the tool returned more than 5 bytes; the result began with:\nää",
                 true
             )
         );
