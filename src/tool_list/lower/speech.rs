@@ -178,6 +178,12 @@ const MOONSHOT: Speech = Speech {
     ..WHOLE
 };
 
+const DEEPSEEK: Speech = Speech {
+    keywords: Keywords::AllBut(&UNEVALUATED),
+    is_plain_root: true,
+    ..WHOLE
+};
+
 const OLLAMA: Speech = Speech {
     keywords: Keywords::Only(&[
         "type",
@@ -242,6 +248,7 @@ impl Speech {
             }
             (WireFormat::OpenAiChat | WireFormat::OpenAiResponses, _, Server::OpenAi) => OPENAI,
             (WireFormat::OpenAiChat, _, Server::Moonshot) => MOONSHOT,
+            (WireFormat::OpenAiChat, _, Server::DeepSeek) => DEEPSEEK,
             (WireFormat::GoogleGenerateContent, Form::OpenApi, _) => GEMINI_OPEN_API,
             (WireFormat::GoogleGenerateContent, ..) => GEMINI,
             (WireFormat::OllamaChat, ..) => OLLAMA,
