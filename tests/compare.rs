@@ -358,7 +358,7 @@ fn what_cannot_be_compared_says_why() {
         (&[], "name two files or two agents to compare"),
         (
             &["first.json", "second.json", "--allow", "lsot"],
-            "there is no kind of difference `lsot`",
+            "unknown kind of difference: `lsot`",
         ),
         (&["first.json", "expected.txt"], "expected.txt"),
         (

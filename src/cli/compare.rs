@@ -117,6 +117,6 @@ fn allowed(names: &[String]) -> Result<Allowed, Failure> {
     Allowed::parse(names).map_err(|unknown| {
         let help = did_you_mean(&unknown, Allowed::kinds())
             .unwrap_or_else(|| format!("known kinds: {}", listed(Allowed::kinds())));
-        Failure::new(format!("there is no kind of difference `{unknown}`")).help(help)
+        Failure::new(format!("unknown kind of difference: `{unknown}`")).help(help)
     })
 }

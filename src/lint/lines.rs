@@ -121,8 +121,8 @@ fn are_lines(first: &[u8], second: &[u8]) -> bool {
     is_whole(first) || begins(first) && begins(second) && !is_open
 }
 
-/// Returns `true` if a line begins an object. If two lines begin one, the first line is a broken
-/// document, unless the second can continue it.
+/// Returns `true` if a line begins an object. If two consecutive lines both begin an object, they
+/// are separate documents, unless the first ends so that the second can continue it.
 fn begins(line: &[u8]) -> bool {
     line.trim_ascii_start().starts_with(b"{")
 }

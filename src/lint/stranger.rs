@@ -65,16 +65,12 @@ impl Stranger {
                 "this is not a request body: it belongs to a session file ({})",
                 agent.form()
             ),
-            Stranger::Record => {
-                "this is a log's record of a call, which contains no request body".to_owned()
-            }
+            Stranger::Record => "this is a log record without a request body".to_owned(),
             Stranger::Message => "this is one message, not a request body".to_owned(),
             Stranger::Answer => "this is a model's answer, not a request body".to_owned(),
-            Stranger::Refusal => {
-                "this is an answer that refuses a request, not a request body".to_owned()
-            }
+            Stranger::Refusal => "this is an error response, not a request body".to_owned(),
             Stranger::Encoded => {
-                "this is a text that contains JSON, so an API would receive a text".to_owned()
+                "this is JSON encoded as a string, so the API would receive a string".to_owned()
             }
             Stranger::Unknown => "this is not a request body, and contains none".to_owned(),
         }

@@ -58,9 +58,10 @@ crate::diag::rules! {
          * wrong: `endpoint = \"responses\"` with `client_api = \"OpenAI (Chat Completions)\"`\n\
          * right: `endpoint = \"chat/completions\"`";
     DOUBLED_PATH = Error "provider/doubled-path", "the URL, the endpoint and the model repeat the same part of the path",
-        "The URL of a request is the instance's `url`, a slash, and the profile's `endpoint`, in which `${MODEL}` is replaced. If the \
-         URL already ends with the beginning of the endpoint, such as the version of the API or the whole endpoint, or if the model begins \
-         with `models/` like the endpoint before it, the path contains that part twice, and the server answers 404.\n\n\
+        "The URL of a request is the instance's `url`, a slash, and the profile's `endpoint`, in which `${MODEL}` is replaced. The \
+         path contains a part twice, and the server answers 404, in two cases:\n\n\
+         * the URL already ends with the first part of the endpoint, such as `v1`, or with all of it\n\
+         * the endpoint has `models/` before `${MODEL}`, and the model's name begins with `models/` too\n\n\
          * wrong: `url = \"https://host/v1\"` and `endpoint = \"v1/chat/completions\"`\n\
          * right: `url = \"https://host/v1\"` and `endpoint = \"chat/completions\"`\n\
          * wrong: `url = \"https://host/v1/chat/completions\"` and `endpoint = \"chat/completions\"`\n\

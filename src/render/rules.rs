@@ -61,7 +61,7 @@ crate::diag::rules! {
          * right: collect the parts once, and join them: `parts | join`";
     TOO_DEEP = Error "template/too-deep", "a template is nested too deeply",
         "A macro recurses endlessly, or a chain of includes is too long. The limit is 300 units: each include counts as 10, each macro \
-         call as 4. Or one tag chains more than 250 operators, filters or members, or a template has more than 250 `{% elif %}`.\n\n\
+         call as 4. The error also occurs if one tag chains more than 250 operators, filters or members, or a template has more than 250 `{% elif %}`.\n\n\
          For nested data, such as tool input, `tojson(value)` needs no recursion at all.";
     TOO_LARGE = Error "template/output-too-large", "a template writes more than 32 MiB",
         "No provider accepts such a request. Look for a loop that repeats the whole history.";

@@ -11,7 +11,7 @@ crate::diag::rules! {
         "Every source file is UTF-8, with or without a byte-order mark, with `\\n` or `\\r\\n` line endings. A NUL \
          byte or an invalid sequence means that the file was saved in another encoding or is not text at all.\n\n\
          Convert it: `iconv -f WINDOWS-1252 -t UTF-8`.";
-    TOO_LARGE = Error "repo/too-large", "a source file is larger than 64 MiB, or all are larger than 128 MiB",
+    TOO_LARGE = Error "repo/too-large", "a source file is larger than 64 MiB, or all together are larger than 128 MiB",
         "Positions are stored in 32 bits, and no profile, partial or context is that large on purpose. reqc checks the size \
          before it reads a file. All source files of a repository together may have 128 MiB.\n\n\
          Usually a data file is in the wrong folder: every file in `agents/`, `partials/`, `contexts/` and `providers/` is \

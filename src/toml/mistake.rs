@@ -275,7 +275,7 @@ impl Mistake<'_> {
         let help = match bare.to_ascii_lowercase().as_str() {
             _ if bare.len() < word.len() && bare.parse::<bool>().is_ok() => {
                 format!(
-                    "remove the `{}`: TOML lines have no end mark",
+                    "remove the `{}`: TOML lines do not end with a semicolon or comma",
                     &word[bare.len()..]
                 )
             }
@@ -313,7 +313,9 @@ impl Mistake<'_> {
             _ if after_digits && is_fraction => {
                 "write `.` before the digits of a fraction, or `[1, 5]` for two numbers"
             }
-            _ if rest.starts_with([';', ',']) => "remove it: TOML lines have no end mark",
+            _ if rest.starts_with([';', ',']) => {
+                "remove it: TOML lines do not end with a semicolon or comma"
+            }
             _ if rest.split('#').next().unwrap_or_default().contains('=') => {
                 "write each key on its own line"
             }

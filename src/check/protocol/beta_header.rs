@@ -14,8 +14,8 @@ body_rule! {
      * right: no such header",
     of AnthropicMessages;
     seen "2026-11" {
-        "BerriAI/litellm#39597": "the count of tokens rejects web search and tool search, other endpoints accept them, measured",
-        "anthropics/claude-code#12429": "the count of tokens rejects web search",
+        "BerriAI/litellm#39597": "the token-counting endpoint rejects web search and tool search, other endpoints accept them, measured",
+        "anthropics/claude-code#12429": "the token-counting endpoint rejects web search",
         "QuantumNous/new-api#2975": "Vertex AI rejects `prompt-caching-scope` and `structured-outputs`",
         "Wei-Shaw/sub2api#3358": "Vertex AI rejects `prompt-caching-scope`, `redact-thinking` and others",
         "anthropics/claude-code#11672": "Vertex AI rejects `tool-examples`",
@@ -23,7 +23,7 @@ body_rule! {
     }
 }
 
-/// The features that Vertex AI's count of tokens was seen to reject.
+/// The features that Vertex AI's token-counting endpoint was seen to reject.
 const NOT_TO_COUNT: [&str; 2] = ["web-search-2025-03-05", "tool-search-tool-2025-10-19"];
 
 /// The features that Vertex AI was seen to reject, each with the level of the evidence.

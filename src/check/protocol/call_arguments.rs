@@ -13,7 +13,7 @@ body_rule! {
      OpenAI accepts any text; there, and for other providers, this is a warning, because the model sees something it would never write \
      itself. For open weights at unknown servers, it is an error, because vLLM, SGLang and LMDeploy reject it; a gateway may pass \
      other models on to OpenAI. JSON that is not an object is a warning too, except for Ollama, which rejects it. Most servers accept an \
-     empty string; llama.cpp and Ollama reject it, and so do xAI and Qwen according to reports (a warning).\n\n\
+     empty string; llama.cpp and Ollama reject it, and so do xAI and Qwen according to reports (reported as a warning).\n\n\
      * wrong: `\"arguments\": \"{\\\"city\\\": \\\"Ber\"` (an answer that was cut off)\n\
      * wrong: `\"arguments\": \"[\\\"Bergen\\\"]\"`\n\
      * right: `\"arguments\": \"{\\\"city\\\": \\\"Bergen\\\"}\"`, which `{{ tojson(tojson(block.input)) }}` writes",

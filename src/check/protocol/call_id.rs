@@ -17,8 +17,8 @@ body_rule! {
      letters or digits; anything else is rejected |\n\
      | Mistral, other models | mistral-common accepts any id for tokenizer 13 and later, but the API rejected some up to September 2026 (a \
      warning) |\n\
-     | unknown servers, with Mistral's models of that time | the chat template requires exactly nine letters or digits (a warning) |\n\
-     | unknown gateways, with Claude | the letters, digits, `_` and `-` of Anthropic (a warning) |\n\
+     | unknown servers, with Mistral's models of that time | the chat template requires exactly nine letters or digits (reported as a warning) |\n\
+     | unknown gateways, with Claude | the letters, digits, `_` and `-` of Anthropic (reported as a warning) |\n\
      | OpenAI, Chat Completions | at most 40 characters in reports of 2025, 64 in those of 2026 (lengths between them are a warning) |\n\n\
      A new id must be the same for the call and its result, and the same every time: the template function `tool_id` makes one.\n\n\
      * wrong, for Mistral: `call_9pw1qnYScqvGrCH58HWCvFH6`\n\

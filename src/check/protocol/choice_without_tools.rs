@@ -15,13 +15,13 @@ body_rule! {
      | --- | --- |\n\
      | OpenAI, Chat Completions | `tool_choice` (except `none`), `parallel_tool_calls`; `function_call` without `functions` |\n\
      | OpenAI, Responses | `tool_choice` that asks for a call; `auto` and `none` are accepted |\n\
-     | Anthropic | `any` and `tool`; `none` was rejected in a report of 2025 (a warning); `auto` is accepted |\n\
+     | Anthropic | `any` and `tool`; `none` was rejected in a report of 2025 (reported as a warning); `auto` is accepted |\n\
      | Gemini | `functionCallingConfig` without tools, unless they are in `cachedContent`; also with only built-in tools, for models up to \
      2.5 (`builtin_choice` in `model-families.toml`); for others, this is a warning, unless `includeServerSideToolInvocations` is set. \
-     Vertex AI was seen to accept the configuration (a warning) |\n\n\
+     Vertex AI was seen to accept the configuration (reported as a warning) |\n\n\
      For other servers, a choice that asks for a call is a warning, since the model cannot make one. For unknown servers, \
      it is an error, because vLLM, SGLang and LMDeploy reject it; `auto`, which only vLLM rejects, is a warning. In Anthropic's \
-     format, SGLang rejects a forced choice if all tools are Anthropic's built-in ones (a warning).\n\n\
+     format, SGLang rejects a forced choice if all tools are Anthropic's built-in ones (reported as a warning).\n\n\
      * wrong: `tool_choice = \"required\"` in a body without `tools`\n\
      * right: both under the same condition: `{% if ctx.tools is defined %}`",
     seen "2026-11" {

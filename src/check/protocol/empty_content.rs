@@ -21,10 +21,10 @@ body_rule! {
      * Moonshot: an assistant message that has neither text nor tool calls is rejected (an error). `partial` messages may be empty\n\
      * xAI, Moonshot, Z.ai, Hunyuan and LM Studio: reports say that other messages without text are rejected\n\
      * Z.ai: an empty text next to other parts is rejected (an error)\n\
-     * MiniMax: reports say that empty messages are rejected (a warning)\n\
+     * MiniMax: reports say that empty messages are rejected (reported as a warning)\n\
      * models of Moonshot, Z.ai, MiniMax and xAI through OpenRouter or an unknown server, which may pass the request on: a warning in each \
      case\n\
-     * Workers AI: reports say that a content of `null` next to calls is rejected (a warning)\n\
+     * Workers AI: reports say that a content of `null` next to calls is rejected (reported as a warning)\n\
      * vLLM: an empty list of `tools` is rejected, although similar servers accept it\n\
      * Ollama: a request without messages loads the model, and returns an empty answer\n\n\
      Leave out the part or the message; if the message then has no parts, leave out the message.\n\n\

@@ -29,11 +29,11 @@ pub(super) enum Answers {
 }
 
 impl Answers {
-    /// Returns the place where a server looks. Anthropic: the next message. Chat Completions and
-    /// Mistral: the tool messages before any other message. Responses: any later item, matched by
-    /// `call_id`; but `DeepSeek` converts items to messages, in which a call starts a new message
-    /// unless it follows another call. Gemini: the next content. Ollama: anywhere, because it
-    /// renders entries in the order given.
+    /// Returns where a server looks for the results of calls. Anthropic: the next message. Chat
+    /// Completions and Mistral: the tool messages before any other message. Responses: any later
+    /// item, matched by `call_id`; but `DeepSeek` converts items to messages, in which a call
+    /// starts a new message unless it follows another call. Gemini: the next content. Ollama:
+    /// anywhere, because it renders entries in the order given.
     pub(super) fn of(subject: &Subject<'_>) -> Answers {
         match (subject.wire, subject.server) {
             (WireFormat::AnthropicMessages | WireFormat::GoogleGenerateContent, _) => Answers::Next,

@@ -13,8 +13,8 @@ body_rule! {
      model; these rules apply to all models:\n\n\
      * Anthropic: its text must not end with whitespace, and if `thinking` is on, it must begin with a thinking block\n\
      * Mistral: the message must have `\"prefix\": true`, and only the last message may have it; a system message cannot be the last\n\
-     * GitHub Copilot: a report says that a system message cannot be the last (a warning)\n\
-     * Snowflake: a report says that it is rejected together with `tools` (a warning)\n\
+     * GitHub Copilot: a report says that a system message cannot be the last (reported as a warning)\n\
+     * Snowflake: a report says that it is rejected together with `tools` (reported as a warning)\n\
      * DeepSeek: models continue the message only with `\"prefix\": true`, at its beta endpoint (without it, a warning). Reasoning models \
      reject it, which `protocol/model-prefill` reports\n\
      * llama.cpp: it must not contain `tool_calls`; with `enable_thinking`, it is rejected\n\n\
@@ -195,7 +195,7 @@ fn llamacpp<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) {
             calls,
             "the last message is the assistant's and contains calls: the server cannot continue it",
         );
-        note.help("render the results of the calls after it");
+        note.help("add the results of these calls after this message");
     }
     let thinks = subject
         .member("chat_template_kwargs")

@@ -6,7 +6,7 @@ use crate::check::history::Role;
 body_rule! {
     Error "protocol/result-role", "function responses have the wrong role",
     "Results come from the client: Gemini rejects `functionResponse` under the role `model`. Reports of 2026 say that, in a \
-     conversation of several turns, it also rejects one in a content without a role (a warning). In other formats, a \
+     conversation of several turns, it also rejects one in a content without a role (reported as a warning). In other formats, a \
      result is a separate kind of message or item, so their schemas report such mistakes.\n\n\
      * wrong: `{ \"role\": \"model\", \"parts\": [{ \"functionResponse\": … }] }`\n\
      * right: `{ \"role\": \"user\", \"parts\": [{ \"functionResponse\": … }] }`",

@@ -11,12 +11,15 @@ use crate::provider::Server;
 
 body_rule! {
     Error "protocol/schema-keyword", "a schema in Gemini's own format is rejected",
-    "`parameters`, `response` and `responseSchema` accept a subset of OpenAPI, not JSON Schema, and the API checks more than the names of \
-     its keywords: every schema has a `type` or `anyOf`, an array has `items`, an object has `properties`, `required` lists existing \
-     properties, a keyword for one type must not be used with another (`enum` only with strings), `format` of a string is `enum` or \
-     `date-time`, no value of `enum` is empty, `enum` as a format needs values, and lengths are integers. Keywords outside the \
-     subset are reported by the format's schema. `additionalProperties` was rejected up to 2026, and has been in Google's SDK since (a \
-     warning). `oneOf` is not in Google's lists, although the API reads it (a warning). An object with an empty `properties` is a warning \
+    "`parameters`, `response` and `responseSchema` accept a subset of OpenAPI, not JSON Schema. The API checks more than the names of \
+     keywords:\n\n\
+     * every schema has a `type` or `anyOf`\n\
+     * an array has `items`, an object has `properties`, and `required` lists existing properties\n\
+     * a keyword for one type is not used with another: `enum` only with strings\n\
+     * the `format` of a string is `enum` or `date-time`; with `enum`, there must be values, of which none is empty\n\
+     * length limits are integers\n\n\
+     Keywords outside the subset are reported by the format's schema. `additionalProperties` was rejected up to 2026, and has been in Google's SDK since (a \
+     warning). `oneOf` is not in Google's lists, although the API reads it (reported as a warning). An object with an empty `properties` is a warning \
      for a function without parameters: most reports up to June 2026 say that it is rejected, some that it is accepted. Google's own \
      examples leave `properties` out.\n\n\
      Vertex AI requires the parameters of a function to be an object.\n\n\

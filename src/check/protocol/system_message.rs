@@ -13,9 +13,10 @@ body_rule! {
      * follows a user message, or an assistant message that ends with a server tool\n\
      * is the last one, or is followed by the assistant\n\
      * is not between a call and its result\n\n\
-     Two in a row were rejected in May 2026; a newer section of the page shows them, with a beta header (a warning).\n\n\
-     DeepSeek's and MiniMax's endpoints of this format accept only the roles `user` and `assistant`; a report says the same of Z.ai's (a \
-     warning). vLLM up to version 0.22 and several gateways have the same restriction, so it is a warning for unknown servers.\n\n\
+     Two consecutive system messages are a warning: the API rejected them in May 2026, but Anthropic's documentation now shows them, with \
+     a beta header.\n\n\
+     DeepSeek's and MiniMax's endpoints of this format accept only the roles `user` and `assistant`. Z.ai's endpoint has the same \
+     restriction according to one report, so it causes a warning. vLLM up to version 0.22 and several gateways have the same restriction, so it is a warning for unknown servers.\n\n\
      * wrong: `system`, `user`\n\
      * wrong: `user`, `system`, `user`\n\
      * right: `user`, `assistant`, `user`, `system`",

@@ -16,7 +16,7 @@ body_rule! {
      contains thinking must begin with it, which fails if two assistant messages were joined. If thinking is off, a final message that \
      the model should continue must not contain thinking. OpenAI's Responses API requires a reasoning item to be followed directly by the \
      item that it led to, with that item's `id` if the reasoning has one; if nothing is stored (`store = false`), it requires \
-     `encrypted_content`. A message with an `id` must keep its place before the calls of its turn, according to reports (a warning). Some \
+     `encrypted_content`. A message with an `id` must keep its place before the calls of its turn, according to reports (reported as a warning). Some \
      reports say that `content` of a replayed item is unknown, and that a call with an `id` is rejected without its reasoning: these are \
      warnings. Kimi and DeepSeek reject calls without their `reasoning_content` while they think. Mistral requires reasoning to be the \
      first part of its message.\n\n\

@@ -20,13 +20,13 @@ body_rule! {
      * OpenAI, Anthropic and Mistral require valid JSON Schema: types that exist, `properties` that is an object, `required` that is \
      a list. For other providers, an invalid schema is a warning\n\
      * Anthropic and Mistral require numbers as limits: `exclusiveMinimum` was a boolean up to draft 4. Claude Opus 4.8 and newer \
-     models reject an array as `items`, which draft 2020-12 calls `prefixItems` (a warning)\n\n\
+     models reject an array as `items`, which draft 2020-12 calls `prefixItems` (reported as a warning)\n\n\
      Ollama passes on types, items, descriptions, `enum`, `anyOf` and properties. It silently drops everything else, which is a \
      warning if a value is then undefined (`pattern`, `const`, `oneOf`, `allOf`, `$ref`); dropped limits are not reported.\n\n\
      OpenAI rejects a `pattern` that looks ahead or behind (`(?=`, `(?!`, `(?<=`, `(?<!`), such as Zod's pattern for an email address. \
      Anthropic and Fireworks reject a `$ref` to a definition that the schema does not contain; for other providers, it is a warning.\n\n\
      DeepSeek requires `\"type\": \"object\"` at the root, and does not read patterns with `[` within a class or with `\\0`. MiniMax \
-     requires a schema for every tool; so does Databricks, according to a report (a warning).\n\n\
+     requires a schema for every tool; so does Databricks, according to a report (reported as a warning).\n\n\
      Moonshot requires `\"type\": \"object\"` at the root, a `type` (or alternatives, or a reference) for every property, a single schema \
      as `items`, `required` names that are properties, and references into `$defs`. It accepts nothing next to `$ref`, and `type` only \
      inside the schemas of `anyOf`, not next to it; both are warnings.\n\n\

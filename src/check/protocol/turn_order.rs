@@ -20,11 +20,11 @@ body_rule! {
      * llama.cpp: no two assistant messages at the end\n\
      * Perplexity: after the system messages, the user's and tools' messages alternate with the assistant's, and the last is not the \
      assistant's\n\
-     * MiniMax: only one system message, and not as the only message (a warning)\n\
-     * Databricks: a report says that the roles must alternate for models such as Llama (a warning)\n\
+     * MiniMax: only one system message, and not as the only message (reported as a warning)\n\
+     * Databricks: a report says that the roles must alternate for models such as Llama (reported as a warning)\n\
      * Qwen: at least one message must be the user's\n\
      * Hunyuan and Qianfan: the last message must be the user's or a result; reports say that user and assistant must alternate there and \
-     at SiliconFlow (a warning). The same is true of models whose chat template says so (`alternating_turns` in `model-families.toml`)\n\n\
+     at SiliconFlow (reported as a warning). The same is true of models whose chat template says so (`alternating_turns` in `model-families.toml`)\n\n\
      OpenAI, DeepSeek and Ollama accept any order. Calls and results have separate rules.\n\n\
      * wrong, Gemini: `user`, `model` with text, `model` with `functionCall`\n\
      * right, Gemini: `user`, `model` with text and `functionCall`",
@@ -362,7 +362,8 @@ fn alternating_to_the_user<'b>(
     if let Some(last) = entries.last()
         && last.role == Role::Assistant
     {
-        let message = format!("a report says that the last message at {server} must be the user's");
+        let message =
+            format!("a report says that {server} requires the last message to be a user message");
         found
             .at_member(last.value, "role", message)
             .warning()

@@ -10,9 +10,9 @@ body_rule! {
     Error "protocol/unsupported-choice", "the server does not accept this tool choice",
     "Servers of OpenAI's format differ in what they accept as `tool_choice`:\n\n\
      * LM Studio accepts `none`, `auto` and `required`, and rejects an object\n\
-     * llama.cpp silently treats an object as `auto` (a warning)\n\
+     * llama.cpp silently treats an object as `auto` (reported as a warning)\n\
      * Ollama does not read `tool_choice` at all (a warning, unless it is `auto`)\n\
-     * DeepInfra accepts only `auto` and `none`, according to reports (a warning)\n\n\
+     * DeepInfra accepts only `auto` and `none`, according to reports (reported as a warning)\n\n\
      Gemini accepts `allowedFunctionNames` only with the modes `ANY` and `VALIDATED`, in upper or lower \
      case.\n\n\
      * wrong, for LM Studio: `tool_choice = { type = \"function\", function = { name = \"get_weather\" } \
