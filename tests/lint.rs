@@ -866,7 +866,7 @@ fn what_is_found_in_place_of_a_body_is_named() {
         ),
         (
             json!({"type": "turn.prompt", "input": [{"type": "text", "text": "hi"}]}),
-            "a log's record",
+            "a log record",
         ),
     ] {
         let (code, out) = told("a.json", &text.to_string(), &[]);
