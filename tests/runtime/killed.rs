@@ -432,7 +432,7 @@ async fn what_a_tool_did_before_its_process_was_killed_is_known_after_a_restart(
         .filter(|message| message["role"] == "tool");
     let results: Vec<String> = results.map(ToString::to_string).collect();
     assert!(
-        results.len() == 2 && results[0].contains("whether the tool ran is not known"),
+        results.len() == 2 && results[0].contains("it is unknown whether the tool ran"),
         "{results:?}"
     );
     assert!(results[1].contains("deployed"), "{results:?}");
