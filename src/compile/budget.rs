@@ -28,7 +28,7 @@ pub(super) const MAX_MERGED: usize = 10_000_000;
 
 /// The work that is allowed in every run, in units.
 const RUN_BASE: u64 = 8_000_000_000;
-/// The additional work that is allowed for each body, in units: several times the usual cost.
+/// The additional work that is allowed for each body, in units: twice the usual cost.
 const RUN_PER_BODY: u64 = 250_000;
 
 /// Returns the maximum work of a run with this number of bodies, in units.

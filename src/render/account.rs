@@ -40,10 +40,10 @@ pub(super) const ELEMENT: u64 = 32;
 pub(super) const MAP: u64 = 256;
 /// The cost of adding a member to an object.
 pub(super) const MEMBER: u64 = 96;
-/// The cost of a text that a tag writes: the tag and a run are kept.
-pub(super) const WRITE: u64 = 64;
-/// The cost of a scope that is entered: it is kept.
-pub(super) const SCOPE: u64 = 64;
+/// The cost of a text that a tag writes: the tag and a run of bytes are kept, in 44 bytes.
+pub(super) const WRITE: u64 = 96;
+/// The cost of a scope that is entered: it is kept, in 48 bytes.
+pub(super) const SCOPE: u64 = 96;
 /// The cost of a file-system query.
 pub(super) const FILE: u64 = 10_000;
 

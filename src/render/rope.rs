@@ -160,6 +160,7 @@ impl Rope {
         if other.text.is_empty() {
             return;
         }
+        // Of several empty runs in a row, the last counts.
         if other.runs.first().is_some_and(Run::is_empty) {
             self.runs.pop_if(|last| last.is_empty());
         }
@@ -232,7 +233,7 @@ impl Rope {
         self.limit_runs();
     }
 
-    /// Returns the text backwards, if each character has a run of its own.
+    /// Returns the text backwards. Its runs are single characters, or computed.
     pub(super) fn reversed(mut self) -> Rope {
         self.runs.reverse();
         Rope {

@@ -221,35 +221,42 @@ impl Given {
     }
 }
 
+/// A variable that a template gave to a partial, whose parts are found by offset.
+struct GivenValue<'g> {
+    given: &'g Given,
+    /// The text, if the value is one.
+    text: Option<Indexed<'g>>,
+}
+
 /// The variables that a template gave to a partial, with their writers.
-struct GivenValues<'g>(Vec<(&'g Given, Option<Indexed<'g>>)>);
+struct GivenValues<'g>(Vec<GivenValue<'g>>);
 
 impl<'g> GivenValues<'g> {
     fn new(gave: &'g [Given]) -> GivenValues<'g> {
-        let indexed = gave.iter().map(|given| {
-            let text = given.text.as_ref();
-            (given, text.map(|text| Indexed::new(text.slice())))
+        let values = gave.iter().map(|given| GivenValue {
+            given,
+            text: given.text.as_ref().map(|text| Indexed::new(text.slice())),
         });
-        GivenValues(indexed.collect())
+        GivenValues(values.collect())
     }
 
-    fn find(&self, path: &DataPath) -> Option<&(&'g Given, Option<Indexed<'g>>)> {
+    fn find(&self, path: &DataPath) -> Option<&GivenValue<'g>> {
         let name = path.variable()?;
-        self.0.iter().find(|(given, _)| *given.name == *name)
+        self.0.iter().find(|value| *value.given.name == *name)
     }
 
     /// Returns the runs of the part of a variable that a run of the partial is.
     fn runs(&self, text: &str, run: &Run) -> Option<&'g [Run]> {
-        let (_, indexed) = self.find(run.data()?)?;
-        Some(indexed.as_ref()?.runs(&run.range(text)?))
+        let value = self.find(run.data()?)?;
+        Some(value.text.as_ref()?.runs(&run.range(text)?))
     }
 }
 
 impl Values for GivenValues<'_> {
     fn part(&self, path: &DataPath, range: Range<usize>, text: &str) -> Option<Rope> {
-        let (given, indexed) = self.find(path)?;
-        match indexed {
-            Some(text) => Some(text.part(range)),
+        let GivenValue { given, text: whole } = self.find(path)?;
+        match whole {
+            Some(whole) => Some(whole.part(range)),
             None if range.start == 0 => Some(given.value.rope(text)),
             // Of other values, only the beginning has writers.
             None => Some(Rope::default()),
@@ -257,7 +264,6 @@ impl Values for GivenValues<'_> {
     }
 
     fn inputs(&self, path: &DataPath) -> Option<Vec<Input>> {
-        let (given, _) = self.find(path)?;
-        Some(given.value.origin.inputs())
+        Some(self.find(path)?.given.value.origin.inputs())
     }
 }
