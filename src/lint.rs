@@ -9,6 +9,7 @@
 mod unsupported;
 mod address;
 mod lines;
+mod path;
 mod place;
 mod recognise;
 pub(crate) mod rules;
@@ -22,6 +23,7 @@ mod find;
 pub use address::Endpoint;
 pub(crate) use batch::rules::RULES as BATCH_RULES;
 pub(crate) use batch::{Batch, Envelope, Flaw, Place as BatchPlace};
+pub(crate) use find::WrongUrl;
 pub use find::{FoundBody, Harvest, find};
 pub use lines::InputError;
 pub(crate) use lines::{Content, Input, Line, Lines, content};

@@ -58,7 +58,7 @@ fn main() {
 }
 
 /// Rules that no case can show, and the file of this repository whose tests do.
-const SHOWN_ELSEWHERE: [(&str, &str); 17] = [
+const SHOWN_ELSEWHERE: [(&str, &str); 18] = [
     ("golden/foreign", "tests/cli.rs"),
     ("internal/panic", "tests/expressions.rs"),
     (
@@ -86,6 +86,7 @@ const SHOWN_ELSEWHERE: [(&str, &str); 17] = [
     ("lint/syntax", "tests/lint.rs"),
     ("lint/unknown-format", "tests/lint.rs"),
     ("lint/unsupported-format", "tests/lint.rs"),
+    ("lint/wrong-path", "tests/lint.rs"),
     (
         "protocol/reserved-prompt",
         "tests/bodies/right/anthropic-messages/billing-header.json",

@@ -308,10 +308,14 @@ fn har(entries: &[(&str, &str)]) -> String {
 
 #[test]
 fn captures_are_read_and_show_nothing_but_bodies() {
+    let right_at_mistral = RIGHT.replace("gpt-5.6-luna", "mistral-large-latest");
     let text = har(&[
         ("https://api.openai.com/v1/chat/completions", MISSPELT),
         ("https://example.com/collect", "{\"messages\": []}"),
-        ("https://api.mistral.ai/v1/chat/completions", RIGHT),
+        (
+            "https://api.mistral.ai/v1/chat/completions",
+            &right_at_mistral,
+        ),
     ]);
     let (code, out) = told("capture", &text, &[]);
     assert_eq!(code, 1);
@@ -327,6 +331,14 @@ fn captures_are_read_and_show_nothing_but_bodies() {
     let (_, out) = told("capture", &text, &["--format", "human"]);
     assert!(
         out.contains("usr") && !out.contains("hidden-in-no-form") && !out.contains("https://"),
+        "{out}"
+    );
+
+    let url =
+        "https://gateway.example/hidden-in-no-form/v1/v1/chat/completions?key=hidden-in-no-form";
+    let (_, out) = told("capture", &har(&[(url, RIGHT)]), &["--format", "human"]);
+    assert!(
+        out.contains("`v1` twice") && !out.contains("hidden-in-no-form"),
         "{out}"
     );
 
@@ -380,6 +392,81 @@ fn what_a_url_says_of_server_and_model_counts() {
         "{out}"
     );
     assert_eq!(told("b.json", thinks, &["--provider", "Qwen"]).0, 0);
+}
+
+#[test]
+fn urls_that_lead_nowhere_are_told_at_the_url() {
+    let body = json!({"model": "gpt-5.2", "messages": [{"role": "user", "content": "Hello"}]});
+    let told_at = |url: &str| {
+        let text = format!("{}\n", json!({"request": {"body": body, "url": url}}));
+        let place = text.find("\"http").expect("there") + 1;
+        (place, told("log.jsonl", &text, &[]))
+    };
+    let (place, (code, out)) = told_at("https://api.openai.com/v1/v1/chat/completions");
+    assert!(
+        code == 1
+            && out.starts_with(&format!(
+                "log.jsonl:1:{place}: error[lint/wrong-path]: the path of the URL contains `v1` twice (help: send the request to a path that ends with `/v1/chat/completions`;"
+            )),
+        "{out}"
+    );
+    let (_, (code, out)) = told_at("https://api.openai.com/chat/completions");
+    assert!(code == 1 && out.contains("lacks the version `v1`"), "{out}");
+    let (_, (code, out)) = told_at("https://gateway.example/v1/v1/chat/completions");
+    assert!(
+        code == 0 && out.contains("warning[lint/wrong-path]"),
+        "{out}"
+    );
+    let (_, (code, out)) = told_at("https://gateway.example/chat/completions");
+    assert!(code == 0 && !out.contains("wrong-path"), "{out}");
+}
+
+#[test]
+fn a_known_server_is_asked_only_for_models_that_it_serves() {
+    let told_of = |url: &str, model: &str| {
+        let body = json!({"model": model, "messages": [{"role": "user", "content": "Hello"}]});
+        told(
+            "log.jsonl",
+            &format!("{}\n", json!({"url": url, "body": body})),
+            &[],
+        )
+    };
+    let openai = "https://api.openai.com/v1/chat/completions";
+    let (code, out) = told_of(openai, "claude-sonnet-4-5");
+    assert!(
+        code == 1
+            && out.contains(
+                "error[provider/unserved-model]: `claude-sonnet-4-5` is a model of Anthropic"
+            ),
+        "{out}"
+    );
+    let (code, out) = told_of(openai, "openai/gpt-5.2");
+    assert!(
+        code == 1 && out.contains("(help: write `gpt-5.2`)"),
+        "{out}"
+    );
+    let (code, out) = told_of(openai, "gpt-5.2");
+    assert!(code == 0 && !out.contains("unserved-model"), "{out}");
+    let (code, out) = told_of(
+        "https://gateway.example/v1/chat/completions",
+        "claude-sonnet-4-5",
+    );
+    assert!(code == 0 && !out.contains("unserved-model"), "{out}");
+    // Without a URL, the server is a guess.
+    let text = json!({"model": "anthropic/claude-sonnet-4.5", "max_tokens": 100, "messages": [{"role": "user", "content": "Hello"}]});
+    let (_, out) = told(
+        "body.json",
+        &text.to_string(),
+        &["--wire", "anthropic-messages"],
+    );
+    assert!(!out.contains("unserved-model"), "{out}");
+    let google = "https://generativelanguage.googleapis.com/v1beta/models/gpt-5.2:generateContent";
+    let line = json!({"url": google, "body": {"contents": [{"role": "user", "parts": [{"text": "Hello"}]}]}});
+    let (code, out) = told("log.jsonl", &line.to_string(), &[]);
+    assert!(
+        code == 1 && out.contains("`gpt-5.2` is a model of OpenAI"),
+        "{out}"
+    );
 }
 
 #[test]

@@ -3,11 +3,12 @@
 use serde_json::Value;
 
 use super::compiler::Compiler;
-use crate::check::{Checks, Problem, Recipient};
+use crate::check::{About, Checks, Problem, Recipient};
+use crate::json::Pointer;
 use crate::lint::{Endpoint, Unrecognised, recognise_among};
 use crate::provider::{
     ApiHeaders, ClientApi, MODEL_PLACEHOLDER, Server, Site, UrlParts, WireFormat, is_claude_model,
-    is_openai_model,
+    is_openai_model, rules, unserved_model,
 };
 use crate::repo::{Instance, LayerKind};
 
@@ -44,6 +45,14 @@ impl LintTarget<'_> {
             Some(of_openai) if is_at_github => Some(of_openai),
             _ => Some(model),
         }
+    }
+
+    /// Returns the server, if it is given or known from the instance's host.
+    fn known_server(&self) -> Option<Server> {
+        self.server.or_else(|| {
+            let url = &self.instance?.url.value;
+            Server::by_host(UrlParts::of(url).host())
+        })
     }
 
     /// Returns the wire formats of the instance, or all of them without an instance.
@@ -95,7 +104,7 @@ impl<'a> Judge<'a> {
         let model = target.model.filter(|_| !is_in_address);
         let completed = completed(body, wire, model);
         let body = completed.as_ref().unwrap_or(body);
-        let problems = self.problems(
+        let mut problems = self.problems(
             body,
             wire,
             &LintTarget {
@@ -103,7 +112,35 @@ impl<'a> Judge<'a> {
                 ..target.clone()
             },
         );
+        problems.extend(self.unserved_model(body, target));
         Ok(Linted { wire, problems })
+    }
+
+    /// Returns the problem of a model that the destination does not serve, unless the destination
+    /// is only guessed from the body.
+    fn unserved_model(&self, body: &Value, target: &LintTarget<'_>) -> Option<Problem> {
+        let server = target.known_server()?;
+        let in_body = body.get("model").and_then(Value::as_str);
+        let model = in_body
+            .or(target.model)
+            .filter(|model| *model != MODEL_PLACEHOLDER)?;
+        let verdict = unserved_model(server, model, &self.compiler.repo.families)?;
+        let pointer = match in_body {
+            Some(_) => Pointer::root().member("model"),
+            None => Pointer::root(),
+        };
+        Some(Problem {
+            rule: &rules::UNSERVED_MODEL,
+            severity: Some(verdict.severity(server)),
+            pointer,
+            message: verdict.message(model, server),
+            help: Some(verdict.help(server, "send the request to another server")),
+            sense: None,
+            about: About::Meaning,
+            is_of_model: true,
+            lacks: Vec::new(),
+            place: None,
+        })
     }
 
     /// Returns the problems that schemas and rules find in a body of a wire format.

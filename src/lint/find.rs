@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::address::{Address, Endpoint};
 use super::batch::Envelope;
 use super::litellm::{self, Recorded, Settings};
+use super::path::WrongPath;
 use super::recognise::begins_with;
 use super::session::Agent;
 use super::stranger::Stranger;
@@ -33,6 +34,19 @@ pub struct FoundBody {
     pub has_model_elsewhere: bool,
     /// The members that are elsewhere in a log record.
     pub(crate) settings: Option<Settings>,
+    /// The mistake in the URL of the request.
+    pub(crate) wrong_url: Option<WrongUrl>,
+}
+
+/// A URL whose path is wrong, and its place.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct WrongUrl {
+    /// The mistake.
+    pub(crate) path: WrongPath,
+    /// The string that contains the URL's object, as in [`FoundBody::string`].
+    pub(crate) string: Option<Pointer>,
+    /// The place of the URL in that string or in the document.
+    pub(crate) at: Pointer,
 }
 
 /// The content of a document.
@@ -86,6 +100,7 @@ struct Here {
     address: Address,
     /// `true` if one of these objects contains a URL.
     has_url: bool,
+    wrong_url: Option<WrongUrl>,
     headers: ApiHeaders,
     /// `true` if the value is a line of a batch.
     is_of_batch: bool,
@@ -318,6 +333,7 @@ impl Finder {
             headers: here.headers,
             has_model_elsewhere: here.is_of_batch && !here.has_url,
             settings,
+            wrong_url: here.wrong_url,
         });
     }
 
@@ -340,7 +356,7 @@ impl Finder {
     }
 }
 
-/// Returns `true` if the `input` of an object is that of a log's record, which has a type of its
+/// Returns `true` if the `input` of an object belongs to a log record, which has a type of its
 /// own or the output beside it. Of requests, only those of the Responses API in a WebSocket have a
 /// type.
 fn is_logged_input(members: &Map<String, Value>) -> bool {
@@ -367,12 +383,21 @@ fn is_capture(members: &Map<String, Value>) -> bool {
 
 /// Returns the `Here` of the body inside an object.
 fn around(members: &Map<String, Value>, here: &Here) -> Here {
-    let url = ["url", "path", "endpoint", "uri", "URL"]
+    let named = ["url", "path", "endpoint", "uri", "URL"]
         .into_iter()
-        .find_map(|name| members.get(name)?.as_str());
+        .find_map(|name| Some((name, members.get(name)?.as_str()?)));
+    let url = named.map(|(_, url)| url);
+    let wrong_url = named.and_then(|(name, url)| {
+        Some(WrongUrl {
+            path: WrongPath::of(url)?,
+            string: here.string.clone(),
+            at: here.at.member(name),
+        })
+    });
     let address = url.map_or_else(|| here.address.clone(), Address::of);
     Here {
         has_url: here.has_url || url.is_some(),
+        wrong_url: wrong_url.or_else(|| here.wrong_url.clone()),
         within: Within::Wrapper,
         // A line of Anthropic's batches wraps the body, with its model, as `params`.
         is_of_batch: here.is_of_batch

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use super::Server;
 use super::server::is_openai_model;
-use crate::diag::is_misspelling;
+use crate::diag::{Severity, is_misspelling};
 use crate::repo::{Family, ModelName, ModelPattern, normal_name};
+use crate::text::cut;
 
 /// A name that a maker's own API does not know.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,6 +23,49 @@ pub(crate) enum UnservedModel {
     Dotted(String),
     /// Probably a misspelling of this name.
     Misspelt(String),
+}
+
+impl UnservedModel {
+    /// Returns the message about a model that a server does not serve.
+    pub(crate) fn message(&self, model: &str, server: Server) -> String {
+        let (maker, written) = (server.name(), cut(model, 60));
+        match self {
+            UnservedModel::OfAnother(other) => format!(
+                "`{written}` is a model of {}, which {maker}'s own API does not serve",
+                other.name()
+            ),
+            UnservedModel::OfGateway(_) => format!(
+                "`{written}` is a gateway's or a cloud's name for the model; {maker}'s own API knows only its plain name"
+            ),
+            UnservedModel::Dotted(_) => {
+                format!("`{written}` is not a model of {maker}, which writes this version with `-`")
+            }
+            UnservedModel::Misspelt(_) => format!("`{written}` is probably not a model of {maker}"),
+        }
+    }
+
+    /// Returns the advice on how to fix the name. `otherwise` is the advice, after *name a model of
+    /// …, or*, if the model is right and the server is not.
+    pub(crate) fn help(&self, server: Server, otherwise: &str) -> String {
+        match self {
+            UnservedModel::OfAnother(_) => {
+                format!("name a model of {}, or {otherwise}", server.name())
+            }
+            UnservedModel::OfGateway(plain) | UnservedModel::Dotted(plain) => {
+                format!("write `{}`", cut(plain, 60))
+            }
+            UnservedModel::Misspelt(known) => format!("did you mean `{}`?", cut(known, 60)),
+        }
+    }
+
+    /// Returns the severity at a server.
+    pub(crate) fn severity(&self, server: Server) -> Severity {
+        // One thread alone shows that Mistral refuses such a name.
+        match server == Server::Mistral || matches!(self, UnservedModel::Misspelt(_)) {
+            true => Severity::Warning,
+            false => Severity::Error,
+        }
+    }
 }
 
 /// How the normal names of a maker's models begin. OpenAI's are in [`is_openai_model`].

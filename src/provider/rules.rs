@@ -74,7 +74,8 @@ crate::diag::rules! {
          * wrong: `model = \"gpt-5.1\"` with Anthropic's own API\n\
          * wrong: `model = \"anthropic/claude-sonnet-5.5\"` there\n\
          * right: `model = \"claude-sonnet-5-5\"`\n\n\
-         The finding is at the model, or at the line that sets another instance for an inherited one.",
+         The finding is at the model, or at the line that sets another instance for an inherited one. `reqc lint` reports it for requests \
+         whose URL or `--provider` names the server.",
         seen "2026-11" {
             "presidio-oss/factif-ai#34": "Anthropic answers 404 for Bedrock's name of a model",
             "Aider-AI/aider#747": "Anthropic answers 404 for a version that is written with a dot",

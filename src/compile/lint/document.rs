@@ -14,7 +14,7 @@ use crate::diag::{Diagnostic, Rule};
 use crate::json::{self, JsonError, Pointer};
 use crate::lint::{
     Endpoint, Envelope, Flaw, FoundBody, Harvest, Places, Settings, Stranger, Unrecognised,
-    Unsupported, find, place_in_record, recognise_among, rules,
+    Unsupported, WrongUrl, find, place_in_record, recognise_among, rules,
 };
 use crate::panics::{PANIC, caught};
 use crate::provider::{ApiHeaders, MODEL_PLACEHOLDER, Server, WireFormat};
@@ -144,7 +144,7 @@ impl DocumentJudge<'_> {
             .extend(judged.iter().filter_map(|body| body.wire));
         let wrong: Vec<JudgedBody> = judged
             .into_iter()
-            .filter(|body| !body.problems.is_empty())
+            .filter(|body| !body.problems.is_empty() || body.wrong_url.is_some())
             .collect();
         if wrong.is_empty()
             && unreadable.is_empty()
@@ -197,6 +197,7 @@ impl DocumentJudge<'_> {
             headers,
             has_model_elsewhere,
             settings,
+            wrong_url,
         } = body;
         let endpoint = endpoint.as_ref();
         let linted = caught(|| {
@@ -220,6 +221,7 @@ impl DocumentJudge<'_> {
             string,
             at,
             settings,
+            wrong_url,
         }
     }
 
@@ -290,6 +292,7 @@ struct JudgedBody {
     string: Option<Pointer>,
     at: Pointer,
     settings: Option<Settings>,
+    wrong_url: Option<WrongUrl>,
 }
 
 impl JudgedBody {
@@ -299,6 +302,23 @@ impl JudgedBody {
             .as_ref()
             .filter(|_| is_capture)
             .and_then(|string| places.literal(string));
+        if let Some(WrongUrl { path, string, at }) = self.wrong_url {
+            let wrong = problem(&rules::WRONG_PATH, path.message(), Some(&path.help()));
+            let wrong = Problem {
+                severity: Some(path.severity()),
+                ..wrong
+            };
+            // The URL of a capture may contain a key.
+            let (string, at) = match is_capture {
+                true => (&self.string, &self.at),
+                false => (&string, &at),
+            };
+            let range = places.of(string.as_ref(), at, false);
+            told.push(Told {
+                within: within.clone(),
+                ..Told::new(range, wrong)
+            });
+        }
         for problem in self.problems {
             let pointer = place_in_record(&self.at, self.settings.as_ref(), &problem.pointer);
             let range = places.of(self.string.as_ref(), &pointer, problem.is_about_key());

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::compile::compiler::is_agent;
-use crate::diag::{Diagnostic, Severity};
+use crate::diag::Diagnostic;
 use crate::profile::Profile;
 use crate::provider::{MODEL_PLACEHOLDER, Server, UnservedModel, UrlParts, rules, unserved_model};
 use crate::repo::{Instance, Repo};
@@ -100,38 +100,9 @@ fn unserved(
     server: Server,
     verdict: &UnservedModel,
 ) -> Diagnostic {
-    let (maker, written) = (server.name(), cut(model.value, 60));
-    let (message, help) = match verdict {
-        UnservedModel::OfAnother(other) => (
-            format!(
-                "`{written}` is a model of {}, which {maker}'s own API does not serve",
-                other.name()
-            ),
-            format!(
-                "name a model of {maker}, or another provider instance than `{}`",
-                instance.name.value
-            ),
-        ),
-        UnservedModel::OfGateway(plain) => (
-            format!(
-                "`{written}` is a gateway's or a cloud's name for the model; {maker}'s own API knows only its plain name"
-            ),
-            format!("write `{}`", cut(plain, 60)),
-        ),
-        UnservedModel::Dotted(plain) => (
-            format!("`{written}` is not a model of {maker}, which writes this version with `-`"),
-            format!("write `{}`", cut(plain, 60)),
-        ),
-        UnservedModel::Misspelt(known) => (
-            format!("`{written}` is probably not a model of {maker}"),
-            format!("did you mean `{}`?", cut(known, 60)),
-        ),
-    };
-    let finding = Diagnostic::new(&rules::UNSERVED_MODEL, model.span, message).help(help);
-    // One thread alone shows that Mistral refuses such a name.
-    let is_certain = server != Server::Mistral && !matches!(verdict, UnservedModel::Misspelt(_));
-    match is_certain {
-        true => finding,
-        false => finding.at_most(Severity::Warning),
-    }
+    let message = verdict.message(model.value, server);
+    let otherwise = format!("another provider instance than `{}`", instance.name.value);
+    Diagnostic::new(&rules::UNSERVED_MODEL, model.span, message)
+        .help(verdict.help(server, &otherwise))
+        .at_most(verdict.severity(server))
 }
