@@ -4,7 +4,7 @@
 //! Input: values read by [`context`](crate::context) or built by a host program. Output: a
 //! [`Conversation`] in normal form and its [template data](Conversation::template_data), or a
 //! [`Log`](log::Log), which stores a history as JSON lines. The serde form of messages, blocks and
-//! their parts is that of contexts and logs. This module does not depend on templates or wire
+//! their parts is the same in contexts and logs. This module does not depend on templates or wire
 //! formats.
 
 mod content_kind;

@@ -50,7 +50,7 @@ impl JsonError {
             Problem::DoubledComma | Problem::LeadingComma | Problem::TrailingComma => {
                 Some((self.range.clone(), ""))
             }
-            // The range is that of the previous value, and the comma must follow it.
+            // The range covers the previous value; the comma must follow it.
             Problem::MissingComma => Some((self.range.end..self.range.end, ",")),
             _ => None,
         }

@@ -109,7 +109,7 @@ const BLOCK: usize = 4096;
 /// The beginning of the paths of files that come with the program.
 pub(crate) const BUNDLED: &str = "bundled:";
 
-/// Returns `true` if a path, as users see it, is that of a file that comes with the program.
+/// Returns `true` if a path, as users see it, belongs to a file that comes with the program.
 pub(crate) fn is_bundled(path: &str) -> bool {
     path.starts_with(BUNDLED)
 }
@@ -335,7 +335,7 @@ impl Sources {
         let file = self
             .files
             .get_mut(span.file.0 as usize)
-            .expect("ids are those of files");
+            .expect("every id belongs to a file");
         let masked = &mut Arc::make_mut(file).masked;
         let place = masked.partition_point(|known| known.start <= span.start);
         masked.insert(place, span);

@@ -569,7 +569,7 @@ impl Journal for MemoryJournal {
 }
 
 /// Returns `true` if the file at a path must not be read, because a part of the path begins with a
-/// dot, or because the file name is that of a private key. Such files contain the tokens of a
+/// dot, or because the file name is usual for a private key. Such files contain the tokens of a
 /// checkout (`.git/config`) or of a user (`.env`, `.netrc`), and private data of programs.
 pub fn is_hidden(path: &str) -> bool {
     (path.starts_with('.') || path.contains("/.")) && has_dot_name(path) || is_key_name(path)
@@ -588,7 +588,7 @@ pub(crate) fn names_source(path: &str) -> bool {
         .any(|known| ending.eq_ignore_ascii_case(known))
 }
 
-/// Returns `true` if a file name is that of a private key, ignoring case: a name used by
+/// Returns `true` if a file name is usual for a private key, ignoring case: a name used by
 /// `ssh-keygen`, or the extension of a key store.
 fn is_key_name(path: &str) -> bool {
     const NAMES: [&str; 6] = [
@@ -661,7 +661,7 @@ pub(crate) fn unusable_name(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns `true` if a name is that of a device followed by one digit, such as `com1`.
+/// Returns `true` if a name is a device name followed by one digit, such as `com1`.
 fn is_numbered(stem: &str, device: &str) -> bool {
     let number = stem.strip_prefix(device).unwrap_or_default();
     number.len() == 1 && number.bytes().all(|byte| byte.is_ascii_digit())

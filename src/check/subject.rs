@@ -58,7 +58,7 @@ const RESOLD: [Server; 5] = [
 
 impl Destination<'_> {
     /// Returns the maker of the model, if the server may pass the body on to it. Names with capitals
-    /// are those of published weights, which a server runs itself.
+    /// are published weights, which a server runs itself.
     fn passed_on_to(&self) -> Option<Server> {
         let is_gateway = match self.server {
             Server::OpenRouter => true,

@@ -471,7 +471,7 @@ fn is_below(host: &str, domain: &str) -> bool {
         .is_some_and(|before| before.is_empty() || before.ends_with('.'))
 }
 
-/// Returns `true` if a name is that of an OpenAI model, fine-tuned or not. Open models such as
+/// Returns `true` if a name belongs to an OpenAI model, fine-tuned or not. Open models such as
 /// `gpt-oss` are excluded, because other servers have them, too.
 pub(crate) fn is_openai_model(name: &str) -> bool {
     let name = name.strip_prefix("ft:").unwrap_or(name);
@@ -482,7 +482,7 @@ pub(crate) fn is_openai_model(name: &str) -> bool {
     is_numbered || is_gpt && !name.starts_with("gpt-oss")
 }
 
-/// Returns `true` if a name is that of a Claude model, including the names that gateways use.
+/// Returns `true` if a name belongs to a Claude model, including the names that gateways use.
 pub(crate) fn is_claude_model(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["claude", "sonnet", "opus", "haiku"]
@@ -490,7 +490,7 @@ pub(crate) fn is_claude_model(name: &str) -> bool {
         .any(|word| name.contains(word))
 }
 
-/// Returns `true` if a name is that of a model at Cloudflare's Workers AI, such as
+/// Returns `true` if a name belongs to a model at Cloudflare's Workers AI, such as
 /// `@cf/meta/llama-4-scout-17b-16e-instruct`.
 pub(crate) fn is_workers_ai_model(name: &str) -> bool {
     name.starts_with("@cf/") || name.contains("/@cf/")

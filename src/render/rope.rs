@@ -96,7 +96,7 @@ pub(super) struct Run {
     pub(super) frame: FrameId,
     /// The number of times that the bytes were escaped as JSON since.
     pub(super) escaped: u8,
-    /// `true` if the emission and the frame are those of the system prompt's own recording.
+    /// `true` if the emission and the frame belong to the system prompt's own recording.
     pub(super) is_of_prompt: bool,
     pub(super) writer: Writer,
 }

@@ -3,7 +3,7 @@
 //! The lines of all files form one text, with a block for each run of lines, so that one drawing
 //! shows a whole include chain. Each label covers at most part of one line. Long lines are cut to
 //! the part around their first label, and control characters are replaced. Line and column numbers
-//! are those of the file.
+//! match the file.
 
 use std::ops::Range;
 

@@ -98,7 +98,7 @@ pub struct AutoCompression {
     /// The share of the context window that a request may fill before the chat is compressed, 0.8
     /// by default.
     pub share: f64,
-    /// The context window in tokens. The default is that of the model, if `model-families.toml`
+    /// The context window in tokens. The default is the model's window, if `model-families.toml`
     /// contains it.
     pub window: Option<u64>,
 }
@@ -159,7 +159,7 @@ impl AutoCompression {
 
 impl Session {
     /// Lets an agent write a summary of the history, and continues with the summary in its place.
-    /// The returned run is that of the other agent: its text is the summary, and its usage and cost
+    /// The returned run belongs to the other agent: its text is the summary, and its usage and cost
     /// are added to those of this session. For the parts that are kept, the treatment of thinking,
     /// images, calls and items, and the entries in the log, see “Summaries” in `docs/sessions.md`.
     ///

@@ -8,7 +8,7 @@ use super::relative;
 use crate::repo::folders;
 use crate::world::{self, Entry, EntryKind, MemoryWorld, ReadError, Walk, World};
 
-/// The embedded folders, which are those of [`folders::ALL`](crate::repo::folders::ALL), repeated
+/// The embedded folders, the same as [`folders::ALL`](crate::repo::folders::ALL), repeated
 /// here because a macro must read them as literals.
 static FOLDERS: [(&str, Dir<'_>); 6] = [
     ("agents", include_dir!("$CARGO_MANIFEST_DIR/agents")),

@@ -8,7 +8,7 @@ use crate::check::history::elements;
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Error "protocol/limit", "a list or a text is longer than the API accepts",
+    Error "protocol/limit", "a list or a string is longer than the API accepts",
     "APIs limit the number of tools, the length of identifiers and so on. If two sources disagree about a limit, values between \
      the two limits are a warning.\n\n\
      * wrong: 129 tools for OpenAI\n\

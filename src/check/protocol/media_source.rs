@@ -648,7 +648,7 @@ fn is_local(uri: &str) -> bool {
         .any(|scheme| uri.starts_with(scheme))
 }
 
-/// Returns `true` if a media type is that of an office document or an archive.
+/// Returns `true` if a media type stands for an office document or an archive.
 fn is_office(media_type: &str) -> bool {
     media_type.starts_with("application/vnd.")
         || ["application/msword", "application/zip"].contains(&media_type)

@@ -6,7 +6,7 @@ use crate::check::history::text_of;
 use crate::provider::Server;
 
 body_rule! {
-    Error "protocol/reserved-prompt", "the system prompt contains a text that Bedrock reserves",
+    Error "protocol/reserved-prompt", "the system prompt contains text that Bedrock reserves",
     "Claude Code puts a line `x-anthropic-billing-header: …` before its system prompt. Anthropic's own API reads it, but Bedrock \
      rejects the request: *x-anthropic-billing-header is a reserved keyword and may not be used in the system prompt*.\n\n\
      * wrong: a gateway that sends Claude Code's prompt to Bedrock unchanged\n\

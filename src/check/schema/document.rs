@@ -440,7 +440,7 @@ impl Document {
         Ok(compiled)
     }
 
-    /// Adds a place to a refusal. The place is that of the extension if there is one, because the
+    /// Adds a place to a refusal. The place is the extension's if there is one, because the
     /// schema file alone is valid.
     fn unusable(&self, file: FileId, refusal: Refusal) -> Unusable {
         let extension = self.extensions.last();

@@ -149,7 +149,7 @@ impl McpServer {
 
     /// Starts a server, reads its list of tools, and stops it. Returns each tool as the server
     /// describes it, in the protocol's terms, even if it cannot be offered to a model. The limits
-    /// of time and size are those of [`McpServer::start`].
+    /// of time and size are the same as for [`McpServer::start`].
     ///
     /// # Errors
     ///
