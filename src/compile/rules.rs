@@ -382,6 +382,7 @@ mod tests {
             "lint/batch-stream",
             "lint/no-body",
             "lint/unsupported-format",
+            "lint/wrong-path",
             "provider/other-format",
             "provider/unserved-endpoint",
             "provider/unserved-model",
