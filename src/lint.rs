@@ -9,7 +9,6 @@
 mod unsupported;
 mod address;
 mod lines;
-mod path;
 mod place;
 mod recognise;
 pub(crate) mod rules;

@@ -19,6 +19,7 @@ mod request;
 mod instances;
 pub(crate) mod names;
 mod tools;
+mod wrong_path;
 
 pub use crate::profile::Breakpoint;
 pub use api::{Auth, ClientApi};
@@ -48,3 +49,4 @@ pub(crate) use url::UrlParts;
 pub(crate) use wire::AnswerForm;
 pub use wire::WireFormat;
 pub(crate) use wire::{BatchService, OwnPlace, ToolForm, TurnForm};
+pub(crate) use wrong_path::WrongPath;

@@ -23,6 +23,7 @@ use pattern::{Found, Pattern, Plain};
 use serde_json::Value;
 
 use crate::json::Pointer;
+use crate::provider::WrongPath;
 
 /// All known sentences.
 #[derive(Debug)]
@@ -174,6 +175,9 @@ impl Dictionary {
             explained = behind.map_or(explained, |it| vec![it]);
         }
         explained.sort_by_key(Explanation::is_unsaid);
+        if explained.is_empty() {
+            explained.extend(self.wrong_path(text, status));
+        }
         if explained.is_empty() {
             match self.general(SHARED, &candidates, &hints, status) {
                 Some(shared) if shared.refusal.wraps => around.push(shared),
@@ -410,6 +414,24 @@ impl Dictionary {
         })
     }
 
+    /// Finds a URL with a wrong path in a text that says that something does not exist.
+    fn wrong_path(&'static self, text: &str, status: Option<u16>) -> Option<Explanation> {
+        let is_missing = match status {
+            Some(status) => matches!(status, 404 | 405),
+            None => text.to_lowercase().contains("not found"),
+        };
+        let mut words = text
+            .split([' ', '\n', '"', '\'', '`', '(', ')', ',', '<', '>'])
+            .filter(|word| is_missing && (word.starts_with('/') || word.contains("://")));
+        let url = words.find(|word| WrongPath::of(word).is_some())?;
+        let (path, _) = url.split_once('?').unwrap_or((url, ""));
+        Some(Explanation {
+            said: path.to_owned(),
+            basis: Basis::Words,
+            ..self.of_sentence(WRONG_PATH)?
+        })
+    }
+
     /// Returns the entry for an HTTP status; `None` if there is none.
     fn of_status(&'static self, status: u16) -> Option<Explanation> {
         self.of_sentence(&format!("HTTP {status}"))
@@ -577,6 +599,9 @@ fn places(providers: &[Provider]) -> Vec<Place> {
     });
     places
 }
+
+/// The sentence of the entry for URLs that a server does not have.
+const WRONG_PATH: &str = "HTTP 404 /v1/v1";
 
 /// The sentence that marks entries for a status with a web page as the answer.
 const PAGE: &str = "<!DOCTYPE html>";
@@ -779,6 +804,27 @@ mod tests {
             ),
         ] {
             assert_eq!(reason(text), Reason::Unruled(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_url_with_a_wrong_path_is_what_does_not_exist() {
+        let rule = |text: &str| match &Dictionary::bundled().explain(text).first()?.refusal.reason {
+            Reason::Rule(code) => Some(code.clone()),
+            Reason::Unruled(_) => None,
+        };
+        let wrong = Some("lint/wrong-path".to_owned());
+        for text in [
+            "INFO: 127.0.0.1:59456 - \"POST /api/v1/v1/messages?beta=true HTTP/1.1\" 404 Not Found",
+            "Error [AI_APICallError]: Not Found\n  url: 'https://api.anthropic.com/messages',",
+        ] {
+            assert_eq!(rule(text), wrong, "{text}");
+        }
+        for text in [
+            "\"POST /api/v1/messages HTTP/1.1\" 404 Not Found",
+            "\"POST /v1/v1/messages HTTP/1.1\" 529 Overloaded",
+        ] {
+            assert_ne!(rule(text), wrong, "{text}");
         }
     }
 

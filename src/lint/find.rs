@@ -6,14 +6,13 @@ use serde_json::{Map, Value};
 use super::address::{Address, Endpoint};
 use super::batch::Envelope;
 use super::litellm::{self, Recorded, Settings};
-use super::path::WrongPath;
 use super::recognise::begins_with;
 use super::session::Agent;
 use super::stranger::Stranger;
 use super::unsupported::Unsupported;
 use super::wrapper::{COUNTED, wrapper};
 use crate::json::{self, JsonError, Pointer};
-use crate::provider::{ApiHeaders, WireFormat};
+use crate::provider::{ApiHeaders, WireFormat, WrongPath};
 
 /// A request body, and the facts that the text around it shows.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,7 +1,8 @@
 //! Paths of URLs that a server does not answer, although they end like an endpoint.
 
+use super::Server;
+use super::url::UrlParts;
 use crate::diag::Severity;
-use crate::provider::{Server, UrlParts};
 use crate::text::cut;
 
 /// A mistake in the path of a URL.
@@ -46,7 +47,7 @@ const ONCE: [&str; 10] = [
 
 impl WrongPath {
     /// Returns the mistake in the URL of a request to an endpoint; `None` if there is none.
-    pub(super) fn of(url: &str) -> Option<WrongPath> {
+    pub(crate) fn of(url: &str) -> Option<WrongPath> {
         let parts = UrlParts::of(url);
         let host = if url.contains("://") {
             parts.host()
