@@ -316,6 +316,7 @@ fn refusal(table: &Table, sentence: String) -> Refusal {
         pattern: Pattern::parse(&sentence),
         shorter: pattern::shorter(&sentence)
             .into_iter()
+            .filter(|shorter| !pattern::is_general(shorter))
             .map(Pattern::parse)
             .filter(Pattern::is_telling)
             .collect(),

@@ -276,6 +276,41 @@ pub(super) fn shorter(sentence: &str) -> Vec<&str> {
 /// sentence.
 const FEWEST_TELLING: usize = 24;
 
+/// Words that say of a refusal only that it is one.
+const GENERAL: [&str; 22] = [
+    "a",
+    "an",
+    "arguments",
+    "bad",
+    "body",
+    "error",
+    "failed",
+    "input",
+    "invalid",
+    "is",
+    "not",
+    "of",
+    "or",
+    "parameter",
+    "parameters",
+    "provided",
+    "provider",
+    "request",
+    "server",
+    "the",
+    "unexpected",
+    "your",
+];
+
+/// Returns `true` if a sentence has no word that says what is wrong. Many servers use such
+/// sentences.
+pub(super) fn is_general(sentence: &str) -> bool {
+    let mut words = sentence
+        .split(|c: char| !c.is_alphanumeric() && c != '\'')
+        .filter(|word| !word.is_empty());
+    words.all(|word| GENERAL.contains(&word.to_lowercase().as_str()))
+}
+
 impl Pattern {
     /// Parses a sentence: `{name}` is a hole, `{{` and `}}` are braces.
     pub(super) fn parse(sentence: &str) -> Pattern {
@@ -586,8 +621,10 @@ impl Pattern {
                 .map_or(rest.len().min(words.len()), |((at, _), _)| at);
             letters += rest[..same].chars().map(weight).sum::<usize>();
             let end = at + same;
-            return (is_cut(&plain.folded[end..], is_ended) && letters >= FEWEST_CUT)
-                .then(|| plain.between(start, end));
+            let range = plain.between(start, end);
+            let is_cut = is_cut(&plain.folded[end..], is_ended)
+                || is_within_word(words, same) && goes_on(&plain.text[range.end..]);
+            return (is_cut && letters >= FEWEST_CUT).then_some(range);
         }
         None
     }
@@ -636,6 +673,18 @@ const FEWEST_BEHIND_HOLE: usize = 4;
 /// with an ellipsis.
 fn is_cut(rest: &str, is_ended: bool) -> bool {
     is_ended && rest.is_empty() || rest.starts_with("...") || rest.starts_with('\u{2026}')
+}
+
+/// Returns `true` if some words have letters on both sides of an offset.
+fn is_within_word(words: &str, at: usize) -> bool {
+    words[..at].ends_with(char::is_alphabetic) && words[at..].starts_with(char::is_alphabetic)
+}
+
+/// Returns `true` if a text goes on with another sentence, as after a message that a client cut off
+/// to add its own advice.
+fn goes_on(rest: &str) -> bool {
+    let next = rest.strip_prefix(['.', ',']).unwrap_or_default();
+    next.starts_with(' ')
 }
 
 /// The minimum length of a sentence that is compared by similarity, in bytes.
@@ -960,6 +1009,26 @@ mod tests {
             assert_eq!(holes(sentence, text), expected, "{text}");
         }
         assert_eq!(holes(sentence, "Unsupported parameter: nothing"), None);
+    }
+
+    #[test]
+    fn a_sentence_may_be_cut_off_before_advice_of_a_client() {
+        let pattern =
+            Pattern::parse("odd tool choice requires the server to have a tool parser set");
+        let cut = |text: &str| pattern.find_cut(&Plain::of(text), false).is_some();
+        assert!(cut(
+            "odd tool choice requires the server to hav. Check the logs for more"
+        ));
+        assert!(!cut(
+            "odd tool choice requires the server to have no tools. Check the logs"
+        ));
+        assert!(!cut("odd tool choice requires the server to hav and more"));
+    }
+
+    #[test]
+    fn general_words_tell_nothing() {
+        assert!(is_general("Invalid request parameters."));
+        assert!(!is_general("Invalid request: odd parameters."));
     }
 
     #[test]
