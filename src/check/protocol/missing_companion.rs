@@ -106,7 +106,7 @@ combinations! {
 
     refused RESPONSES at [OpenAi, Unknown]: ("input", IsEmpty)
         with ("previous_response_id", IsNot), ("conversation", IsNot), ("prompt", IsNot);
-        "`input` is empty, and nothing else says what to answer";
+        "`input` is missing or empty, and nothing else says what to answer";
         "put the question into `input`";
 
     warned CHAT at [Unknown]: ("response_format.json_schema", IsObject)
