@@ -176,8 +176,8 @@ pub struct Diagnostic {
     pub(crate) sense: Option<String>,
     /// The maximum severity of the finding under any policy.
     pub(crate) worst: Severity,
-    /// The places of errors of templates that explain the finding. It is not reported about agents
-    /// that one of these errors, as the policy leaves it, reaches.
+    /// The places of template errors that explain the finding. It is not reported for agents that
+    /// such an error affects, after the policy is applied.
     pub(crate) explained_at: Vec<Span>,
     /// What to fix elsewhere, such as a missing file. Findings of the same rule with the same cause
     /// are merged.

@@ -45,7 +45,7 @@ pub(crate) struct Loss {
 pub(crate) enum Fate {
     /// The content is not in the body.
     Dropped,
-    /// The content is altered, as described in a sentence.
+    /// The content was changed; the string describes how.
     Altered(String),
     /// The content is in the body more often than in the conversation.
     Duplicated,

@@ -96,7 +96,7 @@ fn a_flat_folder_of_the_original_dialect_compiles_unmodified() {
         "partials/chat/image.jinja:1 protocol/model-media: codestral-latest does not accept images",
         "partials/chat/messages.jinja:9 protocol/turn-order: a `system` message cannot follow a tool message",
         "partials/chat/messages.jinja:9 protocol/turn-order: a `system` message cannot follow an assistant message",
-        "partials/chat/messages.jinja:12 protocol/prefill: the last message is the assistant's, but has no `\"prefix\": true`",
+        "partials/chat/messages.jinja:12 protocol/prefill: the last message has the role `assistant`, but no `\"prefix\": true`",
         "partials/chat/messages.jinja:13 schema/invalid-value: `/messages/2/content` must not be empty",
         "partials/chat/messages.jinja:25 protocol/orphan-result: the result of `call_x1` has no matching call before it",
         "partials/claude_messages.jinja:6 schema/invalid-value: `/messages/0/content` must not be an empty list",

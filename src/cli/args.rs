@@ -428,7 +428,7 @@ pub(super) struct Compile {
     /// Write nothing; exit with 1 if golden files are out of date
     #[arg(long, conflicts_with_all = ["diff", "out"])]
     pub(super) check: bool,
-    /// Write golden files even if the variable `CI` is set
+    /// Write golden files even if the environment variable `CI` is set
     #[arg(long, conflicts_with_all = ["check", "diff", "out"])]
     pub(super) write: bool,
     /// With --check: also exit with 1 on warnings

@@ -120,7 +120,7 @@ impl Options {
         match self.contexts.as_slice() {
             [] => Ok(None),
             [one] => Ok(Some(one)),
-            _ => Err(Failure::new("`--context` must name one context")),
+            _ => Err(Failure::new("`--context` must name exactly one context")),
         }
     }
 

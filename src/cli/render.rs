@@ -214,7 +214,7 @@ pub(super) fn pick_context(opened: &Opened, id: ProfileId) -> Result<String, Fai
                 .collect();
             match names.as_slice() {
                 [only] => Ok((*only).to_owned()),
-                _ => Err(Failure::new("`--context` must name one context").help(help)),
+                _ => Err(Failure::new("`--context` must name exactly one context").help(help)),
             }
         }
         None => Err(Failure::new("no context given: use `--context NAME`").help(help)),

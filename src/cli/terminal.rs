@@ -143,7 +143,7 @@ impl Terminal {
             .format(format, self.color, checkout)
             .report(report, &all_rules());
         match format {
-            // This format's commands are written by reqc, with all foreign text escaped.
+            // This format's commands are written by reqc, with all untrusted text escaped.
             Format::Github => self.write(&text),
             _ => self.text(&text),
         }
@@ -211,7 +211,7 @@ impl Terminal {
         self.closed
     }
 
-    /// Writes part of a foreign text, with its line breaks. Programs get it from JSON.
+    /// Writes part of an untrusted text, with its line breaks. Programs get it from JSON.
     #[cfg(feature = "runtime")]
     pub(super) fn foreign(&mut self, text: &str) {
         let fit = self.printer.foreign(text);

@@ -348,8 +348,8 @@ fn written(
 
 /// Returns `true` if a value of a body comes from a block that the provider sent, or is the
 /// signature of a thinking block with a known origin. `history` is in the normal form of the client
-/// API, without blocks of other providers. The writer of a value also writes its key; the writer of
-/// an object also writes the empty objects in it.
+/// API, without blocks from other providers. The writer of a value also writes its key; the writer
+/// of an object also writes the empty objects in it.
 fn is_providers_own(record: &Record<'_>, pointer: &Pointer, history: &[Message]) -> bool {
     let around = std::iter::successors(Some(pointer.clone()), Pointer::parent);
     let path = around

@@ -69,7 +69,7 @@ fn body_of(
     made.body.ok()
 }
 
-/// Reports a change at the place that wrote the first difference.
+/// Reports a change at the source of the first difference.
 fn tell(
     later: &Compiled<'_>,
     request: &Request<'_>,

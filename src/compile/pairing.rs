@@ -1,4 +1,4 @@
-//! Pairs an agent and a context: the inputs of one body, and the body with its inputs.
+//! Combines an agent and a context, and renders their request body.
 
 use std::sync::Arc;
 

@@ -595,7 +595,7 @@ impl<'a> Reader<'a> {
                 let kind = json::kind_of(other);
                 self.fail(
                     &at,
-                    format!("`files` must be an object of paths and contents, not {kind}"),
+                    format!("`files` must be an object that maps paths to contents, not {kind}"),
                 );
                 BTreeMap::new()
             }

@@ -175,7 +175,7 @@ impl ContentKind {
             Kind::CallIds => ("ids that link results to calls", false),
             Kind::ToolResults => ("tool results", false),
             Kind::ResultNames => ("tool names of results", false),
-            Kind::ErrorMarks => ("error marks of failed tool calls", false),
+            Kind::ErrorMarks => ("error flags of failed tool calls", false),
             Kind::ResultImages => ("images in tool results", false),
             Kind::Images => ("images", false),
             Kind::ImageUrls => ("images given by URL", false),

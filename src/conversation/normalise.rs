@@ -18,7 +18,7 @@ use super::{Block, Message, Role};
 /// The requirements of a request's target. The default values are suitable for every target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NormalFormRules {
-    /// The client API of the request. Thinking of another origin is dropped; `None` accepts any
+    /// The client API of the request. Thinking from another origin is dropped; `None` accepts any
     /// origin.
     pub origin: Option<Arc<str>>,
     /// `true` if the API rejects thinking without a signature, so that such thinking is dropped.
@@ -200,7 +200,7 @@ impl NormalFormChange {
             NormalFormChange::ErrorWithoutText { id, .. } => {
                 format!("the error result for `{id}` has no text")
             }
-            NormalFormChange::ForeignThinking { .. } => "thinking of another client API".into(),
+            NormalFormChange::ForeignThinking { .. } => "thinking from another client API".into(),
             NormalFormChange::OwnBlock { .. } => {
                 "a block that this client API does not accept back".into()
             }
@@ -262,7 +262,7 @@ impl NormalFormChange {
 /// * An error result without text and images gets [`NO_MESSAGE`].
 /// * Turns that contain only thinking are dropped, and so are messages without content, which have
 ///   no block or only blank text.
-/// * Thinking that the target does not accept is dropped. Blocks of another provider are dropped,
+/// * Thinking that the target does not accept is dropped. Blocks from another provider are dropped,
 ///   or replaced with their text.
 /// * If a target is given, provider-specific calls and results are dropped unless they form a pair.
 pub fn normalise(history: &[Message], rules: &NormalFormRules) -> Normal {

@@ -46,7 +46,7 @@ pub(super) fn thought(text: &str, signature: &str) -> Block {
 /// The names of Gemini's signature on a part.
 pub(super) const SIGNATURE: [&str; 2] = ["thoughtSignature", "thought_signature"];
 
-/// Returns Gemini's signature on a part. The documented placeholder for calls of other models is
+/// Returns Gemini's signature on a part. The documented placeholder for calls from other models is
 /// not a signature.
 pub(super) fn signature(part: &Value) -> Option<&str> {
     let signature = SIGNATURE

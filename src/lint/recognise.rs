@@ -386,7 +386,7 @@ fn block_evidence(block: &Value) -> Option<Evidence> {
     })
 }
 
-/// The beginnings of the names of models that one provider serves in its own format.
+/// The prefixes of models that one provider serves in its own format.
 const MODELS: [(&[WireFormat], &[&str]); 3] = [
     (ANTHROPIC, &["claude"]),
     (
@@ -412,7 +412,7 @@ const MODELS: [(&[WireFormat], &[&str]); 3] = [
     ),
 ];
 
-/// The beginnings of the names of models that anyone can run.
+/// The prefixes of models that anyone can run.
 const OPEN: [&str; 9] = [
     "llama",
     "qwen",

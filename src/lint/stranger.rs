@@ -13,7 +13,7 @@ pub(crate) enum Stranger {
     Record,
     /// One message of a conversation.
     Message,
-    /// An answer of a model.
+    /// A model answer.
     Answer,
     /// An answer that refuses a request.
     Refusal,

@@ -1,7 +1,7 @@
-//! Names of models that a maker's own API cannot know.
+//! Model names that a vendor's own API cannot know.
 //!
-//! Gateways and servers for open models serve names that nobody here can list. The own API of a
-//! maker serves the maker's models only, by their plain names.
+//! Gateways and servers for open models serve names that nobody here can list. A vendor's
+//! own API serves only the vendor's models, by their plain names.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::diag::{Severity, is_misspelling};
 use crate::repo::{Family, ModelName, ModelPattern, normal_name};
 use crate::text::cut;
 
-/// A name that a maker's own API does not know.
+/// A name that a vendor's own API does not know.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum UnservedModel {
-    /// The model of another maker.
+    /// A model from another vendor.
     OfAnother(Server),
     /// The name that a gateway or a cloud gives to one of its models, whose own name is this.
     OfGateway(String),
@@ -68,7 +68,7 @@ impl UnservedModel {
     }
 }
 
-/// How the normal names of a maker's models begin. OpenAI's are in [`is_openai_model`].
+/// The usual prefixes of each vendor's model names. For OpenAI, see [`is_openai_model`].
 const BEGINNINGS: [(Server, &[&str]); 9] = [
     (Server::Anthropic, &["claude-"]),
     (Server::Google, &["gemini-", "gemma-"]),
@@ -94,10 +94,10 @@ const BEGINNINGS: [(Server, &[&str]); 9] = [
     (Server::MiniMax, &["minimax-"]),
 ];
 
-/// Normal names that are themselves models, and that no beginning fits.
+/// Model names without any of these prefixes.
 const WHOLE: [(Server, &str); 1] = [(Server::Moonshot, "k3")];
 
-/// The accounts of makers in the names that gateways and clouds use.
+/// The accounts of vendors in the names that gateways and clouds use.
 const ACCOUNTS: [(Server, &[&str]); 4] = [
     (
         Server::Anthropic,
@@ -124,11 +124,11 @@ const ACCOUNTS: [(Server, &[&str]); 4] = [
     ),
 ];
 
-/// How the names of the Claude models begin whose versions are written with dots.
+/// The prefixes of the Claude models whose versions are written with dots.
 const DOTTED: [&str; 3] = ["claude-1.", "claude-2.", "claude-instant-1."];
 
-/// Returns what is wrong with the name of a model at a server. Only makers are judged that refuse
-/// the names of others: some answer them with their own model.
+/// Returns what is wrong with a model name at a server. Only vendors that reject the names of
+/// others are checked: some answer them with their own model.
 pub(crate) fn unserved(
     server: Server,
     model: &str,
@@ -161,7 +161,7 @@ pub(crate) fn unserved(
     misspelt(&lower, families).map(UnservedModel::Misspelt)
 }
 
-/// Returns a name with the version as the maker writes it: Anthropic with dashes.
+/// Returns a name with the version as the vendor writes it: Anthropic with dashes.
 fn served_spelling(server: Server, name: &str) -> String {
     let has_dashes =
         server == Server::Anthropic && !DOTTED.iter().any(|begin| name.starts_with(begin));
@@ -171,7 +171,7 @@ fn served_spelling(server: Server, name: &str) -> String {
     }
 }
 
-/// How the names of models begin that users train at OpenAI and Mistral, before the base model.
+/// The prefix of models that users train at OpenAI and Mistral; the base model follows it.
 const TRAINED: &str = "ft:";
 
 /// Returns `true` if users choose the last part of the name: models that they train, and endpoints.
@@ -187,8 +187,8 @@ fn after<'n>(name: &'n str, account: &str) -> Option<&'n str> {
     (is_account && !rest.is_empty()).then_some(rest)
 }
 
-/// Returns the rest of a name after what gateways put before it: `vertex_ai/claude-opus-4`. Google's
-/// own names may begin with `models/`.
+/// Returns a model name without its gateway prefix, such as `vertex_ai/`. Google's own names may
+/// begin with `models/`.
 fn without_gateway(server: Server, name: &str) -> &str {
     match name.rsplit_once('/') {
         Some(("models", _)) if server == Server::Google => name,
@@ -197,7 +197,7 @@ fn without_gateway(server: Server, name: &str) -> &str {
     }
 }
 
-/// Returns the maker's own name for a model that a gateway or a cloud names: without the version
+/// Returns the vendor's own name for a model that a gateway or a cloud names: without the version
 /// that Bedrock adds (`-v1:0`), and without the variants of gateways (`:thinking`). Clouds put dates
 /// after an `@`. Only models that users train have a `:` in their own name.
 fn plain_name(name: &str) -> String {
@@ -226,7 +226,7 @@ fn without_cloud_version(name: &str) -> &str {
     }
 }
 
-/// Returns the maker of a model, by the model's name in any spelling; `None` if it is unknown.
+/// Returns the vendor of a model, by the model's name in any spelling; `None` if it is unknown.
 pub(crate) fn maker_of(model: &str) -> Option<Server> {
     let model = model.strip_prefix(TRAINED).unwrap_or(model);
     let name = normal_name(model);
@@ -270,7 +270,7 @@ pub(crate) fn misspelt(name: &str, families: &[Arc<Family>]) -> Option<String> {
         .map(|(_, spelt)| spelt)
 }
 
-/// Words after the name of a model, which most patterns of families leave open.
+/// Words after a model name, which most patterns of families leave open.
 const ENDINGS: [&str; 5] = ["experimental", "instruct", "latest", "lite", "preview"];
 
 /// Returns `true` if a word of a name is a misspelling of a known one. In short words, only letters

@@ -67,7 +67,7 @@ crate::diag::rules! {
          * wrong: `url = \"https://host/v1/chat/completions\"` and `endpoint = \"chat/completions\"`\n\
          * right: `url = \"https://host/v1\"` and `endpoint = \"chat/completions\"`";
     UNSERVED_MODEL = Error[lowerable] "provider/unserved-model", "the provider serves no model of this name",
-        "The APIs of Anthropic, OpenAI, Google and Mistral serve only their makers' own models. They reject the names of other makers' \
+        "The APIs of Anthropic, OpenAI, Google and Mistral serve only their own models. They reject the names of other vendors' \
          models, and names that a gateway or a cloud gives to their models. For Mistral, this is a warning. A name that differs from a \
          known one in the spelling of a word is a warning; new models and new versions are not reported. At other hosts, such as gateways, \
          names are not checked.\n\n\
@@ -77,7 +77,7 @@ crate::diag::rules! {
          The finding is at the model, or at the line that sets another instance for an inherited one. `reqc lint` reports it for requests \
          whose URL or `--provider` names the server.",
         seen "2026-11" {
-            "presidio-oss/factif-ai#34": "Anthropic answers 404 for Bedrock's name of a model",
+            "presidio-oss/factif-ai#34": "Anthropic answers 404 for Bedrock's name for a model",
             "Aider-AI/aider#747": "Anthropic answers 404 for a version that is written with a dot",
             "aristoteleo/PantheonOS#6": "OpenAI answers 404 for a model of Anthropic",
             "earendil-works/pi#2893": "Google answers 404 for a name that it does not know",

@@ -287,7 +287,7 @@ fn describe(
             finding.help("strings and lists have no methods here: use a filter, for instance `text | trim`")
         }
         ErrorKind::InvalidOperation if rule == &rules::TOO_DEEP => {
-            finding.help("look for a macro that always calls itself; it may nest as deep as the data, up to 300")
+            finding.help("look for a macro that calls itself without end, or for a long chain of includes")
         }
         ErrorKind::UnknownFilter | ErrorKind::UnknownTest => {
             finding.help("`reqc rule template/unknown-name` explains which names are available where")

@@ -17,7 +17,7 @@ use super::{account, rules};
 use crate::diag::did_you_mean;
 use crate::repo::Dialect;
 use crate::repo::folders::ROLES;
-use crate::source::{SourceText, TextError};
+use crate::source::{MAX_SOURCE_BYTES, SourceText, TextError};
 use crate::world::{EntryKind, ReadError, World, normalise_path};
 
 /// A function that only system prompts may call.
@@ -340,16 +340,19 @@ impl PromptScope {
             Ok(text) => return Ok(text.as_str().to_owned()),
             Err(error) => error,
         };
-        let (why, at) = match error {
-            TextError::Utf16 { encoding } => (format!("it is {encoding}, not UTF-8"), 0),
-            TextError::NotUtf8 { offset } => (format!("byte {offset} is not UTF-8"), offset),
-            TextError::Nul { offset } => (format!("byte {offset} is NUL"), offset),
-            TextError::TooLarge { size } => (format!("{size} bytes are too many"), 0),
+        let not_text = |why: String| format!("`{path}` is not text: {why}");
+        let (message, at) = match error {
+            TextError::Utf16 { encoding } => (not_text(format!("it is {encoding}, not UTF-8")), 0),
+            TextError::NotUtf8 { offset } => {
+                (not_text(format!("byte {offset} is not UTF-8")), offset)
+            }
+            TextError::Nul { offset } => (not_text(format!("byte {offset} is NUL")), offset),
+            TextError::TooLarge { size } => {
+                let message = format!("`{path}` has {size} bytes; the limit is {MAX_SOURCE_BYTES}");
+                (message, 0)
+            }
         };
-        let mut refusal = Refusal::new(
-            &rules::PROMPT_NOT_TEXT,
-            format!("`{path}` is not text: {why}"),
-        );
+        let mut refusal = Refusal::new(&rules::PROMPT_NOT_TEXT, message);
         if let ReadPlace::Layer(index) = file.place {
             let path = format!(
                 "{}{}",

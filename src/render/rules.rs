@@ -11,7 +11,7 @@ crate::diag::rules! {
         "Undefined values are errors: a misspelt `msg.contnet` is reported, not sent as an empty string that a provider \
          answers. Members that no conversation can have, and names that no system prompt can use, are reported even in code that no \
          context reaches.\n\n\
-         For what may be absent, check first:\n\n\
+         Check whether an optional value exists before you read it:\n\n\
          * `{% if ctx.system_prompt is defined %}`\n\
          * `{% if existsIn(ctx, \"system_prompt\") %}`\n\n\
          `docs/templates.md` lists what every context has and what is optional.";
@@ -155,7 +155,7 @@ crate::diag::rules! {
          * right: `{{ read_file(\"${PROJECT_DIR}/AGENTS.md\") }}`\n\n\
          If `set` assigns such a string to a variable, the finding is where the variable is printed. To show the model the name \
          itself, write it between `{% raw %}` and `{% endraw %}`.";
-    PROMPT_NOT_TEXT = Error "prompt/not-text", "a system prompt reads a file that is not text",
+    PROMPT_NOT_TEXT = Error "prompt/not-text", "a system prompt reads a file that is not text or is too large",
         "Prompts can read UTF-8 text without NUL bytes, of at most 64 MiB. Line endings become `\\n\
          ` and a byte-order mark is dropped, so that a checkout never changes a prompt.\n\n\
          An image or an archive cannot be part of a system prompt. Convert text in another encoding: `iconv -f \

@@ -59,7 +59,7 @@ pub(super) enum AbsentKind {
 }
 
 impl Absent {
-    /// Returns the missing value of an expression.
+    /// Returns the `Absent` for an expression that has no value.
     pub(super) fn value(at: Place) -> Absent {
         Absent {
             at,

@@ -198,7 +198,7 @@ pub(super) fn number(value: &Value) -> Result<String, Error> {
         .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
 }
 
-/// Names a kind of value in a message, with its article.
+/// Returns the name of a kind of value, with its article, for use in messages.
 pub(super) fn named(kind: ValueKind) -> &'static str {
     match kind {
         ValueKind::Undefined => "an undefined value",

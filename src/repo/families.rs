@@ -101,9 +101,9 @@ const MAX_LIST: usize = 100;
 pub struct Family {
     /// The name of the family, unique in its file.
     pub name: Spanned<Arc<str>>,
-    /// The patterns for names of models in the family.
+    /// The patterns for model names in the family.
     pub models: Vec<ModelPattern>,
-    /// The patterns for names of models that are excluded again.
+    /// The patterns for model names that are excluded again.
     pub except: Vec<ModelPattern>,
     /// The wire formats for which the facts are valid.
     pub wires: Vec<Spanned<Arc<str>>>,
@@ -158,7 +158,7 @@ impl Origin {
     }
 }
 
-/// A pattern for names of models.
+/// A pattern for model names.
 #[derive(Debug, Clone)]
 pub struct ModelPattern {
     /// The pattern as written.
@@ -430,7 +430,7 @@ impl ModelPattern {
         })
     }
 
-    /// Returns `true` if the name of a model matches, with or without the date in it.
+    /// Returns `true` if a model name matches, with or without the date in it.
     pub fn is_match(&self, model: &ModelName) -> bool {
         let is_published_there = self.account.as_deref().is_none_or(|name| model.is_of(name));
         is_published_there

@@ -39,7 +39,7 @@ crate::diag::rules! {
         "Names of profiles, partials, contexts and provider instances are unique in a layer. Otherwise, the choice between them would be \
          arbitrary, so neither is used. Names of contexts must differ in more than case: golden files are named after them, and some file \
          systems ignore case.\n\n\
-         Rename one of them. The finding is at one and shows the other.";
+         Rename one of them. The finding points to one and names the other.";
     BUNDLED_NAME = Error "repo/bundled-name", "a name is already taken by a bundled file",
         "A profile, partial or context of the repository has the same name as a bundled one. This is an error, so that an upgrade of reqc \
          can never change what a name means.\n\n\

@@ -1,4 +1,4 @@
-//! Escapes foreign text for HTML and Markdown, so that the text cannot form a tag, link, mention,
+//! Escapes untrusted text for HTML and Markdown, so that the text cannot form a tag, link, mention,
 //! or end of a block.
 
 use crate::text::{Text, Within};

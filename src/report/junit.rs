@@ -96,7 +96,7 @@ fn case(path: &str, finding: &Diagnostic, sources: &Sources) -> Text {
     )
 }
 
-/// Escapes foreign text for one line of XML.
+/// Escapes untrusted text for one line of XML.
 fn xml(foreign: &str) -> Text {
     Text::line(foreign).within(Within::Xml)
 }

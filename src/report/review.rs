@@ -279,8 +279,8 @@ fn kinds(review: &Review) -> String {
 /// The maximum number of files listed for a [`Rerouted`].
 const MOST_FILES: usize = 4;
 
-/// Returns `roster chat: files like x.rs go to Fixer, no longer to Writer`. `name` escapes foreign
-/// text for the output format.
+/// Returns `roster chat: files like x.rs go to Fixer, no longer to Writer`. `name` escapes
+/// untrusted text for the output format.
 fn rerouted(it: &Rerouted, name: impl Fn(&str) -> String) -> String {
     let mut files: Vec<String> = it
         .files

@@ -522,7 +522,7 @@ impl Agent {
     ///
     /// # Errors
     ///
-    /// Returns the error of the template.
+    /// Returns the template error.
     pub(super) fn surroundings(&self, is_omitted: bool) -> Result<Option<Arc<str>>, Error> {
         // Templates may be nested more deeply than the stacks of async workers allow.
         std::thread::scope(|scope| {

@@ -34,7 +34,7 @@ const LAYER: &str = "compression";
 
 /// The default guidance for the agent.
 const GUIDANCE: &str = "Your summary replaces the conversation: whoever continues it sees only the summary, and nothing else of what was \
-said.                         Write names, numbers, paths and quoted code exactly as they are.";
+     said. Write names, numbers, paths and quoted code exactly as they are.";
 
 impl Compression {
     /// Returns settings with which an agent compresses chats, in a session of a pool.

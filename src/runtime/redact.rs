@@ -209,7 +209,7 @@ impl Redactor {
             .for_each(|text| *text = self.cut_text(text));
     }
 
-    /// Removes keys from the answer of a model.
+    /// Removes keys from a model's answer.
     pub(super) fn answer(&self, answer: &mut Answer) {
         if !self.is_idle() {
             answer.blocks.iter_mut().for_each(|block| self.block(block));

@@ -36,9 +36,9 @@ pub use http::{HttpBody, HttpClient, HttpError, HttpErrorKind};
 pub struct TransportOptions {
     /// The time limit for establishing a connection.
     pub connect_timeout: Duration,
-    /// The time limit for a silent server, both before and within the answer. Before the answer,
-    /// anything else that the server sends is treated as silence, such as interim responses (1xx);
-    /// within the answer, so are comments and blank lines.
+    /// The limit on the idle time of a server, both before and within the answer. Before the
+    /// answer, interim responses (1xx) count as idle time too; within the answer, so do comments
+    /// and blank lines.
     pub idle_timeout: Duration,
     /// The time limit for one answer, from its first byte to its last.
     pub answer_timeout: Duration,
@@ -49,7 +49,7 @@ pub struct TransportOptions {
 }
 
 impl Default for TransportOptions {
-    /// Returns ten seconds for connecting, five minutes for silence, which thinking models need,
+    /// Returns ten seconds for connecting, five minutes of idle time, which thinking models need,
     /// and two hours for an answer.
     fn default() -> TransportOptions {
         TransportOptions {
@@ -111,8 +111,8 @@ impl From<Error> for Refused {
 }
 
 impl Refused {
-    /// Returns the error after a silence. It is not retried, because another silence would last as
-    /// long.
+    /// Returns the error of a server that was idle for too long. It is not retried, because another
+    /// attempt would take as long.
     fn after_silence(error: Error) -> Refused {
         Refused {
             again: false,

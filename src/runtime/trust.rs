@@ -286,7 +286,7 @@ impl fmt::Display for Grant {
                 write!(f, " in {folder:?}")?;
                 match environment.as_slice() {
                     [] => Ok(()),
-                    names => write!(f, ", with the variables {names:?}"),
+                    names => write!(f, ", with the environment variables {names:?}"),
                 }
             }
         }

@@ -50,7 +50,7 @@ impl std::fmt::Display for TextError {
             TextError::Utf16 { encoding } => write!(f, "the text is {encoding}"),
             TextError::NotUtf8 { offset } => write!(f, "byte {offset} is not UTF-8"),
             TextError::Nul { offset } => write!(f, "byte {offset} is NUL"),
-            TextError::TooLarge { size } => write!(f, "{size} bytes are too many"),
+            TextError::TooLarge { size } => write!(f, "it is too large ({size} bytes)"),
         }
     }
 }

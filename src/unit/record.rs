@@ -457,8 +457,8 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Finds the place in the template's output, reusing the answer if another agent has asked
-    /// before.
+    /// Finds the place in the template's output, reusing the result if it was already computed for
+    /// another agent.
     fn remembered(
         &self,
         index: usize,

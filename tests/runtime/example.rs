@@ -59,7 +59,7 @@ async fn it_runs_its_tool_asks_its_hook_is_cancelled_and_goes_on_with_its_file()
     let outcome = agent::ask(&session, "What is 7 / 2?", std::future::pending::<()>()).await;
     assert_eq!(outcome, Outcome::Finished(StopReason::EndTurn));
     let results = "user: result #c1: 3.5 | error #c2: that is too much | error #c3: nothing is divided by zero | error #c4: the \
-                   arguments do not fit the schema of `divide`: \"divisor\" is a required property";
+                   arguments do not match the schema of `divide`: \"divisor\" is a required property";
     assert_eq!(history(&session)[2..], [results, "assistant: 3.5"]);
     let sent = server.received()[0].json().to_string();
     assert!(sent.contains("The number that is divided."), "{sent}");

@@ -706,13 +706,16 @@ async fn an_answer_without_text_is_told() {
     for (out, told) in [
         (
             "",
-            "the answer is complete but empty\nthe answer has no text; stopped: end_turn\n",
+            "the answer is complete but empty\nthe answer has no text (stop reason: end_turn)\n",
         ),
         (
             " \n",
-            "the answer is complete but empty\nthe answer has no text; stopped: end_turn\n",
+            "the answer is complete but empty\nthe answer has no text (stop reason: end_turn)\n",
         ),
-        ("", "look({})\nthe answer has no text; stopped: tool_use\n"),
+        (
+            "",
+            "look({})\nthe answer has no text (stop reason: tool_use)\n",
+        ),
     ] {
         let ran = reqc(root.path(), &["Tester", "-m", "Hi"], "").await;
         assert_eq!(

@@ -210,12 +210,11 @@ async fn arguments_that_do_not_fit_the_schema_go_back_to_the_model_and_nobody_is
             .send(text("Go")),
     )
     .await;
-    let told =
-        "the arguments do not fit the schema of `a`: at `/ms`, \"soon\" is not of type \"integer\"";
+    let told = "the arguments do not match the schema of `a`: at `/ms`, \"soon\" is not of type \"integer\"";
     assert_eq!(history(&session)[2], format!("user: error #c1: {told}"));
     let sent = server.received()[1].json().to_string();
     assert!(
-        sent.contains("the arguments do not fit the schema of `a`"),
+        sent.contains("the arguments do not match the schema of `a`"),
         "{sent}"
     );
     assert!(notes.lock().unwrap().is_empty() && hooks.times.load(Ordering::SeqCst) == 0);
@@ -269,7 +268,7 @@ async fn a_typed_tool_is_called_with_its_type_or_not_at_all() {
     let results = history(&session)[2].clone();
     assert!(
         results.starts_with(
-            r#"user: result #c1: {"name":"K2","height":8611} | error #c2: the arguments do not fit"#
+            r#"user: result #c1: {"name":"K2","height":8611} | error #c2: the arguments do not match"#
         ),
         "{results}"
     );

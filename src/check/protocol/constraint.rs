@@ -98,7 +98,7 @@ fn check_bounds<'b>(inner: &'b Value, found: &mut Found<'b>) {
         };
         let message = match is_least {
             true => {
-                format!("{bound} repetitions are too many: llama.cpp accepts {MOST_REPETITIONS}")
+                format!("{bound} repetitions, but llama.cpp accepts at most {MOST_REPETITIONS}")
             }
             false => of_some(bound),
         };
@@ -110,7 +110,7 @@ fn check_bounds<'b>(inner: &'b Value, found: &mut Found<'b>) {
 
 fn of_some(times: u64) -> String {
     format!(
-        "up to {times} repetitions are too many for builds before August 2026, which accept {MOST_REPETITIONS}"
+        "up to {times} repetitions, but builds before August 2026 accept at most {MOST_REPETITIONS}"
     )
 }
 
@@ -127,7 +127,7 @@ fn check_grammar<'b>(grammar: &'b Value, found: &mut Found<'b>) {
         Mistake::Undefined(name) => format!("the grammar has no rule `{}`", cut(&name, 60)),
         Mistake::Rootless => "the grammar has no rule `root`".to_owned(),
         Mistake::Repeated(times) => {
-            format!("{times} repetitions are too many: llama.cpp accepts {MOST_REPETITIONS}")
+            format!("{times} repetitions, but llama.cpp accepts at most {MOST_REPETITIONS}")
         }
         Mistake::RepeatedForSome(times) => of_some(times),
         Mistake::TooDeep => return,

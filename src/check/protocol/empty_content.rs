@@ -36,7 +36,7 @@ body_rule! {
         "google-gemini/generative-ai-python#727": "Gemini accepts it",
         "Portkey-AI/gateway#462": "Vertex AI: *it has an empty text parameter*",
         "langchain-ai/langchainjs#9922": "Vertex AI: the same refusal",
-        "pydantic/pydantic-ai#2032": "Vertex AI rejects empty texts",
+        "pydantic/pydantic-ai#2032": "Vertex AI rejects empty text",
         "AstrBotDevs/AstrBot#7200": "Moonshot: *the message … with role 'assistant' must not be empty*",
         "MoonshotAI/kimi-code#1985": "Moonshot: the same refusal",
         "lobehub/lobehub#8419": "Moonshot: the same refusal",
@@ -243,7 +243,7 @@ fn empty_text<'b>(subject: &Subject<'b>, refusing: Server, level: Severity, foun
     }
 }
 
-/// Reports parts that are empty texts beside others at Z.ai.
+/// Reports empty text parts beside other parts at Z.ai.
 fn empty_parts<'b>(subject: &Subject<'b>, level: Severity, found: &mut Found<'b>) {
     for entry in &subject.history().entries {
         let has_parts = entry.value.get("content").is_some_and(Value::is_array);

@@ -160,7 +160,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         };
         if len > bound.most {
             let message = format!(
-                "{len} {} are too many: {} accepts {}",
+                "{len} {}, but {} accepts at most {}",
                 bound.what,
                 subject.server.name(),
                 bound.most
@@ -198,7 +198,7 @@ fn declarations<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         let functions = elements(functions);
         if let Some(further) = functions.get(MOST_DECLARATIONS) {
             let message = format!(
-                "{} function declarations are too many: Gemini accepts {MOST_DECLARATIONS}",
+                "{} function declarations, but Gemini accepts at most {MOST_DECLARATIONS}",
                 functions.len()
             );
             found

@@ -66,7 +66,7 @@ fn groq<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let pictures = pictures(subject);
     if let Some(further) = pictures.get(GROQ_IMAGES) {
         let message = format!(
-            "{} images are too many: Groq accepts {GROQ_IMAGES} in a request",
+            "{} images, but Groq accepts at most {GROQ_IMAGES} in a request",
             pictures.len()
         );
         found
@@ -219,7 +219,7 @@ fn too_many_images<'b>(subject: &Subject<'b>, images: &[&'b Value], found: &mut 
     let most = most(subject);
     if let Some(further) = images.get(most) {
         let message = format!(
-            "{} images are too many: this model accepts {most} in a request",
+            "{} images, but this model accepts at most {most} in a request",
             images.len()
         );
         found
@@ -252,7 +252,7 @@ fn pages<'b>(subject: &Subject<'b>, media: &[&'b Value], found: &mut Found<'b>) 
         all += document.as_str().map_or(0, pages_of);
         if all > most {
             let message =
-                format!("{all} PDF pages are too many: this model accepts {most} in a request");
+                format!("{all} PDF pages, but this model accepts at most {most} in a request");
             found
                 .at(document, message)
                 .help("send only the relevant pages, or their text");

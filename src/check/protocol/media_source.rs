@@ -787,7 +787,7 @@ fn anthropic_bytes<'b>(subject: &Subject<'b>, found: &mut Found<'b>, source: &'b
                 "the PDF is encrypted, which Anthropic does not read",
             )
             .warning()
-            .help("send it without its password");
+            .help("send an unencrypted copy");
     }
     let Some(real) = media_type::media_type(data) else {
         if subject.server.is_claude() && is_unknown_picture(said, data) {

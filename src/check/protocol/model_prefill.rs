@@ -10,7 +10,7 @@ use crate::repo::Property;
 use crate::text::cut;
 
 body_rule! {
-    Error "protocol/model-prefill", "the last turn is the assistant's, and the model does not continue it",
+    Error "protocol/model-prefill", "the last turn is an assistant turn, which the model does not continue",
     "A history that ends with an assistant turn asks the model to continue that turn. Claude 4.6 and later reject it: *This model \
      does not support assistant message prefill. The conversation must end with a user message.* So do Gemini after 3.1, and \
      DeepSeek's reasoning models, unless the message has `\"prefix\": true`. A turn that the server paused for its own tools is sent \
@@ -51,7 +51,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let model = cut(subject.model.unwrap_or("this model"), 60);
     let note = found.at(
         last,
-        format!("the last turn is the assistant's, and {model} does not continue it"),
+        format!("the last turn is an assistant turn, which {model} does not continue"),
     );
     note.of_model()
         .level(severity)

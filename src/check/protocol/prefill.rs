@@ -8,7 +8,7 @@ use crate::provider::{Server, Site, WireFormat};
 use crate::repo::Property;
 
 body_rule! {
-    Error "protocol/prefill", "the last message is the assistant's, in a form that the API rejects",
+    Error "protocol/prefill", "the last message has the role `assistant`, in a form that the API rejects",
     "A final assistant message is the beginning of the answer, which the model continues. Whether this is accepted depends on the \
      model; these rules apply to all models:\n\n\
      * Anthropic: its text must not end with whitespace, and if `thinking` is on, it must begin with a thinking block\n\
@@ -136,7 +136,7 @@ fn mistral<'b>(before: &'b [Value], last: &'b Value, found: &mut Found<'b>) {
     if is_assistant(last) && !is_true(last.get("prefix")) && !has_calls && !is_alone {
         let note = found.at(
             last,
-            "the last message is the assistant's, but has no `\"prefix\": true`",
+            "the last message has the role `assistant`, but no `\"prefix\": true`",
         );
         note.help("end with a user or tool message, or write `\"prefix\": true`");
     }
@@ -161,7 +161,7 @@ fn snowflake<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) 
         found
             .at(
                 last,
-                "the last message is the assistant's: a report says that Snowflake rejects it together with `tools`",
+                "the last message has the role `assistant`; a report says that Snowflake rejects it together with `tools`",
             )
             .warning()
             .help("end with a user or tool message");
@@ -177,7 +177,7 @@ fn deepseek<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) {
     }
     let note = found.at(
         last,
-        "the last message is the assistant's: without `prefix`, the model does not continue it",
+        "the last message has the role `assistant`; without `prefix`, the model does not continue it",
     );
     note.warning()
         .help("end with a user message, or write `\"prefix\": true` and use the beta endpoint");
@@ -193,7 +193,7 @@ fn llamacpp<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) {
     {
         let note = found.at(
             calls,
-            "the last message is the assistant's and contains calls: the server cannot continue it",
+            "the last message has the role `assistant` and contains calls; the server cannot continue it",
         );
         note.help("add the results of these calls after this message");
     }
@@ -203,7 +203,7 @@ fn llamacpp<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) {
     if is_true(thinks) {
         let note = found.at(
             last,
-            "the last message is the assistant's, which is not allowed with `enable_thinking`",
+            "the last message has the role `assistant`, which is not allowed with `enable_thinking`",
         );
         note.help("end with a user message, or turn thinking off");
     }

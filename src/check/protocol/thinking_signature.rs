@@ -19,7 +19,7 @@ body_rule! {
      * right: the block as the API gave it, or no block\n\
      * wrong: `{\"functionCall\": {…}}` as the first call of a step, with Gemini 3\n\
      * right: `{\"functionCall\": {…}, \"thoughtSignature\": \"…\"}`\n\n\
-     For calls that another model made, Gemini accepts `skip_thought_signature_validator` as the signature; thinking of other \
+     For calls that another model made, Gemini accepts `skip_thought_signature_validator` as the signature; thinking from other \
      models cannot be sent.",
     seen "2026-11" {
         "https://ai.google.dev/gemini-api/docs/thought-signatures":
@@ -82,7 +82,7 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 /// Returns `true` if a signature cannot come from Anthropic, whose signatures are standard Base64
 /// with padding. Gemini's placeholder, item ids and OpenAI's encrypted content are recognised as
-/// foreign.
+/// not Anthropic's.
 fn is_foreign(signature: &str) -> bool {
     let digits = signature.trim_end_matches('=');
     let is_plain = digits
@@ -190,7 +190,7 @@ fn unsigned_steps<'b>(
             format!("this call has no `thoughtSignature`, and {model} rejects calls without it in the current turn"),
         );
         note.level(severity)
-            .help(format!("send back the signature that came with it; for a call of another model write \"{SKIP}\""));
+            .help(format!("send back the signature that came with it; for a call from another model, write \"{SKIP}\""));
     }
 }
 

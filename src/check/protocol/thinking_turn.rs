@@ -189,7 +189,7 @@ fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 let note = found.at_member(
                     item,
                     "id",
-                    "a call with an `id` has no reasoning before it, which is rejected according to some reports",
+                    "a call with an `id` has no reasoning before it; some reports say that this is rejected",
                 );
                 note.warning()
                     .help("leave out the `id`, or send the reasoning item before it");
@@ -217,7 +217,7 @@ fn moved_message<'b>(items: &'b [Value], at: usize, found: &mut Found<'b>) {
             .at_member(
                 message,
                 "id",
-                "this message is separated from its reasoning by calls, which is rejected according to reports",
+                "this message is separated from its reasoning by calls; reports say that this is rejected",
             )
             .warning()
             .help("put it before the calls, directly after the reasoning, as the model wrote it");
@@ -250,7 +250,7 @@ fn stored_call<'b>(items: &'b [Value], at: usize, found: &mut Found<'b>) {
             .at_member(
                 item,
                 "id",
-                "a call with an `id` comes without the reasoning that led to it, which is rejected according to reports",
+                "a call with an `id` comes without the reasoning that led to it; reports say that this is rejected",
             )
             .warning()
             .help("leave out the `id`, or send the reasoning item before it");

@@ -9,21 +9,21 @@ use crate::repo::Property;
 body_rule! {
     Error "protocol/turn-order", "the order of the messages is rejected",
     "Formats differ in which message may follow which:\n\n\
-     * Anthropic: older reports say that the first message must be the user's, unless it contains a compaction. The API now accepts \
-     others, too, so this is a warning. The server merges consecutive messages of one role\n\
-     * Gemini: a single content must be the user's; a function call must follow a user content, so it cannot be first, and it \
+     * Anthropic: older reports say that the first message must have the role `user`, unless it contains a compaction. The API now \
+     accepts others, too, so this is a warning. The server merges consecutive messages of one role\n\
+     * Gemini: a single content must have the role `user`; a function call must follow a user content, so it cannot be first, and it \
      cannot follow model text in a separate content: put both into one. Contents with calls may follow each other\n\
-     * Mistral: no `system` after an assistant or a tool message; a single message cannot be the assistant's. `user` after `tool` \
+     * Mistral: no `system` after an assistant or a tool message; a single message cannot have the role `assistant`. `user` after `tool` \
      is rejected for models made before April 2026 (`user_after_results` in `model-families.toml`), when mistral-common 1.11.1 began \
      to accept it; for a name without a date, it is a warning. `bridge` in the bundled templates puts an assistant message between \
      them\n\
      * llama.cpp: no two assistant messages at the end\n\
-     * Perplexity: after the system messages, the user's and tools' messages alternate with the assistant's, and the last is not the \
-     assistant's\n\
+     * Perplexity: after the system messages, user and tool messages alternate with assistant messages, and the last is not an \
+     assistant message\n\
      * MiniMax: only one system message, and not as the only message (reported as a warning)\n\
      * Databricks: a report says that the roles must alternate for models such as Llama (reported as a warning)\n\
-     * Qwen: at least one message must be the user's\n\
-     * Hunyuan and Qianfan: the last message must be the user's or a result; reports say that user and assistant must alternate there and \
+     * Qwen: at least one message must have the role `user`\n\
+     * Hunyuan and Qianfan: the last message must be a user message or a result; reports say that user and assistant must alternate there and \
      at SiliconFlow (reported as a warning). The same is true of models whose chat template says so (`alternating_turns` in `model-families.toml`)\n\n\
      OpenAI, DeepSeek and Ollama accept any order. Calls and results have separate rules.\n\n\
      * wrong, Gemini: `user`, `model` with text, `model` with `functionCall`\n\
@@ -39,7 +39,7 @@ body_rule! {
             "Mistral: `user` after `tool` was rejected",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
             "llama.cpp: no two assistant messages at the end",
-        "lobehub/lobehub#1601": "Claude: the first message must be the user's",
+        "lobehub/lobehub#1601": "Claude: the first message must be a user message",
         "livekit/agents#669": "Claude: the same refusal",
         "google-gemini/gemini-cli#11814": "Gemini: a call must follow a user content",
         "agentscope-ai/agentscope-java#613":
@@ -54,7 +54,7 @@ body_rule! {
         "vllm-project/vllm#6862": "vLLM: the same refusal",
         "nextai-translator/raycast-openai-translator#34": "llama.cpp: the same refusal",
         "FoundationAgents/OpenManus#894":
-            "Hunyuan: user and assistant must alternate, and the last message be the user's or a tool's",
+            "Hunyuan: user and assistant must alternate, and the last message must be a user or tool message",
         "langgenius/dify-official-plugins#1302": "Hunyuan: the same refusal of the last message",
         "songquanpeng/one-api#1332": "Qianfan: *the role of message with odd index in the messages must be assistant*",
         "NEKOparapa/AiNiee#423": "Qianfan: *the role of last message*",
@@ -177,7 +177,7 @@ fn anthropic<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
         let note = found.at_member(
             first.value,
             "role",
-            "the first message is the assistant's; some reports say that the API requires a user message first",
+            "the first message has the role `assistant`; some reports say that the API requires a user message first",
         );
         note.warning().help("begin with a user message");
     }
@@ -222,7 +222,7 @@ fn alternating<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Fou
     if let Some(pair) = doubled {
         let server = subject.server.name();
         let message = format!(
-            "two messages of one role follow one another, which {server} or the model's template rejects according to reports"
+            "two messages of one role follow one another; reports say that {server} or the model's template rejects this"
         );
         found
             .at(pair[1].value, message)
@@ -233,7 +233,7 @@ fn alternating<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Fou
     if let Some(first) = first.filter(|first| first.role == Role::Assistant) {
         let server = subject.server.name();
         let message = format!(
-            "the first message is the assistant's, which {server} or the model's template rejects according to reports"
+            "the first message has the role `assistant`; reports say that {server} or the model's template rejects this"
         );
         found
             .at(first.value, message)
@@ -247,7 +247,7 @@ fn last_of_model<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
     if let Some(last) = entries.last().filter(|last| last.role == Role::Assistant) {
         let note = found.at(
             last.value,
-            "the last message must be the user's or a result of a tool",
+            "the last message must have the role `user` or be a tool result",
         );
         note.help("end with a user message");
     }
@@ -260,7 +260,7 @@ fn google<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
         let note = found.at_member(
             alone.value,
             "role",
-            "the only content is the model's, but the API requires a user content",
+            "the only content has the role `model`, but the API requires a user content",
         );
         note.help("begin with a user content");
         return;
@@ -272,7 +272,7 @@ fn google<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
         let message = match before.map(|before| before.role) {
             None => "the first content calls a function, but a call must follow a user content",
             Some(Role::Assistant) => {
-                "this content calls a function, but the content before it is also the model's"
+                "this content calls a function, but the content before it also has the role `model`"
             }
             Some(_) => continue,
         };
@@ -292,7 +292,7 @@ fn mistral<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'
     {
         let note = found.at(
             alone.value,
-            "the only message is the assistant's, but the API requires a user message",
+            "the only message has the role `assistant`, but the API requires a user message",
         );
         note.help("begin with a user message");
     }

@@ -19,7 +19,7 @@ const MAX_STEPS: usize = 500_000;
 pub(crate) const OPTIONAL: &str = "x-reqc-optional";
 /// A key next to the fields of a place: schemas that are added to the place's `oneOf`.
 pub(crate) const ALTERNATIVES: &str = "x-reqc-alternatives";
-/// A key next to the fields of a place: fields that become required.
+/// A key next to the fields of a place: fields of the schema that become required at this place.
 pub(crate) const REQUIRED: &str = "x-reqc-required";
 /// A key next to the fields of a place: fields of the schema that become unknown at this place.
 pub(crate) const UNKNOWN: &str = "x-reqc-unknown";

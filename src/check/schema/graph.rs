@@ -56,7 +56,7 @@ const REFUSED: [(&str, &str); 7] = [
     ),
     (
         "unevaluatedProperties",
-        "list the fields in `properties` and write `additionalProperties`",
+        "list the fields in `properties` and use `additionalProperties` instead",
     ),
     (
         "unevaluatedItems",

@@ -56,7 +56,7 @@ crate::diag::rules! {
             "https://docs.mistral.ai/openapi.yaml": "Mistral: values and bounds",
         };
     BAD_SCHEMA = Error "schema/unusable", "a schema of the repository cannot be used",
-        "`schemas/wire/<format>.schema.json` of a repository tightens the bundled schema of the format, and \
+        "In a repository, `schemas/wire/<format>.schema.json` tightens the bundled schema of the format, and \
          `<format>.extensions.json` adds fields to it. Together they must be a valid JSON Schema (draft 2020-12) that refers \
          to nothing outside its file. Until they are, every body of this format has this finding: an unusable schema never \
          means that everything is accepted.\n\n\

@@ -294,8 +294,10 @@ impl Printer<'_> {
                 self.end_line();
                 match ended {
                     Outcome::Finished(stop) if self.text.trim().is_empty() => {
-                        self.terminal
-                            .note(&format!("the answer has no text; stopped: {}", stop.name()));
+                        self.terminal.note(&format!(
+                            "the answer has no text (stop reason: {})",
+                            stop.name()
+                        ));
                     }
                     Outcome::Finished(stop) if stop.name() == "end_turn" => {}
                     Outcome::Finished(stop) => {

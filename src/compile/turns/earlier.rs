@@ -100,8 +100,8 @@ fn turn_of(states: &[State], length: usize) -> usize {
         .unwrap_or(0)
 }
 
-/// Returns `true` if a message answers a request: it is the assistant's, has content, and follows
-/// another role.
+/// Returns `true` if a message answers a request: it has the role `assistant` and content, and
+/// follows another role.
 fn is_answered(messages: &[Message], at: usize) -> bool {
     messages[at].role == Role::Assistant
         && messages[at - 1].role != Role::Assistant

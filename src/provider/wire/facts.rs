@@ -39,9 +39,9 @@ pub(crate) struct Facts {
     pub(crate) gap: Option<Gap>,
     /// Pointers to the values that specify the answer format.
     pub(crate) answer_form: &'static [&'static str],
-    /// The members that limit the length of the answer, as far as rules use them.
+    /// The members that limit the response length; only those that rules use.
     pub(crate) longest_answer: &'static [&'static str],
-    /// `true` if a request must limit the length of the answer.
+    /// `true` if a request must limit the response length.
     pub(crate) needs_limit: bool,
     /// The shape of tool definitions.
     pub(crate) tools: ToolForm,

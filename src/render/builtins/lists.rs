@@ -309,7 +309,7 @@ impl Key {
                 }))
             }
             kind => Err(invalid(format!(
-                "only texts and numbers have an order, but this is {}: name an `attribute`",
+                "only strings and numbers have an order, but this is {}: name an `attribute`",
                 values::named(kind)
             ))),
         }

@@ -1,4 +1,4 @@
-//! Filters for texts and numbers.
+//! Filters for strings and numbers.
 
 use minijinja::value::{Kwargs, Rest, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, Value, filters};

@@ -3,7 +3,7 @@
 /// A property in which models with the same wire format differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Property {
-    /// The last message may be the assistant's.
+    /// The last message may have the role `assistant`.
     Prefill,
     /// Messages with the role `system` may occur within the conversation.
     SystemMessages,

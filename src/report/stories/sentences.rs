@@ -376,7 +376,7 @@ fn thinking(found: &ThinkingLoss) -> Sentence {
             format!(
                 "thinking that `{from}` signed goes to `{to}` from request {request} on (`{at}`)"
             ),
-            "leave out thinking of another model: it is rejected or silently ignored",
+            "leave out thinking from another model: it is rejected or silently ignored",
         ),
         ThinkingLossKind::Unbound => (
             format!(

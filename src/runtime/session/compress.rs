@@ -104,7 +104,7 @@ impl State {
     }
 }
 
-/// Returns `true` if the messages include an answer of the model. A summary alone is not an answer.
+/// Returns `true` if the messages include a model answer. A summary alone is not an answer.
 fn says_something(history: &[Message]) -> bool {
     let mut answers = history
         .iter()

@@ -543,7 +543,7 @@ impl State {
         has_results && self.has_open_calls()
     }
 
-    /// Returns `true` if the last message is a non-empty answer of the model. A history from the
+    /// Returns `true` if the last message is a non-empty model answer. A history from the
     /// host may end with the beginning of an answer, which is not one.
     fn ends_with_an_answer(&self) -> bool {
         let is_answer = self.history().last().is_some_and(|last| {

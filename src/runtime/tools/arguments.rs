@@ -27,7 +27,7 @@ impl Arguments {
             .filter(|input| measured.is_cheap(input))
             .and_then(|input| mistakes(validator, input))?;
         Some(format!(
-            "the arguments do not fit the schema of `{}`: {problems}",
+            "the arguments do not match the schema of `{}`: {problems}",
             tool.name
         ))
     }
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(
             mistake(&schema, &json!({"a": [1, "x"]})).as_deref(),
             Some(
-                "the arguments do not fit the schema of `add`: \"b\" is a required property; \
+                "the arguments do not match the schema of `add`: \"b\" is a required property; \
                  at `/a/1`, \"x\" is not of type \"integer\""
             )
         );

@@ -114,7 +114,7 @@ pub enum HttpErrorKind {
     Connect,
     /// Connecting took too long.
     ConnectTimeout,
-    /// The server was silent for too long. Not retried, because another silence would last as long.
+    /// The server was idle for too long. Not retried, because another attempt would take as long.
     Silence,
     /// The connection was interrupted.
     Broken,

@@ -1,4 +1,4 @@
-//! A running git process, with limits on memory, processor time, and silence.
+//! A running git process, with limits on memory, processor time, and idle time.
 //!
 //! The time limit ends a git process that waits without using the processor, for example for a pipe
 //! or an unreachable disk. Each sign of activity restarts it.
