@@ -132,7 +132,10 @@ const OF_FORMATS: [(&str, &[WireFormat]); 13] = [
         &[WireFormat::OpenAiChat, WireFormat::LlamaCppInfill],
     ),
     ("protocol/context-edits", &[WireFormat::AnthropicMessages]),
-    ("protocol/reserved-prompt", &[WireFormat::AnthropicMessages]),
+    (
+        "protocol/reserved-prompt",
+        &[WireFormat::AnthropicMessages, WireFormat::OpenAiChat],
+    ),
     (
         "protocol/empty-error-result",
         &[WireFormat::AnthropicMessages],
