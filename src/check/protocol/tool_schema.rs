@@ -28,8 +28,9 @@ body_rule! {
      DeepSeek requires `\"type\": \"object\"` at the root, and does not read patterns with `[` within a class or with `\\0`. MiniMax \
      requires a schema for every tool; so does Databricks, according to a report (reported as a warning).\n\n\
      Moonshot requires `\"type\": \"object\"` at the root, a `type` (or alternatives, or a reference) for every property, a single schema \
-     as `items`, `required` names that are properties, and references into `$defs`. It accepts nothing next to `$ref`, and `type` only \
-     inside the schemas of `anyOf`, not next to it; both are warnings.\n\n\
+     as `items`, `required` names that are properties, and references into `$defs` or to `#`. It rejects `type` next to `$ref`, and \
+     properties that are called `$ref`, `$defs`, `anyOf`, `required` or `additionalProperties`. Other keywords next to `$ref` that the \
+     other schema has as well, and `type` next to `anyOf`, are warnings.\n\n\
      Gateways pass requests on: what DeepSeek, MiniMax and Moonshot reject is a warning if one of their models is called through \
      OpenRouter or an unknown server.\n\n\
      LM Studio requires `properties` at the root. Reports say that Groq rejects `required` without `properties`, and Volcengine a list \
@@ -65,6 +66,11 @@ body_rule! {
         "QwenLM/qwen-code#11905": "MiniMax: the same refusal",
         "posit-dev/querychat#273":
             "Databricks: *\"parameters\" is a required property*",
+        "pkg:github/MoonshotAI/walle#validator.go":
+            "Moonshot's validator: no `type` next to `$ref`, reserved names of properties",
+        "lidge-jun/opencodex#2673":
+            "Moonshot: *when using $ref, type should be defined in the referenced schema*",
+        "pydantic/logfire#2191": "Moonshot: *properties.$ref: $ref must be a string*",
         "MoonshotAI/kimi-cli#1903":
             "Moonshot: *conflicting keywords found after $ref expansion*",
         "CommandCodeAI/command-code#594":
@@ -381,7 +387,11 @@ fn object_root<'b>(schema: &'b Value, server: &str, found: &mut Found<'b>) {
     }
 }
 
-/// Finds a list as `items`, and names in `required` that are not properties.
+/// Names of keywords that Moonshot rejects as names of properties.
+const MOONSHOT_RESERVED: [&str; 5] = ["$defs", "$ref", "additionalProperties", "anyOf", "required"];
+
+/// Finds a list as `items`, reserved names of properties, and names in `required` that are not
+/// properties.
 fn moonshot_shape<'b>(inner: &'b Value, found: &mut Found<'b>) {
     if let Some(items) = inner.get("items").filter(|items| items.is_array()) {
         found
@@ -394,6 +404,17 @@ fn moonshot_shape<'b>(inner: &'b Value, found: &mut Found<'b>) {
     let Some(properties) = inner.get("properties").and_then(Value::as_object) else {
         return;
     };
+    if let Some((name, property)) = properties
+        .iter()
+        .find(|(name, _)| MOONSHOT_RESERVED.contains(&name.as_str()))
+    {
+        found
+            .at(
+                property,
+                format!("Moonshot rejects a property that is called `{name}`"),
+            )
+            .help("give the property another name");
+    }
     let required = inner.get("required").and_then(Value::as_array);
     let undefined = required.into_iter().flatten().find(|name| {
         let name = name.as_str();
@@ -437,6 +458,19 @@ fn moonshot_reference<'b>(
     reference: &str,
     found: &mut Found<'b>,
 ) {
+    if inner.get("type").is_some() {
+        found
+            .at_member(
+                inner,
+                "type",
+                "Moonshot rejects `type` next to `$ref`: the schema that it refers to declares it",
+            )
+            .help("remove it");
+        return;
+    }
+    if reference == "#" {
+        return;
+    }
     let Some(target) = reference
         .strip_prefix("#/$defs/")
         .and_then(|name| root.get("$defs")?.get(name))
