@@ -60,7 +60,7 @@ impl JsonError {
 /// The kinds of mistakes in JSON text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
-    /// Nothing but white space.
+    /// Nothing but whitespace.
     Empty,
     /// Two values or members without a comma between them.
     MissingComma,

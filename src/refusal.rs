@@ -855,7 +855,7 @@ mod tests {
         assert!(
             about("Error code: 400 - {'error': {'message': 'odd image', 'param': None}}").is_some()
         );
-        // Limits never concern the body, whatever the words of the message are.
+        // Limits never concern the body, regardless of the words of the message.
         assert!(
             Dictionary::bundled()
                 .phrase("odd image", Some(429))

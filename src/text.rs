@@ -174,7 +174,7 @@ impl Text {
         Text(format!("{:<width$}", self.0))
     }
 
-    /// Removes white space at the end.
+    /// Removes whitespace at the end.
     #[must_use]
     pub fn trimmed_end(mut self) -> Text {
         self.0.truncate(self.0.trim_end().len());

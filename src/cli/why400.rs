@@ -298,7 +298,7 @@ fn show(options: &Options, told: &Told, terminal: &mut Terminal) {
 /// Explanations by the same entry of the dictionary, with their places.
 type Group<'t> = Vec<(&'t Explanation, Option<&'t Place>)>;
 
-/// Returns the explanations, with those of one entry together: its meaning is told once.
+/// Returns the explanations, with those of one entry together, so that its meaning is shown once.
 fn groups(told: &Told) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (it, place) in told.explained.iter().zip(&told.places) {
@@ -419,9 +419,9 @@ fn heading(it: &Explanation) -> String {
         .collect();
     let also = match also.is_empty() {
         true => String::new(),
-        false => format!(" (also {})", also.join(", ")),
+        false => format!(" (also of {})", also.join(", ")),
     };
-    format!("The request is rejected{details}. This error message is known from {name}{also}:")
+    format!("The request is rejected{details}. This is a known error message of {name}{also}:")
 }
 
 /// Returns the report as JSON.

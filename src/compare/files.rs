@@ -228,7 +228,7 @@ fn pairing(first: &[PlacedBody], second: &[PlacedBody]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// Returns all user text in a body, without white space.
+/// Returns all user text in a body, without whitespace.
 fn questions(body: &PlacedBody) -> String {
     let history = History::read(body.wire, |name| body.value.get(name));
     let said = history

@@ -29,7 +29,7 @@ pub enum Purpose {
     Show,
 }
 
-/// The comparison of the agents of two sides.
+/// The comparison of the agents of an older and a newer version.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Compared {

@@ -192,7 +192,7 @@ pub(super) fn is_cheap<T: PartialEq>(old: &[T], new: &[T]) -> bool {
     old.len() + new.len() <= SHORT || are_near(old, new)
 }
 
-/// Converts strings to the form in which they are compared.
+/// Borrows the strings as `&str`, which is the type that is compared.
 pub(super) fn as_strs(texts: &[String]) -> Vec<&str> {
     texts.iter().map(String::as_str).collect()
 }

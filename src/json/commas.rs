@@ -4,7 +4,7 @@ use memchr::{memchr2, memchr3};
 
 /// Replaces each trailing comma with a space, so that all offsets stay valid.
 ///
-/// A trailing comma follows a value and is followed, after white space, by `}` or `]`. Commas in
+/// A trailing comma follows a value and is followed, after whitespace, by `}` or `]`. Commas in
 /// strings, doubled commas and leading commas are left alone. The parser reports the last two as
 /// mistakes.
 pub fn blank_trailing_commas(text: String) -> String {

@@ -45,7 +45,7 @@ impl Tree {
     }
 
     /// Collects the byte ranges between the values in lists and objects: brackets, commas, keys and
-    /// the surrounding white space.
+    /// the surrounding whitespace.
     pub(crate) fn gaps(&self, at: &Pointer, found: &mut Vec<(Pointer, Range<usize>)>) {
         let parts: Vec<(Pointer, &Tree)> = match &self.kind {
             TreeKind::Scalar => return,
@@ -206,7 +206,7 @@ impl Scanner<'_> {
         self.at..self.at + rest[..len].trim_end().len().max(1)
     }
 
-    /// Returns `true` if only white space precedes the cursor on its line.
+    /// Returns `true` if only whitespace precedes the cursor on its line.
     fn begins_line(&self) -> bool {
         self.text[..self.at]
             .lines()

@@ -65,8 +65,8 @@ pub(super) fn begins_with(wire: WireFormat) -> &'static [&'static str] {
 ///
 /// let body = json!({"model": "claude-sonnet-5-5", "max_tokens": 100, "messages": []});
 /// assert_eq!(recognise(&body), Ok(WireFormat::AnthropicMessages));
-/// let told = recognise(&json!({"model": "ours", "messages": []})).unwrap_err().to_string();
-/// assert_eq!(told, "this body may be `anthropic-messages`, `openai-chat` or `ollama-chat`");
+/// let message = recognise(&json!({"model": "ours", "messages": []})).unwrap_err().to_string();
+/// assert_eq!(message, "this body may be `anthropic-messages`, `openai-chat` or `ollama-chat`");
 /// ```
 ///
 /// # Errors

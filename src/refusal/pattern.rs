@@ -1,6 +1,6 @@
 //! Sentences with holes, and the search for them in a text.
 //!
-//! Texts are compared without white space, quotes and escapes, and ASCII letters without case. A
+//! Texts are compared without whitespace, quotes and escapes, and ASCII letters without case. A
 //! sentence is therefore found in JSON, in a Python dictionary, and in terminal output with colours
 //! or with line breaks inside words.
 

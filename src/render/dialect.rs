@@ -33,7 +33,7 @@ pub(super) struct Rewritten {
     loop_parent: Vec<Range<usize>>,
     /// The values that `{% for key, value in … %}` iterates over by key and value.
     pub(super) pair_loops: Vec<Range<usize>>,
-    /// The line end at the end of a prompt.
+    /// The newline at the end of a prompt.
     final_line_end: Option<Range<usize>>,
     /// Lines of text that an engine with line statements would read as statements.
     line_statements: Vec<Range<usize>>,
@@ -371,7 +371,7 @@ pub(super) fn findings(
     }
     if !inja {
         for range in &rewritten.loop_index {
-            let message = "`loop.index` counts from 1 here, but from 0 in the dialect that this template is written in";
+            let message = "`loop.index` counts from 1 here, but from 0 in inja";
             let finding = Diagnostic::new(&rules::LOOP_INDEX, span(range.clone()), message);
             findings.push(finding.help(
                 "write `loop.index0` to count from 0, or set `dialect = \"inja\"` in reqc.toml",
@@ -406,18 +406,14 @@ fn differing(
         let (_, differs) = DIFFERING.iter().find(|(name, _)| *name == called.name)?;
         Some((
             called.range.clone(),
-            format!(
-                "`{}` {differs} in the dialect that this prompt is written in",
-                called.name
-            ),
+            format!("in inja, `{}` {differs}", called.name),
         ))
     });
     let last = rewritten.final_line_end.clone();
     let last = last.map(|range| {
         (
             range,
-            "the dialect that this prompt is written in keeps the prompt's last line end"
-                .to_owned(),
+            "inja, the dialect of this prompt, keeps the final newline; reqc removes it".to_owned(),
         )
     });
     told.chain(last)
@@ -436,7 +432,7 @@ fn differing(
 
 /// Functions of prompts, with their difference in the other dialect.
 const DIFFERING: [(&str, &str); 4] = [
-    ("head_lines", "leaves out the last line end"),
+    ("head_lines", "leaves out the last newline"),
     ("file_exists", "is true for folders too"),
     ("dirname", "gives `.` for a bare name"),
     ("ext", "gives `bashrc` for `.bashrc`"),
@@ -470,7 +466,7 @@ fn lost(
     })
 }
 
-/// Returns the syntax of a dialect: inja keeps the line end at the end of a template.
+/// Returns the syntax of a dialect: inja keeps the newline at the end of a template.
 pub(super) fn syntax(dialect: Dialect) -> SyntaxConfig {
     let keeps_line_end = SyntaxConfig::builder()
         .keep_trailing_newline(dialect == Dialect::Inja)

@@ -12,7 +12,7 @@ use super::values::{Shape, check_depth, shape};
 pub(super) enum Holder {
     /// A variable.
     Variable,
-    /// A namespace, which outlives loops and could come to contain itself.
+    /// A namespace, which outlives loops, and which an assignment could make contain itself.
     Namespace,
 }
 

@@ -313,7 +313,9 @@ impl PromptScope {
             .starts_with(":/")
             .then(|| format!("{} {path}", worlds.len()));
         let general = match path.starts_with(":/") {
-            true => "`:/x` is file `x` of the profile's own layer, or else of the bundled one",
+            true => {
+                "`:/x` means file `x` in the profile's own layer or, if it is not there, in the bundled layer"
+            }
             false => {
                 "if it is optional, check `file_exists` first; contexts bring the files of their virtual project"
             }
@@ -489,7 +491,7 @@ fn head_lines(text: &str, count: usize) -> usize {
     text.split_inclusive('\n').take(count).map(str::len).sum()
 }
 
-/// Returns the offset where the first lines of a text end, without the last line end. The original
+/// Returns the offset where the first lines of a text end, without the last newline. The original
 /// client has this result because it splits the text and joins the lines again.
 fn lines_at_head(text: &str, count: usize) -> usize {
     match count.checked_sub(1) {

@@ -123,8 +123,8 @@ crate::diag::rules! {
         };
     PROMPT_TEXT = Warning "dialect/prompt-text", "a prompt of the other dialect renders differently here",
         "The prompt uses inja syntax together with something that its original client silently handles differently: there, \
-         `head_lines` leaves out the last line end, `file_exists` is true for folders, `dirname(\"c.txt\")` is `.`, \
-         `ext(\".bashrc\")` is `bashrc`, and a prompt keeps its last line end.\n\n\
+         `head_lines` leaves out the last newline, `file_exists` is true for folders, `dirname(\"c.txt\")` is `.`, \
+         `ext(\".bashrc\")` is `bashrc`, and a prompt keeps its final newline.\n\n\
          For an existing collection, set `dialect = \"inja\"` in `reqc.toml`. Otherwise write `{% elif %}`, `loop.first` and so on, \
          which marks the prompt as written for reqc.",
         seen "2026-11" {

@@ -11,7 +11,7 @@ use crate::source::{BUNDLED, Sources, Span, is_bundled};
 use crate::text::hex;
 
 /// The position of the folder from which a report's paths start, within its checkout: CI systems
-/// name files relative to the top of the checkout.
+/// name files relative to the root of the checkout.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Checkout {
     /// The folder relative to the top: `""` or `a/b`.

@@ -22,9 +22,9 @@ pub struct Sarif(pub Checkout);
 
 /// The schema of the document.
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
-/// The bases of paths: the top of the checkout, and the bundled files.
+/// The bases of paths: the root of the checkout, and the bundled files.
 const BASES: [(&str, &str); 2] = [
-    ("%SRCROOT%", "The top of the checkout."),
+    ("%SRCROOT%", "The root of the checkout."),
     (
         "%BUNDLED%",
         "The files that come with reqc: `reqc list --bundled`.",

@@ -47,7 +47,7 @@ pub(super) fn of_edits(edits: &Edits, older: &Compiler, newer: &Compiler) -> Vec
         .collect()
 }
 
-/// Returns the paths of an edit's files in the form in which prompts refer to them.
+/// Returns the paths of an edit's files as prompts refer to them.
 fn asked(paths: &BTreeSet<&str>) -> Named {
     Named(paths.iter().map(|path| (*path).to_owned()).collect())
 }

@@ -517,8 +517,8 @@ impl Agent {
         Ok((plan, model))
     }
 
-    /// Renders the agent's surroundings; `None` for an agent that does not report any. If there is
-    /// a text, attached files also become messages.
+    /// Renders the agent's surroundings. Returns `None` if the profile has no `surroundings` or is
+    /// for completions. If it is `Some`, even an empty string, attached files also become messages.
     ///
     /// # Errors
     ///

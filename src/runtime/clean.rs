@@ -224,7 +224,7 @@ fn is_blank(line: &str) -> bool {
     line.trim().is_empty()
 }
 
-/// Returns the white space at the beginning of the first line that is not blank.
+/// Returns the whitespace at the beginning of the first line that is not blank.
 fn first_indentation(text: &str) -> Option<&str> {
     let line = text.lines().find(|line| !line.trim().is_empty())?;
     Some(&line[..line.len() - line.trim_start_matches([' ', '\t']).len()])

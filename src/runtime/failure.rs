@@ -156,7 +156,7 @@ pub(crate) fn in_stream(value: &Value) -> Error {
     }
 }
 
-/// Returns a short excerpt of a response that could not be parsed, with white space collapsed and
+/// Returns a short excerpt of a response that could not be parsed, with whitespace collapsed and
 /// tags removed.
 pub(crate) fn snippet(body: &[u8]) -> String {
     body_snippet(None, body)
@@ -698,7 +698,7 @@ fn is(name: &str, tag: &str) -> bool {
         .is_some_and(|found| found.eq_ignore_ascii_case(name))
 }
 
-/// Collapses white space, removes control characters, and truncates the text to [`LONGEST`]
+/// Collapses whitespace, removes control characters, and truncates the text to [`LONGEST`]
 /// characters.
 fn squeeze(text: &str) -> String {
     let words: Vec<&str> = text

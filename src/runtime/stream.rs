@@ -181,7 +181,7 @@ impl Decoder {
         &self.info
     }
 
-    /// Returns the number of content bytes received so far. Comments and white space, which servers
+    /// Returns the number of content bytes received so far. Comments and whitespace, which servers
     /// send to keep a connection alive, are not included.
     pub fn content_bytes(&self) -> usize {
         self.framer.content_bytes()
@@ -255,7 +255,7 @@ impl Decoder {
         }
     }
 
-    /// Reads text that has no final line end, and then ends the answer.
+    /// Reads text that has no final newline, and then ends the answer.
     fn end(&mut self, events: &mut Vec<Event>) -> Result<StopReason, Error> {
         if !self.answer.is_closed()
             && let Some(frame) = self.framer.finish()

@@ -20,7 +20,7 @@ pub const TOOLS_AT_ONCE: usize = 16;
 ///
 /// A request is [opened](ToolLoop::open). In each round, the loop is given the calls that the model
 /// [answered](ToolLoop::answered) with, and the results that the tools
-/// [returned](ToolLoop::returned). Finally, the request is [closed](ToolLoop::close), whatever its
+/// [returned](ToolLoop::returned). Finally, the request is [closed](ToolLoop::close), regardless of its
 /// outcome.
 #[derive(Debug, Default)]
 pub struct ToolLoop {
@@ -117,7 +117,7 @@ impl ToolLoop {
             .collect())
     }
 
-    /// Closes a request, whatever its outcome, and forgets everything about it.
+    /// Closes a request, regardless of its outcome, and forgets everything about it.
     pub fn close(&mut self, id: RequestId) {
         self.requests.remove(&id);
     }

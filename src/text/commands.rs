@@ -2,7 +2,7 @@
 //!
 //! | system | reads | source |
 //! | --- | --- | --- |
-//! | GitHub | `::name …::` after white space at the start of a line, `##[name]` anywhere | `ActionCommand.cs` of actions/runner |
+//! | GitHub | `::name …::` after whitespace at the start of a line, `##[name]` anywhere | `ActionCommand.cs` of actions/runner |
 //! | Azure | `##vso[…]`, `##[…]` anywhere | `Command.cs` of microsoft/azure-pipelines-agent |
 //! | `TeamCity` | `##teamcity[…]` anywhere | its manual, “Service Messages” |
 //! | GitLab | `section_start:…`, `section_end:…` | its manual, “Custom collapsible sections” |
@@ -20,14 +20,14 @@ const HEADS: [&str; 5] = [
     "travis_time",
 ];
 
-/// The words that, at the start of a line, become a group heading if white space follows.
+/// The words that, at the start of a line, become a group heading if whitespace follows.
 const GROUPS: [&str; 4] = ["---", "+++", "~~~", "^^^"];
 
 /// Recognises commands in a line, character by character. A command is broken up by inserting a `\`
 /// before the character that would complete it.
 #[derive(Debug, Default)]
 pub(super) struct Commands {
-    /// The start of the line without leading white space, as far as it is needed to recognise one
+    /// The start of the line without leading whitespace, as far as it is needed to recognise one
     /// of [`HEADS`] or [`GROUPS`].
     head: String,
     /// The number of consecutive `#` before this position, or before the word that ends at this

@@ -79,7 +79,7 @@ pub(super) fn depends_on_what_follows(before: Option<char>, c: char) -> bool {
 }
 
 /// Returns `true` if the next character is a letter or digit on which a joiner after `before` has
-/// no effect. If white space or punctuation follows, returns `false`, because some words end with a
+/// no effect. If whitespace or punctuation follows, returns `false`, because some words end with a
 /// joiner that has a visible effect.
 fn is_of_another_script(before: char, after: Option<char>) -> bool {
     let Some(after) = after.filter(|after| after.is_alphanumeric()) else {

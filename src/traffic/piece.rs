@@ -233,11 +233,11 @@ const CACHE_CONTROL: &str = "cache_control";
 /// The object members whose order affects a fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
-    /// No member's.
+    /// The order of members has no effect.
     Sorted,
-    /// Only members inside arguments and schemas, which servers pass to the model as JSON.
+    /// The order has an effect inside arguments and schemas, which servers pass to the model as JSON.
     OfArguments,
-    /// Every member's.
+    /// The order of all members has an effect.
     Written,
 }
 

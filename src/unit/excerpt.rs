@@ -68,7 +68,7 @@ impl fmt::Display for Excerpt {
     }
 }
 
-/// Returns a text with each run of white space replaced by one space.
+/// Returns a text with each run of whitespace replaced by one space.
 fn squeezed(part: &str) -> String {
     let mut squeezed = part.split_whitespace().collect::<Vec<_>>().join(" ");
     if part.starts_with(char::is_whitespace) && !squeezed.is_empty() {

@@ -812,7 +812,7 @@ fn data_of(run: &Written) -> Option<Arc<Pointer>> {
 /// rendering the template.
 const RECORDED: u64 = 4;
 
-/// Returns the parts of a range that are not white space.
+/// Returns the parts of a range that are not whitespace.
 fn signs(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
     text[range]
         .split_ascii_whitespace()

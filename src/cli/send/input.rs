@@ -232,7 +232,7 @@ fn resume(options: &Options, path: &Path, send: &Send) -> Result<Resumed, Failur
         match error.line {
             1 => failure,
             line => failure.help(format!(
-                "it is not changed: fix the line, or continue with a copy of the part before line {line}"
+                "the session file was not changed: fix the line, or continue with a copy of the part before line {line}"
             )),
         }
     })?;

@@ -135,7 +135,8 @@ fn closeness(path: &Pointer, wanted: &Pointer) -> Closeness {
     }
 }
 
-/// Returns the member of the body that should contain content which is missing everywhere.
+/// Returns the body member in which a kind of content belongs, for content that the body does not
+/// contain anywhere.
 pub(super) fn member_of(plan: &Plan<'_>, kind: ContentKind) -> &'static str {
     let of_kind = match kind {
         ContentKind::Suffix => first(plan, &["suffix", "input_suffix"]),

@@ -17,7 +17,7 @@ use crate::source::{FileId, Position, Sources, Span};
 /// The policy of a run for findings, in addition to `reqc.toml`.
 #[derive(Debug, Clone, Default)]
 pub struct PolicyOptions {
-    /// Codes that are errors in this run, whatever their configured severity. `family/*` stands for
+    /// Codes that are errors in this run, regardless of their configured severity. `family/*` stands for
     /// a whole family.
     pub deny: Vec<String>,
     /// Codes whose findings are dropped in this run.
@@ -418,7 +418,7 @@ fn is_family(pattern: &str) -> bool {
     pattern.ends_with("/*") && all_rules().iter().any(|rule| matches(pattern, rule.code))
 }
 
-/// Removes from findings the agents that errors explain. Only errors that are left are told, so only
+/// Removes from findings the agents that errors explain. Only the remaining errors are reported, so only
 /// they explain.
 fn told_by_cause(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let explained: HashSet<Span> = findings

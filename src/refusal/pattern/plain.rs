@@ -1,11 +1,11 @@
-//! Texts without white space, quotes, escapes and case.
+//! Texts without whitespace, quotes, escapes and case.
 
 use std::ops::Range;
 
 /// A text in its plain form, and the form used for comparison.
 #[derive(Debug)]
 pub(in crate::refusal) struct Plain {
-    /// The text with one kind of quote, and one space for each run of white space.
+    /// The text with one kind of quote, and one space for each run of whitespace.
     pub(in crate::refusal) text: String,
     /// The form used for comparison: without spaces and quotes, in lower case.
     pub(super) folded: String,

@@ -173,7 +173,7 @@ impl Lowering<'_> {
         Stmt { at, kind }
     }
 
-    /// Returns the place of literal text, which is its span without the trimmed white space.
+    /// Returns the place of literal text, which is its span without the trimmed whitespace.
     fn raw(&self, raw: &str, span: Span) -> Place {
         let within = range(span);
         let start = within.start + self.text[within].find(raw).unwrap_or_default();

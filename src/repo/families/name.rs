@@ -1,6 +1,6 @@
 //! Normalises model names, which differ between gateways, clouds and dated releases.
 
-/// A model's name in the form in which it is matched with the patterns of families.
+/// A model's name, prepared for matching with the patterns of families.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelName {
     /// The parts before the last `/`, in lower case: gateways, then the account that publishes it.

@@ -17,7 +17,7 @@ use crate::conversation::{Block, Conversation, Message, Role, Task};
 /// The text that precedes a summary in the history.
 const BEFORE: &str = "[Summary of the conversation so far, which it replaces]\n\n";
 
-/// Returns a summary in the form in which the chat's model sees it.
+/// Returns a summary as the chat's model sees it.
 fn shown(summary: &str) -> Arc<str> {
     format!("{BEFORE}{}", summary.trim()).into()
 }

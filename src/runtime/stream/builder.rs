@@ -913,8 +913,8 @@ fn put_together(known: &mut Value, piece: &Value) {
     }
 }
 
-/// Returns `true` if a server's word is a possible name, id or reason: not empty, short, and on one
-/// line.
+/// Returns `true` if a string from a server can be a name, an id or a stop reason: not empty,
+/// short, and on one line.
 fn is_name(word: &str) -> bool {
     !word.is_empty() && word.len() <= LONGEST_NAME && !word.contains(|c: char| c.is_control())
 }

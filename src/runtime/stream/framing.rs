@@ -13,12 +13,12 @@ use crate::runtime::Error;
 pub(super) struct Framer {
     kind: Kind,
     limits: Limits,
-    /// The number of bytes so far, without comments and white space.
+    /// The number of bytes so far, without comments and whitespace.
     content_bytes: usize,
 }
 
 enum Kind {
-    /// Only white space has arrived so far. Contains the declared framing.
+    /// Only whitespace has arrived so far. Contains the declared framing.
     Undecided(Framing),
     Sse(Sse),
     Lines(Vec<u8>),
@@ -35,7 +35,7 @@ impl Framer {
         }
     }
 
-    /// Returns the number of bytes so far, without comments and white space.
+    /// Returns the number of bytes so far, without comments and whitespace.
     pub(super) fn content_bytes(&self) -> usize {
         self.content_bytes
     }
@@ -110,7 +110,7 @@ impl Kind {
     }
 }
 
-/// Returns `true` for bytes that cannot begin an answer: white space and the bytes of a byte-order
+/// Returns `true` for bytes that cannot begin an answer: whitespace and the bytes of a byte-order
 /// mark.
 fn is_skipped(byte: u8) -> bool {
     byte.is_ascii_whitespace() || matches!(byte, 0xEF | 0xBB | 0xBF)

@@ -729,7 +729,7 @@ fn own_item(item: &Value, answer: &mut AnswerBuilder) -> BlockIndex {
     answer.own(data)
 }
 
-/// Returns a message with sources or a phase in the form in which it is sent back; `None` for other
+/// Returns a message with sources or a phase as it is sent back; `None` for other
 /// messages.
 fn own_message(item: &Value) -> Option<Value> {
     let parts = items(item, "content");

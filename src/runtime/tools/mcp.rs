@@ -75,7 +75,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 
 type Service = RunningService<RoleClient, Client>;
 
-/// This program's name, version and capabilities, as told to servers.
+/// This program's name, version and capabilities, as sent to servers.
 struct Client {
     config: ClientConfig,
     calls: Arc<Calls>,
@@ -353,7 +353,7 @@ async fn connect(
     }
 }
 
-/// Returns this program's capabilities, as told to servers: it only calls tools.
+/// Returns this program's capabilities, as sent to servers: it only calls tools.
 fn client() -> Client {
     let own = Implementation::new("reqc", env!("CARGO_PKG_VERSION"));
     let config = ClientConfig::new(ClientCapabilities::default(), own);

@@ -116,7 +116,7 @@ where
             // The schema may be weaker than the type, for example for a number that must be prime.
             Err(error) => {
                 let told = format!(
-                    "the arguments do not match `{}`: {error}",
+                    "the arguments of `{}` are invalid: {error}",
                     self.definition.name
                 );
                 Box::pin(std::future::ready(ToolOutput::error(told)))

@@ -372,7 +372,7 @@ impl Generator {
         .into()
     }
 
-    /// Returns a tag with or without white space control.
+    /// Returns a tag with or without whitespace control.
     fn tag(&mut self, inner: &str) -> String {
         let (left, right) = (
             self.one(&["", "", "", "", "-", "+"]),
