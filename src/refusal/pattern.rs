@@ -1,8 +1,8 @@
 //! Sentences with holes, and the search for them in a text.
 //!
-//! Texts are compared without whitespace, quotes and escapes, and ASCII letters without case. A
-//! sentence is therefore found in JSON, in a Python dictionary, and in terminal output with colours
-//! or with line breaks inside words.
+//! Texts are compared without whitespace, quotes, underscores and escapes, and ASCII letters
+//! without case. A sentence is therefore found in JSON, in a Python dictionary, and in terminal
+//! output with colours or with line breaks inside words.
 
 mod plain;
 mod edges;
@@ -245,10 +245,10 @@ impl Pattern {
         };
         let is_long =
             self.letters >= FEWEST_TELLING || self.letters >= fewest && !self.is_name(plain, found);
-        is_long
-            || found.is_all(&plain.text)
+        let is_whole = found.is_all(&plain.text)
             || self.is_of_path(plain, found)
-            || self.is_message(plain, found)
+            || self.is_message(plain, found);
+        (is_long || is_whole) && !self.is_identifier(plain, found)
     }
 
     /// Returns `true` if the match is everything that follows a mark which introduces a message:
@@ -259,7 +259,7 @@ impl Pattern {
         self.letters >= FEWEST_LETTERS_OF_MESSAGE
             && before.ends_with(INTRODUCING)
             && behind
-                .trim_end_matches([' ', '.', '!', ']', ')', '\''])
+                .trim_end_matches([' ', '.', '!', ']', ')', '}', '\''])
                 .is_empty()
     }
 
@@ -267,6 +267,12 @@ impl Pattern {
     /// exception: `InternalServerError`.
     fn is_name(&self, plain: &Plain, found: &Found) -> bool {
         self.has_spaces && !plain.text[found.range.clone()].contains(' ')
+    }
+
+    /// Returns `true` if underscores stand for the spaces of the sentence, as in the name of a type:
+    /// `invalid_request_error`.
+    fn is_identifier(&self, plain: &Plain, found: &Found) -> bool {
+        self.is_name(plain, found) && plain.text[found.range.clone()].contains('_')
     }
 
     /// Returns `true` if a few words follow a path of several steps:

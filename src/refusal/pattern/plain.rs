@@ -1,4 +1,4 @@
-//! Texts without whitespace, quotes, escapes and case.
+//! Texts without whitespace, quotes, underscores, escapes and case.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use std::ops::Range;
 pub(in crate::refusal) struct Plain {
     /// The text with one kind of quote, and one space for each run of whitespace.
     pub(in crate::refusal) text: String,
-    /// The form used for comparison: without spaces and quotes, in lower case.
+    /// The form used for comparison: without spaces, quotes and underscores, in lower case.
     pub(super) folded: String,
     /// The position in `text` of each byte of `folded`, followed by the end.
     pub(super) places: Vec<usize>,
@@ -32,7 +32,7 @@ impl Plain {
         }
     }
 
-    /// Returns the form used for comparison: without spaces and quotes, in lower case.
+    /// Returns the form used for comparison: without spaces, quotes and underscores, in lower case.
     pub(in crate::refusal) fn folded(&self) -> &str {
         &self.folded
     }
@@ -51,8 +51,10 @@ impl Plain {
     }
 }
 
+/// Returns `true` if a character counts when texts are compared. Markdown takes underscores away:
+/// `Invalid maxtokens value`.
 pub(super) fn is_compared(c: char) -> bool {
-    c != ' ' && c != '\''
+    !matches!(c, ' ' | '\'' | '_')
 }
 
 pub(super) fn plain(text: &str) -> String {

@@ -493,3 +493,22 @@ fn a_number_alone_is_no_path() {
         Some("messages[4]")
     );
 }
+
+#[test]
+fn underscores_that_markdown_took_away_make_no_difference() {
+    let sentence = "Invalid max_tokens value, the valid range of max_tokens is [1, {most}]";
+    assert_eq!(
+        holes(
+            sentence,
+            "Invalid maxtokens value, the valid range of maxtokens is [1, 393216]"
+        ),
+        Some(vec![("most".to_owned(), "393216".to_owned())])
+    );
+    assert_eq!(
+        holes(
+            "Invalid request Error",
+            r#"{"type": "invalid_request_error"}"#
+        ),
+        None
+    );
+}
