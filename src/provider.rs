@@ -9,6 +9,7 @@ mod cache;
 mod capability;
 pub(crate) mod rules;
 mod server;
+mod retired;
 mod model_names;
 mod headers;
 mod wire;

@@ -8,7 +8,7 @@ use crate::json::Pointer;
 use crate::lint::{Endpoint, Unrecognised, recognise_among};
 use crate::provider::{
     ApiHeaders, ClientApi, MODEL_PLACEHOLDER, Server, Site, UrlParts, WireFormat, is_claude_model,
-    is_openai_model, rules, unserved_model,
+    is_openai_model, unserved_model,
 };
 use crate::repo::{Instance, LayerKind};
 
@@ -130,7 +130,7 @@ impl<'a> Judge<'a> {
             None => Pointer::root(),
         };
         Some(Problem {
-            rule: &rules::UNSERVED_MODEL,
+            rule: verdict.rule(),
             severity: Some(verdict.severity(server)),
             pointer,
             message: verdict.message(model, server),

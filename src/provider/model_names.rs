@@ -1,4 +1,4 @@
-//! Model names that a vendor's own API cannot know.
+//! Model names that a vendor's own API does not serve.
 //!
 //! Gateways and servers for open models serve names that nobody here can list. A vendor's
 //! own API serves only the vendor's models, by their plain names.
@@ -6,9 +6,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::Server;
+use super::retired::Retirement;
 use super::server::is_openai_model;
-use crate::diag::{Severity, is_misspelling};
+use super::{Server, rules};
+use crate::diag::{Rule, Severity, is_misspelling};
 use crate::repo::{Family, ModelName, ModelPattern, normal_name};
 use crate::text::cut;
 
@@ -23,6 +24,8 @@ pub(crate) enum UnservedModel {
     Dotted(String),
     /// Probably a misspelling of this name.
     Misspelt(String),
+    /// A model that the vendor has shut down, or for which it has announced the day.
+    Retired(&'static Retirement),
 }
 
 impl UnservedModel {
@@ -41,6 +44,9 @@ impl UnservedModel {
                 format!("`{written}` is not a model of {maker}, which writes this version with `-`")
             }
             UnservedModel::Misspelt(_) => format!("`{written}` is probably not a model of {maker}"),
+            UnservedModel::Retired(it) => {
+                format!("{maker}'s shutdown date for `{written}` is {}", it.on)
+            }
         }
     }
 
@@ -55,13 +61,30 @@ impl UnservedModel {
                 format!("write `{}`", cut(plain, 60))
             }
             UnservedModel::Misspelt(known) => format!("did you mean `{}`?", cut(known, 60)),
+            UnservedModel::Retired(it) => format!(
+                "requests fail from that day; {} recommends `{}`",
+                server.name(),
+                it.instead
+            ),
+        }
+    }
+
+    /// Returns the rule that reports the model.
+    pub(crate) fn rule(&self) -> &'static Rule {
+        match self {
+            UnservedModel::Retired(_) => &rules::RETIRED_MODEL,
+            UnservedModel::OfAnother(_)
+            | UnservedModel::OfGateway(_)
+            | UnservedModel::Dotted(_)
+            | UnservedModel::Misspelt(_) => &rules::UNSERVED_MODEL,
         }
     }
 
     /// Returns the severity at a server.
     pub(crate) fn severity(&self, server: Server) -> Severity {
         // One thread alone shows that Mistral refuses such a name.
-        match server == Server::Mistral || matches!(self, UnservedModel::Misspelt(_)) {
+        let is_likely = matches!(self, UnservedModel::Misspelt(_) | UnservedModel::Retired(_));
+        match is_likely || server == Server::Mistral {
             true => Severity::Warning,
             false => Severity::Error,
         }
@@ -127,38 +150,45 @@ const ACCOUNTS: [(Server, &[&str]); 4] = [
 /// The prefixes of the Claude models whose versions are written with dots.
 const DOTTED: [&str; 3] = ["claude-1.", "claude-2.", "claude-instant-1."];
 
-/// Returns what is wrong with a model name at a server. Only vendors that reject the names of
-/// others are checked: some answer them with their own model.
+/// Returns the reason why a server does not serve a model.
 pub(crate) fn unserved(
     server: Server,
     model: &str,
     families: &[Arc<Family>],
 ) -> Option<UnservedModel> {
-    let (_, accounts) = ACCOUNTS.iter().find(|(maker, _)| *maker == server)?;
     let lower = model.trim().to_lowercase();
-    if has_own_name(&lower) {
+    Retirement::of(server, &lower)
+        .map(UnservedModel::Retired)
+        .or_else(|| misnamed(server, &lower, families))
+}
+
+/// Returns what is wrong with a model name in lower case. Only vendors that reject the names of
+/// others are checked: some answer them with their own model.
+fn misnamed(server: Server, lower: &str, families: &[Arc<Family>]) -> Option<UnservedModel> {
+    let (_, accounts) = ACCOUNTS.iter().find(|(maker, _)| *maker == server)?;
+    if has_own_name(lower) {
         return None;
     }
-    let maker = maker_of(&lower);
+    let maker = maker_of(lower);
     if let Some(other) = maker.filter(|maker| *maker != server) {
         return Some(UnservedModel::OfAnother(other));
     }
-    let of_account = accounts.iter().find_map(|it| after(&lower, it));
+    let of_account = accounts.iter().find_map(|it| after(lower, it));
     let plain = match of_account {
         Some(rest) => Some(plain_name(rest)),
-        None if maker.is_some() => Some(plain_name(without_gateway(server, &lower))),
+        None if maker.is_some() => Some(plain_name(without_gateway(server, lower))),
         None => None,
     };
-    if let Some(plain) = plain.filter(|plain| *plain != lower && !plain.is_empty()) {
+    if let Some(plain) = plain.filter(|plain| *plain != *lower && !plain.is_empty()) {
         let plain = served_spelling(server, &plain);
         let spelt = misspelt(&plain, families);
         return Some(UnservedModel::OfGateway(spelt.unwrap_or(plain)));
     }
-    let dashed = served_spelling(server, &lower);
+    let dashed = served_spelling(server, lower);
     if maker.is_some() && dashed != lower {
         return Some(UnservedModel::Dotted(dashed));
     }
-    misspelt(&lower, families).map(UnservedModel::Misspelt)
+    misspelt(lower, families).map(UnservedModel::Misspelt)
 }
 
 /// Returns a name with the version as the vendor writes it: Anthropic with dashes.
@@ -309,19 +339,19 @@ mod tests {
     use crate::system::Embedded;
     use crate::world::MemoryWorld;
 
-    fn unserved_at(server: Server) -> impl Fn(&str) -> Option<UnservedModel> {
+    fn misnamed_at(server: Server) -> impl Fn(&str) -> Option<UnservedModel> {
         let loaded = crate::repo::load(
             Arc::new(MemoryWorld::default()),
             Arc::new(Embedded::bundled()),
             LoadOptions::default(),
         );
         let families = loaded.repo.families;
-        move |model| unserved(server, model, &families)
+        move |model| misnamed(server, &model.trim().to_lowercase(), &families)
     }
 
     #[test]
     fn makers_do_not_serve_the_models_of_others() {
-        let anthropic = unserved_at(Server::Anthropic);
+        let anthropic = misnamed_at(Server::Anthropic);
         assert_eq!(
             anthropic("gpt-5.1"),
             Some(UnservedModel::OfAnother(Server::OpenAi))
@@ -361,7 +391,7 @@ mod tests {
             anthropic("claude-sonnet-5.5"),
             Some(UnservedModel::Dotted("claude-sonnet-5-5".to_owned()))
         );
-        let openai = unserved_at(Server::OpenAi);
+        let openai = misnamed_at(Server::OpenAi);
         assert_eq!(
             openai("openai/ft:gpt-4o-mini:acme::abc"),
             gateway("ft:gpt-4o-mini:acme::abc")
@@ -375,7 +405,7 @@ mod tests {
             Some(UnservedModel::OfAnother(Server::Anthropic))
         );
         assert_eq!(openai("openai/gpt-5.1"), gateway("gpt-5.1"));
-        let google = unserved_at(Server::Google);
+        let google = misnamed_at(Server::Google);
         assert_eq!(
             google("grok-4"),
             Some(UnservedModel::OfAnother(Server::XAi))
@@ -384,7 +414,7 @@ mod tests {
 
     #[test]
     fn names_of_gateways_and_clouds_lead_to_names_that_are_served() {
-        let anthropic = unserved_at(Server::Anthropic);
+        let anthropic = misnamed_at(Server::Anthropic);
         for (name, plain) in [
             ("anthropic/claude-sonnet-5.5", "claude-sonnet-5-5"),
             ("anthropic/claude-sonet-5.5", "claude-sonnet-5-5"),
@@ -409,7 +439,7 @@ mod tests {
             );
             assert_eq!(anthropic(plain), None, "{plain}");
         }
-        let google = unserved_at(Server::Google);
+        let google = misnamed_at(Server::Google);
         for name in [
             "google/gemini-2.5-pro:free",
             "publishers/google/models/gemini-2.5-pro",
@@ -460,14 +490,14 @@ mod tests {
     #[test]
     fn misspelt_words_are_found() {
         let misspelt = |name: &str| Some(UnservedModel::Misspelt(name.to_owned()));
-        let anthropic = unserved_at(Server::Anthropic);
+        let anthropic = misnamed_at(Server::Anthropic);
         assert_eq!(anthropic("claude-sonet-5-5"), misspelt("claude-sonnet-5-5"));
         assert_eq!(
             anthropic("cluade-sonnet-5-5"),
             misspelt("claude-sonnet-5-5")
         );
         assert_eq!(anthropic("claude-hiaku-4-5"), misspelt("claude-haiku-4-5"));
-        let google = unserved_at(Server::Google);
+        let google = misnamed_at(Server::Google);
         assert_eq!(google("gemini-2.5-flahs"), misspelt("gemini-2.5-flash"));
         assert_eq!(google("gemni-2.5-pro"), misspelt("gemini-2.5-pro"));
         assert_eq!(google("gemini-2.5-por"), misspelt("gemini-2.5-pro"));
@@ -483,7 +513,7 @@ mod tests {
 
     #[test]
     fn new_models_and_those_of_gateways_are_not_judged() {
-        let anthropic = unserved_at(Server::Anthropic);
+        let anthropic = misnamed_at(Server::Anthropic);
         for name in [
             "claude-opus-9",
             "claude-sonnet-5-5-20261001",
@@ -497,7 +527,7 @@ mod tests {
         ] {
             assert_eq!(anthropic(name), None, "{name}");
         }
-        let openai = unserved_at(Server::OpenAi);
+        let openai = misnamed_at(Server::OpenAi);
         for name in [
             "gpt-9",
             "o5-mini",
@@ -508,7 +538,7 @@ mod tests {
         ] {
             assert_eq!(openai(name), None, "{name}");
         }
-        let google = unserved_at(Server::Google);
+        let google = misnamed_at(Server::Google);
         assert_eq!(google("models/gemini-2.5-pro"), None);
         assert_eq!(google("gemini-2.5-pro-exp-03-25"), None);
         assert_eq!(google("gemini-2.5-flash-tts-preview"), None);
@@ -520,7 +550,7 @@ mod tests {
             Server::DeepSeek,
             Server::ZAi,
         ] {
-            assert_eq!(unserved_at(server)("claude-sonet-5-5"), None);
+            assert_eq!(misnamed_at(server)("claude-sonet-5-5"), None);
         }
     }
 }

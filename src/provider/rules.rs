@@ -66,6 +66,21 @@ crate::diag::rules! {
          * right: `url = \"https://host/v1\"` and `endpoint = \"chat/completions\"`\n\
          * wrong: `url = \"https://host/v1/chat/completions\"` and `endpoint = \"chat/completions\"`\n\
          * right: `url = \"https://host/v1\"` and `endpoint = \"chat/completions\"`";
+    RETIRED_MODEL = Warning "provider/retired-model", "the provider shuts the model down, or has done so",
+        "Anthropic, Google and OpenAI announce the day on which a model is shut down, and answer requests for it with 404 afterwards. The \
+         finding names this day and the recommended model, as the provider's page had them on 2026-07-18; some days were postponed later. \
+         Bedrock, Vertex AI and Azure have schedules of their own, and are not checked.\n\n\
+         * wrong: `model = \"claude-3-opus-20240229\"` with Anthropic's own API\n\
+         * right: `model = \"claude-opus-4-8\"`\n\n\
+         The finding is at the model, or at the line that sets another instance for an inherited one. `reqc lint` reports it for requests \
+         whose URL or `--provider` names the server.",
+        seen "2026-11" {
+            "https://platform.claude.com/docs/en/about-claude/model-deprecations": "Anthropic's days and replacements",
+            "https://ai.google.dev/gemini-api/docs/deprecations": "Google's days and replacements",
+            "https://developers.openai.com/api/docs/deprecations": "OpenAI's days and replacements",
+            "pkg:github/quora/model-deprecation-tracker#README.md": "the three pages, as read on 2026-07-18",
+            "mozilla/sumo#2794": "Google postponed the end of Gemini 2.5 by four months",
+        };
     UNSERVED_MODEL = Error[lowerable] "provider/unserved-model", "the provider serves no model of this name",
         "The APIs of Anthropic, OpenAI, Google and Mistral serve only their own models. They reject the names of other vendors' \
          models, and names that a gateway or a cloud gives to their models. For Mistral, this is a warning. A name that differs from a \

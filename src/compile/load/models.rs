@@ -102,7 +102,7 @@ fn unserved(
 ) -> Diagnostic {
     let message = verdict.message(model.value, server);
     let otherwise = format!("another provider instance than `{}`", instance.name.value);
-    Diagnostic::new(&rules::UNSERVED_MODEL, model.span, message)
+    Diagnostic::new(verdict.rule(), model.span, message)
         .help(verdict.help(server, &otherwise))
         .at_most(verdict.severity(server))
 }
