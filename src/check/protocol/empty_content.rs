@@ -24,7 +24,7 @@ body_rule! {
      * MiniMax: reports say that empty messages are rejected (reported as a warning)\n\
      * models of Moonshot, Z.ai, MiniMax and xAI through OpenRouter or an unknown server, which may pass the request on: a warning in each \
      case\n\
-     * Workers AI: reports say that a content of `null` next to calls is rejected (reported as a warning)\n\
+     * Workers AI and LM Studio: reports say that a content of `null` next to calls is rejected (reported as a warning)\n\
      * vLLM: an empty list of `tools` is rejected, although similar servers accept it\n\
      * Ollama: a request without messages loads the model, and returns an empty answer\n\n\
      Leave out the part or the message; if the message then has no parts, leave out the message.\n\n\
@@ -55,6 +55,9 @@ body_rule! {
         "microsoft/autogen#1521": "LM Studio: *a 'content' field that is not empty*",
         "we-promise/sure#467": "Workers AI requires `content` to be a string",
         "TencentCloud/TencentDB-Agent-Memory#1313": "Workers AI: *Bad input* for `content: null`",
+        "lmstudio-ai/lmstudio-bug-tracker#261":
+            "LM Studio: *'content' field must be a string or an array of objects*, for `content: null`",
+        "zed-industries/zed#62750": "LM Studio: the same refusal",
         "continuedev/continue#11721": "the answer is empty",
         "pkg:github/ollama/ollama@fb30760#server/routes.go":
             "Ollama loads the model and returns an empty answer",
@@ -105,7 +108,9 @@ fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             empty_prompt(subject, found);
             no_tools(subject, found);
             if subject.model.is_some_and(is_workers_ai_model) {
-                null_content(subject, found);
+                null_content(subject, "Workers AI", found);
+            } else if subject.server == Server::LmStudio {
+                null_content(subject, "LM Studio", found);
             }
             let refusing = REFUSE_EMPTY_TEXT
                 .into_iter()
@@ -163,8 +168,8 @@ fn no_tools<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports `null` as the content of a message with calls, at Workers AI.
-fn null_content<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+/// Reports `null` as the content of a message with calls, at a server that may reject it.
+fn null_content<'b>(subject: &Subject<'b>, server: &str, found: &mut Found<'b>) {
     for entry in &subject.history().entries {
         if entry.value.get("content") != Some(&Value::Null) {
             continue;
@@ -173,7 +178,7 @@ fn null_content<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             .at_member(
                 entry.value,
                 "content",
-                "reports say that Workers AI rejects a message whose content is null",
+                format!("reports say that {server} rejects a message whose content is null"),
             )
             .warning()
             .help("send an empty text");

@@ -9,14 +9,16 @@ body_rule! {
     Warning "protocol/sampling", "the sampling settings are rejected by the API",
     "Mistral's API rejects `temperature` 0 with a `top_p` other than 1: *top_p must be 1 when using greedy sampling*. vLLM \
      rejects several answers (`n`) at `temperature` 0, because all would be the same, and a `top_p` of 0; it accepts a `temperature` \
-     over 2, which LMDeploy and OpenVINO reject.\n\n\
+     over 2, which LMDeploy and OpenVINO reject. vLLM and TGI reject penalties beyond -2 and 2.\n\n\
      * wrong: `temperature = 0` and `top_p = 0.9`, for Mistral\n\
      * right: `temperature = 0`\n\n\
      Settings that only some models reject are reported by `protocol/model-parameter`.",
     seen "2026-11" {
         "devoxx/DevoxxGenieIDEAPlugin#338": "*top_p must be 1 when using greedy sampling*",
         "pkg:github/vllm-project/vllm#vllm/sampling_params.py":
-            "vLLM: *n must be 1 when using greedy sampling*, *top_p must be in (0, 1]*",
+            "vLLM: *n must be 1 when using greedy sampling*, *top_p must be in (0, 1]*, *presence_penalty must be in [-2, 2]*",
+        "https://github.com/huggingface/text-generation-inference/blob/db931fcf42da018a3657580c64bf2720f167f9ab/router/src/validation.rs":
+            "TGI: *`frequency_penalty` must be >= -2.0 and <= 2.0*",
         "https://github.com/InternLM/lmdeploy/blob/1263d5cd889b7ad500e85b8eb20401327a4516ab/lmdeploy/serve/openai/endpoints/generate.py":
             "LMDeploy: *The temperature must be in [0, 2]*",
     }
@@ -57,6 +59,19 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 format!("`temperature` is {hot}, and some servers accept 2 at most"),
             )
             .help("write 2 or less");
+    }
+    for name in ["frequency_penalty", "presence_penalty"] {
+        let strong = subject.member(name).filter(|penalty| {
+            subject.server == Server::Unknown && penalty.as_f64().is_some_and(|it| it.abs() > 2.0)
+        });
+        if let Some(strong) = strong {
+            found
+                .at(
+                    strong,
+                    format!("`{name}` is {strong}, and some servers accept -2 to 2 only"),
+                )
+                .help("write -2 to 2");
+        }
     }
     if !is_mistral {
         return;

@@ -22,7 +22,8 @@ body_rule! {
      * Anthropic and Mistral require numbers as limits: `exclusiveMinimum` was a boolean up to draft 4. Claude Opus 4.8 and newer \
      models reject an array as `items`, which draft 2020-12 calls `prefixItems` (reported as a warning)\n\n\
      Ollama passes on types, items, descriptions, `enum`, `anyOf` and properties. It silently drops everything else, which is a \
-     warning if a value is then undefined (`pattern`, `const`, `oneOf`, `allOf`, `$ref`); dropped limits are not reported.\n\n\
+     warning if a value is then undefined (`pattern`, `const`, `oneOf`, `allOf`, `$ref`); dropped limits are not reported. A report says \
+     that its template of gpt-oss fails for a property without `type` (reported as a warning).\n\n\
      OpenAI rejects a `pattern` that looks ahead or behind (`(?=`, `(?!`, `(?<=`, `(?<!`), such as Zod's pattern for an email address. \
      Anthropic and Fireworks reject a `$ref` to a definition that the schema does not contain; for other providers, it is a warning.\n\n\
      DeepSeek requires `\"type\": \"object\"` at the root, and does not read patterns with `[` within a class or with `\\0`. MiniMax \
@@ -71,6 +72,8 @@ body_rule! {
         "lidge-jun/opencodex#2673":
             "Moonshot: *when using $ref, type should be defined in the referenced schema*",
         "pydantic/logfire#2191": "Moonshot: *properties.$ref: $ref must be a string*",
+        "olimorris/codecompanion.nvim#1990":
+            "Ollama: *error calling index: reflect: slice index out of range*, for a property without `type`",
         "MoonshotAI/kimi-cli#1903":
             "Moonshot: *conflicting keywords found after $ref expansion*",
         "CommandCodeAI/command-code#594":
@@ -163,6 +166,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         }
         if facts.drops_keywords {
             visit(schema, &mut |inner| check_ollama(inner, found));
+        }
+        if subject.server == Server::Ollama && subject.model.is_some_and(is_gpt_oss) {
+            untyped_properties(schema, found);
         }
         if is_openai {
             check_object(&tool, schema, found);
@@ -494,6 +500,29 @@ fn moonshot_reference<'b>(
             .at_member(inner, name, message)
             .warning()
             .help("remove it in one of the two places");
+    }
+}
+
+/// Returns `true` for the models whose template in Ollama reads the type of each property.
+fn is_gpt_oss(model: &str) -> bool {
+    model.starts_with("gpt-oss")
+}
+
+/// Finds properties of the arguments without a type.
+fn untyped_properties<'b>(schema: &'b Value, found: &mut Found<'b>) {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let untyped = properties
+        .into_iter()
+        .flat_map(|properties| properties.values())
+        .filter(|property| property.is_object() && property.get("type").is_none());
+    for property in untyped {
+        found
+            .at(
+                property,
+                "a report says that Ollama's template of this model fails for a property without `type`",
+            )
+            .warning()
+            .help("add `type`");
     }
 }
 
