@@ -57,7 +57,7 @@ fn row(family: &Family) -> [String; 3] {
 }
 
 /// Prints the facts about one model, with their sources.
-/// `known` is a name that this one probably misspells.
+/// `known` is the known name of which `normal` is probably a misspelling.
 fn of_model(normal: &str, known: Option<&str>, families: &[&Family], terminal: &mut Terminal) {
     terminal.say(&text!(
         "{}: {} families",

@@ -172,7 +172,7 @@ impl Piece<'_> {
                 audio.media_type,
                 size(&audio.data, false)
             ),
-            Content::Gap(side, text) => format!("the {side} of the gap{}", quoted(text)),
+            Content::Gap(side, text) => format!("the {side}{}", quoted(text)),
             Content::CacheMark => "a prompt cache breakpoint".to_owned(),
             Content::Other(kind, _) => format!("`{kind}` {by}"),
         }

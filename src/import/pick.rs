@@ -12,7 +12,7 @@ use crate::source::SourceText;
 /// The choice of a body in a file, counted from 1; the first by default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// The line of JSON Lines.
+    /// The line number, in a JSON Lines file.
     pub line: Option<usize>,
     /// The number of the body among all bodies, or among those of the line.
     pub body: Option<usize>,

@@ -102,7 +102,7 @@ pub(super) fn text_of<'b>(entry: &Entry<'b>, lost: &mut Lost<'b>) -> Option<Stri
                     "a context cannot hold this",
                 );
             }
-            _ => lost.tell(part.value, "a system message can be only text"),
+            _ => lost.tell(part.value, "a system message can contain only text"),
         }
     }
     (!texts.is_empty()).then(|| texts.concat())

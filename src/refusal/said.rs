@@ -125,7 +125,7 @@ static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
 static PARAM: LazyLock<Regex> =
     LazyLock::new(|| pattern(r#"["']param\\*["']\s*:\s*\\*["']([^"'\\]+)\\*["']"#));
 
-/// Returns the parameter that an answer names in addition to its message: `input[3].action.type`.
+/// Returns the parameter that an answer names in addition to its message, such as `input[3].action.type`.
 pub(super) fn param(text: &str) -> Option<String> {
     let param = PARAM.captures(text).map(|found| found[1].to_owned());
     param.filter(|param| param != "None")

@@ -187,7 +187,7 @@ impl Engine {
         }
     }
 
-    /// Reports each group of partials that include each other once, with one of its cycles.
+    /// Reports each group of mutually including partials once, and shows one of its cycles.
     fn check_cycles(
         &mut self,
         repo: &Repo,

@@ -91,7 +91,7 @@ crate::diag::rules! {
     INCLUDE_CYCLE = Error "include/cycle", "partials include each other in a circle",
         "Rendering would never end. The message shows the circle; remove one of its includes. For recursion over data, use a \
          macro or a recursive loop.";
-    LOOP_INDEX = Warning "dialect/loop-index", "`loop.index` in a template of the other dialect",
+    LOOP_INDEX = Warning "dialect/loop-index", "`loop.index` in a template that uses inja syntax",
         "The template uses inja syntax, where `loop.index` counts from 0; here, as in Jinja, it counts from 1. Nothing \
          fails, but the numbers are different.\n\n\
          Write `loop.index0` to count from 0, or remove the inja syntax and keep `loop.index`; or set `dialect = \"inja\"` \
@@ -103,7 +103,7 @@ crate::diag::rules! {
          * right: `{% set ns = namespace(n=0) %}{% for m in ctx.history %}{% set ns.n = ns.n + 1 %}{% endfor %}{{ ns.n }}`\n\n\
          Often no variable is needed: `length(ctx.history)` gives the number of messages, `loop.first` is true in the first pass, and \
          `selectattr` selects elements. If another variable was meant after the loop, give it another name.";
-    DIALECT_SET_IN_LOOP = Warning "dialect/set-in-loop", "a value set in a loop is lost, in a template of the other dialect",
+    DIALECT_SET_IN_LOOP = Warning "dialect/set-in-loop", "a value set in a loop is lost, in a template that uses inja syntax",
         "In inja, a `set` inside a loop outlives the loop; in Jinja, it ends with the pass: reading the variable afterwards, or in \
          the next pass, gives the value from before the loop. Use a namespace: `{% set ns = namespace(found=false) %}` … `{% set ns.found = true %}`.";
     LOOP_PARENT = Error "dialect/loop-parent", "`loop.parent` does not exist here",
@@ -121,7 +121,7 @@ crate::diag::rules! {
             "pkg:github/Palm1r/QodeAssist#ContextRenderer.cpp": "`set_line_statement`",
             "pkg:github/pantor/inja#README.md": "line statements",
         };
-    PROMPT_TEXT = Warning "dialect/prompt-text", "a prompt of the other dialect renders differently here",
+    PROMPT_TEXT = Warning "dialect/prompt-text", "a prompt that uses inja syntax renders differently here",
         "The prompt uses inja syntax together with something that its original client silently handles differently: there, \
          `head_lines` leaves out the last newline, `file_exists` is true for folders, `dirname(\"c.txt\")` is `.`, \
          `ext(\".bashrc\")` is `bashrc`, and a prompt keeps its final newline.\n\n\

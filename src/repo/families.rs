@@ -674,7 +674,7 @@ impl<'t> Reader<'t, '_> {
     /// Reads a number; `None` if a finding was reported, `Some(None)` if the key is absent.
     #[expect(
         clippy::option_option,
-        reason = "wrong, absent and there are three things"
+        reason = "invalid, absent and present are three different cases"
     )]
     fn number(&mut self, key: &str) -> Option<Option<f64>> {
         let Some(node) = self.get(key) else {

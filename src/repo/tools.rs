@@ -441,7 +441,7 @@ impl Reader<'_, '_> {
     /// is absent.
     #[expect(
         clippy::option_option,
-        reason = "wrong, absent and there are three things"
+        reason = "invalid, absent and present are three different cases"
     )]
     pub(super) fn integer_within(
         &mut self,

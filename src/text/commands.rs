@@ -27,7 +27,7 @@ const GROUPS: [&str; 4] = ["---", "+++", "~~~", "^^^"];
 /// before the character that would complete it.
 #[derive(Debug, Default)]
 pub(super) struct Commands {
-    /// The start of the line without leading whitespace, as far as it is needed to recognise one
+    /// The start of the line without leading whitespace, up to the length needed to recognise one
     /// of [`HEADS`] or [`GROUPS`].
     head: String,
     /// The number of consecutive `#` before this position, or before the word that ends at this

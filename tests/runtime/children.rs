@@ -187,7 +187,7 @@ async fn a_tool_that_kills_its_supervisor_gains_nothing() {
         .await
         .expect("it ends");
     let said = String::from_utf8(output.stdout).expect("UTF-8");
-    assert!(said.contains("the tool was ended by a signal"), "{said}");
+    assert!(said.contains("the tool was killed by a signal"), "{said}");
     all_end(&pids(folder.path(), 4).await).await;
 }
 
@@ -198,7 +198,7 @@ async fn a_tool_ends_as_if_nobody_stood_between() {
             "echo out; echo why >&2; exit 3",
             "the tool failed with exit status 3:\\nwhy",
         ),
-        ("kill -9 $$", "the tool was ended by a signal"),
+        ("kill -9 $$", "the tool was killed by a signal"),
         (
             "env | sort | cut -d= -f1 | grep -v -e _ -e PWD -e SHLVL; exit 0",
             "\"content\":\"PATH\\n\"",

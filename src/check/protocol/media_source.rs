@@ -417,7 +417,7 @@ fn archive<'b>(found: &mut Found<'b>, file: &'b Value) {
             .at_member(
                 file,
                 "file_data",
-                "this is an archive: servers are not known to unpack archives",
+                "this is an archive, and no server is known to unpack archives",
             )
             .warning()
             .help("send the files in it");
@@ -503,7 +503,7 @@ fn openai_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, url: &'b Value
         found
             .at(
                 url,
-                "the image is cut off: a PNG ends with a part called `IEND`",
+                "the image is cut off: a PNG ends with the chunk `IEND`",
             )
             .warning()
             .help("send the whole image");

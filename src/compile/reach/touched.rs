@@ -9,7 +9,7 @@ pub trait Touched: Sync {
     /// Returns `true` if the set contains this file.
     fn file(&self, path: &str) -> bool;
 
-    /// Returns `true` if the set changes the listing of this folder.
+    /// Returns `true` if files of the set affect the listing of this folder.
     fn listing(&self, folder: &str) -> bool;
 }
 

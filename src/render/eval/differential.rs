@@ -64,7 +64,7 @@ struct Source {
 }
 
 impl Source {
-    /// Returns the partial of a name.
+    /// Creates a partial with this name and text.
     fn new(name: &str, text: String) -> Source {
         Source {
             name: full_name(name).into_owned(),

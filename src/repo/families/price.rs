@@ -111,7 +111,7 @@ impl Reader<'_, '_> {
     /// Reads a price; `None` if a finding was reported, `Some(None)` if the key is absent.
     #[expect(
         clippy::option_option,
-        reason = "wrong, absent and there are three things"
+        reason = "invalid, absent and present are three different cases"
     )]
     fn amount(&mut self, key: &str) -> Option<Option<f64>> {
         let amount = self.number(key)?;

@@ -197,7 +197,7 @@ fn read_http(reader: &mut Reader<'_, '_>) -> Option<HttpSpec> {
 /// absent.
 #[expect(
     clippy::option_option,
-    reason = "wrong, absent and there are three things"
+    reason = "invalid, absent and present are three different cases"
 )]
 fn read_key_header(reader: &mut Reader<'_, '_>) -> Option<Option<Arc<str>>> {
     if !reader.has("api_key_header") {

@@ -75,7 +75,7 @@ pub(super) static SHAPE: Shape = Shape::new(
 
 const SERVED_BY: &[&str] = &["system_fingerprint", "service_tier", "provider"];
 
-const FILTERED: &str = "a refusal reports what was filtered; otherwise nothing was";
+const FILTERED: &str = "if anything was filtered, the refusal reports it";
 
 static CHOICE: Shape = Shape::new(
     "choices[]",

@@ -60,10 +60,7 @@ static CANDIDATE: Shape = Shape::new(
         kept(&SOURCES),
         beside_in_pieces(&["logprobsResult"]),
         beside(&["avgLogprobs", "groundingAttributions"]),
-        ignored(
-            &["safetyRatings"],
-            "reported if an answer is refused; otherwise nothing was found",
-        ),
+        ignored(&["safetyRatings"], "reported only if an answer is refused"),
         ignored(&["tokenCount"], "the usage contains it"),
     ],
 );
@@ -110,10 +107,7 @@ static FEEDBACK: Shape = Shape::new(
     "promptFeedback",
     &[
         shape::text(&["blockReason", "blockReasonMessage"]),
-        ignored(
-            &["safetyRatings"],
-            "reported if a prompt is blocked; otherwise nothing was found",
-        ),
+        ignored(&["safetyRatings"], "reported only if a prompt is blocked"),
     ],
 );
 

@@ -203,7 +203,7 @@ const RESPONSE_MEMBERS: &[Member] = &[
     ignored(&["timings"], "how long it took"),
     ignored(
         &["content_filters"],
-        "a refusal reports what was filtered; otherwise nothing was",
+        "if anything was filtered, the refusal reports it",
     ),
     ignored(&["billing"], "who pays"),
     ignored(OF_REQUEST, "a copy of request values"),

@@ -187,7 +187,7 @@ impl Shape {
 /// The name of the place for events, in formats that have several kinds of events.
 pub(super) const EVENTS: &str = "event";
 
-/// A member in a place of an answer.
+/// A member, with the place in the answer where it occurs.
 struct Place<'p> {
     shape: &'p Shape,
     name: &'p str,

@@ -332,7 +332,7 @@ async fn connect(
                     let status = timeout(Duration::from_millis(500), &mut ended).await;
                     let end = status.ok().map(|code| match code {
                         Some(code) => format!("it ended with exit status {code}"),
-                        None => "it was ended by a signal".to_owned(),
+                        None => "it was killed by a signal".to_owned(),
                     });
                     Err(remote.no_handshake(&error, end))
                 }

@@ -184,7 +184,7 @@ fn answer(ended: Ended, spec: &ToolSpec) -> ToolOutput {
         } => {
             let how = match code {
                 Some(code) => format!("the tool failed with exit status {code}"),
-                None => "the tool was ended by a signal".to_owned(),
+                None => "the tool was killed by a signal".to_owned(),
             };
             let said = if complaint.iter().all(u8::is_ascii_whitespace) {
                 output
@@ -291,7 +291,7 @@ mod tests {
         );
         assert_eq!(
             said(exited(None, b"out", b"\n")).await,
-            (true, "the tool was ended by a signal:\nout".into())
+            (true, "the tool was killed by a signal:\nout".into())
         );
         assert_eq!(
             said(Ended::TimedOut {

@@ -119,7 +119,7 @@ const ODD: [&str; 19] = [
     "{1: 1, 1.0: 2}",
 ];
 
-/// The loop around a statement, and not around a block in there.
+/// The loop around a statement, and not around a block inside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Within {
     #[default]
@@ -127,7 +127,7 @@ enum Within {
     /// Over something whose length the engine may not know.
     Loop,
     LoopOverList,
-    /// From a block in there, the engine would go on in the wrong template.
+    /// From a block inside it, the engine would go on in the wrong template.
     Recursion,
 }
 
@@ -139,7 +139,7 @@ struct Around {
     within: Within,
     /// `true` if `super()` may be here.
     in_block: bool,
-    /// `true` if a recursive loop is around it: in there, `do` and `from … import` leave a value
+    /// `true` if it is inside a recursive loop, where `do` and `from … import` leave a value
     /// behind in the engine.
     in_recursion: bool,
 }
