@@ -1,6 +1,6 @@
-//! The conversation of a context as an agent gets it.
+//! The conversation that an agent receives from a context.
 //!
-//! Most agents get the conversation of the file. An agent with `surroundings` gets their text and
+//! Most agents receive it as it is in the context file. An agent with `surroundings` gets their text and
 //! attached files as additional messages in the turns in which they arrived.
 
 use std::sync::{Arc, Weak};
@@ -64,7 +64,7 @@ fn bytes(texts: &Texts) -> usize {
 /// A version, and the work for its surroundings in units.
 pub(super) type Sent = Costed<Result<Arc<Version>, Box<Diagnostic>>>;
 
-/// Returns the conversation of a context as an agent gets it.
+/// Returns the conversation of a context as an agent receives it.
 pub(super) fn version(
     compiler: &Compiler,
     plan: &Plan<'_>,

@@ -142,7 +142,7 @@ pub(super) trait Library {
 /// The output of a partial that is known in advance.
 pub(super) struct Known {
     pub(super) written: Arc<Traced>,
-    /// The names of the variables that the template gave it.
+    /// The names of the variables that the including template passed to the partial.
     pub(super) given: Arc<[Arc<str>]>,
     pub(super) steps: u64,
 }

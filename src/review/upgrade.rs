@@ -36,7 +36,7 @@ pub(super) struct Parted {
 }
 
 impl Parted {
-    /// Splits drifts by their origin. `between` contains the differences between both sides,
+    /// Splits drift by its origin. `between` contains the differences between the two sides,
     /// compiled by this version.
     pub(super) fn of(drifts: &[ChangedFile], between: &Review) -> Parted {
         let edited: BTreeMap<&BodyId, &ChangedFile> =

@@ -477,7 +477,7 @@ const BACKSLASH: &str =
 /// The maximum length of a word that a message repeats, in bytes. API keys are longer.
 const LONGEST_SHOWN: usize = 15;
 
-/// The beginnings of comments in other languages.
+/// The comment openers of other languages.
 const FOREIGN_COMMENTS: [&str; 5] = ["//", "/*", "--", "<!--", "{#"];
 
 /// The maximum number of words in a line that are searched for a comment.

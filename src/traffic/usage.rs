@@ -1,4 +1,4 @@
-//! The facts in an answer: its token counts, signed thinking, and error message.
+//! Extracts the token counts, signed thinking, and error message of an answer.
 
 use serde_json::Value;
 

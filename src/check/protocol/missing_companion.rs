@@ -157,8 +157,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The servers for which this rule reports a missing model. Their schemas do not require one,
-/// because an unknown server may not need it.
+/// The servers for which this rule, instead of the schema, reports a missing model. The schema does
+/// not require one, because it also applies to unknown servers, some of which need none.
 const NEED_MODELS: [Server; 5] = [
     Server::Unknown,
     Server::MiniMax,

@@ -18,14 +18,14 @@ body_rule! {
      * a keyword for one type is not used with another: `enum` only with strings\n\
      * the `format` of a string is `enum` or `date-time`; with `enum`, there must be values, of which none is empty\n\
      * length limits are integers\n\n\
-     Keywords outside the subset are reported by the format's schema. `additionalProperties` was rejected up to 2026, and has been in Google's SDK since (a \
-     warning). `oneOf` is not in Google's lists, although the API reads it (reported as a warning). An object with an empty `properties` is a warning \
+     Keywords outside the subset are reported by the format's schema. `additionalProperties` is reported as a warning: the API \
+     rejected it until 2026, but Google's SDK has included it since. `oneOf` is not in Google's lists, although the API reads it (reported as a warning). An object with an empty `properties` is a warning \
      for a function without parameters: most reports up to June 2026 say that it is rejected, some that it is accepted. Google's own \
      examples leave `properties` out.\n\n\
      Vertex AI requires the parameters of a function to be an object.\n\n\
      In `parametersJsonSchema` and `responseJsonSchema`, a `$ref` must point to an existing schema, and only `description` and `default` \
      may be next to it.\n\n\
-     These two fields accept any other JSON Schema: use them instead.\n\n\
+     Apart from that, these two fields accept any JSON Schema: use them instead of `parameters`, `response` and `responseSchema`.\n\n\
      * wrong: `\"parameters\": { \"type\": \"object\", \"properties\": { \"tags\": { \"type\": \"array\" } } }`\n\
      * right: `\"parametersJsonSchema\": …` with the same schema",
     of GoogleGenerateContent;

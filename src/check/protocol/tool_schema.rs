@@ -68,7 +68,7 @@ body_rule! {
         "posit-dev/querychat#273":
             "Databricks: *\"parameters\" is a required property*",
         "pkg:github/MoonshotAI/walle#validator.go":
-            "Moonshot's validator: no `type` next to `$ref`, reserved names of properties",
+            "Moonshot's validator: rejects `type` next to `$ref`, and reserved property names",
         "lidge-jun/opencodex#2673":
             "Moonshot: *when using $ref, type should be defined in the referenced schema*",
         "pydantic/logfire#2191": "Moonshot: *properties.$ref: $ref must be a string*",
@@ -393,7 +393,7 @@ fn object_root<'b>(schema: &'b Value, server: &str, found: &mut Found<'b>) {
     }
 }
 
-/// Names of keywords that Moonshot rejects as names of properties.
+/// Names of keywords that Moonshot rejects as property names.
 const MOONSHOT_RESERVED: [&str; 5] = ["$defs", "$ref", "additionalProperties", "anyOf", "required"];
 
 /// Finds a list as `items`, reserved names of properties, and names in `required` that are not

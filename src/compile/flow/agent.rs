@@ -24,7 +24,7 @@ pub(in crate::compile) struct AgentFlow<'c> {
     limits: KindSet,
     pub(super) declared: Vec<Declared>,
     held: KindSet,
-    /// `true` if a body could not be made.
+    /// `true` if a body failed to compile.
     is_partial: bool,
     lost: BTreeMap<LossKind, Lost<'c>>,
 }
