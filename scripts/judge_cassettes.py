@@ -285,7 +285,8 @@ def compare(reqc: str, all_of_them: list[Exchange], judged: dict[str, str]) -> i
     by_line = lint(reqc, counted) if counted else {}
     figures = collections.Counter()
     for number, one in enumerate(counted, 1):
-        found = by_line.get(number, [])
+        # When the request was recorded, the model was still served.
+        found = [finding for finding in by_line.get(number, []) if finding["code"] != "provider/retired-model"]
         errors = [finding for finding in found if finding["severity"] == "error"]
         model, host = one.body.get("model"), urlsplit(one.url).netloc
         if one.is_taken:
