@@ -83,8 +83,8 @@ impl UnservedModel {
     /// Returns the severity at a server.
     pub(crate) fn severity(&self, server: Server) -> Severity {
         // One thread alone shows that Mistral refuses such a name.
-        let is_likely = matches!(self, UnservedModel::Misspelt(_) | UnservedModel::Retired(_));
-        match is_likely || server == Server::Mistral {
+        let is_uncertain = matches!(self, UnservedModel::Misspelt(_) | UnservedModel::Retired(_));
+        match is_uncertain || server == Server::Mistral {
             true => Severity::Warning,
             false => Severity::Error,
         }

@@ -49,7 +49,7 @@ const fn until(
 
 /// The retirements, as the vendors' pages announced them by 2026-07-18. The rule
 /// `provider/retired-model` names the pages.
-const RETIREMENTS: [Retirement; 38] = [
+const RETIREMENTS: [Retirement; 39] = [
     until(
         "2024-11-06",
         Server::Anthropic,
@@ -225,8 +225,14 @@ const RETIREMENTS: [Retirement; 38] = [
     until(
         "2026-05-07",
         Server::OpenAi,
-        &["gpt-4o-audio-preview", "gpt-4o-mini-audio-preview"],
+        &["gpt-4o-audio-preview"],
         "gpt-audio-1.5",
+    ),
+    until(
+        "2026-05-07",
+        Server::OpenAi,
+        &["gpt-4o-mini-audio-preview"],
+        "gpt-audio-mini",
     ),
     until(
         "2026-07-23",

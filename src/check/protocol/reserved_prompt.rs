@@ -29,24 +29,22 @@ body_rule! {
 const RESERVED: &str = "x-anthropic-billing-header";
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let (rejects, is_sure) = if subject.headers.is_at(Site::GitHubCopilot) {
-        ("GitHub Copilot rejects", true)
-    } else if subject.server == Server::Bedrock {
-        ("Bedrock rejects", true)
-    } else if subject.server == Server::OpenRouter {
-        (
-            "a report says that Claude rejects, behind OpenRouter,",
-            false,
-        )
-    } else {
-        return;
+    let server = match subject.server {
+        _ if subject.headers.is_at(Site::GitHubCopilot) => "GitHub Copilot",
+        Server::Bedrock => "Bedrock",
+        Server::OpenRouter => "according to a report, Claude behind OpenRouter",
+        _ => return,
     };
     let reserved = prompts(subject)
         .flat_map(|prompt| elements(Some(prompt)).iter().chain([prompt]))
         .filter(|part| is_reserved(part));
     for part in reserved {
-        let note = found.at(part, format!("{rejects} a system prompt with `{RESERVED}`"));
-        let note = if is_sure { note } else { note.warning() };
+        let message = format!("{server} rejects a system prompt with `{RESERVED}`");
+        let note = found.at(part, message);
+        let note = match subject.server {
+            Server::OpenRouter => note.warning(),
+            _ => note,
+        };
         note.help(
             "remove the line; `CLAUDE_CODE_ATTRIBUTION_HEADER=0` makes Claude Code leave it out",
         );

@@ -24,6 +24,25 @@ body_rule! {
     }
 }
 
+/// Settings that some servers accept only up to 2, with the accepted range.
+const UP_TO_TWO: [(&str, &str); 3] = [
+    ("temperature", "0 to 2"),
+    ("frequency_penalty", "-2 to 2"),
+    ("presence_penalty", "-2 to 2"),
+];
+
+/// Finds settings that some servers reject. Schemas find a negative temperature.
+fn extremes<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    for (name, range) in UP_TO_TWO {
+        let setting = subject.member(name);
+        let extreme = setting.filter(|it| it.as_f64().is_some_and(|it| it.abs() > 2.0));
+        if let Some(extreme) = extreme {
+            let message = format!("`{name}` is {extreme}, and some servers accept only {range}");
+            found.at(extreme, message).help(format!("write {range}"));
+        }
+    }
+}
+
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_mistral = ClientApi::Mistral.speaks(subject.wire) || subject.server == Server::Mistral;
     let is_greedy = subject
@@ -49,29 +68,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             .at(nothing, "`top_p` is 0, but vLLM requires more than 0")
             .help("leave it out, or set `temperature` to 0");
     }
-    let hot = subject.member("temperature").filter(|temperature| {
-        subject.server == Server::Unknown && temperature.as_f64().is_some_and(|it| it > 2.0)
-    });
-    if let Some(hot) = hot {
-        found
-            .at(
-                hot,
-                format!("`temperature` is {hot}, and some servers accept 2 at most"),
-            )
-            .help("write 2 or less");
-    }
-    for name in ["frequency_penalty", "presence_penalty"] {
-        let strong = subject.member(name).filter(|penalty| {
-            subject.server == Server::Unknown && penalty.as_f64().is_some_and(|it| it.abs() > 2.0)
-        });
-        if let Some(strong) = strong {
-            found
-                .at(
-                    strong,
-                    format!("`{name}` is {strong}, and some servers accept -2 to 2 only"),
-                )
-                .help("write -2 to 2");
-        }
+    if subject.server == Server::Unknown {
+        extremes(subject, found);
     }
     if !is_mistral {
         return;

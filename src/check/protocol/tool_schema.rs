@@ -441,21 +441,25 @@ const MOONSHOT_KINDS: [&str; 5] = ["type", "anyOf", "oneOf", "allOf", "$ref"];
 
 /// Finds properties without a type.
 fn moonshot_types<'b>(inner: &'b Value, found: &mut Found<'b>) {
-    let properties = inner.get("properties").and_then(Value::as_object);
-    let untyped = properties
-        .into_iter()
-        .flat_map(|properties| properties.values())
-        .filter(|property| property.is_object())
-        .filter(|property| {
-            !MOONSHOT_KINDS
-                .iter()
-                .any(|name| property.get(*name).is_some())
-        });
-    for property in untyped {
+    for property in properties_without(inner, &MOONSHOT_KINDS) {
         found
             .at(property, "Moonshot requires `type` for every property")
             .help("add `type`");
     }
+}
+
+/// Returns the schemas of properties that have none of some keywords.
+fn properties_without<'b>(
+    schema: &'b Value,
+    keywords: &'static [&str],
+) -> impl Iterator<Item = &'b Value> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties
+        .into_iter()
+        .flat_map(|properties| properties.values())
+        .filter_map(|property| Some((property, property.as_object()?)))
+        .filter(|(_, members)| !keywords.iter().any(|name| members.contains_key(*name)))
+        .map(|(property, _)| property)
 }
 
 fn moonshot_reference<'b>(
@@ -510,12 +514,7 @@ fn is_gpt_oss(model: &str) -> bool {
 
 /// Finds properties of the arguments without a type.
 fn untyped_properties<'b>(schema: &'b Value, found: &mut Found<'b>) {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    let untyped = properties
-        .into_iter()
-        .flat_map(|properties| properties.values())
-        .filter(|property| property.is_object() && property.get("type").is_none());
-    for property in untyped {
+    for property in properties_without(schema, &["type"]) {
         found
             .at(
                 property,
