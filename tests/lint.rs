@@ -501,6 +501,10 @@ fn formats_that_are_not_supported_are_named() {
             by_url("https://api.cohere.com/v2/chat", plain),
             "Cohere's chat API",
         ),
+        (
+            r#"{"model": "qwen-max", "input": {"messages": []}, "parameters": {}}"#.to_owned(),
+            "DashScope's own generation API",
+        ),
     ] {
         let (code, out) = told("b.json", &text, &[]);
         let message = format!(
@@ -514,6 +518,14 @@ fn formats_that_are_not_supported_are_named() {
         plain,
     );
     assert_eq!(told("b.json", &compatible, &[]).0, 0);
+    // At an endpoint of chat, it is a body of chat with a foreign field.
+    let dashscope = by_url(
+        "https://dashscope.aliyuncs.com/compatible-mode/v1/chat/completions",
+        r#"{"model": "qwen-max", "input": {"messages": []}, "parameters": {}}"#,
+    );
+    let (code, out) = told("b.jsonl", &dashscope, &[]);
+    let error = "error[schema/unknown-field]: the API has no field `input`";
+    assert!(code == 1 && out.contains(error), "{out}");
     let (code, out) = told("b.json", converse, &["--wire", "anthropic-messages"]);
     assert!(code == 1 && out.contains("schema/missing-field"), "{out}");
     let log = format!(

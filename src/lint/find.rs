@@ -215,9 +215,11 @@ impl Finder {
             let address = endpoint.map_or_else(|| here.address.clone(), Address::Known);
             return self.body(body, settings, Here { address, ..here });
         }
-        let wrapper = wrapper(&members).filter(|_| here.depth < DEEPEST);
         let is_sent = here.is_sent_to_model();
-        match wrapper.filter(|name| *name == litellm::PROXIED || !self.is_body(&members)) {
+        // What was sent is the body, even if its `input` has the members of another one.
+        let is_whole = is_sent && members.contains_key("model") || self.is_body(&members);
+        let wrapper = wrapper(&members).filter(|_| here.depth < DEEPEST);
+        match wrapper.filter(|name| *name == litellm::PROXIED || !is_whole) {
             Some(name) => {
                 let mut here = around(&members, &here).below(name);
                 if COUNTED.contains(&name) {
@@ -226,10 +228,7 @@ impl Finder {
                 let inner = members.remove(name).unwrap_or_default();
                 self.look(inner, here);
             }
-            None if is_sent
-                || self.is_body(&members)
-                || self.wire.is_some() && !here.is_captured =>
-            {
+            None if is_sent || is_whole || self.wire.is_some() && !here.is_captured => {
                 self.body(members, None, here);
             }
             None => self.stranger(here, Stranger::of(&members)),
@@ -255,6 +254,9 @@ impl Finder {
     /// Returns `true` if a value has a characteristic member of the given format or, without one,
     /// of any format.
     fn is_body(&self, members: &Map<String, Value>) -> bool {
+        if self.wire.is_none() && Unsupported::by_shape(members).is_some() {
+            return true;
+        }
         let formats = self
             .wire
             .map_or(WireFormat::ALL.to_vec(), |wire| vec![wire]);

@@ -27,12 +27,14 @@ crate::diag::rules! {
          only one provider serves.";
     UNSUPPORTED_FORMAT = Error[lowerable] "lint/unsupported-format", "a request has a format that is not supported",
         "Amazon Bedrock's Converse API (`/model/NAME/converse`, `converse-stream`, and the bodies of Amazon Nova), Cohere's chat API \
-         (`/v2/chat`) and the old completions API (`/v1/completions`) have their own formats. They are recognised by the URL, or by \
-         the shape of the body: content blocks without `type`, `inferenceConfig` and `toolSpec`; `citation_options`, or `documents` with \
-         a Command model; `prompt` with `n`, `echo` or `best_of`. `reqc` checks nothing else in such a body, because the rules of other \
+         (`/v2/chat`), DashScope's own generation API (`/services/aigc/…`) and the old completions API (`/v1/completions`) have their own \
+         formats. They are recognised by the URL, or by the shape of the body: content blocks without `type`, `inferenceConfig` and \
+         `toolSpec`; `citation_options`, or `documents` with a Command model; `messages` inside `input`, beside `parameters`; `prompt` \
+         with `n`, `echo` or `best_of`. `reqc` checks nothing else in such a body, because the rules of other \
          formats do not apply.\n\n\
          * wrong: `{\"messages\": [{\"role\": \"user\", \"content\": [{\"text\": \"Hello\"}]}], \"inferenceConfig\": {\"maxTokens\": 100}}`\n\
-         * right: Claude's own format at `/model/NAME/invoke`, and Cohere's `/compatibility/v1/chat/completions`\n\n\
+         * right: Claude's own format at `/model/NAME/invoke`, Cohere's \
+         `/compatibility/v1/chat/completions`, and DashScope's `/compatible-mode/v1/chat/completions`\n\n\
          In a log that contains such requests among others, ignore the finding with `--allow lint/unsupported-format`. In HAR files, they \
          are ignored and counted, like all requests to other endpoints, unless there is nothing else in the file.";
     WRONG_PATH = Error[lowerable] "lint/wrong-path", "the URL of a request has a path that the server does not have",

@@ -11,6 +11,8 @@ pub enum Unsupported {
     Converse,
     /// Cohere's own chat API, in both versions.
     CohereChat,
+    /// `DashScope`'s own generation API: the messages are in `input`, the settings in `parameters`.
+    DashScope,
     /// OpenAI's completions of texts, the predecessor of chat.
     TextCompletion,
 }
@@ -21,6 +23,7 @@ impl Unsupported {
         match self {
             Unsupported::Converse => "Amazon Bedrock's Converse API",
             Unsupported::CohereChat => "Cohere's chat API",
+            Unsupported::DashScope => "DashScope's own generation API",
             Unsupported::TextCompletion => "the old completions API (`/v1/completions`)",
         }
     }
@@ -38,10 +41,14 @@ impl Unsupported {
             && ["/v1/chat", "/v2/chat"]
                 .iter()
                 .any(|end| path.ends_with(end));
+        let is_dashscope =
+            path.contains("/services/aigc/") && path.ends_with("-generation/generation");
         if is_converse {
             Some(Unsupported::Converse)
         } else if is_cohere {
             Some(Unsupported::CohereChat)
+        } else if is_dashscope {
+            Some(Unsupported::DashScope)
         } else {
             path.ends_with("/v1/completions")
                 .then_some(Unsupported::TextCompletion)
@@ -50,6 +57,9 @@ impl Unsupported {
 
     /// Returns the unsupported format that the members of a body show.
     pub(super) fn by_shape(body: &Map<String, Value>) -> Option<Unsupported> {
+        if is_dashscope(body) {
+            return Some(Unsupported::DashScope);
+        }
         let messages = body.get("messages")?.as_array()?;
         if is_converse(body, messages) {
             return Some(Unsupported::Converse);
@@ -94,6 +104,14 @@ const BLOCKS: [&str; 11] = [
 
 /// The maximum number of messages that are examined.
 const LOOKED_AT: usize = 500;
+
+/// Returns `true` if the model and the settings of a body are beside the object that contains its
+/// messages. Source: <https://www.alibabacloud.com/help/en/model-studio/qwen-api-via-dashscope>.
+fn is_dashscope(body: &Map<String, Value>) -> bool {
+    let has_settings = body.get("parameters").is_some_and(Value::is_object);
+    let messages = body.get("input").and_then(|input| input.get("messages"));
+    body.contains_key("model") && has_settings && messages.is_some_and(Value::is_array)
+}
 
 fn is_converse(body: &Map<String, Value>, messages: &[Value]) -> bool {
     if has_any(body, &["model", "max_tokens"]) {
@@ -144,6 +162,11 @@ mod tests {
             ("api.cohere.com", "/v2/chat", Some(Unsupported::CohereChat)),
             ("example.com", "/v2/chat", None),
             (
+                "dashscope.aliyuncs.com",
+                "/api/v1/services/aigc/text-generation/generation",
+                Some(Unsupported::DashScope),
+            ),
+            (
                 "localhost",
                 "/v1/completions",
                 Some(Unsupported::TextCompletion),
@@ -175,6 +198,15 @@ mod tests {
         ] {
             assert_eq!(of(&body), Some(Unsupported::CohereChat), "{body}");
         }
+    }
+
+    #[test]
+    fn settings_beside_the_input_tell_dashscope() {
+        let input = json!({"messages": []});
+        let body = json!({"model": "qwen-max", "input": input, "parameters": {}});
+        assert_eq!(of(&body), Some(Unsupported::DashScope));
+        let logged = json!({"model": "qwen-max", "input": input, "output": {}});
+        assert_eq!(of(&logged), None);
     }
 
     #[test]

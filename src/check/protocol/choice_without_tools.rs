@@ -20,7 +20,7 @@ body_rule! {
      2.5 (`builtin_choice` in `model-families.toml`); for others, this is a warning, unless `includeServerSideToolInvocations` is set. \
      Vertex AI was seen to accept the configuration (reported as a warning) |\n\n\
      For other servers, a choice that asks for a call is a warning, since the model cannot make one. For unknown servers, \
-     it is an error, because vLLM, SGLang and LMDeploy reject it; `auto`, which only vLLM rejects, is a warning. In Anthropic's \
+     it is an error, because vLLM, SGLang and LMDeploy reject it; `auto`, which only vLLM and xAI reject, is a warning. In Anthropic's \
      format, SGLang rejects a forced choice if all tools are Anthropic's built-in ones (reported as a warning).\n\n\
      * wrong: `tool_choice = \"required\"` in a body without `tools`\n\
      * right: both under the same condition: `{% if ctx.tools is defined %}`",
@@ -35,6 +35,7 @@ body_rule! {
         "vllm-project/vllm#40399": "OpenAI's Responses, checked against the API",
         "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/entrypoints/openai/chat_completion/protocol.py":
             "vLLM: *When using `tool_choice`, `tools` must be set*",
+        "OpenHands/OpenHands#7078": "xAI: *Tool_choice set but no tools specified*",
         "pkg:pypi/sglang@0.5.23": "SGLang: *Tools cannot be empty if tool choice is set to required*",
         "https://github.com/sgl-project/sglang/blob/v0.5.23/python/sglang/srt/entrypoints/anthropic/serving.py":
             "SGLang: *all supplied tools were server-side Anthropic built-ins*",
@@ -72,9 +73,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             is_told && subject.server != Server::Vertex
         }
         WireFormat::AnthropicMessages if subject.server.is_claude() && is_none => false,
-        // vLLM rejects `auto`, too.
+        // vLLM and xAI reject `auto`, too.
         WireFormat::OpenAiChat
-            if subject.server == Server::Unknown && !is_none && !choice.is_forced() =>
+            if matches!(subject.server, Server::Unknown | Server::XAi)
+                && !is_none
+                && !choice.is_forced() =>
         {
             false
         }

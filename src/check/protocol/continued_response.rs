@@ -14,6 +14,8 @@ body_rule! {
     seen "2026-11" {
         "https://github.com/openai/openai-openapi":
             "`conversation` cannot be used with `previous_response_id`",
+        "https://github.com/llamastack/llama-stack/blob/d1b6632946ca1bb953d47ea3317b8f3c30771d88/src/ogx/providers/inline/responses/builtin/responses/openai_responses.py":
+            "Llama Stack: *previous_response_id and conversation are both provided*",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-chat.cpp":
             "llama.cpp: *does not support 'previous_response_id'*",
     }
@@ -27,7 +29,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         found
             .at(previous, "llama.cpp stores no responses")
             .help("send the whole history in `input`");
-    } else if subject.server == Server::OpenAi && subject.member("conversation").is_some() {
+    } else if matches!(subject.server, Server::OpenAi | Server::Unknown)
+        && subject.member("conversation").is_some()
+    {
         found
             .at(
                 previous,

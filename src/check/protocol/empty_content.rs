@@ -14,6 +14,7 @@ body_rule! {
      covers what schemas allow:\n\n\
      * Gemini: a part with an empty text is rejected in some reports (v1beta) and accepted in others; Vertex AI rejects it (an error). \
      With a `thoughtSignature` it is the normal end of an answer, and fine\n\
+     * Vertex AI: reports of 2024 and 2025 say that media without any text in `contents` is rejected (reported as a warning)\n\
      * Responses: an empty assistant message between a reasoning item and its call or message separates them, and the API reports a \
      missing *required following item*\n\
      * OpenAI: a system message whose content is an empty list violates the specification, but was accepted \
@@ -35,6 +36,9 @@ body_rule! {
         "glowingjade/obsidian-smart-composer#218": "Gemini rejects it too",
         "google-gemini/generative-ai-python#727": "Gemini accepts it",
         "Portkey-AI/gateway#462": "Vertex AI: *it has an empty text parameter*",
+        "pydantic/pydantic-ai#1409":
+            "Vertex AI: *it must have a text parameter*, for an image alone; AI Studio accepted it",
+        "PublicAffairs/openai-gemini#31": "the same refusal",
         "langchain-ai/langchainjs#9922": "Vertex AI: the same refusal",
         "pydantic/pydantic-ai#2032": "Vertex AI rejects empty text",
         "AstrBotDevs/AstrBot#7200": "Moonshot: *the message … with role 'assistant' must not be empty*",
@@ -100,6 +104,9 @@ fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 .history()
                 .parts()
                 .for_each(|(_, part)| empty_part(part.value, is_sure, found));
+            if is_sure {
+                media_alone(subject, found);
+            }
         }
         WireFormat::OpenAiResponses if subject.server.is_openai() => {
             empty_messages(subject, found);
@@ -146,6 +153,26 @@ fn empty_part<'b>(part: &'b Value, is_sure: bool, found: &mut Found<'b>) {
         );
         let note = if is_sure { note } else { note.warning() };
         note.help("leave out parts without text");
+    }
+}
+
+/// Reports media in a conversation without any text.
+fn media_alone<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let parts = subject.history().parts().map(|(_, part)| part.value);
+    let parts: Vec<&Value> = parts.collect();
+    let is_media = |part: &&&Value| {
+        ["inlineData", "inline_data", "fileData", "file_data"]
+            .iter()
+            .any(|name| part.get(*name).is_some())
+    };
+    if let Some(media) = parts.iter().find(is_media)
+        && parts.iter().all(|part| part.get("text").is_none())
+    {
+        let message = "there is no text next to the media; in reports of 2024 and 2025, Vertex AI rejected such a request";
+        found
+            .at(media, message)
+            .warning()
+            .help("add a part with a text that says what to do");
     }
 }
 

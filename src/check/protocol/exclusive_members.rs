@@ -47,6 +47,10 @@ body_rule! {
             "SGLang: *Only one of json_schema, regex, ebnf, or structural_tag can be set*, `return_meta_info` in streams, `background` without `store`",
         "https://github.com/openvinotoolkit/model_server/blob/7e4df0c7ae340972bad15020ad777bbba3ee321d/src/llm/apis/openai_api_handler.cpp":
             "OpenVINO: `best_of` in a stream, and below `n`",
+        "https://github.com/envoyproxy/ai-gateway/blob/c217da8a539570ba3f6014a60c2687c29a945f1f/internal/translator/gemini_helper.go":
+            "Envoy AI Gateway: *duplicate json schema specifications*",
+        "https://github.com/llamastack/llama-stack/blob/d1b6632946ca1bb953d47ea3317b8f3c30771d88/src/ogx/providers/inline/responses/builtin/responses/openai_responses.py":
+            "Llama Stack: *does not yet support 'stream' and 'background' together*",
         "https://www.volcengine.com/docs/82379/1299023": "Volcengine: *caching is not supported for instructions*",
         "langchain-ai/langchain#23629": "Groq: *response_format does not support streaming*",
         "pkg:github/vllm-project/vllm#vllm/entrypoints/openai/completion/serving.py":
@@ -94,6 +98,10 @@ combinations! {
     refused RESPONSES at [OpenAi, Unknown]: ("store", IsFalse) with ("background", IsTrue);
         "a background answer must be stored";
         "leave out `store` or `background`";
+
+    warned RESPONSES at [Unknown]: ("stream", IsTrue) with ("background", IsTrue);
+        "Llama Stack does not support `stream` together with `background`";
+        "leave out one of them";
 
     refused CHAT at [OpenRouter]: ("reasoning.max_tokens", Is) with ("reasoning.effort", Is);
         "`reasoning.effort` and `reasoning.max_tokens` cannot be combined";
@@ -150,6 +158,10 @@ combinations! {
 
     refused CHAT at [Unknown]: ("guided_json", Is) with ("guided_regex", Is);
         "`guided_json` and `guided_regex` cannot be combined";
+        "keep one of them";
+
+    warned CHAT at [Unknown]: ("guided_json", Is) with ("response_format.type", Says(&["json_schema"]));
+        "`guided_json` and `response_format` both contain a schema, which Envoy AI Gateway rejects";
         "keep one of them";
 
     refused CHAT at [Unknown]: ("guided_json", Is) with ("guided_choice", Is);

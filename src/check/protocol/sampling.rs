@@ -9,37 +9,26 @@ body_rule! {
     Warning "protocol/sampling", "the sampling settings are rejected by the API",
     "Mistral's API rejects `temperature` 0 with a `top_p` other than 1: *top_p must be 1 when using greedy sampling*. vLLM \
      rejects several answers (`n`) at `temperature` 0, because all would be the same, and a `top_p` of 0; it accepts a `temperature` \
-     over 2, which LMDeploy and OpenVINO reject. vLLM and TGI reject penalties beyond -2 and 2.\n\n\
+     over 2, which LMDeploy and OpenVINO reject.\n\n\
      * wrong: `temperature = 0` and `top_p = 0.9`, for Mistral\n\
      * right: `temperature = 0`\n\n\
      Settings that only some models reject are reported by `protocol/model-parameter`.",
     seen "2026-11" {
         "devoxx/DevoxxGenieIDEAPlugin#338": "*top_p must be 1 when using greedy sampling*",
         "pkg:github/vllm-project/vllm#vllm/sampling_params.py":
-            "vLLM: *n must be 1 when using greedy sampling*, *top_p must be in (0, 1]*, *presence_penalty must be in [-2, 2]*",
-        "https://github.com/huggingface/text-generation-inference/blob/db931fcf42da018a3657580c64bf2720f167f9ab/router/src/validation.rs":
-            "TGI: *`frequency_penalty` must be >= -2.0 and <= 2.0*",
+            "vLLM: *n must be 1 when using greedy sampling*, *top_p must be in (0, 1]*",
         "https://github.com/InternLM/lmdeploy/blob/1263d5cd889b7ad500e85b8eb20401327a4516ab/lmdeploy/serve/openai/endpoints/generate.py":
             "LMDeploy: *The temperature must be in [0, 2]*",
     }
 }
 
-/// Settings that some servers accept only up to 2, with the accepted range.
-const UP_TO_TWO: [(&str, &str); 3] = [
-    ("temperature", "0 to 2"),
-    ("frequency_penalty", "-2 to 2"),
-    ("presence_penalty", "-2 to 2"),
-];
-
-/// Finds settings that some servers reject. Schemas find a negative temperature.
-fn extremes<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    for (name, range) in UP_TO_TWO {
-        let setting = subject.member(name);
-        let extreme = setting.filter(|it| it.as_f64().is_some_and(|it| it.abs() > 2.0));
-        if let Some(extreme) = extreme {
-            let message = format!("`{name}` is {extreme}, and some servers accept only {range}");
-            found.at(extreme, message).help(format!("write {range}"));
-        }
+/// Finds a temperature that some servers reject. Schemas find a negative one.
+fn above_two<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let temperature = subject.member("temperature");
+    let high = temperature.filter(|it| it.as_f64().is_some_and(|it| it > 2.0));
+    if let Some(high) = high {
+        let message = format!("`temperature` is {high}, and some servers accept only 0 to 2");
+        found.at(high, message).help("write 0 to 2");
     }
 }
 
@@ -69,7 +58,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             .help("leave it out, or set `temperature` to 0");
     }
     if subject.server == Server::Unknown {
-        extremes(subject, found);
+        above_two(subject, found);
     }
     if !is_mistral {
         return;

@@ -68,6 +68,8 @@ fn is_meant(tool: &DeclaredTool<'_>, chosen: &Chosen<'_>) -> bool {
             tool.kind == "mcp" && super::tools::text(tool.object, "server_label") == Some(label)
         }
         (_, Some(name)) => tool.name == Some(name),
+        // The schema reports that the name is missing.
+        ("function" | "tool" | "custom" | "mcp", None) => true,
         (kind, None) => {
             tool.kind == kind
                 || tool.kind.starts_with("web_search") && kind.starts_with("web_search")

@@ -352,25 +352,35 @@ pub(super) fn few(names: &[String]) -> String {
 }
 
 /// Drops missing fields that are present with a misspelled name, because the misspelled name is
-/// already reported.
+/// already reported. No server ignores such a name: without it, a field that it requires is
+/// missing.
 pub(super) fn drop_misspelt(mistakes: &mut Vec<Mistake>) {
-    let misspelt = |mistake: &Mistake| match (&mistake.what, &mistake.hint) {
+    let meant = |mistake: &Mistake| match (&mistake.what, &mistake.hint) {
         (What::Unknown, Hint::Meant(near)) => match near.as_slice() {
             [meant] => Some((mistake.pointer.parent()?.to_string(), meant.clone())),
             _ => None,
         },
         _ => None,
     };
-    let misspelt: HashSet<(String, String)> = mistakes.iter().filter_map(misspelt).collect();
+    let misspelt: HashSet<(String, String)> = mistakes.iter().filter_map(meant).collect();
+    let mut required = HashSet::new();
     mistakes.retain(|mistake| {
-        let is_misspelt =
-            |name: &String| misspelt.contains(&(mistake.pointer.to_string(), name.clone()));
-        match &mistake.what {
-            What::Missing(names) => !names.iter().all(is_misspelt),
-            What::NoneOf { names, .. } => !names.iter().any(is_misspelt),
-            What::Unknown | What::Unfit { .. } | What::Other(_) => true,
-        }
+        let place = mistake.pointer.to_string();
+        let is_misspelt = |name: &&String| misspelt.contains(&(place.clone(), (*name).clone()));
+        let (names, is_dropped) = match &mistake.what {
+            What::Missing(names) => (names, names.iter().all(|name| is_misspelt(&name))),
+            What::NoneOf { names, .. } => (names, names.iter().any(|name| is_misspelt(&name))),
+            What::Unknown | What::Unfit { .. } | What::Other(_) => return true,
+        };
+        let present = names.iter().filter(is_misspelt).cloned();
+        required.extend(present.map(|name| (place.clone(), name)));
+        !is_dropped
     });
+    for mistake in mistakes {
+        if meant(mistake).is_some_and(|it| required.contains(&it)) {
+            mistake.passed_over_by = None;
+        }
+    }
 }
 
 /// Merges a mistake into the previous one if one finding can report both: missing fields of one
