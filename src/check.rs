@@ -246,7 +246,7 @@ impl Checks {
         )
     }
 
-    /// Returns the problems of a body: first those of its schema, in the schema's order.
+    /// Returns the problems in a body: first those of its schema, in the schema's order.
     ///
     /// The body is not marked as checked: the policy of a run, which may lower findings, decides
     /// whether a body with problems can be used.
@@ -276,7 +276,7 @@ impl Checks {
         problems
     }
 
-    /// Returns the problems of a body that was made without a plan, as [`Checks::problems`] does.
+    /// Returns the problems in a body that was made without a plan, as [`Checks::problems`] does.
     pub fn problems_of(&self, body: &Value) -> Vec<Problem> {
         let facts = self.facts_of_body(body);
         let facts = facts.as_ref().unwrap_or(&self.facts);
@@ -331,7 +331,7 @@ impl Checks {
         )
     }
 
-    /// Returns the protocol problems of a body that was made without a plan, or that was respelled
+    /// Returns the protocol problems in a body that was made without a plan, or that was respelled
     /// for its schema.
     fn protocol_problems_of(&self, body: &Value, is_readable: bool) -> Vec<Problem> {
         let facts = self.facts_of_body(body);
@@ -342,7 +342,7 @@ impl Checks {
         )
     }
 
-    /// Returns the protocol problems of a body. All rules first run on the shared values, which
+    /// Returns the protocol problems in a body. All rules first run on the shared values, which
     /// have a placeholder for the agent's own system prompt; only the rules that find something
     /// there run on this body's own values.
     fn protocol_problems(&self, body: &Body, own: &Subject<'_>, is_readable: bool) -> Vec<Problem> {

@@ -517,19 +517,19 @@ impl Dictionary {
             // A shortened sentence matches only if nothing follows it: other words must not replace
             // the omitted ones. The same is true of a short sentence that many servers use.
             let may_go_on = place.shorter.is_none() && (general.is_none() || pattern.may_go_on());
-            let found = pattern.find(plain);
-            let found = found.filter(|found| may_go_on || pattern::is_over(plain, found.range.end));
-            if let Some(found) = found {
-                let (refusal, hint) = (&provider.refusals[place.refusal], hints[place.provider]);
-                fitting.push(Hit {
-                    provider,
-                    refusal,
-                    letters: pattern.letters(),
-                    is_whole: place.shorter.is_none(),
-                    found,
-                    hint,
-                });
-            }
+            let found = pattern.find_all(plain, MOST_EXPLAINED);
+            let whole = found
+                .into_iter()
+                .filter(|found| may_go_on || pattern::is_over(plain, found.range.end));
+            let (refusal, hint) = (&provider.refusals[place.refusal], hints[place.provider]);
+            fitting.extend(whole.map(|found| Hit {
+                provider,
+                refusal,
+                letters: pattern.letters(),
+                is_whole: place.shorter.is_none(),
+                found,
+                hint,
+            }));
         }
         // Words around a message may match across the message. Sentences inside it take precedence.
         if !fitting.iter().all(|hit| hit.refusal.wraps) {

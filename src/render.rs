@@ -164,7 +164,7 @@ pub struct Engine {
     /// The templates that are system prompts.
     prompts: HashSet<Arc<str>>,
     memory: Arc<Memory>,
-    /// Identifies this conversation in questions to the memory.
+    /// Identifies this conversation in keys of the memory.
     id: Identity,
 }
 

@@ -61,7 +61,7 @@ pub(crate) struct Part<'b> {
 pub(crate) enum Kind<'b> {
     /// Text.
     Text(&'b str),
-    /// A call of a tool that the client runs.
+    /// A call to a tool that the client runs.
     Call(Call<'b>),
     /// The result of such a call.
     Result(Outcome<'b>),
@@ -73,7 +73,7 @@ pub(crate) enum Kind<'b> {
     Other(&'b str),
 }
 
-/// A call of a tool.
+/// A call to a tool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call<'b> {
     /// The id that its result refers to; formats without ids have none.

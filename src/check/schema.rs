@@ -316,7 +316,7 @@ impl AgentSchemas {
             .map(Document::value)
     }
 
-    /// Returns the problems of a body, in the order of the schema. An unusable schema is a problem
+    /// Returns the problems in a body, in the order of the schema. An unusable schema is a problem
     /// of every body.
     pub fn problems(&self, body: &Value) -> Vec<Problem> {
         self.ask(body, &|_| true).problems

@@ -24,7 +24,7 @@ pub(crate) struct Subject<'b> {
     pub(crate) headers: &'b ApiHeaders,
     /// The known facts about the model.
     pub(crate) facts: &'b ModelFacts,
-    /// The maker of the model, if the server may pass the body on to it.
+    /// The server to which a gateway may pass the body on.
     passed_on_to: Option<Server>,
     members: Vec<(&'b str, &'b Value)>,
     history: OnceCell<History<'b>>,
@@ -57,8 +57,9 @@ const RESOLD: [Server; 5] = [
 ];
 
 impl Destination<'_> {
-    /// Returns the maker of the model, if the server may pass the body on to it. Names with capitals
-    /// are published weights, which a server runs itself.
+    /// Returns the server that receives the body from a gateway, if it passes the body on: the
+    /// server that a prefix of the model's name selects, or else the maker of the model. Names with
+    /// capitals are published weights, which a server runs itself.
     fn passed_on_to(&self) -> Option<Server> {
         let is_gateway = match self.server {
             Server::OpenRouter => true,
@@ -66,9 +67,16 @@ impl Destination<'_> {
             _ => false,
         };
         let model = self.model.filter(|_| is_gateway)?;
-        let is_of_weights = model.contains('/') && model.contains(|c: char| c.is_ascii_uppercase());
-        let maker = maker_of(model).filter(|_| !is_of_weights)?;
-        RESOLD.contains(&maker).then_some(maker)
+        let is_of_weights =
+            model.matches('/').count() == 1 && model.contains(|c: char| c.is_ascii_uppercase());
+        if is_of_weights {
+            return None;
+        }
+        let selected = || {
+            let (prefix, _) = model.split_once('/')?;
+            Server::by_prefix(prefix).filter(|_| self.server == Server::Unknown)
+        };
+        selected().or_else(|| maker_of(model).filter(|maker| RESOLD.contains(maker)))
     }
 }
 
@@ -123,8 +131,8 @@ impl<'b> Subject<'b> {
     }
 
     /// Returns the level of a violation of a server's rules: an error if the body goes to this
-    /// server, a warning if it goes to a gateway that may pass it on to it as the maker of the model,
-    /// and otherwise `None`.
+    /// server, a warning if it goes to a gateway that may pass it on to the server, and otherwise
+    /// `None`.
     pub(crate) fn level_of(&self, server: Server) -> Option<Severity> {
         if self.server == server {
             return Some(Severity::Error);

@@ -151,7 +151,7 @@ impl Piece<'_> {
             Content::Thinking(text) => format!("thinking{}", quoted(text)),
             Content::Signature(_) => "the thinking signature".to_owned(),
             Content::Redacted(_) => "redacted thinking".to_owned(),
-            Content::Call(call) => format!("the call of `{}`", call.name),
+            Content::Call(call) => format!("the call to `{}`", call.name),
             Content::Result(answer) => format!("the tool result{}", quoted(&answer.text)),
             Content::Image(image) => {
                 format!(

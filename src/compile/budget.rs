@@ -10,7 +10,7 @@ pub(super) const AGENT_LIMIT: u64 = 1_000_000_000;
 /// The cost of each value of a body that no template renders, in units: it is still merged, copied,
 /// checked and compared.
 const STATIC_VALUE: u64 = 250;
-/// The cost of explaining and locating one problem of a body, in units.
+/// The cost of explaining and locating one problem in a body, in units.
 const PROBLEM: u64 = 50_000;
 
 /// Returns the cost of a body in units, without the cost of its templates.

@@ -1,4 +1,4 @@
-//! Converts a problem of a body to a finding at the line that wrote the value. If a bundled file
+//! Converts a problem in a body to a finding at the line that wrote the value. If a bundled file
 //! wrote the value, the finding is at the place where the agent uses that file.
 
 mod profile_key;
@@ -34,7 +34,7 @@ pub(super) struct Blamed<'p> {
 }
 
 impl Teller<'_> {
-    /// Reports the problems of a body at the lines that wrote the values or, once an agent has used
+    /// Reports the problems in a body at the lines that wrote the values or, once an agent has used
     /// up its work limit, at the templates. Adds the work of finding the places to `cost`.
     pub(super) fn tell_all(
         &self,
@@ -325,7 +325,7 @@ fn taken_over(problem: Problem, place: &Provenance, plan: &Plan<'_>) -> Problem 
     }
 }
 
-/// Returns a problem of a body as a finding at a place.
+/// Returns a problem in a body as a finding at a place.
 pub(super) fn finding(problem: Problem, span: Span) -> Diagnostic {
     let mut finding = Diagnostic::new(problem.rule, span, problem.message).maybe_help(problem.help);
     finding.severity = problem.severity.unwrap_or(finding.severity);

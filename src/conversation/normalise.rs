@@ -205,7 +205,7 @@ impl NormalFormChange {
                 "a block that this client API does not accept back".into()
             }
             NormalFormChange::OwnHalf { .. } => {
-                "a call of a provider tool without its result, or a result without its call".into()
+                "a call to a provider tool without its result, or a result without its call".into()
             }
             NormalFormChange::UnboundThinking { .. } => {
                 "thinking from before the system prompt and tools were renewed".into()

@@ -499,7 +499,7 @@ impl<'b, 'c> Judge<'b, 'c> {
             let called = tool_of(&self.pieces[piece]).unwrap_or_default();
             let fate = match called.is_empty() {
                 true => Fate::Dropped,
-                false => Fate::Altered(format!("the call of `{name}` became a call of `{called}`")),
+                false => Fate::Altered(format!("the call to `{name}` became a call to `{called}`")),
             };
             return self.tell(Kind::ToolCalls, fate, &at.member("name"), name);
         }

@@ -254,6 +254,31 @@ impl Server {
             .map(|(_, server)| server)
     }
 
+    /// Returns the server that `LiteLLM` selects by a prefix of the model's name.
+    /// Source: <https://docs.litellm.ai/docs/providers>.
+    pub fn by_prefix(prefix: &str) -> Option<Server> {
+        let known = [
+            ("cerebras", Server::Cerebras),
+            ("dashscope", Server::Qwen),
+            ("databricks", Server::Databricks),
+            ("deepinfra", Server::DeepInfra),
+            ("deepseek", Server::DeepSeek),
+            ("fireworks_ai", Server::Fireworks),
+            ("groq", Server::Groq),
+            ("minimax", Server::MiniMax),
+            ("moonshot", Server::Moonshot),
+            ("openrouter", Server::OpenRouter),
+            ("perplexity", Server::Perplexity),
+            ("volcengine", Server::Volcengine),
+            ("xai", Server::XAi),
+            ("zai", Server::ZAi),
+        ];
+        known
+            .into_iter()
+            .find(|(name, _)| *name == prefix)
+            .map(|(_, server)| server)
+    }
+
     /// Returns the server of a public host; `None` if the host is unknown.
     pub fn by_host(host: &str) -> Option<Server> {
         let known = [

@@ -178,8 +178,21 @@ impl Pattern {
 
     /// Finds the sentence in a text. A sentence with few letters must be the whole message.
     pub(super) fn find(&self, plain: &Plain) -> Option<Found> {
+        self.find_from(plain, 0)
+    }
+
+    /// Finds every occurrence of the sentence in a text, up to `most`.
+    pub(super) fn find_all(&self, plain: &Plain, most: usize) -> Vec<Found> {
+        let next = |found: &Found| self.find_from(plain, found.range.end);
+        std::iter::successors(self.find(plain), next)
+            .take(most)
+            .collect()
+    }
+
+    fn find_from(&self, plain: &Plain, from: usize) -> Option<Found> {
         let first = self.words().next()?;
-        let starts = plain.folded.match_indices(first).map(|(at, _)| at);
+        let rest = plain.folded.get(from..)?;
+        let starts = rest.match_indices(first).map(|(at, _)| from + at);
         let mut all = starts
             .filter(|start| self.may_begin(plain, *start))
             .filter_map(|start| self.at(plain, start))

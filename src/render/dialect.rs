@@ -27,9 +27,9 @@ pub(super) struct Rewritten {
     pub(super) too_long: Option<(Range<usize>, String)>,
     /// The first spelling of the other dialect.
     inja: Option<InjaSpelling>,
-    /// Each `loop.index`.
+    /// The places of `loop.index`.
     loop_index: Vec<Range<usize>>,
-    /// Each `loop.parent`.
+    /// The places of `loop.parent`.
     loop_parent: Vec<Range<usize>>,
     /// The values that `{% for key, value in … %}` iterates over by key and value.
     pub(super) pair_loops: Vec<Range<usize>>,

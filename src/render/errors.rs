@@ -303,7 +303,7 @@ fn describe(
     }
 }
 
-/// Returns the finding for a call of an unknown function, whose name may belong to a value
+/// Returns the finding for a call to an unknown function, whose name may belong to a value
 /// elsewhere in a template.
 fn unknown_function(name: &str, span: Span, kind: TemplateKind) -> Diagnostic {
     let known = super::function_names(kind);

@@ -117,7 +117,7 @@ pub struct Step {
 pub enum StepKind {
     /// `{% include %}`.
     Include,
-    /// A call of a macro.
+    /// A call to a macro.
     Macro,
     /// `{% call %}`.
     CallBlock,

@@ -36,7 +36,7 @@ impl Scope {
         self.loops -= 1;
     }
 
-    /// Checks the call of a function; returns the mistake, if any.
+    /// Checks a call to a function; returns the mistake, if any.
     pub(super) fn called(&self, name: &str, range: &Range<usize>) -> Option<Misplaced> {
         let (message, help) = match name {
             "super" if !self.is_block => (

@@ -160,7 +160,7 @@ impl Rope {
         if other.text.is_empty() {
             return;
         }
-        // Of several empty runs in a row, the last counts.
+        // If several empty runs follow one another, the last counts.
         if other.runs.first().is_some_and(Run::is_empty) {
             self.runs.pop_if(|last| last.is_empty());
         }
@@ -226,7 +226,7 @@ impl Rope {
         self.push_run(text, Run { writer, ..run });
     }
 
-    /// Notes the writer of an empty text. Of several in a row, the last counts.
+    /// Notes the writer of an empty text. If several follow one another, the last counts.
     pub(super) fn push_nothing(&mut self, run: Run) {
         self.runs.pop_if(|last| last.is_empty());
         self.runs.push(run);

@@ -101,7 +101,7 @@ crate::diag::rules! {
          variable has the value from before the loop, so that counters and flags never change. A namespace keeps its values.\n\n\
          * wrong: `{% set n = 0 %}{% for m in ctx.history %}{% set n = n + 1 %}{% endfor %}{{ n }}` writes `0`\n\
          * right: `{% set ns = namespace(n=0) %}{% for m in ctx.history %}{% set ns.n = ns.n + 1 %}{% endfor %}{{ ns.n }}`\n\n\
-         Often no variable is needed: `length(ctx.history)` gives the number of messages, `loop.first` is true in the first pass, and \
+         Often no variable is needed: `length(ctx.history)` gives the number of messages, `loop.first` is true in the first iteration, and \
          `selectattr` selects elements. If another variable was meant after the loop, give it another name.";
     DIALECT_SET_IN_LOOP = Warning "dialect/set-in-loop", "a value set in a loop is lost, in a template that uses inja syntax",
         "In inja, a `set` inside a loop outlives the loop; in Jinja, it ends with the pass: reading the variable afterwards, or in \

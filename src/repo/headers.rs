@@ -122,7 +122,9 @@ fn reserved(name: &str) -> Option<&'static str> {
         "authorization" | "x-api-key" | "x-goog-api-key" => {
             "`api_key_ref` of the provider instance sets it"
         }
-        "accept-encoding" | "range" => "reqc always reads the whole answer, unencoded",
+        "accept-encoding" | "range" => {
+            "reqc always asks for the complete answer, without compression"
+        }
         name if name.starts_with("proxy-") => "proxies are configured only by the environment",
         name if name.starts_with("sec-") => "it is about the connection, which reqc controls",
         _ => return None,

@@ -26,9 +26,9 @@ crate::diag::rules! {
          Profiles are read from `agents/` and below, or from the root if there is no such folder; contexts from `contexts/`, \
          provider instances from `providers/`, schemas from `schemas/wire/`. If the file is there for another reason, move it \
          elsewhere.";
-    UNUSUAL_NAME = Warning "repo/unusual-name", "a file is named almost like a source, but is not read",
-        "Names of source files are case-sensitive: `.TOML` is not `.toml`. A name that begins with a dot is hidden. A file that \
-         is named almost like a source was usually meant to be one.\n\n\
+    UNUSUAL_NAME = Warning "repo/unusual-name", "the name of a file resembles a source file's, and the file is not read",
+        "Names of source files are case-sensitive: `.TOML` is not `.toml`. A name that begins with a dot is hidden. A file \
+         whose name resembles that of a source file was usually meant to be one.\n\n\
          * wrong: `partials/turn.jinja2`, `Reqc.toml`, `agents/.new/helper.toml`\n\
          * right: `partials/turn.jinja`, `reqc.toml`, `agents/new/helper.toml`";
     EMPTY = Error "repo/empty", "there is no profile to compile",

@@ -87,7 +87,7 @@ pub enum Event {
     ProviderBlock {
         /// The block.
         block: ProviderBlock,
-        /// `true` if the block is a call that waits for a result, such as a call of a custom tool.
+        /// `true` if the block is a call that waits for a result, such as a call to a custom tool.
         /// No tool of a session handles it: either the host adds the result to its next message, or
         /// the call gets an error.
         is_open_call: bool,

@@ -248,7 +248,7 @@ impl fmt::Display for Grant {
                 key_file,
             } => {
                 let whose = if matches!(asker, Asker::Server(_)) {
-                    "tool calls of"
+                    "calls to tools of"
                 } else {
                     "requests by"
                 };

@@ -407,12 +407,12 @@ const BY_MESSAGE: [(&str, &str, &str); 20] = [
     (
         "integer number overflowed",
         "this number does not fit: TOML's integers are between -9223372036854775808 and 9223372036854775807",
-        "write it in quotes, if it is not a quantity",
+        "put it in quotes if it is an identifier rather than a number",
     ),
     (
         "floating-point number overflowed",
         "this number does not fit: TOML's fractions are between -1.8e308 and 1.8e308",
-        "write it in quotes, if it is not a quantity",
+        "put it in quotes if it is an identifier rather than a number",
     ),
     (
         "cannot recurse further",

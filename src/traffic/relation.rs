@@ -129,8 +129,7 @@ pub(super) fn says_summary(sent: &Sent, at: usize) -> bool {
     })
 }
 
-/// The number of bytes at the beginning of a message in which the phrases of a summary are searched
-/// for.
+/// The number of bytes at the beginning of a message that are searched for phrases of a summary.
 const HEAD: usize = 4000;
 
 /// Phrases that introduce a summary that replaces the history: of Claude Code; of Codex CLI

@@ -92,7 +92,7 @@ impl Question for ValueOf {
     }
 }
 
-/// The question whether a check accepts a value.
+/// The key under which the memory keeps whether a check accepts a value.
 #[derive(PartialEq, Eq, Hash)]
 struct IsAccepted(Identity, CheckId);
 

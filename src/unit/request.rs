@@ -16,7 +16,7 @@ pub struct NormalisedConversation {
     pub tools: Vec<Tool>,
     /// The conversation.
     pub conversation: Conversation,
-    /// Its identity in questions.
+    /// Its identity in keys of the memory.
     pub(super) id: Identity,
     /// Template data for the normal form that most client APIs use, created when an agent first
     /// needs it.
@@ -50,7 +50,8 @@ impl NormalisedConversation {
         })
     }
 
-    /// Returns the identity of the template data for a client API, for questions to the memory.
+    /// Returns the identity of the template data for a client API, for keys of the
+    /// memory.
     pub(crate) fn data_id(&self, api: ClientApi) -> Identity {
         self.data(api).id()
     }

@@ -704,7 +704,7 @@ async fn a_key_goes_to_a_server_only_if_it_is_allowed() {
     std::fs::write(folder.path().join("tools.toml"), toml).expect("written");
     let (code, _, err) = send(&folder, &[]).await;
     let asked = format!(
-        "tool calls of the MCP server \"h\" go to \"{}/mcp\", with the key \"env:SCRIPTED_KEY\"",
+        "calls to tools of the MCP server \"h\" go to \"{}/mcp\", with the key \"env:SCRIPTED_KEY\"",
         seen.url
     );
     assert!(

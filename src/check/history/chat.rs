@@ -74,7 +74,7 @@ fn piece(value: &Value) -> Part<'_> {
     Part { kind, value }
 }
 
-/// Reads a call; a call of a free-text tool has `custom` instead of `function`.
+/// Reads a call; a call to a free-text tool has `custom` instead of `function`.
 fn call(value: &Value) -> Part<'_> {
     let (function, arguments) = match value.get("custom") {
         Some(custom) => (custom, None),

@@ -13,9 +13,9 @@ body_rule! {
     Error "protocol/call-namespace", "a call lacks the namespace of its tool",
     "In OpenAI's Responses API, a `namespace` groups tools, whose names are separate from those of other tools. The API writes the name of \
      the namespace into each call, as `namespace`, and the call must be sent back with it. Without it, the API searches only the tools \
-     outside namespaces, and rejects the call of a tool that is not among them. The tools are those in `tools`, and those that \
+     outside namespaces, and rejects a call to a tool that is not among them. This rule considers the tools in `tools`, and those that \
      `tool_search_output` and `additional_tools` load.\n\n\
-     A tool search also sets `namespace` in the call of a deferred function that is in no namespace; a call without it is a \
+     A tool search also sets `namespace` in a call to a deferred function that is in no namespace; a call without it is a \
      warning.\n\n\
      * wrong: `{ \"type\": \"function_call\", \"name\": \"open\", … }` for a tool in the namespace `pages`\n\
      * right: the same with `\"namespace\": \"pages\"`",
@@ -64,7 +64,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             found
                 .at(
                     item,
-                    "a tool search gives the call of a deferred tool a `namespace`, and reports say that the API requires it to be sent back",
+                    "a tool search gives the call to a deferred tool a `namespace`, and reports say that the API requires it to be sent back",
                 )
                 .warning()
                 .help("send the call back with the `namespace` that the API gave it");

@@ -11,7 +11,7 @@ body_rule! {
     Error "protocol/empty-content", "a message or a text block is empty",
     "Most APIs reject empty content, and their schemas report it: blank text for Anthropic, contents without parts for Gemini, \
      assistant messages that have neither text nor tool calls for Mistral and OpenAI. Where reports disagree, it is a warning. This rule \
-     covers what schemas allow:\n\n\
+     covers the cases that schemas allow:\n\n\
      * Gemini: a part with an empty text is rejected in some reports (v1beta) and accepted in others; Vertex AI rejects it (an error). \
      With a `thoughtSignature` it is the normal end of an answer, and fine\n\
      * Vertex AI: reports of 2024 and 2025 say that media without any text in `contents` is rejected (reported as a warning)\n\

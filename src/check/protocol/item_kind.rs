@@ -17,7 +17,7 @@ body_rule! {
      not currently supported*\n\
      * the ChatGPT backend requires `input` to be a list\n\
      * xAI rejects `additional_tools`, and its list of items lacks others that OpenAI's clients send (reported as a warning). It accepts \
-     reasoning without `content`; reports say that it rejects `\"content\": null`, and calls of custom tools\n\n\
+     reasoning without `content`; reports say that it rejects `\"content\": null`, and calls to custom tools\n\n\
      * wrong: `{ \"role\": \"assistant\", \"content\": \"Hello\" }` for llama.cpp\n\
      * right: `{ \"type\": \"message\", \"role\": \"assistant\", \"content\": \"Hello\" }`",
     of OpenAiResponses;

@@ -353,7 +353,7 @@ fn chat<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
                 .at(part, "llama.cpp does not accept files")
                 .help("send text, or an image");
         }
-        Server::Fireworks if kind == "file" => {
+        _ if kind == "file" && subject.level_of(Server::Fireworks).is_some() => {
             found
                 .at(
                     part,

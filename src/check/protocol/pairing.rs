@@ -88,7 +88,7 @@ impl Answers {
         match self {
             Answers::Next => "in the next message",
             Answers::Following => "in tool messages right after the call",
-            Answers::BehindCalls => "right after the call and the calls that follow it",
+            Answers::BehindCalls => "directly after its group of calls",
             Answers::Later | Answers::Anywhere => "after the call",
         }
     }

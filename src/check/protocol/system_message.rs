@@ -34,8 +34,8 @@ body_rule! {
         "zai-org/GLM-5#74": "Z.ai: *Input should be 'user' or 'assistant'*",
         "vllm-project/vllm#44000": "vLLM 0.20: *Input should be 'user' or 'assistant'*",
         "1CatAI/1Cat-vLLM#86": "vLLM accepts it from version 0.23 on",
-        "ogx-ai/ogx#5982": "a gateway: the same refusal",
-        "jwadow/kiro-gateway#197": "another gateway: the same refusal",
+        "ogx-ai/ogx#5982": "OGX: *Input should be 'user' or 'assistant'*",
+        "jwadow/kiro-gateway#197": "Kiro's gateway: *Input should be 'user' or 'assistant'*",
         "deepseek-ai/awesome-deepseek-integration#639":
             "DeepSeek's endpoint accepts only `user` and `assistant`",
     }

@@ -15,7 +15,7 @@ body_rule! {
      calls are one turn. DeepSeek converts the items of the Responses API to messages, and expects the outputs directly after the calls of \
      a message. If a message comes in between, or a template drops a result, the API rejects the request. Local and unknown servers accept \
      it, but the model has to guess (reported as a warning).\n\n\
-     The call of a tool that Anthropic runs itself has its result in the same message, or in a later one after a pause.\n\n\
+     A call to a tool that Anthropic runs itself has its result in the same message, or in a later one after a pause.\n\n\
      The finding is at the call; if one message separates the call from its result, at that message; if Gemini gets fewer responses than \
      there are calls, at the content with the responses.\n\n\
      * wrong: assistant with `tool_calls`, then `user`\n\
@@ -108,7 +108,7 @@ fn server_calls<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         let name = crate::text::cut(text_of(part.value, "name").unwrap_or("a tool"), 60);
         let note = found.at(
             part.value,
-            format!("the call of `{name}`, which the server runs, has no result after it"),
+            format!("the call to `{name}`, which the server runs, has no result after it"),
         );
         let note = if is_refused(subject) {
             note
@@ -180,7 +180,7 @@ fn message(
 ) -> String {
     let name = crate::text::cut(asked.call.name.unwrap_or("a tool"), 60);
     match entry.map(responses) {
-        Some(0) => format!("this comes between the call of `{name}` and its result"),
+        Some(0) => format!("this comes between the call to `{name}` and its result"),
         Some(given) => {
             let calls = pairs
                 .calls
@@ -191,6 +191,6 @@ fn message(
                 "{given} of {calls} calls are answered here: the response of `{name}` is missing"
             )
         }
-        None => format!("the call of `{name}` has no result {}", answers.place()),
+        None => format!("the call to `{name}` has no result {}", answers.place()),
     }
 }

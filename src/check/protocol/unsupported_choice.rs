@@ -45,10 +45,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 fn of_server<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_ollama = subject.server == Server::Ollama;
-    let is_known = matches!(
-        subject.server,
-        Server::LmStudio | Server::LlamaCpp | Server::DeepInfra
-    );
+    let is_deepinfra = subject.level_of(Server::DeepInfra).is_some();
+    let is_known = is_deepinfra || matches!(subject.server, Server::LmStudio | Server::LlamaCpp);
     if !is_ollama && !is_known {
         return;
     }
@@ -62,7 +60,7 @@ fn of_server<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         );
         note.warning()
             .help("leave it out, and name the tool to call in the prompt");
-    } else if subject.server == Server::DeepInfra && !is_auto_or_none(choice.value) {
+    } else if is_deepinfra && !is_auto_or_none(choice.value) {
         let note = found.at(
             choice.value,
             "reports say that DeepInfra accepts only `auto` and `none`",

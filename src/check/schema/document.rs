@@ -178,7 +178,7 @@ pub(super) fn check_extensions(value: &Value) -> Result<(), Refusal> {
     if names.len() > MAX_NAMES {
         return Err(Refusal::new(
             "",
-            format!("more than {MAX_NAMES} names are extended"),
+            format!("more than {MAX_NAMES} provider instances have extensions"),
             "remove those that nothing uses",
         ));
     }

@@ -26,7 +26,7 @@ pub(super) fn validator(schema: &Value) -> Result<Validator, Refusal> {
         let is_pattern =
             keywords.next() == Some("pattern") || keywords.next() == Some("patternProperties");
         let message = match is_pattern {
-            _ if at.is_empty() => "this schema cannot be used".to_owned(),
+            _ if at.is_empty() => "this schema is not valid".to_owned(),
             true => format!("the pattern at `{}` cannot be used", cut(&at, QUOTED)),
             false => format!(
                 "JSON Schema does not allow this value at `{}`",

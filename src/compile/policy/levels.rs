@@ -418,8 +418,8 @@ fn is_family(pattern: &str) -> bool {
     pattern.ends_with("/*") && all_rules().iter().any(|rule| matches(pattern, rule.code))
 }
 
-/// Removes from findings the agents that errors explain. Only the remaining errors are reported, so only
-/// they explain.
+/// Removes an agent from a finding if one of the places that explain the finding has an error for
+/// the same agent. Only what the policy reports as an error counts.
 fn told_by_cause(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let explained: HashSet<Span> = findings
         .iter()

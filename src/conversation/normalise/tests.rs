@@ -478,7 +478,7 @@ fn a_servers_own_call_needs_its_result_unless_the_turn_goes_on() {
     assert_eq!(normal[1], "assistant: \"so\"");
     assert_eq!(
         told,
-        ["1: a call of a provider tool without its result, or a result without its call"]
+        ["1: a call to a provider tool without its result, or a result without its call"]
     );
 }
 

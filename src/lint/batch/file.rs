@@ -242,7 +242,7 @@ impl Batch {
         if !self.is_too_long && self.requests > most.requests {
             self.is_too_long = true;
             let message = format!(
-                "{} accepts {} requests in one batch, and this is one more",
+                "{} accepts at most {} requests in one batch, and this request exceeds the limit",
                 service.name(),
                 most.requests
             );
@@ -251,7 +251,7 @@ impl Batch {
         if !self.is_too_large && self.bytes > most.bytes {
             self.is_too_large = true;
             let message = format!(
-                "{} accepts {} MB in one batch, and this exceeds it",
+                "{} accepts at most {} MB in one batch, and this request exceeds the limit",
                 service.name(),
                 most.bytes / 1_000_000
             );

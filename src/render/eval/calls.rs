@@ -73,7 +73,7 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 
     /// Calls a value. `caller` is the body of a `{% call %}` block; `site` is the place reported
-    /// for the call of a macro.
+    /// for a call to a macro.
     pub(super) fn call(
         &mut self,
         call: &'e Call,

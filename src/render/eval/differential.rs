@@ -100,11 +100,11 @@ enum Verdict {
     Failure(String),
     /// Neither parses.
     Unparsable(String),
-    /// The evaluator refused to do that much, or what is not allowed.
+    /// The evaluator refused: a limit was exceeded, or something is not allowed.
     Refused,
     /// They differ, as they should.
     Meant,
-    /// The engine panicked, or did not come to an end.
+    /// The engine panicked, or did not terminate.
     Panicked(String),
     Different(String),
 }
@@ -251,7 +251,7 @@ impl Both {
 
 /// Returns the lines on which the engine may say that a place is.
 ///
-/// Of the tag of a call block, or of a block, it says the line where its body ends.
+/// For the tag of a call block or of a block, this is the line where its body ends.
 fn lines_of(text: &str, range: &Range<usize>) -> RangeInclusive<usize> {
     let tag = text[..range.end]
         .rfind("{%")
@@ -312,7 +312,7 @@ fn leads_on(error: &Error) -> bool {
         || error.detail() == Some("cannot recurse because of non-iterable value")
 }
 
-/// Returns `true` if a render was ended by a limit or a rule of ours.
+/// Returns `true` if a render was ended by a limit or a rule of reqc's own.
 fn is_refused(failure: &Failure) -> bool {
     let is_ours = failure
         .error

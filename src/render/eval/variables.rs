@@ -276,7 +276,7 @@ impl<'e> Variables<'e> {
     }
 }
 
-/// The scopes around the call of a macro.
+/// The scopes around a call to a macro.
 #[derive(Debug)]
 pub(super) struct Outside<'e> {
     scopes: Vec<Scope<'e>>,

@@ -160,8 +160,8 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Stops the request when its time limit is exceeded. This future never completes, because the
-    /// stopped request ends by itself.
+    /// Stops the request when its time limit is exceeded. This future never completes: a
+    /// stopped request ends on its own branch of the `select!`.
     fn watch(&self) -> impl Future<Output = Infallible> + use<> {
         let (cancel, is_late, deadline) = (
             self.cancel.clone(),

@@ -430,7 +430,7 @@ fn end_own(place: BlockIndex, arguments: &str, answer: &mut AnswerBuilder) {
                 }
             }
             Err(_) => {
-                return answer.warn("a call of the provider's own tool has malformed arguments");
+                return answer.warn("a call to the provider's own tool has malformed arguments");
             }
         }
     }

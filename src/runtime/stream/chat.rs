@@ -373,7 +373,7 @@ impl Chat {
         place
     }
 
-    /// Returns the call of a custom tool that a piece continues, if it is known.
+    /// Returns the call to a custom tool that a piece continues, if it is known.
     fn known_custom(&self, call: &Value) -> Option<BlockIndex> {
         let index = count(call, "/index")?;
         self.customs
@@ -382,7 +382,7 @@ impl Chat {
             .map(|(_, place)| *place)
     }
 
-    /// Reads a call of a custom tool, whose input is free text, or a piece of such a call.
+    /// Reads a call to a custom tool, whose input is free text, or a piece of such a call.
     fn custom_call(&mut self, known: Option<BlockIndex>, call: &Value, answer: &mut AnswerBuilder) {
         let place = known.unwrap_or_else(|| {
             let data =

@@ -1,4 +1,4 @@
-//! The engine itself, set up as templates know it: each filter, test and function of ours comes in
+//! The engine itself, set up as templates know it: each of reqc's own filters, tests and functions comes in
 //! by one bridge.
 
 use std::fmt;
@@ -92,7 +92,7 @@ fn add_builtins(environment: &mut Environment<'static>, dialect: Dialect) {
     });
 }
 
-/// Returns a value of ours as the engine calls it.
+/// Returns one of reqc's own values in a form that the engine can call.
 pub(super) fn bridged(value: &Value) -> Value {
     match value.downcast_object::<Function>() {
         Some(function) => Value::from_object(Bridge(function)),
@@ -100,7 +100,7 @@ pub(super) fn bridged(value: &Value) -> Value {
     }
 }
 
-/// A function of ours that the engine can call.
+/// One of reqc's own functions, in a form that the engine can call.
 struct Bridge(Arc<Function>);
 
 impl fmt::Debug for Bridge {
