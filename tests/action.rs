@@ -193,7 +193,7 @@ fn a_pull_request_is_reviewed() {
     assert_eq!(
         status(&[set[0], ("REVIEWED", "1")]),
         "0",
-        "what it finds wrong is found by the check"
+        "the check finds the same mistakes"
     );
     assert_eq!(status(&[set[0], ("CHECKED", "1")]), "1");
 }

@@ -296,7 +296,7 @@ fn warnings_fail_a_run_that_denies_them() {
     assert_eq!(
         reqc(&root, &["compile", "--deny-warnings"]).code,
         2,
-        "it goes with --check"
+        "only allowed with --check"
     );
 }
 
@@ -397,7 +397,7 @@ fn compile_writes_only_what_changed_and_removes_orphans() {
     );
     assert!(
         after.iter().any(|(name, ..)| name == "notes.txt"),
-        "what is not ours stays"
+        "other files stay"
     );
     assert!(
         !root.join("golden/our-child").exists(),
@@ -465,7 +465,7 @@ fn compile_removes_only_what_it_can_prove_its_own() {
     assert_eq!(
         reqc(&root, &["compile", "--check"]).code,
         0,
-        "other files are no drift"
+        "other files are not reported as drift"
     );
 }
 
@@ -481,7 +481,7 @@ fn golden_files_of_older_versions_have_no_manifest() {
     assert_eq!(
         reqc(&root, &["compile", "--check"]).code,
         0,
-        "it is no drift"
+        "a missing manifest is not drift"
     );
     fs::remove_file(root.join("agents/child.toml")).expect("removed");
     assert_eq!(reqc(&root, &["compile"]).code, 0);
@@ -584,7 +584,7 @@ fn out_is_a_folder_of_its_own() {
     assert_eq!(
         reqc(&root, &["compile", "--out", "made/here"]).code,
         0,
-        "what was written there is replaced"
+        "files of an earlier run are replaced"
     );
     assert!(
         !root.join("made/here/our-child").exists()
@@ -617,7 +617,7 @@ fn the_root_is_not_looked_for_above_a_marker() {
     assert_eq!(reqc(&root.join("agents"), &["compile", "-q"]).code, 0);
     assert!(
         root.join("agents/golden/inner").exists(),
-        "nothing above says that it is the root"
+        "no folder above is marked as the root"
     );
     assert!(!root.join("golden").exists());
     let (_scratch, root) = repository(&[
@@ -1110,7 +1110,7 @@ fn a_branch_is_compared_from_where_it_diverged() {
     let run = reqc(&root, &["check", "--affected", "main"]);
     assert!(
         run.out.starts_with("1 agent "),
-        "what others did is not this branch's: {}",
+        "changes of others are not this branch's: {}",
         run.out
     );
     // If nothing has diverged, the output does not mention it.
@@ -2184,12 +2184,12 @@ fn a_run_that_makes_no_body_is_an_error() {
     }
     assert!(
         root.join("golden/old/plain-turn.json").exists(),
-        "what is there stays"
+        "existing files stay"
     );
     assert_eq!(
         reqc(&root, &["list"]).code,
         0,
-        "nothing is compiled by a list"
+        "`list` does not compile any agent"
     );
     assert!(
         reqc(&root, &["check", "--allow", "select/no-body"])
@@ -2388,7 +2388,7 @@ fn a_diff_tells_what_a_change_lowers() {
     assert_eq!(
         reqc(&root, &["compile", "--diff", "HEAD"]).out,
         "no changes\n",
-        "the same on another line"
+        "the same setting on another line"
     );
 
     write(&root, &[("reqc.toml", LOWERED)]);
@@ -2581,7 +2581,7 @@ fn a_diff_tells_what_a_change_takes_away() {
     let report = reqc(&root, &["check"]).out;
     assert!(
         report.contains("golden contexts"),
-        "a report tells it without a revision: {report}"
+        "a report without a revision also shows it: {report}"
     );
 }
 

@@ -274,7 +274,7 @@ fn the_exit_status_tells_of_losses() {
     assert_eq!(code, 0, "{out}");
     assert!(out.contains("ollama-chat cannot carry it: "), "{out}");
     let (code, out, _) = run(&case, &["second.json", "first.json"]);
-    assert_eq!(code, 0, "what is added is not lost: {out}");
+    assert_eq!(code, 0, "additions are not losses: {out}");
     let (code, out, _) = run(&case, &["first.json", "second.json", "--format", "json"]);
     let document: Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!((code, &document["losses"]), (1, &Value::from(1)));

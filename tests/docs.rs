@@ -81,7 +81,7 @@ fn the_pages_of_rules_are_up_to_date() {
     there.sort();
     assert_eq!(
         there, pages,
-        "each family has a page, and no other is there"
+        "each family has a page, and there are no others"
     );
 }
 

@@ -414,7 +414,7 @@ fn paths_limit_what_is_checked() {
     assert_eq!(
         folder.reqc(&["check", "."]).out,
         folder.reqc(&["check"]).out,
-        "the root stands for all of it"
+        "the root selects the whole repository"
     );
 }
 

@@ -697,7 +697,7 @@ fn many_lines_are_told_in_their_order_and_bounded() {
     let left_out = report["summary"]["left_out"].as_array().expect("a list");
     assert!(
         left_out.len() == 2 && left_out.iter().all(|it| it["findings"] == 500),
-        "one of each rule: {left_out:?}"
+        "one entry for each rule: {left_out:?}"
     );
     assert_eq!(report["summary"]["errors"], 21_000);
     let (_, out) = told("many.jsonl", &text, &[]);

@@ -147,15 +147,15 @@ fn one_name_of_archives() {
     let cargo = document("Cargo.toml");
     assert!(
         cargo.contains("/{ name }-v{ version }-{ target }{ archive-suffix }\""),
-        "where `cargo binstall` looks"
+        "the address for `cargo binstall`"
     );
     assert!(
         cargo.contains("bin-dir = \"{ name }-v{ version }-{ target }/"),
-        "the folder in an archive"
+        "the folder in the archive"
     );
     assert!(
         document(".github/workflows/release.yml").contains("name=reqc-v$VERSION-$TARGET\n"),
-        "what a release makes"
+        "the name in the release workflow"
     );
     assert!(
         document("docs/install.md")

@@ -1050,12 +1050,12 @@ fn a_place_of_what_cannot_be_made_does_not_reach_nothing() {
     assert_eq!(
         told("roles/me.md:1"),
         unmade(&["No JSON"]),
-        "a prompt read it"
+        "a prompt reads it"
     );
     assert_eq!(
         told("more/a.md"),
         unmade(&["No JSON"]),
-        "nobody asked for a place in it yet"
+        "no earlier query was about this file"
     );
     assert_eq!(told("agents/broken.toml:4"), unmade(&["Broken"]));
     assert_eq!(told("agents/no_json.toml:2"), [""; 0], "a description");

@@ -605,7 +605,7 @@ fn long_lines_with_many_mistakes_are_read_once() {
     assert_eq!(
         count(&findings, "key/unknown"),
         1_000,
-        "as many as are told of one file"
+        "the maximum for one file"
     );
 }
 

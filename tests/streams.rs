@@ -291,7 +291,7 @@ impl Transcript {
         assert_eq!(
             decoder.finish(&mut events),
             outcome,
-            "asked again, it says the same"
+            "a second call returns the same"
         );
         Played {
             events,
@@ -318,7 +318,7 @@ fn check(transcript: &Transcript, compiler: &Compiler) -> Result<(), Failed> {
         let another = beginning.outcome.is_ok() && beginning.answer.blocks != whole.answer.blocks;
         if another && !ALWAYS_COMPLETE.contains(&transcript.name.as_str()) {
             return Err(format!(
-                "cut off at {cut}, it ends well with another answer: {beginning:#?}"
+                "cut off at {cut}, it succeeds with a different answer: {beginning:#?}"
             )
             .into());
         }

@@ -135,7 +135,7 @@ fn complete(text: String) -> String {
         .into_iter()
         .find(|name| name.bytes().all(|byte| byte.is_ascii_lowercase()))
     {
-        panic!("nobody knows what <<{name}>> is");
+        panic!("unknown placeholder <<{name}>>");
     }
     text
 }

@@ -404,7 +404,7 @@ async fn a_hook_stops_a_turn() {
         Outcome::Finished(StopReason::Stopped("enough".into()))
     );
     assert_eq!(server.received().len(), 1);
-    assert_eq!(history(&session).len(), 3, "what was said stays");
+    assert_eq!(history(&session).len(), 3, "earlier messages stay");
 }
 
 #[tokio::test]
@@ -514,7 +514,7 @@ async fn an_aborted_answer_of_the_agent_loop_stays_if_it_is_text_only() {
             let event = turn
                 .next()
                 .await
-                .expect("text and call are told before the stream ends");
+                .expect("text and call are reported before the stream ends");
             seen += usize::from(matches!(
                 event,
                 Event::Text(_) | Event::ToolCallStart { .. }
@@ -729,7 +729,7 @@ async fn a_hook_that_panics_ends_the_request_and_nothing_else() {
     assert_eq!(
         history(&session).last().unwrap(),
         "system: A note.",
-        "nothing is in flight: it does not wait"
+        "no request is running, so it does not wait"
     );
     let (_, outcome) = events(session.send(text("Again"))).await;
     assert_eq!(outcome, Outcome::Finished(StopReason::EndTurn));

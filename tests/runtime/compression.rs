@@ -260,7 +260,7 @@ async fn a_second_summary_stands_for_the_first_one_too() {
         .proceed()
         .text()
         .await
-        .expect_err("nobody asked anything");
+        .expect_err("there is no question to answer");
     assert!(nothing.message.contains("nothing to answer"), "{nothing}");
 }
 
@@ -416,7 +416,7 @@ async fn what_is_no_whole_summary_changes_nothing() {
         assert_eq!(chat.journal.bytes(), before);
         assert!(
             chat.session.send("Two?").text().await.is_ok(),
-            "the chat goes on"
+            "the chat continues"
         );
     }
 }
@@ -475,7 +475,7 @@ async fn a_request_that_is_too_large_is_compressed_before_it_is_sent_also_betwee
     let error = chat
         .session
         .set_auto_compression(Some(unknown.clone()))
-        .expect_err("nobody knows the window of `m`");
+        .expect_err("the context window of `m` is unknown");
     assert!(
         error
             .message
@@ -703,7 +703,7 @@ async fn process(compiler: &Arc<Compiler>, kept: &Arc<Mutex<Vec<u8>>>, at: usize
 /// Does what is left of the work: two questions, a summary, and a third question.
 async fn work(compiler: Arc<Compiler>, kept: Arc<Mutex<Vec<u8>>>, reaper: Arc<Reaper>) {
     let loaded = Log::parse(&kept.lock().expect("no panics"))
-        .expect("what a killed process leaves is a log");
+        .expect("the log of a killed process can be loaded");
     // Cuts off half a line, as the journal on disk does.
     let whole = kept.lock().expect("no panics").len() - loaded.tail_bytes;
     kept.lock().expect("no panics").truncate(whole);

@@ -116,7 +116,7 @@ async fn what_came_of_an_answer_is_kept_and_marked_and_the_next_message_says_so(
     let (_, outcome) = events(session.send("Go on")).await;
     assert!(
         matches!(outcome, Outcome::Finished(_)),
-        "each run has as much time: {outcome:?}"
+        "each run gets the full time: {outcome:?}"
     );
     let told =
         "system: The previous turn was interrupted: it timed out before its answer was complete.";

@@ -452,7 +452,7 @@ async fn a_failure_in_a_later_round_is_tried_again_without_a_word() {
         session.send(text("Go")).outcome().await,
         Outcome::Failed(_)
     ));
-    assert_eq!(history(&session).len(), 3, "what the tool did stays");
+    assert_eq!(history(&session).len(), 3, "the tool's result stays");
     assert_eq!(
         session.proceed().outcome().await,
         Outcome::Finished(StopReason::EndTurn)
@@ -548,7 +548,7 @@ async fn the_ids_of_requests_and_answers_reach_errors_and_events() {
     assert_eq!(
         failed(outcome).response.as_deref(),
         Some(&start),
-        "what broke off says which answer it was"
+        "the error names the answer that broke off"
     );
 }
 
@@ -848,7 +848,7 @@ fn an_agent_that_cannot_be_used_names_what_was_found() {
     let error = Agent::new(Arc::new(compiler), "Broken", environment())
         .err()
         .expect("it cannot be used");
-    let detail = error.detail.expect("what was found");
+    let detail = error.detail.expect("the findings");
     assert!(
         detail.contains("agents/broken.toml:") && detail.contains("toml/"),
         "{detail}"
@@ -972,7 +972,7 @@ async fn a_damaged_line_in_the_middle_of_a_journal_is_named_and_nothing_is_dropp
             damaged[index] = damage;
             match Log::parse((damaged.join("\n") + "\n").as_bytes()) {
                 Err(error) => assert_eq!(error.line, index + 1, "{error}"),
-                Ok(_) => panic!("line {} is `{damage}`, and nobody says so", index + 1),
+                Ok(_) => panic!("line {} is `{damage}`, without an error", index + 1),
             }
         }
     }
@@ -1032,7 +1032,7 @@ async fn a_session_goes_on_with_tools_of_other_names() {
         Outcome::Finished(StopReason::EndTurn)
     );
     let lines = history(&session);
-    assert_eq!(lines[2], "user: result #c1: done", "what was done stays");
+    assert_eq!(lines[2], "user: result #c1: done", "the result stays");
     assert_eq!(
         lines[6],
         "user: error #c2: there is no tool `quick`; available tools: fast"

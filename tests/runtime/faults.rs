@@ -385,7 +385,7 @@ fn check_history(history: &[Message], heard: &[Heard]) {
                     .iter()
                     .filter(|message| message.role == Role::Assistant);
                 let answer: String = answers.filter_map(text_of).collect();
-                assert_eq!(answer, said(events), "what was said stays");
+                assert_eq!(answer, said(events), "the answer stays");
             }
             Some((_, Outcome::Cancelled)) => {
                 assert!(at.is_some(), "a message that was cancelled stays");

@@ -174,7 +174,7 @@ fn kill_and_resume(root: &Path, file: &str, moment: Moment) -> bool {
     let Ok(before) = std::fs::read(root.join(file)) else {
         return false;
     };
-    let loaded = Log::parse(&before).expect("what a killed process leaves loads");
+    let loaded = Log::parse(&before).expect("the log of a killed process loads");
     let resumed = send(root, &["-m", "again", "--resume", file])
         .output()
         .expect("it runs");
@@ -191,7 +191,7 @@ fn kill_and_resume(root: &Path, file: &str, moment: Moment) -> bool {
     let after = std::fs::read(root.join(file)).expect("it is there");
     assert!(
         after.starts_with(&before[..before.len() - loaded.tail_bytes]),
-        "what was said stays"
+        "earlier messages stay"
     );
     let loaded = Log::parse(&after).expect("it loads");
     let grown = loaded.log.expect("a header");
@@ -207,7 +207,7 @@ fn kill_and_resume(root: &Path, file: &str, moment: Moment) -> bool {
     assert_eq!(
         notes,
         usize::from(log.is_interrupted()),
-        "the model is told of what was cut off: {added:#?}"
+        "the model is told about the interruption: {added:#?}"
     );
     assert_eq!(said(added.last().expect("an answer")), "Here again.");
     log.is_interrupted()
@@ -307,7 +307,7 @@ async fn ctrl_c_works_while_nobody_takes_the_output() {
     assert_eq!(
         history(folder.path().join("file")).len(),
         2,
-        "what came is kept"
+        "the received part is kept"
     );
     server.quiet().await;
 }

@@ -216,7 +216,7 @@ async fn tools_of_a_file_that_cannot_be_used_say_where_and_why() {
     let tools = repository
         .start_tools(&transport)
         .await
-        .expect("nothing has to start");
+        .expect("no server has to start");
     assert_eq!(tools.set.names().collect::<Vec<_>>(), ["a"]);
 
     fs::write(&file, format!("{tool}timeout_seconds = 0\n")).expect("writable");

@@ -567,7 +567,7 @@ async fn a_server_at_a_url_that_fails_says_why() {
     drop(server);
     let gone = start(folder.path())
         .await
-        .expect_err("nobody is there")
+        .expect_err("no server is there")
         .to_string();
     assert!(
         gone.contains("cannot be used") && gone.contains("refused"),

@@ -236,9 +236,9 @@ async fn agents_that_differ_share_nothing_and_those_that_nobody_uses_are_forgott
     assert_eq!(
         (pool.idle(&first), pool.idle(&last)),
         (0, 1),
-        "the oldest went"
+        "the oldest session was dropped"
     );
-    assert_eq!(pool.in_use(&agent), 1, "what is in use stays");
+    assert_eq!(pool.in_use(&agent), 1, "sessions in use stay");
     drop(held);
     assert_eq!(pool.idle(&agent), 1);
 }
@@ -325,12 +325,12 @@ async fn ten_thousand_acquisitions_from_64_tasks_with_cancellations_and_panics()
     assert_eq!(
         pool.in_use(&agent),
         BOUND,
-        "every place is there, and no more"
+        "all places are in use, and no more"
     );
     assert_eq!(
         memory.open.load(Ordering::SeqCst),
         0,
-        "what was given back does nothing any more"
+        "returned sessions have no open requests"
     );
     let most = memory.most.load(Ordering::SeqCst);
     assert!((1..=BOUND).contains(&most), "{most} requests at a time");

@@ -166,7 +166,7 @@ async fn the_system_prompt_stays_as_it_was_first_sent_until_it_is_renewed() {
     assert_eq!(
         last(&server),
         (first, 2),
-        "byte for byte, also after a restart"
+        "the same bytes, also after a restart"
     );
     goes_on.renew();
     assert!(send(&goes_on).await);
@@ -180,7 +180,7 @@ async fn the_system_prompt_stays_as_it_was_first_sent_until_it_is_renewed() {
     assert_eq!(
         last(&server),
         (second.clone(), 1),
-        "thinking since then stays"
+        "newer thinking stays"
     );
     let again = session(
         &server.url,
@@ -215,7 +215,7 @@ async fn other_tools_and_layers_renew_and_the_same_ones_do_not() {
     begun.set_layer(layer("Be brief."));
     assert!(
         !send(&begun).await,
-        "what a session begins with is new anyway"
+        "the first request of a session is not a renewal"
     );
     let goes_on = session(
         &server.url,
@@ -227,7 +227,7 @@ async fn other_tools_and_layers_renew_and_the_same_ones_do_not() {
     assert_eq!(
         (tools(&server), last(&server).1),
         (vec!["look".to_owned()], 1),
-        "the tools that it began with"
+        "the session's first tools"
     );
     goes_on.set_tools(one_tool("look"));
     goes_on.set_layer(layer("Be brief."));
@@ -468,7 +468,7 @@ async fn a_renewal_of_the_history_that_a_session_begins_with_is_kept() {
     assert!(!send(&goes_on(given)).await);
     assert_eq!(last(&server).1, 1);
     assert!(!send(&goes_on(Conversation::default())).await);
-    assert_eq!(last(&server).1, 2, "what was left out stays out");
+    assert_eq!(last(&server).1, 2, "removed thinking stays out");
 }
 
 /// An answer with thinking, followed by this block.

@@ -311,7 +311,7 @@ async fn images_are_recognised_by_content() {
     let large = std::fs::File::create(root.path().join("large.png")).expect("made");
     large
         .set_len(15 * 1024 * 1024 + 1)
-        .expect("a hole costs nothing");
+        .expect("a sparse file can be created");
     let data = format!("data:image/png;base64,{}", "A".repeat(4000));
     for image in ["ftp://example.com/a.png", "file:///a.png", &data] {
         let ran = reqc(root.path(), &["Tester", "--image", image], "").await;
@@ -1247,7 +1247,7 @@ async fn compress_puts_a_summary_in_the_place_of_a_session() {
     );
     assert!(
         loaded.to_text().contains("Two?"),
-        "the log keeps what was said"
+        "the log keeps the original messages"
     );
     let again = reqc(
         root.path(),

@@ -815,7 +815,7 @@ async fn what_cannot_be_written_at_any_place_did_not_happen() {
         assert_eq!(
             log.history(),
             session.history(),
-            "the journal tells the same"
+            "the journal has the same history"
         );
     }
     // The error of the request is reported, not the failure to remove its messages.

@@ -103,7 +103,7 @@ async fn a_server_that_recovers_is_asked_again_as_it_wishes() {
         delays[..2]
             .iter()
             .all(|(_, delay)| *delay >= Duration::from_millis(1)),
-        "at once is never: {delays:?}"
+        "there is always a delay: {delays:?}"
     );
     assert_eq!(delays[2].1, Duration::from_millis(30));
     let bodies: Vec<Vec<u8>> = server
