@@ -180,7 +180,7 @@ async fn the_system_prompt_stays_as_it_was_first_sent_until_it_is_renewed() {
     assert_eq!(
         last(&server),
         (second.clone(), 1),
-        "newer thinking stays"
+        "newer thinking is not removed"
     );
     let again = session(
         &server.url,
