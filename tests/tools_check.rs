@@ -110,7 +110,7 @@ fn a_plain_tool_is_taken_everywhere_and_costs_something() {
     let tokens = document["tools"][0]["verdicts"][0]["tokens"]
         .as_u64()
         .expect("a number");
-    // `all` includes the strict targets, which reject open objects; the default does not.
+    // Strict targets reject open objects. That fails the command with `all`, but not by default.
     assert!((20..100).contains(&tokens) && code == 1, "{tokens} {code}");
     assert_eq!(
         checked(&json!([tool("search", &object(&json!({})))]), &[]).0,
