@@ -21,9 +21,9 @@ import time
 import tomllib
 from pathlib import Path
 
-# How often the peers run after a first time, and those that take minutes, which have no first time.
+# The number of rounds after a warm-up, and of rounds for slow peers, which have no warm-up.
 ROUNDS, SLOW_ROUNDS = 3, 1
-# One body of a cheap format: what a run costs before and beside bodies.
+# One body of a cheap format, to measure the cost of start-up.
 ONE = ("Mistral FIM", "completion-prefix-suffix")
 
 
@@ -57,9 +57,9 @@ def resolve(profiles, name):
     return merge(inherited, own)
 
 
-# Contexts: what templates see as `ctx`, in the normal form of the client API.
+# Contexts: the value of `ctx` in templates, in the normal form of the client API.
 
-# Providers' own blocks: those that are kept for the host alone, and for formats that have no other place for them, those that are sent.
+# Provider blocks: kinds that are kept only for the host, and kinds that are sent in formats with no other place for them.
 KEPT_BLOCKS = ("groundingMetadata", "citationMetadata", "urlContextMetadata", "safetyRatings")
 SENT_BLOCKS = {
     "openai-chat": ("custom", "audio", "images", "reasoning_details"),
@@ -120,7 +120,7 @@ def is_sent(block, wire, api):
     return block["origin"] == api and not is_kept
 
 
-# Calls of a provider's own tools, and their results, with the member that holds the call's id.
+# Calls of a provider's own tools, and their results, with the name of the member that contains the call's id.
 OWN_CALLS = {"server_tool_use": "id", "mcp_tool_use": "id", "custom_tool_call": "call_id"}
 OWN_RESULTS = {"mcp_tool_result": "tool_use_id", "custom_tool_call_output": "call_id"} | {
     f"{tool}_tool_result": "tool_use_id" for tool in ("web_search", "web_fetch", "code_execution")
@@ -181,7 +181,7 @@ def taken(block, at, wire, api, bound_from):
     return block
 
 
-# Where unsigned thinking is refused, and a turn that ends with thinking.
+# Formats that reject unsigned thinking, and those that reject a turn that ends with thinking.
 CHECKS_REASONING = ("anthropic-messages", "openai-responses")
 
 
@@ -211,7 +211,7 @@ def normal(history, wire, api, bound_from):
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
         blocks = [block for block in (taken(block, at, wire, api, bound_from) for block in blocks) if block]
         messages.append((message.get("role", "system"), blocks))
-    # Nobody answered these.
+    # These calls have no results.
     messages[-1:] = [(role, [block for block in blocks if block["type"] != "tool_use"]) for role, blocks in messages[-1:]]
     messages = without_own_halves(messages)
     says = lambda block: is_thinking(block) or says_something(block)
@@ -225,7 +225,7 @@ def normal(history, wire, api, bound_from):
         yield data | ({"images": images} if images else {})
 
 
-# What a turn may say anew.
+# Keys of a context that a later turn can change.
 OF_TURNS = ("language", "project", "files", "tools", "system_layers")
 
 
@@ -330,7 +330,7 @@ def stable_id(given):
 def environment(folder):
     import jinja2
 
-    # StrictUndefined refuses `selectattr("images")` where an element has no images; minijinja takes that as false.
+    # StrictUndefined raises an error for `selectattr("images")` if an element has no images; minijinja treats it as false.
     class Strict(jinja2.StrictUndefined):
         __slots__ = ()
 

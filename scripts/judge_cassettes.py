@@ -21,14 +21,14 @@ from urllib.parse import urlsplit
 
 import yaml
 
-# How the paths of endpoints end whose bodies have a wire format; src/lint/address.rs has the same list.
+# The ends of URL paths whose requests have a wire format; src/lint/address.rs has the same list.
 ENDPOINTS = (
     "/chat/completions", "/responses", "/messages", ":generateContent", ":streamGenerateContent", "/api/chat",
     "/api/generate", "/infill", "/fim/completions",
 )
-# Status codes that speak of the body. Keys, rights, limits and failures of the server say nothing of it.
+# Status codes about the body. Others are about keys, permissions, limits and server errors.
 REFUSED = (400, 413, 422)
-# Headers that decide what an API takes.
+# Headers that affect which bodies an API accepts.
 HEADERS = ("anthropic-version", "anthropic-beta", "openai-beta", "content-type")
 SUFFIXES = (".yaml", ".yml", ".json", ".har", ".jsonl", ".ndjson")
 SHOWN = 240
@@ -69,7 +69,8 @@ def plain(loader: Loader, _suffix: str, node: yaml.Node) -> Any:
     if isinstance(node, yaml.MappingNode):
         return loader.construct_mapping(node, deep=True)
     if isinstance(node, yaml.SequenceNode):
-        # A string of a class of its own (`istr` of multidict) is its argument; anything else can still be a key.
+        # A subclass of str (such as `istr` of multidict) is replaced by its argument; anything else must stay hashable, as a
+        # possible key.
         parts = loader.construct_sequence(node, deep=True)
         return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else tuple(map(repr, parts))
     return loader.construct_scalar(node)
@@ -256,7 +257,7 @@ def lint(reqc: str, all_of_them: list[Exchange]) -> dict[int, list[dict]]:
     with tempfile.TemporaryDirectory() as folder:
         lines = ({"url": one.url, "headers": one.headers, "body": one.body} for one in all_of_them)
         Path(folder, "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        # A second line makes it JSON Lines, however few there are.
+        # A second line makes the file JSON Lines, even for a single request.
         if len(all_of_them) == 1:
             with Path(folder, "log.jsonl").open("a") as file:
                 file.write('{"url": "/v1/embeddings", "body": {"model": "m", "input": "a"}}\n')
@@ -285,7 +286,7 @@ def compare(reqc: str, all_of_them: list[Exchange], judged: dict[str, str]) -> i
     by_line = lint(reqc, counted) if counted else {}
     figures = collections.Counter()
     for number, one in enumerate(counted, 1):
-        # When the request was recorded, the model was still served.
+        # The model was still available when the request was recorded.
         found = [finding for finding in by_line.get(number, []) if finding["code"] != "provider/retired-model"]
         errors = [finding for finding in found if finding["severity"] == "error"]
         model, host = one.body.get("model"), urlsplit(one.url).netloc

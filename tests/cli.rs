@@ -23,7 +23,7 @@ const WARNS: &str = "name = \"Helper\"\nextends = \"OpenAI Chat\"\nunset = [\"de
 const BROKEN: &str =
     "name = \"Helper\"\nextends = \"OpenAI Chat\"\n[body]\nx = \"{{ ctx.histroy }}\"\n";
 
-/// A folder with a space in its name, holding files.
+/// A folder of files with a space in its name.
 fn repository(files: &[(&str, &str)]) -> (TempDir, PathBuf) {
     let scratch = tempfile::tempdir().expect("a folder");
     let root = scratch.path().join("a repository");
@@ -68,7 +68,7 @@ fn reqc(root: &Path, arguments: &[&str]) -> Ran {
     ran(command(root, arguments).output().expect("the binary runs"))
 }
 
-/// Every file below a folder with its bytes and the time it was written.
+/// Every file below a folder, with its bytes and modification time.
 fn state(root: &Path) -> Vec<(String, Vec<u8>, std::time::SystemTime)> {
     let mut found = Vec::new();
     let mut pending = vec![root.to_path_buf()];
@@ -171,7 +171,7 @@ fn a_roster_that_cannot_be_read_is_reported() {
         "{}",
         run.out
     );
-    // A mistake in a roster that is there is no reason why another is not.
+    // A mistake in an existing roster does not hide that another one is missing.
     let run = route(&good.replace("Helper", "Helpr"), "chatt");
     assert!(
         run.code == 2 && run.err.contains("did you mean `chat`?"),
@@ -296,7 +296,7 @@ fn warnings_fail_a_run_that_denies_them() {
     assert_eq!(
         reqc(&root, &["compile", "--deny-warnings"]).code,
         2,
-        "it goes with --check"
+        "only allowed with --check"
     );
 }
 
@@ -397,7 +397,7 @@ fn compile_writes_only_what_changed_and_removes_orphans() {
     );
     assert!(
         after.iter().any(|(name, ..)| name == "notes.txt"),
-        "what is not ours stays"
+        "other files stay"
     );
     assert!(
         !root.join("golden/our-child").exists(),
@@ -465,7 +465,7 @@ fn compile_removes_only_what_it_can_prove_its_own() {
     assert_eq!(
         reqc(&root, &["compile", "--check"]).code,
         0,
-        "other files are no drift"
+        "other files are not reported as drift"
     );
 }
 
@@ -481,7 +481,7 @@ fn golden_files_of_older_versions_have_no_manifest() {
     assert_eq!(
         reqc(&root, &["compile", "--check"]).code,
         0,
-        "it is no drift"
+        "a missing manifest is not drift"
     );
     fs::remove_file(root.join("agents/child.toml")).expect("removed");
     assert_eq!(reqc(&root, &["compile"]).code, 0);
@@ -584,7 +584,7 @@ fn out_is_a_folder_of_its_own() {
     assert_eq!(
         reqc(&root, &["compile", "--out", "made/here"]).code,
         0,
-        "what was written there is replaced"
+        "files of an earlier run are replaced"
     );
     assert!(
         !root.join("made/here/our-child").exists()
@@ -617,7 +617,7 @@ fn the_root_is_not_looked_for_above_a_marker() {
     assert_eq!(reqc(&root.join("agents"), &["compile", "-q"]).code, 0);
     assert!(
         root.join("agents/golden/inner").exists(),
-        "nothing above says that it is the root"
+        "no folder above is marked as the root"
     );
     assert!(!root.join("golden").exists());
     let (_scratch, root) = repository(&[
@@ -863,7 +863,7 @@ fn check_of_golden_files_writes_nothing() {
     );
 }
 
-/// Golden files alone tell what a body lost; the sources tell who took it out.
+/// Golden files show which value is missing; the sources show the line that removed it.
 #[test]
 fn what_golden_files_have_and_bodies_lack_is_told_at_the_entry_that_removed_it() {
     let agent = "name = \"Helper\"\nextends = \"OpenAI Chat\"\n";
@@ -951,7 +951,7 @@ fn diffs_are_grouped_and_named_by_their_cause() {
     assert!(run.out.contains("Twin"), "{}", run.out);
 }
 
-/// Golden files tell only the folder of what is gone; the sources tell whose it was, and why.
+/// Golden files show only the folder of removed bodies; the sources show the agent and the cause.
 #[test]
 fn what_is_gone_from_golden_files_is_told_by_its_cause() {
     const CONTEXT: &str = r#"{"name": "ours", "why": "A test.", "kind": "chat", "golden": true, "history": [{"role": "user", "content": "Hi"}]}"#;
@@ -1048,7 +1048,7 @@ fn what_is_gone_from_golden_files_is_told_by_its_cause() {
     }
 }
 
-/// A base that two branches went away from, with different edits.
+/// A repository with two branches that make different edits to their common base.
 fn branches() -> (TempDir, PathBuf) {
     let (scratch, root) = repository(&[
         (
@@ -1110,10 +1110,10 @@ fn a_branch_is_compared_from_where_it_diverged() {
     let run = reqc(&root, &["check", "--affected", "main"]);
     assert!(
         run.out.starts_with("1 agent "),
-        "what others did is not this branch's: {}",
+        "changes of others are not this branch's: {}",
         run.out
     );
-    // Where nothing diverged, nothing is said of it.
+    // If nothing has diverged, the output does not mention it.
     let run = reqc(&root, &["compile", "--diff", "HEAD~1"]);
     assert!(
         run.out.starts_with("1 cause · 1 of 2 agents"),
@@ -1124,13 +1124,13 @@ fn a_branch_is_compared_from_where_it_diverged() {
         reqc(&root, &["compile", "--diff", "topic..main~1..x"]).code,
         2
     );
-    // A branch that only lags behind has no work of its own.
+    // A branch that is only behind has no changes of its own.
     git(&root, &["checkout", "-q", "main~1"]);
     let run = reqc(&root, &["compile", "--diff", "main"]);
     assert!(run.out.contains("diverged\nno changes\n"), "{}", run.out);
 }
 
-/// Golden files as a version wrote them whose base had another temperature.
+/// Golden files of another version, whose base had a different temperature.
 #[test]
 fn what_another_version_changes_is_told_by_its_files() {
     let (_scratch, root) = branches();
@@ -1281,7 +1281,7 @@ fn a_review_writes_what_is_accepted() {
     );
 }
 
-/// No part of a repository acts in a comment or a page.
+/// Text of a repository has no effect in a comment or a web page.
 #[test]
 fn hostile_text_does_not_act_in_reviews() {
     let (_scratch, root) = branches();
@@ -1301,7 +1301,7 @@ fn hostile_text_does_not_act_in_reviews() {
         &root,
         &["compile", "--diff", "HEAD", "--format", "markdown"],
     );
-    // A block ends at a fence that is as long as its own, and stands alone.
+    // A code block ends at a line that consists only of its own fence.
     let mut fence: Option<&str> = None;
     for line in markdown.out.lines() {
         let ticks = &line.trim_start()
@@ -1416,7 +1416,7 @@ fn a_reader_that_goes_away_is_no_error() {
     }
 }
 
-/// Adds a family, and takes the place of a bundled one.
+/// Adds a model family, and replaces a bundled one.
 const FAMILIES: &str = "[[family]]\nname = \"House\"\nmodels = [\"house-*\"]\nexcept = [\"house-2*\"]\nwires = [\"openai-chat\"]\n\
     source = \"wiki\"\nseen = 2026-11-22\nprefill = false\n\n[[family.takes]]\nat = \"/max_tokens\"\nmost = 100\n\
     when = { \"/tools\" = true }\nlevel = \"warning\"\n\n[[family]]\nname = \"Claude Opus 4.5\"\nmodels = [\"claude-opus-4.5*\"]\n\
@@ -1796,8 +1796,7 @@ fn a_flat_folder_inside_another_repository_is_its_own_root() {
         "{}",
         run.out
     );
-    // Its templates know neither attached files, documents nor what providers say in their own
-    // form.
+    // Its templates do not know attached files, documents or provider blocks.
     let allowed = [
         "--allow",
         "protocol/*",
@@ -2040,7 +2039,7 @@ fn a_curl_command_finds_its_key_from_any_folder() {
     ];
     let run = reqc(scratch.path(), &arguments);
     assert!(!run.out.contains("planted"), "{}{}", run.out, run.err);
-    // In place of curl, its arguments.
+    // Prints the arguments of curl instead of running it.
     let script = format!(
         "curl() {{ printf '%s\\n' \"$@\"; cat >/dev/null; }}\n{}",
         run.out
@@ -2185,12 +2184,12 @@ fn a_run_that_makes_no_body_is_an_error() {
     }
     assert!(
         root.join("golden/old/plain-turn.json").exists(),
-        "what is there stays"
+        "existing files stay"
     );
     assert_eq!(
         reqc(&root, &["list"]).code,
         0,
-        "nothing is compiled by a list"
+        "`list` does not compile any agent"
     );
     assert!(
         reqc(&root, &["check", "--allow", "select/no-body"])
@@ -2339,7 +2338,7 @@ fn what_is_lowered_is_reported() {
     );
 }
 
-/// A root that says that it is the bundled layer brings its own schemas, or none.
+/// A repository that claims to be the bundled layer, but has no schemas.
 #[test]
 fn a_bundled_layer_without_schemas_is_reported() {
     let provider = "name = \"P\"\nclient_api = \"OpenAI\"\nurl = \"https://a.example/v1\"\n";
@@ -2389,7 +2388,7 @@ fn a_diff_tells_what_a_change_lowers() {
     assert_eq!(
         reqc(&root, &["compile", "--diff", "HEAD"]).out,
         "no changes\n",
-        "the same on another line"
+        "the same setting on another line"
     );
 
     write(&root, &[("reqc.toml", LOWERED)]);
@@ -2439,7 +2438,7 @@ fn a_diff_tells_what_a_change_lowers() {
     );
 }
 
-/// A name that nobody knows may be that of a file with a mistake.
+/// An unknown context name can be that of a file with errors.
 #[test]
 fn a_context_that_cannot_be_read_is_told_where_it_is_asked_for() {
     let (_scratch, root) = repository(&[
@@ -2516,7 +2515,7 @@ fn a_context_that_cannot_be_read_is_told_where_it_is_asked_for() {
     assert!(run.code == 2 && run.out.is_empty(), "{}", run.out);
 }
 
-/// What no body shows: what is compiled at all, against what, and where it is sent.
+/// Changes that no body shows: which agents are compiled, in which contexts, and where requests go.
 #[test]
 fn a_diff_tells_what_a_change_takes_away() {
     let agent =
@@ -2582,7 +2581,7 @@ fn a_diff_tells_what_a_change_takes_away() {
     let report = reqc(&root, &["check"]).out;
     assert!(
         report.contains("golden contexts"),
-        "a report tells it without a revision: {report}"
+        "a report without a revision also shows it: {report}"
     );
 }
 
@@ -2599,7 +2598,7 @@ fn a_file_of_models_that_leads_outside_is_an_error() {
     );
 }
 
-/// Programs of any language give a conversation, and get the request.
+/// Programs in any language can pass a conversation and get the request.
 #[test]
 fn a_conversation_of_standard_input_becomes_a_request() {
     use std::io::Write as _;
@@ -2662,7 +2661,7 @@ fn a_conversation_of_standard_input_becomes_a_request() {
     assert_eq!(code, Some(1));
 }
 
-/// What other programs read is judged as what they would send.
+/// Output for other programs is checked like requests that are sent.
 #[test]
 fn requests_are_laid_out_for_other_programs() {
     let (_scratch, root) = repository(&[

@@ -1,6 +1,6 @@
-//! Collections of agents that are compiled without changes: `tests/collections/flat/` is a folder
-//! of profiles written for the original engine, without a `reqc.toml`; `tests/collections/nested/`
-//! sets `dialect = "inja"`.
+//! Collections of agents that compile without changes: `tests/collections/flat/` is a folder of
+//! profiles for the original engine, without a `reqc.toml`; `tests/collections/nested/` sets
+//! `dialect = "inja"`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,15 +22,15 @@ fn load(name: &str) -> Compiler {
     )
 }
 
-/// Every body of every agent, and what is found on the way.
+/// All findings of a complete run.
 fn findings(compiler: &Compiler) -> Vec<Diagnostic> {
     compiler
         .report(&Selection::default(), &PolicyOptions::default())
         .findings
 }
 
-/// Errors, and findings about the dialect, as `PATH:LINE CODE`: other warnings are about style, and
-/// more of them may come.
+/// Errors and findings about the dialect, as `PATH:LINE CODE`. Other warnings are about style, and
+/// may become more.
 fn notable(compiler: &Compiler) -> Vec<String> {
     let notable = |finding: &&Diagnostic| {
         finding.severity == Severity::Error || finding.rule.code.starts_with("dialect/")
@@ -42,7 +42,7 @@ fn notable(compiler: &Compiler) -> Vec<String> {
             Severity::Warning => format!("{place} {}", finding.rule.code),
         }
     };
-    // What these templates lose is listed by itself.
+    // Lost content has its own list.
     let is_loss = |finding: &&Diagnostic| finding.rule.code.starts_with("flow/");
     findings(compiler)
         .iter()
@@ -64,7 +64,7 @@ fn body(compiler: &Compiler, agent: &str, context: &str) -> String {
         .pretty()
 }
 
-/// Snapshots named after agent and context, beside the collection.
+/// Compares a body with the snapshot named after its agent and context, beside the collection.
 fn assert_body(compiler: &Compiler, collection: &str, agent: &str, context: &str) {
     let name = format!("{} {context}", agent.to_lowercase()).replace(' ', "-");
     assert_snapshot(collection, &name, &body(compiler, agent, context));
@@ -84,11 +84,10 @@ fn assert_snapshot(collection: &str, name: &str, text: &str) {
 #[test]
 fn a_flat_folder_of_the_original_dialect_compiles_unmodified() {
     let compiler = load("flat");
-    // All are true: tools are injected only where a conversation has some, Codestral takes no
-    // images, Mistral refuses the order of roles, and the base's prompt loses its last line end.
-    // These templates are older than documents and what providers say in their own form: messages
-    // of these alone are empty, or gone, as are turns of thinking alone, which Mistral's format
-    // refuses too.
+    // All findings are correct: tools are written only if a conversation has some, Codestral
+    // accepts no images, Mistral rejects the order of roles, and the base's prompt loses its last
+    // line end. These templates do not know documents or provider blocks, so messages of only these
+    // are empty or missing, as are turns of only thinking, which Mistral's format rejects too.
     let expected = [
         "claude_base.toml:9 dialect/prompt-text",
         "mistral_chat.toml:3 provider/other-format: `Relay Mistral` accepts mistral-chat, but the inherited body is written for openai-chat",
@@ -110,9 +109,9 @@ fn a_flat_folder_of_the_original_dialect_compiles_unmodified() {
     assert!(compiler.agents().iter().all(|(_, usable)| *usable));
 }
 
-/// All are true: these templates are older than documents, recordings and what providers say in
-/// their own form. They write no attached files, error marks or images of results; one ignores what
-/// a user says beside results; some show only a part of a conversation.
+/// All findings are correct: these templates do not know documents, recordings or provider blocks.
+/// They write no attached files, error marks, or images in results; one ignores the user's text
+/// beside results; some write only a part of a conversation.
 #[test]
 fn what_the_collections_lose_is_told() {
     for collection in ["flat", "nested"] {
@@ -207,7 +206,7 @@ fn what_the_original_engine_prints_bare_is_json_here() {
     assert!(deep.contains("\"arguments\": {"), "{deep}");
 }
 
-/// Returns what expressions give as a body of an agent, by the dialect that `reqc.toml` says.
+/// Renders expressions as values of a body, with these settings in `reqc.toml`.
 fn rendered(reqc: &str, prompt: &str, expressions: &[&str]) -> Result<Vec<String>, Vec<String>> {
     let members: Vec<String> = expressions
         .iter()
@@ -308,7 +307,7 @@ fn expressions_of_inja_give_what_inja_gives() {
     let given = rendered("dialect = \"inja\"", prompt, &expressions).expect("it renders");
     assert_eq!(given[0], r#""one|.|bashrc|true|truex\n""#);
     assert_eq!(given[1..], expected);
-    // Without the dialect the prompt is another one.
+    // Without the dialect, the prompt renders differently.
     let given = rendered(
         "",
         &prompt

@@ -1,4 +1,4 @@
-//! `reqc compare`: every golden body equals itself, every removed piece is reported, and other
+//! `reqc compare`: every golden body equals itself, every removed part is reported, and other
 //! differences are reported as in `tests/compare/*/expected.txt`.
 
 #![expect(clippy::disallowed_methods, reason = "the test reads files")]
@@ -66,7 +66,7 @@ fn every_golden_body_equals_itself() {
     }
 }
 
-/// The lists whose elements are parts of a conversation.
+/// Lists whose elements are parts of a conversation.
 const LISTS: [&str; 13] = [
     "messages",
     "contents",
@@ -83,7 +83,7 @@ const LISTS: [&str; 13] = [
     "input_extra",
 ];
 
-/// The members that hold a part of a conversation as they are.
+/// Members whose whole value is a part of a conversation.
 const MEMBERS: [&str; 13] = [
     "system",
     "instructions",
@@ -100,7 +100,7 @@ const MEMBERS: [&str; 13] = [
     "is_error",
 ];
 
-/// Each place of a body from which something can be taken out.
+/// Finds all places of a body that can be removed.
 fn removable(value: &Value, at: &Pointer, is_list: bool, found: &mut Vec<Pointer>) {
     match value {
         Value::Array(elements) => {
@@ -115,7 +115,7 @@ fn removable(value: &Value, at: &Pointer, is_list: bool, found: &mut Vec<Pointer
         Value::Object(members) => {
             for (name, member) in members {
                 let place = at.member(name);
-                // What schemas of tools call so is not part of the conversation.
+                // Members of these names inside tool schemas are not part of the conversation.
                 if [
                     "schema",
                     "parameters",
@@ -136,7 +136,7 @@ fn removable(value: &Value, at: &Pointer, is_list: bool, found: &mut Vec<Pointer
     }
 }
 
-/// Returns what says no more than a member that is left out.
+/// Returns whether a member means the same as no member.
 fn is_default(name: &str, member: &Value) -> bool {
     let is_off = name == "thinking" && member["type"] == "disabled";
     let says_nothing = member.as_object().is_some_and(serde_json::Map::is_empty);
@@ -274,7 +274,7 @@ fn the_exit_status_tells_of_losses() {
     assert_eq!(code, 0, "{out}");
     assert!(out.contains("ollama-chat cannot carry it: "), "{out}");
     let (code, out, _) = run(&case, &["second.json", "first.json"]);
-    assert_eq!(code, 0, "what is added is not lost: {out}");
+    assert_eq!(code, 0, "additions are not losses: {out}");
     let (code, out, _) = run(&case, &["first.json", "second.json", "--format", "json"]);
     let document: Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!((code, &document["losses"]), (1, &Value::from(1)));
@@ -400,7 +400,7 @@ fn long_bodies_lose_only_what_is_missing() {
     );
     let grown = compare(side(&part), side(&whole));
     assert_eq!((grown.differences.len(), grown.losses().count()), (600, 0));
-    // The first messages are left out, and the last one differs.
+    // The first messages are missing, and the last one differs.
     let mut other = whole.clone();
     let messages = other["messages"].as_array_mut().expect("a list");
     messages.drain(..900);

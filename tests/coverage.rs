@@ -1,5 +1,5 @@
-//! `reqc coverage`: every gap of a template is reported at its place, with helpful words, and
-//! nothing else is; the bundled templates have no gaps.
+//! `reqc coverage` reports each gap of a template at its place, with helpful messages, and nothing
+//! else. The bundled templates have no gaps.
 
 #![expect(
     clippy::disallowed_methods,
@@ -43,7 +43,7 @@ fn write(root: &Path, path: &str, text: &str) {
     fs::write(path, text).expect("written");
 }
 
-/// A repository of one agent whose messages a partial writes, with contexts of its own.
+/// A repository with one agent, whose messages are written by this partial, and its own contexts.
 fn repository(partial: &str, contexts: &[&str]) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path();
@@ -63,7 +63,7 @@ fn repository(partial: &str, contexts: &[&str]) -> TempDir {
     folder
 }
 
-/// A partial around something that stands in the last message.
+/// A partial with this text after its messages.
 fn around(inner: &str) -> String {
     format!(
         "{{% set blank = [] %}}{{% set zero = [] %}}[{{% for message in ctx.history %}}1,{{% endfor %}}\n{inner}\n]"
@@ -73,7 +73,7 @@ fn around(inner: &str) -> String {
 const HELLO: &str = r#""history": [{"role": "user", "content": "Hello"}]"#;
 const NOTHING: &str = r#""history": []"#;
 
-/// The gaps of a template, each `LINE KIND: MISSING: NEEDS`, in the contexts of a test.
+/// The gaps of a partial in these contexts, each as `LINE KIND: MISSING: NEEDS`.
 fn gaps(partial: &str, contexts: &[&str]) -> Vec<String> {
     let folder = repository(partial, contexts);
     let ran = reqc(
@@ -151,7 +151,7 @@ fn each_kind_of_gap_is_found_and_its_counterpart_is_not() {
             "{% set x = 1 if blank else 2 %}{{ x }}",
             &["2 condition: the condition is never true: `blank` is not empty"],
         ),
-        // A list that is there is not empty, and no request is without messages.
+        // A list that is defined is not empty, and every request has messages.
         (
             "{% if ctx.tools is defined %}{% for tool in ctx.tools %}1,{% endfor %}{% endif %}",
             &["2 condition: the condition is never true: `ctx.tools` is given"],
@@ -172,12 +172,12 @@ fn each_kind_of_gap_is_found_and_its_counterpart_is_not() {
             "{% macro m(a) %}{{ a }}{% endmacro %}",
             &["2 macro: nothing calls the macro `m`: -"],
         ),
-        // What lies behind a gap is part of it.
+        // Code inside a gap belongs to that gap.
         (
             "{% if blank %}{% if zero %}1{% endif %}{% endif %}",
             &["2 condition: the condition is never true: `blank` is not empty"],
         ),
-        // A loop over what the condition asks for is never empty.
+        // The condition ensures that the list is not empty, so only the condition is reported.
         (
             "{% if ctx.history %}{% for message in ctx.history %}1,{% endfor %}{% endif %}",
             &["2 condition: the condition is always true: `ctx.history` is empty or missing"],

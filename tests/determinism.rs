@@ -1,5 +1,5 @@
 //! The output is the same on every machine: it does not depend on the number of threads, the
-//! working directory, the time zone, the locale, the home folder, the place of the repository, or
+//! working directory, the time zone, the locale, the home folder, the path of the repository, or
 //! the order in which its files were created.
 
 #![expect(
@@ -18,7 +18,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What a run depends on in no way.
+/// Properties of a machine that must not affect the output.
 struct Machine {
     threads: &'static str,
     zone: &'static str,
@@ -99,7 +99,7 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// The repository's own sources in a new place, created last to first.
+/// Copies the repository's own sources, created in reverse order.
 fn copy_reversed(target: &Path) {
     for folder in [
         "agents",
@@ -157,7 +157,7 @@ fn bodies_are_the_same_on_every_machine() {
     }
 }
 
-/// Profiles with a mistake of each stage, `backwards` created last to first.
+/// Writes profiles with a mistake of each stage, in reverse order if `backwards`.
 fn broken(target: &Path, backwards: bool) {
     let mut sources: Vec<(String, String)> = vec![
         (

@@ -1,6 +1,6 @@
 //! The documents agree with the code: `docs/rules.md`, `docs/rules/` and `docs/answers.md` are
-//! generated, references name every key, function and command, links lead somewhere, and commands
-//! print the output that the documents show.
+//! generated, references name every key, function and command, all links have a target, and
+//! commands print the output that the documents show.
 //!
 //! `REQC_UPDATE_DOCS=1 cargo test --test docs` rewrites the generated pages and the shown output.
 
@@ -40,7 +40,7 @@ fn document(path: &str) -> String {
         .replace("\r\n", "\n")
 }
 
-/// Fails unless the document has each name in code marks.
+/// Fails unless the document has each name as code.
 fn mentions<'a>(path: &str, names: impl IntoIterator<Item = &'a str>) {
     let text = document(path);
     let missing: Vec<&str> = names
@@ -50,8 +50,7 @@ fn mentions<'a>(path: &str, names: impl IntoIterator<Item = &'a str>) {
     assert!(missing.is_empty(), "{path} does not mention {missing:?}");
 }
 
-/// Returns whether the name is in the text as code: `` `name` ``, `` `name(…)` `` or `` `[name]`
-/// ``.
+/// Returns whether the text has the name as code: `` `name` ``, `` `name(…)` `` or `` `[name]` ``.
 fn has_name(text: &str, name: &str) -> bool {
     [
         format!("`{name}`"),
@@ -82,7 +81,7 @@ fn the_pages_of_rules_are_up_to_date() {
     there.sort();
     assert_eq!(
         there, pages,
-        "each family has a page, and no other is there"
+        "each family has a page, and there are no others"
     );
 }
 
@@ -105,7 +104,7 @@ fn is_up_to_date(path: &str, written: String) {
     );
 }
 
-/// Returns what becomes of each part of an answer, one table per decoder.
+/// Returns the page about the parts of answers, with one table per decoder.
 #[cfg(feature = "runtime")]
 fn answers() -> String {
     let mut text = String::from(
@@ -139,7 +138,7 @@ fn answers() -> String {
     text
 }
 
-/// The index of all rules: a table for each family, each code with a link to its page.
+/// Returns the index of all rules: a table for each family, with links from each code to its page.
 fn rules() -> String {
     let mut text = String::from(
         "# Rules\n\n<!-- Written by tests/docs.rs from the code. Change src/*/rules.rs, then run \
@@ -164,7 +163,7 @@ fn rules() -> String {
     text
 }
 
-/// The rules of a family, in order of their codes: what `reqc rule` prints of each.
+/// Returns the page of a family: the output of `reqc rule` for each rule, in the order of codes.
 fn family_page(family: &str, rules: &[&Rule]) -> String {
     let mut text = format!(
         "# `{family}`\n\n<!-- Written by tests/docs.rs from the code. Change src/*/rules.rs, then run \
@@ -268,7 +267,7 @@ fn every_line_of_a_log_is_described() {
             line.keys().map(String::as_str).chain(line["kind"].as_str()),
         );
     }
-    // The page's own example is a log.
+    // The example in the document must be a log.
     let page = document("docs/sessions.md");
     let example = page
         .split("```text\n")
@@ -383,7 +382,7 @@ enum Place {
     Here,
     /// A folder with the files that a function writes.
     Folder(fn(&Path)),
-    /// None, for this reason: the output is not compared.
+    /// Nowhere, for this reason: the output is not compared.
     LeftOut(&'static str),
 }
 
@@ -535,7 +534,7 @@ fn fenced<'t>(text: &'t str, language: &str) -> Vec<&'t str> {
         .collect()
 }
 
-/// Writes the repository that `reqc init` writes.
+/// Writes the repository that `reqc init` creates.
 fn initial(root: &Path) {
     run(root, &["init".to_owned()]);
 }
@@ -554,7 +553,7 @@ fn misspelt_key(root: &Path) {
     );
 }
 
-/// Writes the profile with a mistake of `README.md`, beside an exception.
+/// Writes the profile of `README.md` that has a mistake, and an exception for another agent.
 fn misspelt_member(root: &Path) {
     let readme = document("README.md");
     write(root, "agents/summariser.toml", fenced(&readme, "toml")[0]);
@@ -579,7 +578,7 @@ fn roster(root: &Path) {
     );
 }
 
-/// Writes an agent with a partial of which no context reaches everything.
+/// Writes an agent with a partial that no context covers completely.
 fn gaps(root: &Path) {
     write(
         root,
@@ -631,7 +630,7 @@ fn batch(root: &Path) {
     write(root, "batch.jsonl", &json_lines(&lines));
 }
 
-/// Writes the requests of an agent with the time in its system prompt.
+/// Writes the requests of an agent whose system prompt contains the time.
 fn session(root: &Path) {
     let rules: Vec<String> = (1..=100)
         .map(|number| {
@@ -659,7 +658,7 @@ fn session(root: &Path) {
     write(root, "agent.jsonl", &json_lines(&lines));
 }
 
-/// Writes a HAR file with three requests, whose tools are not only functions.
+/// Writes a HAR file with three requests, which use more tools than functions.
 fn recording(root: &Path) {
     let body = json!({
         "model": "claude-sonnet-5", "max_tokens": 1000, "temperature": 0.2, "stream": true,
@@ -678,7 +677,7 @@ fn recording(root: &Path) {
     fs::create_dir(root.join("contexts")).expect("writable");
 }
 
-/// Writes a body, and a translation of it that loses an image and the mark of an error.
+/// Writes a body, and a translation of it that loses an image and an error mark.
 fn translated(root: &Path) {
     write(
         root,
@@ -726,14 +725,14 @@ fn json_lines(lines: &[Value]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// A document that shows commands, and how far it was compared.
+/// A document that shows commands, and the position up to which it was compared.
 struct Page {
     path: String,
     text: String,
     at: usize,
 }
 
-/// A line of shown output that stands for any number of lines.
+/// A line in shown output that matches any number of lines.
 const ELLIPSIS: &str = "…";
 
 impl Page {
@@ -745,7 +744,7 @@ impl Page {
         }
     }
 
-    /// Returns the commands with which code blocks begin, without `reqc`.
+    /// Returns the commands that begin code blocks, without `reqc`.
     fn commands(&self) -> Vec<String> {
         let mut commands = Vec::new();
         let mut lines = self.text.lines();
@@ -760,8 +759,8 @@ impl Page {
         commands
     }
 
-    /// Fails unless the command comes next and, below it, its output; rewrites the output if that is
-    /// asked for, unless parts of it are left out.
+    /// Fails unless the command comes next, followed by its output. Rewrites the output instead if
+    /// documents are updated, unless it contains an ellipsis.
     fn shows(&mut self, folder: &Path, command: &str) {
         let prompt = format!("$ reqc {command}\n");
         let output = run(folder, &words(command));
@@ -790,7 +789,7 @@ impl Page {
         self.at = start + end;
     }
 
-    /// Writes what was rewritten.
+    /// Writes the updated document.
     fn close(self) {
         if updating() && self.text != document(&self.path) {
             fs::write(root().join(&self.path), self.text).expect("writable");
@@ -798,7 +797,7 @@ impl Page {
     }
 }
 
-/// Returns `true` if lines are as shown; an ellipsis stands for any number of them.
+/// Returns whether the lines match; an ellipsis matches any number of lines.
 fn fits(shown: &[&str], real: &[&str]) -> bool {
     match (shown.split_first(), real.split_first()) {
         (None, None) => true,
@@ -827,7 +826,7 @@ fn words(command: &str) -> Vec<String> {
     words
 }
 
-/// The documents that state the number of messages in `refusals/`, with the words after it.
+/// The documents that state the number of messages in `refusals/`, with the words after the number.
 const COUNTED: [(&str, &str); 2] = [
     ("docs/why400.md", " messages in total"),
     ("CHANGELOG.md", " error messages (`refusals/`)"),
@@ -859,7 +858,7 @@ fn the_number_of_messages_is_right() {
     }
 }
 
-/// Returns whether documents are to be rewritten rather than compared.
+/// Returns whether documents are rewritten instead of compared.
 fn updating() -> bool {
     std::env::var_os("REQC_UPDATE_DOCS").is_some_and(|value| value == "1")
 }
@@ -901,7 +900,7 @@ fn relative_links_lead_somewhere() {
     assert!(broken.is_empty(), "links that lead nowhere: {broken:#?}");
 }
 
-/// The Markdown files of the root, of `docs/` and of `docs/rules/`.
+/// The Markdown files in the root, `docs/` and `docs/rules/`.
 fn documents() -> Vec<PathBuf> {
     let mut found = Vec::new();
     for folder in ["", "docs", "docs/rules"] {
@@ -916,7 +915,7 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
-/// Targets of inline links that are no URLs, outside code blocks.
+/// The targets of inline links outside code blocks, except URLs.
 fn links(text: &str) -> Vec<&str> {
     let mut links = Vec::new();
     let mut in_code = false;
@@ -936,7 +935,7 @@ fn links(text: &str) -> Vec<&str> {
     links
 }
 
-/// The anchor that a heading gets.
+/// The anchor of a heading.
 fn slug(heading: &str) -> String {
     let text = heading
         .trim_start_matches('#')
@@ -948,7 +947,7 @@ fn slug(heading: &str) -> String {
         .collect()
 }
 
-/// The threat model names the code that keeps a promise and the attacks on it.
+/// The files and attacks that the threat model names exist, and it names every family of attacks.
 #[test]
 fn the_threat_model_names_what_is_there() {
     let text = document("docs/security.md");
@@ -981,8 +980,8 @@ fn the_threat_model_names_what_is_there() {
     mentions("docs/security.md", promised);
 }
 
-/// Every TOML example of the documents works when it is copied: a whole file as it is, a part of a
-/// profile below the name of a bundled parent.
+/// Every TOML example of the documents works when it is copied: complete files as they are, and
+/// parts of a profile after the name of a bundled parent.
 #[test]
 fn every_toml_example_works_when_it_is_copied() {
     let mut wrong = Vec::new();
@@ -1007,13 +1006,13 @@ fn every_toml_example_works_when_it_is_copied() {
     assert!(tried > 20, "{tried} examples");
 }
 
-/// Documents whose examples show a mistake, with the rule that finds it.
+/// Documents whose examples show a mistake, with the rule that reports it.
 const MISTAKEN: [(&str, &str); 1] = [("append-only.md", "protocol/thinking-prefix")];
 
-/// Bundled agents that a part of a profile is tried with.
+/// Bundled agents that parts of a profile are tested with.
 const PARENTS: [&str; 2] = ["OpenAI Chat", "Claude Chat Tools"];
 
-/// What is around an example: agents that others name, and fields that examples make up.
+/// Files around an example: agents that examples name, and fields that they make up.
 const AROUND: [(&str, &str); 3] = [
     (
         "agents/around/reviewer.toml",
@@ -1031,7 +1030,7 @@ const AROUND: [(&str, &str); 3] = [
 const MADE_UP: &str = "[[extension]]\nprovider_instance = \"OpenAI\"\nreason = \"examples make them up\"\n\
      fields = [\"/a\", \"/b\", \"/c\", \"/d\", \"/e\", \"/f\", \"/g\", \"/ctx\"]\n";
 
-/// Tries an example in a repository of its own.
+/// Checks an example in a repository of its own.
 fn copied(example: &str) -> Result<(), String> {
     let keys = example
         .lines()
@@ -1061,7 +1060,7 @@ fn copied(example: &str) -> Result<(), String> {
     checked(place, example)
 }
 
-/// Tries a part of a profile with each parent: it fits one of them.
+/// Checks a part of a profile with each parent. One of them must accept it.
 fn part_of_a_profile(example: &str) -> Result<(), String> {
     let tries = PARENTS.map(|parent| {
         let whole = format!("name = \"Example\"\nextends = \"{parent}\"\n{example}");
@@ -1076,7 +1075,7 @@ fn part_of_a_profile(example: &str) -> Result<(), String> {
 fn checked(place: &str, text: &str) -> Result<(), String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let around = AROUND.iter().copied().chain([("reqc.toml", MADE_UP)]);
-    // An example that defines an agent stands alone: agents around it may have its name.
+    // An agent in an example can have the name of one around it, so these are left out.
     let around =
         around.filter(|(path, _)| !(place == "agents/example.toml" && path.starts_with("agents/")));
     for (path, text) in around.chain([(place, text)]) {

@@ -1,7 +1,6 @@
 //! Rules about providers name their sources, and rules that report errors have enough of them.
 //!
-//! `reqc::diag::rank` ranks the sources of rules, of `model-families.toml` and of `tests/bodies/`
-//! in the same way.
+//! `reqc::diag::rank` ranks the sources of rules, `model-families.toml` and `tests/bodies/` alike.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,10 +12,11 @@ use reqc::repo::{Fact, Family, LoadOptions, Origin};
 use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
 
-/// Families of rules about what providers do. The others mention the project's own files.
+/// Families of rules about the behaviour of providers. Other rules are about the project's own
+/// files.
 const ABOUT_PROVIDERS: [&str; 4] = ["protocol/", "schema/", "cache/", "lint/batch-"];
 
-/// Rules among them that mention a file of the repository.
+/// Rules of these families that are about a file of the repository.
 const OWN: [&str; 1] = ["schema/unusable"];
 
 fn is_about_providers(rule: &Rule) -> bool {
@@ -126,9 +126,8 @@ fn verdicts_on_models_have_enough_evidence() {
     );
 }
 
-/// A message joins a fact's conditions to the member that it is about. A condition about another
-/// member of the same fact would make no sense there: *rejects `logit_bias`, unless `logprobs` is
-/// `false`*.
+/// A message combines a fact's conditions with its member. A condition about another member of the
+/// same fact would make no sense: *rejects `logit_bias`, unless `logprobs` is `false`*.
 #[test]
 fn no_condition_is_about_a_member_of_its_own_fact() {
     let families = bundled();
@@ -160,7 +159,7 @@ fn bundled() -> Vec<Arc<Family>> {
     compiler.repo().families.clone()
 }
 
-/// The sources of a fact: its own, or those of its family.
+/// The sources of a fact, or else those of its family.
 fn sources(origin: &Origin, family: &Family) -> Vec<Citation> {
     let source = origin.source.as_ref().or(family.origin.source.as_ref());
     source.map(|source| citations(source)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Templates that do too much: each ends at its limit with a finding, and nothing panics.
+//! Templates that take too much work or memory stop at a limit with a finding, and nothing panics.
 //!
 //! `REQC_EXPRESSIONS=100000 cargo test --test expressions` tries that many random templates.
 
@@ -16,7 +16,7 @@ use reqc::world::MemoryWorld;
 const BASE: &str =
     "name = \"Base\"\nabstract = true\nprovider_instance = \"P\"\nendpoint = \"chat\"\n[body]\n";
 
-/// A repository of one agent, with a body template or a system prompt, and with further files.
+/// A repository of one agent with this body template or system prompt, and with more files.
 fn compiler(template: &str, is_prompt: bool, files: &[(&str, &str)]) -> Compiler {
     let base = MemoryWorld::from_iter([
         (
@@ -44,13 +44,13 @@ fn compiler(template: &str, is_prompt: bool, files: &[(&str, &str)]) -> Compiler
     Compiler::load(Arc::new(own), Arc::new(base), LoadOptions::default())
 }
 
-/// Returns whether a finding says what the agents lose: these write hardly anything of a
-/// conversation.
+/// Returns whether a finding is about lost content, which these agents have because they write
+/// almost nothing of a conversation.
 fn is_loss(finding: &Diagnostic) -> bool {
     finding.rule.code.starts_with("flow/")
 }
 
-/// Returns what is found, loading included, as `CODE: MESSAGE`.
+/// Returns all findings, including those of loading, as `CODE: MESSAGE`.
 fn findings(compiler: &Compiler) -> Vec<String> {
     let run = compiler.run(&Selection::default(), |agent| {
         agent
@@ -73,7 +73,7 @@ fn body(template: &str) -> Vec<String> {
     findings(&compiler(template, false, &[]))
 }
 
-/// Half a megabyte, without a loop.
+/// A text of half a megabyte, made without a loop.
 const BIG: &str = "{% set big = 'x' * 500000 %}{% set ns = namespace(s='', l=[], x=none) %}";
 
 fn is_bounded(finding: &str) -> bool {
@@ -253,7 +253,7 @@ fn nothing_jumps_into_instructions_of_others() {
             "partials/call.jinja",
             "{% set a = 1 %}{{ other([1]) }}{% set b = [a, 1, 2] %}",
         ),
-        // A name that a partial calls must be one that a partial assigns.
+        // A name that one partial calls and another assigns.
         ("partials/names.jinja", "{% macro other() %}{% endmacro %}"),
         (
             "partials/builtin.jinja",
@@ -307,7 +307,7 @@ fn shared_and_circular_values_end() {
             "{step}: {found:?}"
         );
     }
-    // What may still be kept cannot be read again and again.
+    // Values within the limits cannot be read again and again.
     for work in [
         "l == l | list",
         "l ~ ''",
@@ -369,7 +369,7 @@ fn nothing_nests_without_end() {
             "{attack}: {found:?}"
         );
     }
-    // Lists that grow by slices and sums stay flat.
+    // Lists that are concatenated and sliced again do not become nested.
     let flat = "{% for i in range(5000) %}{% set ns.l = (ns.l + [i])[-9:] %}{% endfor %}{{ tojson(ns.l) }}";
     assert_eq!(body(&format!("{BIG}{flat}")), [""; 0]);
 }
@@ -439,7 +439,7 @@ fn a_panic_loses_one_agent() {
     assert_eq!(findings[0].message, "reqc failed on the agent `A`: no");
 }
 
-/// Pieces of expressions: leaves that are hostile, and everything that may be around them.
+/// Expressions that combine hostile values in all ways.
 fn expression() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec![
         "0",
@@ -536,7 +536,7 @@ fn expression() -> impl Strategy<Value = String> {
     })
 }
 
-/// Statements around expressions, in a loop that runs for a while.
+/// Statements with expressions, in a loop.
 fn template() -> impl Strategy<Value = String> {
     let statement = (expression(), expression(), 0..13_usize).prop_map(|(a, b, kind)| match kind {
         0 => format!("{{{{ {a} }}}}"),
@@ -590,8 +590,8 @@ fn random_templates_end_without_a_panic() {
         .unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// The deepest recursion that the limits allow, of each kind, on a stack of half the size that
-/// threads of ours have.
+/// The deepest recursion of each kind that the limits permit fits into half of the stack of our
+/// threads.
 #[test]
 fn recursion_fits_the_stack() {
     const HALF: usize = 8 * 1024 * 1024;

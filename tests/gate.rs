@@ -1,4 +1,4 @@
-//! The gate, end to end: reports for other systems, selections, fixes and baselines.
+//! Checks of the CI gate, end to end: reports for other systems, selections, fixes and baselines.
 
 #![expect(
     clippy::disallowed_methods,
@@ -20,7 +20,7 @@ const AGENT: &str = "name = \"Helper\"\nextends = \"OpenAI Chat\"\n\n[body]\ntem
 const BROKEN: &str =
     "name = \"Helper\"\nextends = \"OpenAI Chat\"\n[body]\nx = \"{{ ctx.histroy }}\"\n";
 
-/// The formats that a report can be written in.
+/// The formats of reports.
 const FORMATS: [&str; 8] = [
     "human", "short", "json", "sarif", "github", "gitlab", "junit", "markdown",
 ];
@@ -31,7 +31,7 @@ struct Ran {
     err: String,
 }
 
-/// A folder of files.
+/// A temporary folder of files.
 struct Folder {
     root: PathBuf,
     _scratch: TempDir,
@@ -206,7 +206,7 @@ fn a_report_goes_only_where_a_file_may_be() {
     }
 }
 
-/// What a stranger can put into names and texts.
+/// Hostile names and texts.
 const HOSTILE: [&str; 10] = [
     "`` ` ```",
     "a | b",
@@ -274,7 +274,7 @@ fn acts_in_nothing(format: &str, report: &str) {
     }
 }
 
-/// A line outside blocks of code that is not one of ours.
+/// Returns a line outside code blocks that reqc itself did not write.
 fn outside_of_code(markdown: &str) -> Option<&str> {
     let mut fence: Option<&str> = None;
     for line in markdown.lines() {
@@ -391,7 +391,7 @@ fn paths_limit_what_is_checked() {
         ran.out,
         ran.err
     );
-    // From above, as a hook of a repository with several folders calls it; and from inside.
+    // From the folder above, as hooks of a repository with several folders do, and from inside.
     let above = folder.root.parent().expect("a folder");
     let ran = run(above, &["check", "a repository/agents/x/helper.toml"], None);
     assert!(
@@ -414,7 +414,7 @@ fn paths_limit_what_is_checked() {
     assert_eq!(
         folder.reqc(&["check", "."]).out,
         folder.reqc(&["check"]).out,
-        "the root stands for all of it"
+        "the root selects the whole repository"
     );
 }
 
@@ -495,7 +495,7 @@ fn only_what_changed_files_reach_is_checked() {
         ran.out,
         ran.err
     );
-    // Somebody edits a golden file by hand.
+    // Golden files can be edited by hand.
     folder.write("golden/helper/plain-turn.json", "{}");
     let ran = folder.reqc(&["compile", "--check", "--affected"]);
     assert!(
@@ -512,7 +512,7 @@ extends = "OpenAI Chat"
 metadata = '{"a": "{{ ctx.history[0].content }}x"}'
 "#;
 
-/// Each mistake, and the text that fixes it.
+/// Mistakes, each with the text that fixes it.
 const MISTAKES: [(&str, &str, &str); 12] = [
     (
         "agents/a.toml",
@@ -636,9 +636,9 @@ fn mending_makes_nothing_worse() {
     let texts = [
         BROKEN.to_owned(),
         UNQUOTED.to_owned(),
-        // As `extends` it would bring an error of its own.
+        // As `extends`, this would cause another error.
         "name = \"B\"\nextend = \"Nobody\"\n[body]\nx = 1\n".to_owned(),
-        // Two answers.
+        // There are two possible fixes.
         "name = \"C\"\nextends = \"Ollama Chat\"\n[body]\nx = '{% for m in ctx.history %}{\"a\": 1} {% endfor %}'\n"
             .to_owned(),
         format!("{BROKEN}y = \"{{{{ ctx.histroy }}}}{{{{ ctx.histroy }}}}\"\nprovider_instnce = \"x\"\n"),
@@ -688,7 +688,7 @@ fn a_baseline_silences_what_is_found_today() {
             .starts_with("there is nothing to allow\n")
     );
     assert_eq!(folder.read("reqc.toml"), text);
-    // What is fixed makes the entries stale, and these can be taken out again.
+    // Fixed findings make their entries stale, and `--fix` removes the entries.
     folder.write("agents/[odd].toml", AGENT);
     assert!(folder.reqc(&["check"]).out.contains("2 warnings"));
     folder.reqc(&["check", "--fix"]);
@@ -746,7 +746,7 @@ fn a_pinned_version_refuses_another_one() {
     assert_eq!(folder.reqc(&["check"]).code, 0);
 }
 
-/// The scripts of a workflow file, by the names of their steps.
+/// The scripts of a workflow file, each with the name of its step.
 fn scripts(yaml: &str) -> Vec<(String, String)> {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let (mut found, mut name): (Vec<(String, String)>, String) = (Vec::new(), String::new());
@@ -777,7 +777,7 @@ fn scripts(yaml: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Stands for GitHub's program: knows one comment of ours, or none, and notes what it is reported.
+/// Stands in for `gh`: finds one existing comment or none, and logs its arguments.
 const GH: &str = r#"#!/bin/sh
 printf '%s\n' "$*" >>"$GH_LOG"
 case "$*" in *--paginate*) [ -z "$GH_KNOWN" ] || echo "$GH_KNOWN" ;; esac
@@ -959,7 +959,7 @@ fn the_hooks_run_for_every_commit_and_take_files_if_they_are_given_any() {
         .filter_map(|line| line.trim().strip_prefix("entry: reqc "))
         .collect();
     assert_eq!(entries, ["check", "compile --check"]);
-    // A commit that only deletes files names none: the hooks must not depend on names.
+    // A commit that only deletes files passes no file names, so the hooks must not need any.
     for setting in ["always_run: true", "pass_filenames: false"] {
         assert_eq!(hooks.matches(setting).count(), entries.len(), "{setting}");
     }

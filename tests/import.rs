@@ -1,5 +1,5 @@
 //! `reqc context import`: an imported context compiles to the original body, except for the
-//! differences that are declared here, and a redacted context reveals nothing.
+//! differences that are declared here, and a redacted context contains no private text.
 
 #![expect(
     clippy::disallowed_methods,
@@ -24,8 +24,8 @@ use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
 use serde_json::{Value, json};
 
-/// Where the round trip changes a body: agents, contexts (each `*` or words of their names), why.
-/// Nothing else may change.
+/// Changes that a round trip may make to a body: agents, contexts (`*`, or parts of their names),
+/// and the reason. No other body may change.
 const LOSSES: [(&[&str], &[&str], &str); 9] = [
     (
         &["Compression"],
@@ -121,7 +121,7 @@ const LOSSES: [(&[&str], &[&str], &str); 9] = [
     ),
 ];
 
-/// The number of bodies of chats that come back exactly, at least.
+/// The minimum number of chat bodies that a round trip must not change.
 const EXACT: usize = 2200;
 
 fn compiler(files: Vec<(String, String)>) -> Compiler {
@@ -143,7 +143,7 @@ fn imported(body: &Value, wire: WireFormat, name: &str, redact: bool) -> Importe
     .unwrap_or_else(|why| panic!("{name}: {why}: {body:#}"))
 }
 
-/// A body of a bundled agent, and the context that it makes.
+/// A body of a bundled agent, and the context that it is compiled from.
 struct Trip {
     agent: String,
     context: String,
@@ -151,7 +151,7 @@ struct Trip {
     wire: WireFormat,
 }
 
-/// All bodies of bundled agents and contexts of a kind.
+/// All bodies of the bundled agents for contexts of this kind.
 fn trips(compiler: &Compiler, kind: TaskKind) -> Vec<Trip> {
     let mut trips = Vec::new();
     for (id, _) in compiler.agents() {
@@ -180,7 +180,7 @@ fn trips(compiler: &Compiler, kind: TaskKind) -> Vec<Trip> {
     trips
 }
 
-/// The bodies that come back changed, of all.
+/// The bodies that a round trip changes.
 fn changed(trips: &[Trip]) -> Vec<(&Trip, Value)> {
     let name = |at: usize| format!("trip-{at}");
     let files = trips.iter().enumerate().map(|(at, trip)| {
@@ -203,7 +203,7 @@ fn changed(trips: &[Trip]) -> Vec<(&Trip, Value)> {
             .body(id, &name(at), None)
             .expect("of this kind")
             .expect("it compiles");
-        // Also the order of members.
+        // As text, because the order of members must stay too.
         let [before, after] = [&trip.body, body.value()].map(Value::to_string);
         if before != after {
             changed.push((trip, body.value().clone()));
@@ -212,7 +212,7 @@ fn changed(trips: &[Trip]) -> Vec<(&Trip, Value)> {
     changed
 }
 
-/// The declared loss that a body falls under.
+/// Returns the index of the declared loss that covers a body.
 fn declared(trip: &Trip) -> Option<usize> {
     let is_of =
         |names: &[&str], name: &str| names.iter().any(|word| *word == "*" || name.contains(word));
@@ -286,7 +286,8 @@ fn what_is_left_out_of_compiled_bodies_is_what_agents_say() {
                 pointer.starts_with("/tools/") && says("a context can offer only functions");
             let is_of_agent =
                 pointer.matches('/').count() == 1 || says("this belongs to the agent") || is_hosted;
-            // A breakpoint of the cache, and a system item, whose kind no format has.
+            // Cache breakpoints and system items may be lost too, because no format has the kind of
+            // the item.
             !is_of_agent
                 && !pointer.ends_with("/cache_control")
                 && !loss.why.starts_with("a system message after the first")
@@ -301,8 +302,8 @@ fn what_is_left_out_of_compiled_bodies_is_what_agents_say() {
     }
 }
 
-/// Every string of a value but those that redaction keeps: names, roles, kinds, and what schemas
-/// say beside prose.
+/// Collects every string of a value except those that redaction keeps: names, roles, kinds, and the
+/// parts of schemas that are not prose.
 fn texts<'v>(value: &'v Value, key: &str, found: &mut Vec<&'v str>) {
     const KEPT: [&str; 13] = [
         "name",
@@ -319,8 +320,7 @@ fn texts<'v>(value: &'v Value, key: &str, found: &mut Vec<&'v str>) {
         "server_name",
         "origin",
     ];
-    // In a provider's own blocks its format's words stay, no others.
-    // So do the sources of documents.
+    // Words of the wire format, which stay in provider blocks and in sources of documents.
     const WORDS: [&str; 9] = [
         "completed",
         "commentary",
@@ -365,7 +365,7 @@ fn nothing_of_a_text_is_left_once_it_is_redacted() {
         );
         for (before, after) in before.iter().zip(after) {
             assert_eq!(before.len(), after.len(), "{before} / {after}");
-            // The kind of an image is no secret; a scheme is not one either.
+            // The file type of an image and the scheme of a URL are not secret.
             let said = after
                 .trim_start_matches("iVBORw0KGgo")
                 .trim_start_matches("https://");
@@ -422,12 +422,12 @@ fn every_agent_takes_redacted_contexts() {
     assert!(told.is_empty(), "{told:#?}");
 }
 
-/// Words that no file of contexts has by itself.
+/// Words that no file of contexts contains.
 fn secret() -> impl Strategy<Value = String> {
     "[b-wyzB-WYZ]{6,12}( [a-w]{3,9}){0,3}[,.\\n]?"
 }
 
-/// The bodies of `tests/bodies/`, which providers refuse or take, by wire format.
+/// The bodies of `tests/bodies/`, which providers reject or accept, with their wire formats.
 static BODIES: LazyLock<Vec<(WireFormat, Value)>> = LazyLock::new(|| {
     let mut bodies = Vec::new();
     for (verdict, wire) in ["wrong", "right"]
@@ -456,7 +456,7 @@ fn bodies_that_providers_refuse_make_contexts_too() {
     }
 }
 
-/// Returns how many values a value holds.
+/// Returns the number of values in a value, including itself.
 fn size(value: &Value) -> usize {
     1 + match value {
         Value::Array(elements) => elements.iter().map(size).sum(),
@@ -465,7 +465,7 @@ fn size(value: &Value) -> usize {
     }
 }
 
-/// The value with a number, depth first.
+/// The value with this index, depth first.
 fn nth<'v>(value: &'v mut Value, at: &mut usize) -> Option<&'v mut Value> {
     if *at == 0 {
         return Some(value);
@@ -493,7 +493,7 @@ fn strange() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// No run of six letters of a secret is in the text.
+/// Checks that the text contains no six consecutive letters of a secret.
 fn assert_tells_nothing(text: &str, secrets: &[String]) {
     for word in secrets
         .iter()
@@ -572,7 +572,7 @@ proptest! {
     }
 }
 
-/// Returns what a body loses: pointers and reasons.
+/// Returns the parts of a body that the import loses, as pointers and reasons.
 fn losses(wire: WireFormat, body: &Value) -> Vec<(String, String)> {
     let losses = imported(body, wire, "a", false).losses.into_iter();
     losses
@@ -730,7 +730,7 @@ fn calls_without_ids_are_answered_in_their_order() {
     assert_eq!(context["history"][2]["content"][1]["content"], "two");
 }
 
-/// The blocks of the messages of an imported context, and what is lost.
+/// The blocks in the messages of an imported context, and the losses.
 fn blocks(wire: WireFormat, body: &Value) -> (Vec<Value>, Vec<(String, String)>) {
     let context: Value =
         serde_json::from_str(&imported(body, wire, "a", false).text).expect("JSON");
@@ -809,7 +809,7 @@ fn calls_of_custom_tools_keep_their_results_and_answers_their_members() {
     assert_eq!(blocks[3]["data"], json!({"images": images}));
 }
 
-/// OpenRouter wants its reasoning back unmodified and in order, whatever kind it is of
+/// OpenRouter needs all kinds of reasoning back unmodified and in order
 /// (<https://openrouter.ai/docs/use-cases/reasoning-tokens>; its specification,
 /// `ReasoningDetailUnion`).
 #[test]
@@ -832,7 +832,7 @@ fn reasoning_of_openrouter_comes_back_as_it_was_and_goes_nowhere_else() {
     let wire = WireFormat::OpenAiChat;
     let (blocks, lost) = blocks(wire, &body);
     assert_eq!(lost, [], "{blocks:#?}");
-    // Where it does not go as it came, it is thinking of a known origin.
+    // For other providers, it becomes thinking with a known origin.
     let thoughts: Vec<&Value> = blocks
         .iter()
         .filter(|block| block["origin"] == "OpenRouter")
@@ -933,7 +933,7 @@ struct Ran {
     err: String,
 }
 
-/// Runs the command in a folder with a file.
+/// Writes a file into a folder and imports it there.
 fn ran(folder: &Path, file: (&str, &str), arguments: &[&str]) -> Ran {
     fs::write(folder.join(file.0), file.1).expect("written");
     let mut command = Command::new(program::path());

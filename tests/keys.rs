@@ -32,7 +32,7 @@ use reqc::system::Embedded;
 use reqc::text::Text;
 use reqc::world::MemoryWorld;
 
-/// A key as a provider makes it, and the part of it that nobody may see. None is real.
+/// A made-up key in the form of a provider's keys, and its part that must stay secret.
 struct Key {
     text: &'static str,
     secret: &'static str,
@@ -65,13 +65,13 @@ const KEYS: [Key; 6] = [
     },
 ];
 
-/// The fewest characters of a key that identify it.
+/// The number of characters of a key that identify it.
 const PART: usize = 8;
 
-/// The number of places of each case that are tried, unless all are.
+/// The number of places tried in each case, unless `REQC_KEYS=all`.
 const PLACES: usize = 1;
 
-/// One case of how many is tried, unless all are.
+/// Only every so many cases are tried, unless `REQC_KEYS=all`.
 const EVERY: usize = 8;
 
 type Files = BTreeMap<String, Vec<u8>>;
@@ -125,7 +125,7 @@ fn folders(root: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A case with a key in one place after the other.
+/// Tests a case with a key planted in each chosen place.
 fn of_case(case: &Path) -> Result<(), Failed> {
     let files = files_of(case);
     let plain = side(&files);
@@ -144,7 +144,7 @@ fn of_case(case: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A body with a key in one place after the other.
+/// Tests a body with a key planted in each chosen place.
 fn of_body(file: &Path) -> Result<(), Failed> {
     let case: serde_json::Value = serde_json::from_slice(&std::fs::read(file)?)?;
     let wire = file
@@ -175,7 +175,7 @@ fn of_body(file: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A place that a key takes: a part of a file, or its name.
+/// The place of a planted key: a part of a file, or its name.
 #[derive(Debug)]
 struct Planted {
     path: String,
@@ -183,7 +183,7 @@ struct Planted {
 }
 
 impl Planted {
-    /// The key to plant. One with dots is three names where no quotes are around it.
+    /// The key to plant. Without quotes around it, a key with dots would be read as three names.
     fn key(&self, files: &Files, number: usize) -> &'static Key {
         let key = &KEYS[number % KEYS.len()];
         let is_quoted = |place: &Range<usize>| files[&self.path][..place.start].ends_with(b"\"");
@@ -218,7 +218,7 @@ impl Planted {
     }
 }
 
-/// Every place of some files: what is in quotes, every word, and each file's name.
+/// Every place in these files: quoted strings, words, and file names.
 fn planted(files: &Files) -> Vec<Planted> {
     let mut all = Vec::new();
     for (path, bytes) in files {
@@ -260,8 +260,8 @@ fn quoted(text: &str) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// A few places that are far from each other, numbered: others in each case, the same wherever the
-/// repository is.
+/// Chooses a few places far from each other, and numbers them. They differ between cases, but do
+/// not depend on the path of the checkout.
 fn chosen(places: Vec<Planted>, case: &Path) -> Vec<(usize, Planted)> {
     let name = case
         .strip_prefix(env!("CARGO_MANIFEST_DIR"))
@@ -280,7 +280,7 @@ fn chosen(places: Vec<Planted>, case: &Path) -> Vec<(usize, Planted)> {
         .collect()
 }
 
-/// The files of a case that are its repository's.
+/// The files of a case that belong to its repository.
 fn files_of(case: &Path) -> Files {
     let (mut found, mut open) = (Files::new(), vec![case.to_path_buf()]);
     while let Some(folder) = open.pop() {
@@ -314,14 +314,14 @@ fn load(files: &Files) -> Compiler {
     )
 }
 
-/// The files of a repository, and what reads them.
+/// The files of a repository, and its compiler.
 type Loaded = (MemoryWorld, Arc<Compiler>);
 
 fn side(files: &Files) -> Loaded {
     (files.clone().into_iter().collect(), Arc::new(load(files)))
 }
 
-/// One bundled context, and those of the case.
+/// Selects one bundled context and those of the case.
 fn selection(compiler: &Compiler) -> Selection {
     let all = compiler.contexts().iter().map(|it| &it.context);
     let taken = all.filter(|it| it.layer == LayerKind::Own || &*it.name == "tool-round-trip");
@@ -331,7 +331,7 @@ fn selection(compiler: &Compiler) -> Selection {
     }
 }
 
-/// A report in all formats.
+/// Writes a report in all formats.
 fn reports(report: &Report) -> Vec<Text> {
     let checkout = Checkout::default();
     let formats: [Box<dyn Format>; 9] = [
@@ -354,7 +354,7 @@ fn reports(report: &Report) -> Vec<Text> {
         .collect()
 }
 
-/// A review in all formats.
+/// Writes a review in all formats.
 fn reviews(older: &Loaded, newer: &Loaded) -> Vec<Text> {
     let wanted = |world: MemoryWorld, wanted: &dyn Fn(&str) -> bool| {
         let _ = wanted;
@@ -400,7 +400,7 @@ fn reviews(older: &Loaded, newer: &Loaded) -> Vec<Text> {
     shown
 }
 
-/// Returns who wrote the values of a body of each agent.
+/// Explains the values of a body of each agent.
 fn explanations(compiler: &Compiler) -> Vec<Text> {
     let mut shown = Vec::new();
     for (id, _) in compiler.agents().iter().take(3) {
@@ -429,7 +429,7 @@ fn explanations(compiler: &Compiler) -> Vec<Text> {
     shown
 }
 
-/// Fails if a part of a key can be read.
+/// Fails if an output contains a part of the key.
 fn holds_none(shown: &[Text], key: &Key, planted: &str) -> Result<(), Failed> {
     let secret = key.secret.to_ascii_lowercase();
     for text in shown {

@@ -1,9 +1,8 @@
 //! The modules of `src/` import only modules above them in the table of `ARCHITECTURE.md`. Inside a
-//! folder, a module imports only modules whose `mod` lines are above its own, also under the names
-//! that the folder's own file gives their items. For the folders in [`DOORS`], the items of that
-//! file are for other folders only: no module inside may use them. The public items are counted:
-//! the modules of [`PATH`] have few of them, and the documentation says who needs each other
-//! module.
+//! folder (a "room"), a module imports only modules whose `mod` lines come before its own, also
+//! through re-exports of the file that declares them (the "door"). In the folders of [`DOORS`], no
+//! module uses the items of its own door: they are for other folders. The modules of [`PATH`] have
+//! few public items, and the documentation says who needs each other module.
 
 #![expect(clippy::disallowed_methods, reason = "the test reads the sources")]
 
@@ -11,17 +10,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Rooms that are a front door: no module behind it uses what the door itself declares or names
-/// again.
+/// Folders whose modules must not use the items that the folder's own file declares or re-exports.
 const DOORS: [&str; 1] = ["compile"];
 
-/// The modules that are the path of a host: it compiles, sends and judges.
+/// The modules that every host needs: they compile, send, and check.
 const PATH: [&str; 3] = ["compile", "runtime", "lint"];
 
-/// The most items of the path.
+/// The maximum number of public items in the modules of [`PATH`].
 const PATH_ITEMS: usize = 60;
 
-/// The modules of the table, in its order.
+/// Returns the modules of the table, in its order.
 fn table() -> Vec<String> {
     let page = read(&root().join("ARCHITECTURE.md"));
     let (_, modules) = page
@@ -35,7 +33,7 @@ fn table() -> Vec<String> {
         .collect()
 }
 
-/// The modules that each module names in code, tests aside, with the files that do.
+/// Returns the modules that a module uses outside tests, each with the files that use it.
 fn imports(module: &str) -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for path in files(module) {
@@ -49,7 +47,7 @@ fn imports(module: &str) -> BTreeMap<String, Vec<String>> {
             .expect("below it")
             .components()
             .count();
-        // As many `super` as a file is deep lead to the crate's root.
+        // A chain of `super` as long as the file is deep leads to the crate's root.
         let text = read(&path).replace(&"super::".repeat(depth), "crate::");
         for other in named(&text) {
             found.entry(other).or_default().push(shown.clone());
@@ -58,13 +56,13 @@ fn imports(module: &str) -> BTreeMap<String, Vec<String>> {
     found
 }
 
-/// `x` of every `crate::x` and `crate::{x, y::Z}` in code.
+/// Returns `x` for every `crate::x` and `crate::{x, y::Z}` in code.
 fn named(text: &str) -> Vec<String> {
     named_after(&code(text), &["crate::"])
 }
 
-/// A file without its comments and its tests: a module of tests in a file of its own may be declared
-/// at the top.
+/// Returns a file without its comments and its module of tests. (`mod tests;`, which can stand at
+/// the top, is not the end of the code.)
 fn code(text: &str) -> String {
     let tests = text.match_indices("\n#[cfg(test)]\nmod ").find(|(at, it)| {
         let declaration = text[at + it.len()..].lines().next();
@@ -77,7 +75,7 @@ fn code(text: &str) -> String {
         .join("\n")
 }
 
-/// The names after any of some beginnings of paths; a path that begins earlier is another one.
+/// Returns the names that follow any of these prefixes, unless the path goes on with `super::`.
 fn named_after(code: &str, beginnings: &[&str]) -> Vec<String> {
     let mut names = Vec::new();
     for beginning in beginnings {
@@ -95,7 +93,7 @@ fn named_after(code: &str, beginnings: &[&str]) -> Vec<String> {
     names
 }
 
-/// The parts between commas up to the closing brace, without those in inner braces.
+/// Splits a list at its commas, up to the closing brace; lists in inner braces stay whole.
 fn top_level(list: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0;
     let end = list.char_indices().find(|(_, c)| {
@@ -183,15 +181,15 @@ fn no_import_runs_back_up() {
 
 /// A folder of modules, and the file that declares them.
 struct Room {
-    /// Its modules from the crate's root, as `compile/lint`.
+    /// The path of its module from the crate's root, such as `compile/lint`.
     path: String,
-    /// The modules that it declares, in order; tests aside.
+    /// The modules that it declares, in order, without modules of tests.
     modules: Vec<String>,
-    /// The items of these that its door names again, each with its module.
+    /// The items of these modules that its door re-exports, each with its module.
     named_again: BTreeMap<String, String>,
 }
 
-/// Every room of `src/`.
+/// Returns every room of `src/`.
 fn rooms() -> Vec<Room> {
     let (mut rooms, mut folders) = (Vec::new(), vec![root().join("src")]);
     while let Some(folder) = folders.pop() {
@@ -221,7 +219,7 @@ fn rooms() -> Vec<Room> {
     rooms
 }
 
-/// The modules that a file declares, in order; tests aside.
+/// Returns the modules that a file declares, in order, without modules of tests.
 fn declared(text: &str) -> Vec<String> {
     let modules = text.lines().filter_map(|line| {
         let line = line.strip_suffix(';')?;
@@ -231,7 +229,7 @@ fn declared(text: &str) -> Vec<String> {
     modules.filter(|name| name != "tests").collect()
 }
 
-/// The items of some modules that a file names again, each with its module.
+/// Returns the items of these modules that a file re-exports, each with its module.
 fn named_again(text: &str, modules: &[String]) -> BTreeMap<String, String> {
     let code = code(text);
     let uses = code.split('\n').scan(0, |at, line| {
@@ -260,15 +258,15 @@ fn named_again(text: &str, modules: &[String]) -> BTreeMap<String, String> {
 }
 
 impl Room {
-    /// The module of the room that an item of its door is from, or that a name is; `None` if the
-    /// door declares it, or has it from elsewhere.
+    /// Returns the position of the module that has this name, or from which the door re-exports an
+    /// item of this name. `None` if the room has neither.
     fn place(&self, name: &str) -> Option<usize> {
         let module = self.named_again.get(name).map_or(name, String::as_str);
         self.modules.iter().position(|known| known == module)
     }
 
-    /// The modules of the room, and the items of its door, that one of its modules names, with the
-    /// files that do.
+    /// Returns the names that a module uses from its own room (other modules, and items of the
+    /// door), each with the files that use it.
     fn uses(&self, module: &str) -> BTreeMap<String, Vec<String>> {
         let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let depth = self.path.split('/').count();
@@ -314,8 +312,8 @@ fn no_import_inside_a_room_runs_back_up() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What a file shows to hosts: its public items, those that it names again, and public modules;
-/// without what documentation hides.
+/// The public items, re-exports, and public modules of a file, without those hidden from the
+/// documentation.
 #[derive(Debug, Default, PartialEq)]
 struct Shown {
     items: BTreeSet<String>,
@@ -352,7 +350,7 @@ impl Shown {
     }
 }
 
-/// The names that a `use` gives.
+/// Returns the names that a `use` brings into scope.
 fn used(path: &str) -> Vec<String> {
     match path.trim().split_once('{') {
         Some((_, list)) => top_level(list).flat_map(used).collect(),

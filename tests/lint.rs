@@ -1,4 +1,4 @@
-//! `reqc lint`: request bodies from other programs, in every kind of file.
+//! `reqc lint`: request bodies of other programs, in files of all kinds.
 
 #![expect(
     clippy::disallowed_methods,
@@ -39,7 +39,7 @@ fn reqc(root: &Path, arguments: &[&str], input: &str) -> Ran {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the binary runs");
-    // A command that does not read its input may end before it is written.
+    // Writing may fail: some commands end without reading their input.
     let _ = child
         .stdin
         .take()
@@ -64,7 +64,7 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-/// The findings of a file, one per line, and the summary.
+/// The findings of a file, one per line, followed by the summary.
 fn told(name: &str, text: &str, arguments: &[&str]) -> (i32, String) {
     let folder = folder(&[(name, text)]);
     let format: &[&str] = if arguments.contains(&"--format") {
@@ -138,7 +138,7 @@ const ORPHAN: &str = r#"{
 }
 "#;
 
-/// An OpenAI body with one mistake: the role.
+/// An OpenAI body with one mistake in its role.
 const MISSPELT: &str =
     r#"{"model": "gpt-5.6-luna", "messages": [{"role": "usr", "content": "é"}]}"#;
 const RIGHT: &str =
@@ -295,7 +295,7 @@ fn an_mcp_server_needs_a_toolset_if_a_header_asks_for_the_newer_connector() {
     assert_eq!(code, 0, "{out}");
 }
 
-/// A HAR file with one entry per URL and body.
+/// A HAR file with an entry for each URL and body.
 fn har(entries: &[(&str, &str)]) -> String {
     let entry = |(url, body): &(&str, &str)| {
         let headers = json!([{"name": "x-api-key", "value": "hidden-in-no-form"}]);
@@ -373,8 +373,8 @@ fn what_a_url_says_of_server_and_model_counts() {
             "2 bodies (1 openai-chat, 1 google-generate-content): no findings\n"
         )
     );
-    // A field of one server: right there, unknown at OpenAI, perhaps right at a server that nobody
-    // knows.
+    // A field that one server accepts: correct there, unknown at OpenAI, and possibly correct at an
+    // unknown server.
     let thinks = r#"{"model": "m/m", "enable_thinking": true, "stream": true, "messages": [{"role": "user", "content": "Hello"}]}"#;
     let at = |url: &str| told("capture", &har(&[(url, thinks)]), &[]);
     assert_eq!(
@@ -452,7 +452,7 @@ fn a_known_server_is_asked_only_for_models_that_it_serves() {
         "claude-sonnet-4-5",
     );
     assert!(code == 0 && !out.contains("unserved-model"), "{out}");
-    // Without a URL, the server is a guess.
+    // Without a URL, the server is guessed.
     let text = json!({"model": "anthropic/claude-sonnet-4.5", "max_tokens": 100, "messages": [{"role": "user", "content": "Hello"}]});
     let (_, out) = told(
         "body.json",
@@ -518,7 +518,7 @@ fn formats_that_are_not_supported_are_named() {
         plain,
     );
     assert_eq!(told("b.json", &compatible, &[]).0, 0);
-    // At an endpoint of chat, it is a body of chat with a foreign field.
+    // At a chat endpoint, this is a chat body with an unknown field.
     let dashscope = by_url(
         "https://dashscope.aliyuncs.com/compatible-mode/v1/chat/completions",
         r#"{"model": "qwen-max", "input": {"messages": []}, "parameters": {}}"#,
@@ -697,7 +697,7 @@ fn many_lines_are_told_in_their_order_and_bounded() {
     let left_out = report["summary"]["left_out"].as_array().expect("a list");
     assert!(
         left_out.len() == 2 && left_out.iter().all(|it| it["findings"] == 500),
-        "one of each rule: {left_out:?}"
+        "one entry for each rule: {left_out:?}"
     );
     assert_eq!(report["summary"]["errors"], 21_000);
     let (_, out) = told("many.jsonl", &text, &[]);
@@ -761,7 +761,7 @@ fn links_of_a_repository_are_not_followed() {
     );
 }
 
-/// Three requests of one conversation whose system prompt holds the time, beside hostile text.
+/// Three requests of one conversation whose system prompt contains the time and hostile text.
 fn session() -> String {
     let request = |turn: usize| {
         let hostile = "<script>alert(1)</script> </svg> \u{1b}[2J ```\n## @all ![x](javascript:y)";
@@ -908,7 +908,7 @@ fn a_session_with_nothing_to_mend_is_clean() {
         "{}",
         ran.out
     );
-    // Standard input, twice the same file: it goes on.
+    // The same requests again from standard input continue the conversation.
     let ran = reqc(folder.path(), &["--session", "log.jsonl", "-"], &clean);
     assert!(
         ran.out.contains("6 requests in 1 conversation"),

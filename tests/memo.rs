@@ -1,4 +1,4 @@
-//! The shared cache changes no result: with and without it, bodies and findings are the same.
+//! The shared cache changes no result: bodies and findings are the same with and without it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use reqc::repo::LoadOptions;
 use reqc::system::{Disk, Embedded};
 use reqc::world::{MemoryWorld, World};
 
-/// Every body as it is sent and as golden files have it, and every finding, of one run.
+/// Every body and every finding of one run.
 fn everything(compiler: &Compiler, without_memo: bool) -> (Vec<String>, Vec<Diagnostic>) {
     everything_in(compiler, None, without_memo)
 }
@@ -54,7 +54,7 @@ fn assert_invisible(world: Arc<dyn World>) -> usize {
 
 fn assert_same(compiler: &Compiler, contexts: Option<&[Arc<str>]>, what: &str) -> usize {
     let plain = everything_in(compiler, contexts, true);
-    // Twice: the second run finds everything remembered.
+    // In the second run, all results come from the cache.
     for _ in 0..2 {
         let (bodies, findings) = everything_in(compiler, contexts, false);
         let differs = plain
@@ -236,7 +236,7 @@ fn mistakes_in_shared_templates_are_found_where_they_are() {
     }
 }
 
-/// Prompts as an attacker would write them.
+/// Prompts that an attacker could write.
 fn hostile_prompts() -> Vec<String> {
     let texts = [
         "",
@@ -266,7 +266,7 @@ fn hostile_prompts() -> Vec<String> {
         .collect()
 }
 
-/// What templates do with a prompt, rightly and wrongly.
+/// Correct and incorrect uses of a prompt in templates.
 const USES: [&str; 26] = [
     r#"messages = """[{"role": "developer", "content": {{ tojson(ctx.system_prompt | default('none')) }}}]""""#,
     r#"messages = """[{% include "partials/openai/messages.jinja" %}]""""#,
@@ -335,7 +335,7 @@ fn a_prompt_that_is_put_into_a_shared_rendering_changes_nothing() {
     }
 }
 
-/// Values that a template sets, as expressions.
+/// Expressions whose values a template assigns to a variable.
 const SET_VALUES: [&str; 13] = [
     "'Abc'",
     "'a\"b\\\\n'",
@@ -351,7 +351,7 @@ const SET_VALUES: [&str; 13] = [
     "ctx.history | length",
     "ctx.model | default('m')",
 ];
-/// Expressions that write the variable `name`.
+/// Expressions that use the variable `name`.
 const WRITTEN: [&str; 10] = [
     "name",
     "name | upper",
@@ -403,7 +403,7 @@ fn partials_write_the_values_that_the_template_sets() {
     }
 }
 
-/// What `check` finds in a partial does not depend on whether its output is reused.
+/// Findings in a partial do not depend on whether its output is reused.
 #[test]
 fn findings_in_partials_have_the_same_places() {
     const DEEP: &str = "{% macro m(n) %}{% if n > 0 %}{{ m(n - 1) }}{% endif %}{% endmacro %}{\"a\": \"x{{ m(48) }}\"}";

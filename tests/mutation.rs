@@ -1,4 +1,4 @@
-//! How many mistakes the schemas detect: each key of each bundled body is renamed, and the type of
+//! The schemas detect mistakes: each key of each bundled body is renamed, and the type of
 //! each scalar is changed.
 //!
 //! Positions that a schema declares free (`x-reqc-free`) are not changed. A mutation is tried once
@@ -18,7 +18,7 @@ use reqc::repo::LoadOptions;
 use reqc::system::{Disk, Embedded};
 use serde_json::{Map, Value, json};
 
-/// The part of mutations that must be rejected, per format.
+/// The share of mutations that must be rejected, for each format.
 const WANTED: f64 = 0.98;
 
 #[test]
@@ -68,16 +68,16 @@ struct Sample {
     instance: String,
     agent: String,
     schemas: AgentSchemas,
-    /// By context.
+    /// Each with the name of its context.
     bodies: Vec<(String, Value)>,
 }
 
 #[derive(Default)]
 struct Score {
-    /// Rejected and tried, for renames and for swapped types.
+    /// The numbers of rejected and of all mutations, for renamed keys and for changed types.
     counts: [(u32, u32); 2],
     survivors: Vec<String>,
-    /// Places that are the author's own.
+    /// Places that the schema declares free.
     free: BTreeSet<String>,
 }
 
@@ -160,8 +160,8 @@ impl Sample {
                     if seen.insert(kind) {
                         let mutated = position.mutated(body, mutation);
                         let rejected = !self.schemas.problems(&mutated).is_empty();
-                        // Compiled with the program and taken apart, or as the file says it: the
-                        // answer is the same.
+                        // The validators compiled into the program and the one made from the file
+                        // must agree.
                         let is_broken = validators
                             .iter()
                             .any(|validator| !validator.is_valid(&mutated));
@@ -185,11 +185,11 @@ impl Sample {
     }
 }
 
-/// A member or element of a body that can be changed.
+/// A member or element of a body that can be mutated.
 struct Position {
     parent: Pointer,
     token: String,
-    /// The pointer, with what an element is instead of its number.
+    /// The pointer, with the role or type of each element instead of its index.
     place: String,
     is_member: bool,
     is_scalar: bool,
@@ -203,7 +203,7 @@ impl Position {
             .chain(self.is_scalar.then_some(Mutation::Type))
     }
 
-    /// Returns what the schema takes although nothing of the kind is meant.
+    /// Describes the mutation, which the schema accepts by mistake.
     fn changed(&self, mutation: Mutation) -> String {
         match mutation {
             Mutation::Rename => format!(
@@ -251,14 +251,14 @@ fn renamed(members: &Map<String, Value>, name: &str) -> Map<String, Value> {
 fn swapped(value: &Value) -> Value {
     match value {
         Value::Bool(_) => json!(value.to_string()),
-        // Servers that read protocol buffers take numbers as texts.
+        // Servers that use protocol buffers accept numbers as strings.
         Value::Number(_) => json!(true),
         Value::String(_) => json!(7),
         _ => json!({}),
     }
 }
 
-/// Finds all positions that are not the author's own, and the places that are.
+/// Finds all positions that can be mutated, and the places that are free.
 fn visit(
     value: &Value,
     free: &Free,
@@ -297,7 +297,7 @@ fn visit(
     }
 }
 
-/// Token, value, and whether it is a member of an object.
+/// The token and value of each child, and whether it is a member of an object.
 fn children(value: &Value) -> Vec<(String, &Value, bool)> {
     match value {
         Value::Object(members) => members
@@ -313,7 +313,7 @@ fn children(value: &Value) -> Vec<(String, &Value, bool)> {
     }
 }
 
-/// Returns what an element says it is.
+/// Returns the role and the type of an element.
 fn what(element: &Value) -> String {
     let says = |key: &str| element.get(key).and_then(Value::as_str);
     let said: Vec<&str> = [says("role"), says("type")].into_iter().flatten().collect();
@@ -324,11 +324,11 @@ fn what(element: &Value) -> String {
     }
 }
 
-/// Pointers of a body at which names and values are not described.
+/// Pointers of a body at which the schema describes neither names nor values.
 #[derive(Default)]
 struct Free {
     whole: BTreeSet<String>,
-    /// All members but the listed ones; what is listed is not told apart here.
+    /// All members except the listed ones; these are not distinguished here.
     rest: BTreeSet<String>,
 }
 
@@ -366,8 +366,8 @@ fn follow<'s>(root: &'s Value, mut schema: &'s Value) -> &'s Value {
     schema
 }
 
-/// The schemas that describe the same value as part of this one: of alternatives, the one that its
-/// member picks.
+/// The schemas that describe the same value as part of this one. Of alternatives, only the one that
+/// the value selects.
 fn parts<'s>(root: &'s Value, schema: &'s Value, value: &Value) -> Vec<&'s Value> {
     let list = |key: &str| {
         schema

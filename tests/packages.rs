@@ -1,5 +1,5 @@
-//! Contents and names of packages: manual pages contain the text of `--help`, and the files that
-//! name platforms and the repository agree.
+//! Contents and names of packages: manual pages contain the text of `--help`, and files agree on
+//! the platforms and the repository.
 
 #![expect(
     clippy::disallowed_methods,
@@ -51,8 +51,8 @@ fn manual_pages_hold_every_command_and_option() {
     assert!(pages.is_empty(), "pages of no command: {pages:?}");
 }
 
-/// Fails unless the page of a command holds its options, its arguments and the commands below it,
-/// and theirs do; takes the pages out of the list.
+/// Fails unless the page of a command describes its options and names its subcommands, and likewise
+/// for their pages. Removes these pages from the set.
 fn compare(out: &Path, pages: &mut BTreeSet<String>, command: &[&str]) {
     let name = ["reqc"]
         .iter()
@@ -81,13 +81,13 @@ fn compare(out: &Path, pages: &mut BTreeSet<String>, command: &[&str]) {
     }
 }
 
-/// Returns whether a line of a page begins what it says of an option: `-q, --quiet` or
-/// `--deny <CODE>`.
+/// Returns whether a line of a page begins the entry of an option: `-q, --quiet` or `--deny
+/// <CODE>`.
 fn begins_entry(line: &str, option: &str) -> bool {
     line.starts_with('-') && line.split([' ', ',']).any(|word| word == option)
 }
 
-/// The text of a page, without what roff makes of it.
+/// The text of a page without roff markup.
 fn plain(page: &str) -> String {
     let marks = [
         ("\\fB", ""),
@@ -147,15 +147,15 @@ fn one_name_of_archives() {
     let cargo = document("Cargo.toml");
     assert!(
         cargo.contains("/{ name }-v{ version }-{ target }{ archive-suffix }\""),
-        "where `cargo binstall` looks"
+        "the address for `cargo binstall`"
     );
     assert!(
         cargo.contains("bin-dir = \"{ name }-v{ version }-{ target }/"),
-        "the folder in an archive"
+        "the folder in the archive"
     );
     assert!(
         document(".github/workflows/release.yml").contains("name=reqc-v$VERSION-$TARGET\n"),
-        "what a release makes"
+        "the name in the release workflow"
     );
     assert!(
         document("docs/install.md")
@@ -170,7 +170,7 @@ fn one_version_of_rust() {
     assert!(document("docs/install.md").contains(&format!("The Rust toolchain, {rust} or newer")));
 }
 
-/// The names of targets that a text holds.
+/// The target triples that a text contains.
 fn targets(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_')));
     let is_target = |word: &&str| {
@@ -184,7 +184,7 @@ fn targets(text: &str) -> BTreeSet<String> {
 
 #[test]
 fn one_repository() {
-    // Until it is set, the documents show a placeholder.
+    // The placeholder in the documents until a repository is set.
     let owned = match env!("CARGO_PKG_REPOSITORY") {
         "" => "your-organisation/reqc",
         set => set.strip_prefix("https://github.com/").expect("on GitHub"),

@@ -1,5 +1,5 @@
-//! Parts of a repository: all shards together are the whole, and `--affected` selects everything
-//! that a change affects.
+//! Parts of a repository: all shards together are the complete repository, and `--affected` selects
+//! everything that a change affects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ fn load(files: &Files) -> (Arc<dyn World>, Compiler) {
     (world, compiler)
 }
 
-/// What a run made: each body by its agent and context, each request line by its agent.
+/// The results of a run: each body by its agent and context, each request line by its agent.
 type Bodies = BTreeMap<(String, Option<String>), String>;
 
 fn run(compiler: &Compiler, selection: &Selection) -> (Bodies, Report) {
@@ -49,8 +49,8 @@ fn run(compiler: &Compiler, selection: &Selection) -> (Bodies, Report) {
     (made.into_iter().flatten().collect(), report)
 }
 
-/// What was found in an agent, by code and message, and the files that each finding points at.
-/// Lines are left out: they move.
+/// The findings of an agent by code and message, with the files that each points to. Line numbers
+/// are left out, because they change.
 type Told = BTreeMap<String, BTreeSet<String>>;
 
 fn findings(report: &Report) -> BTreeMap<String, Told> {
@@ -69,9 +69,9 @@ fn findings(report: &Report) -> BTreeMap<String, Told> {
     by_agent
 }
 
-/// Compares what was found in an agent: the same findings, each with a file in common. A finding
-/// that several agents share is reported at the first of their files and names the others, so that
-/// it moves when that file goes.
+/// Compares the findings of an agent: they must be the same, each with a file in common. A finding
+/// that several agents share is reported at the first of their files, so that it moves when that
+/// file is removed.
 fn agree(one: &Told, other: &Told) -> bool {
     one.len() == other.len()
         && one.iter().all(|(told, paths)| {
@@ -85,7 +85,7 @@ const CONTEXT: &str = r#"{"name": "NAME", "kind": "chat", "why": "w", "golden": 
   "history": [{"role": "user", "content": "TEXT"}]}"#;
 const INSTANCE: &str = "name = \"Team\"\nclient_api = \"OpenAI Compatible\"\nurl = \"https://llm.example/NAME\"\napi_key_ref = \"env:KEY\"\n";
 
-/// Returns what a file may say: several versions of each, some of them wrong.
+/// Returns several versions of a file, some of them with mistakes.
 fn versions(path: &str) -> Vec<String> {
     let agent = |number: usize, rest: &str| {
         format!(
@@ -183,7 +183,7 @@ const PATHS: [&str; 15] = [
     "reqc.toml",
 ];
 
-/// A repository: of each file a version, or none.
+/// A repository with one version of each file, or without it.
 fn repository() -> impl Strategy<Value = Files> {
     prop::collection::vec((any::<prop::sample::Index>(), 0_u8..10), PATHS.len()).prop_map(
         |choices| {
@@ -242,7 +242,7 @@ proptest! {
             let is_told_before = told_then.get(agent).is_some_and(|before| agree(before, told));
             prop_assert!(is_reached || is_told_before, "{agent}: {told:?}");
         }
-        // What is selected is made as in a run over everything.
+        // The results of a selection equal those of a complete run.
         let part = run(&now, &Selection { reached: Some(reach), ..Selection::default() }).0;
         prop_assert!(part.iter().all(|(key, body)| bodies.get(key) == Some(body)));
     }

@@ -1,5 +1,5 @@
-//! Requests of one conversation only grow at the end: this is true for the bundled agents, and
-//! every other change is reported at the line that makes it.
+//! From one request of a conversation to the next, text is only added at the end. The bundled
+//! agents keep this rule, and each violation is reported at the line that causes it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -43,15 +43,15 @@ fn the_bundled_agents_only_add() {
     assert!(turns.len() >= 4, "{turns:?}");
 }
 
-/// A change that an agent makes to what it sent before.
+/// An agent that changes a part of what it sent before.
 struct Planted {
     name: &'static str,
-    /// The agent, below a base of its provider.
+    /// The agent's file, which extends a base of its provider.
     agent: String,
     rule: &'static str,
-    /// The beginning of the place that differs.
+    /// The beginning of the pointer that is reported.
     pointer: &'static str,
-    /// What is in the line that is named, or in one that led there.
+    /// Text in the reported line, or in one of its related lines.
     line: &'static str,
 }
 
@@ -59,7 +59,7 @@ const CLAUDE: &str = "name = 'P'\nprovider_instance = 'Claude'\nendpoint = 'v1/m
 const SYSTEM: &str =
     "system = '{% if ctx.system_prompt is defined %}{{ tojson(ctx.system_prompt) }}{% endif %}'\n";
 
-/// An agent of Claude's with a system prompt, and the bundled messages.
+/// A Claude agent with a system prompt and the bundled messages.
 fn claude_system(prompt: &str, body: &str) -> String {
     let messages = "messages = '[{% include \"partials/anthropic/messages.jinja\" %}]'";
     format!(
@@ -67,8 +67,8 @@ fn claude_system(prompt: &str, body: &str) -> String {
     )
 }
 
-/// An agent of Claude's that writes each message by itself; `blocks` are written before and after
-/// those of the message.
+/// A Claude agent with its own template for messages. `before` and `after` are written around the
+/// blocks of each message.
 fn claude_messages(head: &str, before: &str, after: &str) -> String {
     format!(
         "{CLAUDE}[body]\nmax_tokens = 1000\nmessages = '''[\n{head}\n\
@@ -279,7 +279,8 @@ fn planted() -> Vec<Planted> {
     ]
 }
 
-/// The messages of a chat in words, by a template for each: of OpenAI's format and its like.
+/// The messages of a chat as text, in OpenAI's format or a similar one, with a template for the
+/// content.
 fn plain(head: &str, content: &str) -> String {
     format!(
         "[body]\nmessages = '''[{head}{{% for message in ctx.history %}}\
@@ -288,8 +289,8 @@ fn plain(head: &str, content: &str) -> String {
     )
 }
 
-/// The messages of an agent with tools, with a template for the text of a result; `at` and `all`
-/// count results, `messages` messages.
+/// The messages of an agent with tools, with a template for the text of a result. In it, `n.at` and
+/// `n.all` count results, and `messages` counts messages.
 fn results(base: &str, provider: &str, id: &str, content: &str) -> String {
     let assistant = format!("{{% include \"partials/{provider}/assistant.jinja\" %}}");
     extending(
@@ -308,7 +309,7 @@ fn results(base: &str, provider: &str, id: &str, content: &str) -> String {
 const OLLAMA_ID: &str = "\"tool_name\": {{ tojson(block.name) }}";
 const CALL_ID: &str = "\"tool_call_id\": {{ tojson(tool_id(block.tool_use_id)) }}";
 
-/// Parts of messages of Responses: `image` writes the members after an image's address.
+/// The messages of a Responses agent. `image` writes the members after an image's address.
 fn responses(image: &str) -> String {
     extending(
         "OpenAI Responses Chat",
@@ -322,7 +323,7 @@ fn responses(image: &str) -> String {
     )
 }
 
-/// Changes of other kinds, in agents of other formats.
+/// Other kinds of changes, in agents of other formats.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn planted_elsewhere() -> Vec<Planted> {
     let unstable = |name, agent, pointer, line| Planted {
@@ -499,7 +500,7 @@ fn planted_elsewhere() -> Vec<Planted> {
     ]
 }
 
-/// Agents that look at the place of a message, and add only.
+/// Agents that use the position of a message, but only add text at the end.
 fn append_only() -> Vec<(&'static str, String)> {
     let breakpoint = "{% if loop.revindex <= 3 %}{\"type\": \"text\", \"text\": \".\", \"cache_control\": {\"type\": \"ephemeral\"}},\
                       {% else %}{\"type\": \"text\", \"text\": \".\"},{% endif %}";
@@ -586,7 +587,7 @@ fn what_only_adds_is_not_told() {
         let compiler = load(Arc::new(world));
         let run = compiler.run(&Selection::default(), |agent| agent.bodies.len());
         let found = of_prefixes(run.findings.into_vec());
-        // An agent that makes no body would be silent too.
+        // An agent that compiles no bodies would have no findings either.
         if run.bodies < 20 || !found.is_empty() {
             let told = found.into_iter().map(|finding| finding.message);
             wrong.insert(name, (run.bodies, told.collect::<Vec<_>>()));
@@ -595,7 +596,7 @@ fn what_only_adds_is_not_told() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The lines of a finding's places.
+/// The source lines that a finding points to.
 fn lines(compiler: &Compiler, finding: &Diagnostic) -> String {
     let labels = std::iter::once(&finding.primary).chain(&finding.related);
     let line = |span: reqc::source::Span| {

@@ -1,4 +1,4 @@
-//! The source of each value, tested: almost every byte has an exact source, and changing the cited
+//! Tests the source of each value: almost every byte has an exact source, and a change of the cited
 //! source changes the value.
 //!
 //! ```sh
@@ -24,12 +24,12 @@ use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
 use serde_json::Value;
 
-/// A collection of agents, in memory.
+/// The files of a collection of agents, in memory.
 struct Collection {
     files: BTreeMap<String, String>,
 }
 
-/// A value of one body.
+/// A value in one body.
 #[derive(Debug, Clone)]
 struct Place {
     agent: String,
@@ -38,7 +38,7 @@ struct Place {
     value: Value,
 }
 
-/// The text that is cited for a value, and what it stands for.
+/// A piece of a file that is cited as the source of values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Cited {
     path: String,
@@ -53,7 +53,7 @@ impl Collection {
         Collection { files }
     }
 
-    /// The bundled agents, as this project holds them.
+    /// The bundled agents, read from this repository.
     fn bundled() -> Collection {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut files = BTreeMap::new();
@@ -75,12 +75,12 @@ impl Collection {
         Collection { files }
     }
 
-    /// The collection in the other dialect.
+    /// The collection in the other dialect, `inja`.
     fn flat() -> Collection {
         Collection::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/collections/flat"))
     }
 
-    /// The same, read as that dialect is meant: partials keep their line ends.
+    /// The same, read with `dialect = "inja"`: partials keep their line ends.
     fn flat_inja() -> Collection {
         let mut collection = Collection::flat();
         collection
@@ -102,7 +102,7 @@ impl Collection {
         )
     }
 
-    /// The collection with a change in one file.
+    /// Compiles the collection with this text in place of the cited one.
     fn altered(&self, cited: &Cited, text: &str) -> Option<Compiler> {
         let mut files = self.files.clone();
         files
@@ -130,7 +130,7 @@ fn read_into(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
     }
 }
 
-/// Every leaf of every body, explained.
+/// Explains every leaf of every body.
 fn explain_all(compiler: &Compiler, mut visit: impl FnMut(&str, &str, &Explanation)) {
     for &(id, _) in compiler.agents() {
         let agent = compiler.hierarchy().get(id).name.value.to_string();
@@ -147,7 +147,7 @@ fn explain_all(compiler: &Compiler, mut visit: impl FnMut(&str, &str, &Explanati
     }
 }
 
-/// Returns what has no exact source, and why: the tag that computed it.
+/// Counts the bytes that have no exact source, by the tag that computed them.
 fn inexact(compiler: &Compiler) -> BTreeMap<String, usize> {
     let mut reasons = BTreeMap::new();
     explain_all(compiler, |_, _, it| {
@@ -171,7 +171,8 @@ fn inexact(compiler: &Compiler) -> BTreeMap<String, usize> {
     reasons
 }
 
-/// The bytes of all leaves by what is said of them; values whose source is in no file are apart.
+/// Counts the bytes of all leaves by the kind of their source; values that come from no file are
+/// separate.
 fn bytes_by_source(compiler: &Compiler) -> BTreeMap<&'static str, usize> {
     let mut bytes: BTreeMap<&'static str, usize> = BTreeMap::new();
     explain_all(compiler, |_, _, it| {
@@ -223,7 +224,7 @@ fn nearly_every_byte_of_the_other_dialect_has_an_exact_source() {
     assert_complete(&Collection::flat_inja());
 }
 
-/// Returns what is cited exactly for values, with the values.
+/// Returns the exact sources of values, each with its values.
 fn citations(collection: &Collection, compiler: &Compiler) -> BTreeMap<Cited, Vec<Place>> {
     let mut cited: BTreeMap<Cited, Vec<Place>> = BTreeMap::new();
     explain_all(compiler, |agent, context, it| {
@@ -239,8 +240,7 @@ fn citations(collection: &Collection, compiler: &Compiler) -> BTreeMap<Cited, Ve
             .and_then(|(_, setting)| setting)
             .filter(|_| it.sources.is_empty());
         let from_profile = it.literal.filter(|_| it.sources.is_empty());
-        // Of a file that is read whole and trimmed, the first byte is cited: the rest of its line
-        // stands for it.
+        // For a file that is read and trimmed as a whole, only the first byte is cited.
         for span in from_template.chain(from_step).chain(from_profile) {
             let file = compiler.sources().get(span.file);
             let place = Cited {
@@ -267,8 +267,8 @@ fn citations(collection: &Collection, compiler: &Compiler) -> BTreeMap<Cited, Ve
     cited
 }
 
-/// The text with a change that keeps its type: another letter, another digit, the other boolean.
-/// `None` if there is none.
+/// Changes one character of a text so that it keeps its type: another letter, another digit, the
+/// other boolean. `None` if that is not possible.
 fn changed(text: &str) -> Option<String> {
     match text {
         "true" => return Some("false".to_owned()),
@@ -293,8 +293,7 @@ fn changed(text: &str) -> Option<String> {
     String::from_utf8(altered).ok()
 }
 
-/// The numbers of values that changed, stayed as they were, or went away with a file that became
-/// unusable.
+/// Counts the values that changed, stayed the same, or could not be compiled after the change.
 #[derive(Debug, Default)]
 struct Tried {
     changed: usize,
@@ -306,7 +305,7 @@ fn try_citations(collection: &Collection, at_least: usize) -> Tried {
     let compiler = collection.compile();
     let all = citations(collection, &compiler);
     let every = std::env::var_os("REQC_EVERY_SOURCE").is_some();
-    // Spread over all files, the same ones in each run.
+    // A fixed order that spreads over all files.
     let mut order: Vec<(&Cited, &Vec<Place>)> = all.iter().collect();
     order.sort_by_key(|(cited, _)| {
         (cited.start * 2_654_435_761 + cited.path.len() * 40_503) % 1_000_003
@@ -369,8 +368,8 @@ fn changing_what_is_cited_changes_values_of_the_other_dialect() {
     assert_cited(&Collection::flat(), 300);
 }
 
-/// Makes templates at random: statements and expressions of all kinds, whose output is a list of
-/// texts.
+/// A generator of random templates, with statements and expressions of all kinds, that write a list
+/// of strings.
 struct Grammar(fastrand::Rng);
 
 impl Grammar {
@@ -398,7 +397,7 @@ impl Grammar {
         ["", "", "-"][self.0.usize(..3)]
     }
 
-    /// A tag, with whatever trims the text around it.
+    /// A tag that may trim the text around it.
     fn tag(&mut self, inner: &str) -> String {
         let (before, after) = (self.dash(), self.dash());
         format!(
@@ -534,7 +533,7 @@ impl Grammar {
         }
     }
 
-    /// Returns what a capture holds.
+    /// The content of a captured block.
     fn text(&mut self, depth: usize) -> String {
         let expression = self.expression(2);
         match self.0.usize(..6) {
@@ -575,7 +574,7 @@ impl Grammar {
         ])
     }
 
-    /// An expression that gives a text.
+    /// An expression whose value is a string.
     fn expression(&mut self, depth: usize) -> String {
         if depth == 0 {
             return self
@@ -632,7 +631,7 @@ impl Grammar {
     }
 }
 
-/// A repository of agents with a template each.
+/// A repository with one agent for each template.
 fn agents_with(templates: &[String], dialect: &str) -> Compiler {
     let mut files: Vec<(String, String)> = vec![
         ("reqc.toml".into(), dialect.to_owned()),
@@ -663,7 +662,7 @@ fn agents_with(templates: &[String], dialect: &str) -> Compiler {
     Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), options)
 }
 
-/// `REQC_TEMPLATES=100000` follows that many.
+/// The number of templates is 5,000, or the value of `REQC_TEMPLATES`.
 #[test]
 fn random_templates_are_followed_byte_by_byte() {
     let wanted = std::env::var("REQC_TEMPLATES")
@@ -728,7 +727,8 @@ fn random_templates_are_followed_byte_by_byte() {
     println!("{followed} templates followed, {failed} with findings");
 }
 
-/// One agent of every mechanism: who wrote each value, as `KIND PLACE TEXT`, then the steps.
+/// An agent that uses every mechanism. The snapshot has the sources of each value as `KIND PLACE
+/// TEXT`, then the steps.
 #[test]
 fn each_mechanism_is_told() {
     let files = [
@@ -804,7 +804,7 @@ list = ["{% if false %}1{% endif %}", "{{ 2 }}", 3]
     insta::assert_snapshot!("each_mechanism", told(&compiler, &explained.values));
 }
 
-/// Returns who wrote values, as `KIND PLACE TEXT`, then the steps.
+/// Lists the sources of each value as `KIND PLACE TEXT`, then the steps.
 fn told(compiler: &Compiler, values: &[Explanation]) -> String {
     let mut told = String::new();
     for it in values {
@@ -856,7 +856,7 @@ fn told(compiler: &Compiler, values: &[Explanation]) -> String {
     told
 }
 
-/// A conversation of two turns: what came with each is in the file, or in no file at all.
+/// A conversation of two turns. Its additions come from the file, or from no file at all.
 const TURNS: &str = r#"{
   "name": "c", "why": "all", "kind": "chat", "language": "Rust",
   "system_prompt": "omit",
@@ -881,7 +881,7 @@ const TURNS: &str = r#"{
   ]
 }"#;
 
-/// An agent with all that is made from several places, or by a tag that computes.
+/// Agents with values that are made from several sources, or by a tag that computes them.
 fn agents_of_pieces() -> Compiler {
     let files = [
         (
@@ -989,7 +989,7 @@ fn pieces_are_told_one_by_one() {
     );
 }
 
-/// Agents whose bodies cannot be made, each for another reason, and a context that is left out.
+/// Agents whose bodies cannot be compiled, each for a different reason, and a context with errors.
 #[test]
 fn a_place_of_what_cannot_be_made_does_not_reach_nothing() {
     let files = [
@@ -1050,12 +1050,12 @@ fn a_place_of_what_cannot_be_made_does_not_reach_nothing() {
     assert_eq!(
         told("roles/me.md:1"),
         unmade(&["No JSON"]),
-        "a prompt read it"
+        "a prompt reads it"
     );
     assert_eq!(
         told("more/a.md"),
         unmade(&["No JSON"]),
-        "nobody asked for a place in it yet"
+        "no earlier query was about this file"
     );
     assert_eq!(told("agents/broken.toml:4"), unmade(&["Broken"]));
     assert_eq!(told("agents/no_json.toml:2"), [""; 0], "a description");
@@ -1071,8 +1071,8 @@ fn a_place_of_what_cannot_be_made_does_not_reach_nothing() {
     assert_eq!(told("more/b.md"), ["no agent is made from `more/b.md`"]);
 }
 
-/// The values of all bodies of an agent that a place reaches; `request` if it reaches the rest of
-/// the request.
+/// The values in all bodies of an agent that a place affects, after `request` if it affects the
+/// rest of the request.
 fn reached(compiler: &Compiler, place: &str, agent: &str) -> Vec<String> {
     let all = impact(compiler, &ImpactQuery::parse(place), None).expect("there is such a place");
     let of_agent = all.iter().filter(|it| *it.agent == *agent);
@@ -1122,7 +1122,7 @@ fn a_place_says_what_it_does_where_that_is_not_followed() {
     };
     let assembles = |told: &str| told.starts_with("controls how the agent");
     assert!(unfollowed("providers/q.toml:2").is_some_and(assembles));
-    // In one context it has no body.
+    // In one context, the agent has no body.
     assert_eq!(
         unfollowed("partials/child.jinja:1"),
         Some("its bodies cannot be compiled")
@@ -1135,7 +1135,7 @@ fn a_place_says_what_it_does_where_that_is_not_followed() {
     ] {
         assert_eq!(unfollowed(place), None, "{place}");
     }
-    // A key is a place like its value.
+    // The key of a value affects the same as the value.
     assert_eq!(reached(&compiler, "agents/a.toml:18:2", "A"), ["/long"]);
 }
 
@@ -1222,7 +1222,7 @@ x = { y = 1 }
     }
     assert!(values("partials/m.jinja:3").contains("/messages/0"));
     assert_eq!(values("partials/m.jinja:1"), BTreeSet::new());
-    // The end of a block decides what its beginning decides.
+    // The end of a block affects the same as its beginning.
     let contexts = |place: &str| {
         let all =
             impact(&compiler, &ImpactQuery::parse(place), None).expect("there is such a place");
@@ -1273,11 +1273,11 @@ fn what_puts_an_agent_together_reaches_what_comes_of_it() {
         ("agents/a.toml:4", &["/removed"]),
         ("agents/a.toml:5", &["/kept/a"]),
         ("agents/a.toml:6", &["request"]),
-        // The empty line at the end of a file.
+        // Empty lines at the end of the file.
         ("agents/a.toml:10", &[]),
         ("agents/a.toml:11", &[]),
     ] {
-        // In each context the same.
+        // The same values in each context are listed once.
         let found: BTreeSet<String> = reached(&compiler, place, "A").into_iter().collect();
         assert_eq!(
             found,
@@ -1364,7 +1364,7 @@ fn a_role_that_is_no_text_is_told_in_the_role_once() {
     assert_eq!(finding.agents.len(), 2);
 }
 
-/// What grows with itself ends: nobody is named, and the template is what is reported.
+/// Tracing a text that is appended to itself terminates. The source is then only the computing tag.
 #[test]
 fn a_text_that_grows_in_a_loop_is_not_followed_for_ever() {
     let template = "{% set ns = namespace(s='') %}{% for i in range(12000) %}{% set ns.s = ns.s ~ 'x' %}{% endfor %}[{{ tojson(ns.s) }}]";
@@ -1383,7 +1383,7 @@ fn a_text_that_grows_in_a_loop_is_not_followed_for_ever() {
     assert_eq!(kinds, [SourceKind::Computed]);
 }
 
-/// `${PROJECT_DIR}` is the profile's own text, whatever stands for it while it is rendered.
+/// `${PROJECT_DIR}` is cited as the profile's own text, although rendering replaces it.
 #[test]
 fn a_folder_in_a_prompt_is_cited_as_it_is_written() {
     let agent = "name = \"A\"\nprovider_instance = \"P\"\nendpoint = \"chat\"\nsystem_prompt = \"In ${PROJECT_DIR} or ${HOME}!\"\n\

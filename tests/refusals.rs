@@ -1,4 +1,4 @@
-//! `refusals/`: the error messages of providers, looked up and compared with the rules.
+//! `refusals/`: the error messages of providers are found, and agree with the rules.
 
 #![expect(
     clippy::disallowed_methods,
@@ -18,8 +18,8 @@ use reqc::diag::Severity;
 use reqc::refusal::{Basis, Dictionary, Explanation, Reason, Refusal};
 use reqc::toml::{self, Kind, Table};
 
-/// Why no rule finds a refusal: a body shows it and no rule looks yet (`gap`), or no body can show
-/// it.
+/// The reasons why no rule finds a refusal: there is no rule yet (`gap`), or a body cannot show the
+/// cause.
 const UNRULED: [&str; 8] = [
     "gap",
     "auth",
@@ -37,7 +37,7 @@ const KEYS: [&str; 11] = [
     "sources",
 ];
 
-/// An entry, and the file that it is in.
+/// An entry and the name of its file.
 struct Entry {
     file: String,
     table: Table,
@@ -60,7 +60,7 @@ impl Entry {
         )
     }
 
-    /// Returns what is wrong with it.
+    /// Returns the mistakes of this entry.
     fn flaws(&self) -> Vec<String> {
         let mut flaws = Vec::new();
         for (key, _) in &self.table.entries {
@@ -91,7 +91,7 @@ impl Entry {
     }
 }
 
-/// Reads all files, in order of their names.
+/// Reads all files in alphabetical order.
 fn entries() -> Vec<Entry> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("refusals");
     let mut paths: Vec<_> = fs::read_dir(folder)
@@ -154,7 +154,7 @@ fn no_sentence_is_there_twice() {
     assert!(entries.len() >= 3_700, "{} sentences", entries.len());
 }
 
-/// Returns a sentence with all holes alike; braces that the provider writes are no holes.
+/// Makes all placeholders of a sentence equal. Doubled braces are literal and not placeholders.
 fn without_names(sentence: &str) -> String {
     let sentence = sentence.replace("{{", "\u{1}").replace("}}", "\u{2}");
     let mut parts = sentence.split('{');
@@ -170,7 +170,7 @@ fn equal_sentences_of_several_providers_have_one_reason() {
     let entries = entries();
     let mut reasons: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for entry in &entries {
-        // Servers that anybody runs have settings that no body shows.
+        // Self-hosted servers have settings that a body does not show.
         let reason = entry
             .text("rule")
             .or(entry.text("unruled"))
@@ -190,8 +190,7 @@ fn equal_sentences_of_several_providers_have_one_reason() {
     assert!(several.is_empty(), "{several:#?}");
 }
 
-/// A rule of bodies that says that a provider refuses something names what the provider says, or is
-/// listed as not recorded.
+/// Every rule that reports a refusal names a recorded message, or is listed as not recorded.
 #[test]
 fn rules_that_claim_a_refusal_name_a_sentence() {
     let named: BTreeSet<String> = entries()
@@ -222,7 +221,7 @@ fn rules_that_claim_a_refusal_name_a_sentence() {
     );
 }
 
-/// Returns the sentence with something in its holes.
+/// Fills the placeholders of a sentence.
 fn filled(sentence: &str) -> String {
     let mut filled = String::new();
     let mut chars = sentence.chars().peekable();
@@ -246,7 +245,7 @@ fn filled(sentence: &str) -> String {
     filled
 }
 
-/// Ways in which people meet an answer.
+/// The forms in which users see an error message.
 fn wrapped(sentence: &str) -> [String; 5] {
     let json = serde_json::json!({"error": {"message": sentence, "type": "invalid_request_error"}})
         .to_string();
@@ -261,7 +260,8 @@ fn wrapped(sentence: &str) -> [String; 5] {
     [sentence.to_owned(), json, python, log, nested]
 }
 
-/// Returns texts that a sentence explains. Words that are for one status only need that status.
+/// Returns texts that a sentence explains. A phrase for one status only needs that status in the
+/// text.
 fn texts(provider: &str, refusal: &Refusal) -> Vec<String> {
     let sentence = filled(&refusal.sentence);
     match refusal.status.filter(|_| provider == "phrases") {
@@ -270,8 +270,8 @@ fn texts(provider: &str, refusal: &Refusal) -> Vec<String> {
     }
 }
 
-/// Returns `true` if a text is explained by a sentence, or by one that says at least as much of the
-/// same.
+/// Returns whether a text is explained by this sentence, or by one that is as long or has the same
+/// reason.
 fn is_explained(found: &[Explanation], sentence: &str, reason: &Reason) -> bool {
     let says_more = |it: &Explanation| {
         it.refusal.sentence.len() >= sentence.len() || it.refusal.reason == *reason
@@ -373,7 +373,7 @@ fn the_basis_of_an_explanation_is_told() {
     }
 }
 
-/// Gateways and clients put words around a provider's message: the message counts.
+/// Gateways and clients add text around a provider's message, which must still be found.
 #[test]
 fn what_stands_around_a_message_does_not_hide_it() {
     let wrappers = [
@@ -505,7 +505,7 @@ fn words_blame_what_the_message_is_about() {
     }
 }
 
-/// A client that cannot read an answer says so in words that servers use for requests.
+/// The error of a client that cannot read an answer contains words that servers use for requests.
 #[test]
 fn an_answer_that_a_client_cannot_read_is_no_refusal() {
     let unreadable = "cannot read the answer";
@@ -539,7 +539,7 @@ fn a_page_instead_of_an_answer_is_told() {
     assert!(!told.contains("web page"), "{told}");
 }
 
-/// Moonshot and AWS join several reasons to one message.
+/// Moonshot and AWS join several reasons in one message.
 #[test]
 fn each_reason_of_a_joined_message_is_a_sentence() {
     let moonshot = "tools.function.parameters is not a valid moonshot flavored json schema, details: <At path 'properties.odd': ";
@@ -621,7 +621,7 @@ fn words_after_a_general_sentence_count_more() {
     }
 }
 
-/// A gateway's whole sentence is not the beginning of a longer one.
+/// A gateway's complete message must not match the beginning of a longer one.
 #[test]
 fn a_whole_sentence_is_not_cut_off() {
     let text =
@@ -696,7 +696,7 @@ fn one_meaning_of_several_sentences_is_told_once() {
     assert_eq!(out.matches("What to do").count(), 1, "{out}");
 }
 
-/// A server whose bodies are limited says how many bytes, whatever is in them.
+/// The phrase about the size of a body is only used together with its status.
 #[test]
 fn words_for_a_status_count_only_with_it() {
     let status = |text: &str| Dictionary::bundled().explain(text)[0].refusal.status;
@@ -705,7 +705,7 @@ fn words_for_a_status_count_only_with_it() {
         assert_eq!(status(&format!("{start}{words}")), Some(413), "{start}");
     }
     assert_eq!(status(&format!("400 {words}")), None);
-    // The name of the status says no more than its number.
+    // The name of the status adds nothing to its number.
     let named = Dictionary::bundled().explain("unexpected status 413 Payload Too Large");
     assert_eq!(named[0].basis, Basis::Code);
 }
@@ -728,7 +728,7 @@ fn the_command_tells_the_place_in_the_body() {
         "{out}"
     );
 
-    // A HAR file holds both; what was taken is ignored.
+    // A HAR file contains both body and answer; accepted requests are ignored.
     let answer = serde_json::json!({"type": "error", "error": {"type": "invalid_request_error", "message": SENTENCE}});
     let entry = |status: u16, answer: &str| {
         serde_json::json!({
@@ -751,7 +751,7 @@ fn the_command_tells_the_place_in_the_body() {
         "protocol/unanswered-call"
     );
 
-    // A dump of curl, and a sentence that nobody knows beside a body that is wrong.
+    // A dump of curl, then an unknown message with a wrong body.
     write(
         "dump.txt",
         &format!("> POST /v1/messages HTTP/2\n{BODY}\n< HTTP/2 400\n{answer}\n"),
@@ -772,7 +772,7 @@ fn the_command_tells_the_place_in_the_body() {
         "{out}"
     );
 
-    // A sentence that nobody knows, of which only the status says something.
+    // An unknown message, of which only the status is explained.
     let told = why400(folder.path(), &["429 the request is odd"]);
     let out = String::from_utf8_lossy(&told.stdout);
     assert!(
@@ -781,7 +781,7 @@ fn the_command_tells_the_place_in_the_body() {
         "{out}"
     );
 
-    // What cannot be read is reported, and no key is shown.
+    // Unreadable input is reported, and no key is printed.
     assert_eq!(
         why400(folder.path(), &["-", "--body", "-"]).status.code(),
         Some(2)
@@ -834,7 +834,7 @@ fn what_is_no_answer_or_another_request_is_told() {
         "{err}"
     );
 
-    // A record of LiteLLM has both.
+    // A LiteLLM record contains both.
     let record = serde_json::json!({
         "call_type": "anthropic_messages", "litellm_call_id": "a", "status": "failure",
         "model": "claude-sonnet-5", "model_parameters": {"max_tokens": 9}, "messages": serde_json::from_str::<serde_json::Value>(BODY).expect("JSON")["messages"],
@@ -862,7 +862,7 @@ fn a_sentence_is_found_in_a_large_log() {
         found[0].refusal.reason,
         Reason::Rule("protocol/unanswered-call".to_owned())
     );
-    // A sentence in each line: some are reported.
+    // Messages on every line: at least some are reported.
     let quoted: String = noise.replace("model: none", "'Model not found: none");
     assert!(!Dictionary::bundled().explain(&quoted).is_empty());
     assert!(Dictionary::bundled().explain("").is_empty());

@@ -125,7 +125,7 @@ fn newer_of(below: &str, kind: &str) -> MemoryWorld {
     world
 }
 
-/// What is said is kept beside the files; it is written again if insta's variable asks for it.
+/// Compares a text with the stored one beside the files, or stores it if insta's variable says so.
 fn keep(kind: &str, name: &str, text: &str) {
     keep_in("kinds", kind, name, text);
 }
@@ -178,7 +178,7 @@ fn each_kind_of_edit_is_told_by_its_cause() {
 
 type Bodies = BTreeMap<(String, Option<String>), String>;
 
-/// The subjects of bodies that differ.
+/// The agents and contexts of bodies that differ.
 fn differing(one: &Bodies, other: &Bodies) -> BTreeSet<(String, Option<String>)> {
     let keys: BTreeSet<_> = one.keys().chain(other.keys()).cloned().collect();
     keys.into_iter()
@@ -196,8 +196,9 @@ fn told(changes: &[ChangedFile]) -> BTreeSet<(String, Option<String>)> {
     changes.iter().map(subject).collect()
 }
 
-/// The bodies that differ are reported, and no others. Causes do what they are said to do: applied
-/// to the older side alone, left out of the newer one, and one after the other.
+/// Checks that exactly the bodies that differ are reported. Each cause must have the reported
+/// effect: applied alone to the older side, left out of the newer one, and together with the
+/// others.
 fn is_true(kind: &str, older: &MemoryWorld, newer: &MemoryWorld, review: &Review) {
     let (before, after) = (bodies(older), bodies(newer));
     assert_eq!(told(&review.changes), differing(&before, &after), "{kind}");
@@ -243,7 +244,7 @@ fn is_true(kind: &str, older: &MemoryWorld, newer: &MemoryWorld, review: &Review
     }
 }
 
-/// The agents that a side compiles without errors.
+/// The agents that compile without errors on one side.
 fn compiled(world: &MemoryWorld) -> BTreeSet<Arc<str>> {
     let compiler = load(world.clone());
     let report = compiler.report(&Selection::default(), &PolicyOptions::default());
@@ -257,13 +258,13 @@ fn compiled(world: &MemoryWorld) -> BTreeSet<Arc<str>> {
     names.filter(|name| !broken.contains(name)).collect()
 }
 
-/// The agents of a repository that a side does not compile.
+/// Those of the given agents that one side does not compile.
 fn broken(all: &BTreeSet<Arc<str>>, world: &MemoryWorld) -> BTreeSet<Arc<str>> {
     all.difference(&compiled(world)).cloned().collect()
 }
 
-/// `tests/review/breaks/` holds edits that break agents. These are named first, with edits that are
-/// proven to break them; the way back fixes them.
+/// `tests/review/breaks/` contains edits that break agents. The review names these agents first,
+/// with edits that are proven to break them; the reverse edit fixes them.
 #[test]
 fn agents_that_an_edit_breaks_are_named_first_and_with_the_edit() {
     let older: MemoryWorld = files(&folder().join("repository")).into_iter().collect();
@@ -276,7 +277,7 @@ fn agents_that_an_edit_breaks_are_named_first_and_with_the_edit() {
     });
 }
 
-/// Reviews an edit that breaks some of the agents that compiled before, and the way back.
+/// Reviews an edit that breaks some of the agents, and its reverse.
 fn breaks_are_told(kind: &str, older: &MemoryWorld, before: &BTreeSet<Arc<str>>) {
     let newer = newer_of("breaks", kind);
     let review = reviewed(older, &newer);
@@ -341,7 +342,7 @@ fn breaks_are_told(kind: &str, older: &MemoryWorld, before: &BTreeSet<Arc<str>>)
         .filter(|name| back.mended.contains(*name))
         .collect();
     assert_eq!(mended, kept, "{kind}");
-    // An agent that could not be read is a new one on the way back.
+    // In the reverse review, an agent that could not be read before is a new one.
     assert!(
         ["new_agent", "unreadable_agent"].contains(&kind) || kept.len() == names.len(),
         "{kind}"
@@ -460,7 +461,7 @@ fn neighbouring_lines_of_a_partial_are_causes_of_their_own() {
             .map(str::to_owned)
             .into()
     );
-    // A macro that goes over both lines: neither does anything alone that a body shows.
+    // A macro that spans both lines: neither edit alone changes a body.
     let one = "{% macro closing(name) %}You are {{ name }}:\nend with a summary.{% endmacro %}\n";
     older.insert("partials/shared.jinja", one);
     let mut newer = older.clone();
@@ -475,8 +476,7 @@ fn neighbouring_lines_of_a_partial_are_causes_of_their_own() {
     assert_eq!((shown.len(), shown[0].hunks[0].added.len()), (1, 2));
 }
 
-/// Edits that any of a repository's files may get: a path, what is looked for in it, and what takes
-/// its place.
+/// Edits of the repository's files: a path, a text in it, and its replacement.
 const EDITS: [(&str, &str, &str); 18] = [
     ("agents/team_base.toml", "4096", "1024"),
     ("agents/team_base.toml", "temperature = 0.7\n", ""),
@@ -530,7 +530,7 @@ const EDITS: [(&str, &str, &str); 18] = [
     ("providers/house.toml", "llm.house", "llm2.house"),
 ];
 
-/// A newer side with some of the edits, told by the bits of a number.
+/// Applies the edits whose bits are set in a number.
 fn edited(older: &MemoryWorld, chosen: u32) -> MemoryWorld {
     let mut world = older.clone();
     for (_, (path, from, to)) in EDITS

@@ -1,4 +1,4 @@
-//! No input causes a panic or an endless run: every mistake in a repository is a finding.
+//! No input causes a panic or runs without end: every mistake in a repository becomes a finding.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use reqc::repo::LoadOptions;
 use reqc::report::{Format as _, Human, Json, Layout, Short};
 use reqc::world::MemoryWorld;
 
-/// A small layer below the one that is tested: few contexts, so that many cases are fast.
+/// A small bundled layer with few contexts, so that tests are fast.
 fn base() -> MemoryWorld {
     MemoryWorld::from_iter([
         (
@@ -39,7 +39,7 @@ fn base() -> MemoryWorld {
     ])
 }
 
-/// Compiles everything, writes every kind of report, and gives the findings.
+/// Compiles everything, writes every kind of report, and returns the findings.
 fn compile(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Vec<Diagnostic> {
     let own: MemoryWorld = files.into_iter().collect();
     let compiler = Compiler::load(Arc::new(own), Arc::new(base()), LoadOptions::default());
@@ -69,7 +69,8 @@ fn compile_agent(body: &str) -> Vec<Diagnostic> {
     compile([("agents/a.toml".to_owned(), agent(body).into_bytes())])
 }
 
-/// The codes of findings, without what agents lose: these write hardly anything of a conversation.
+/// The codes of findings, except those about lost content: these agents write almost nothing of a
+/// conversation.
 fn codes(findings: &[Diagnostic]) -> Vec<&'static str> {
     findings
         .iter()
@@ -92,12 +93,12 @@ const PATHS: [&str; 11] = [
     "schemas/openai-chat.json",
 ];
 
-/// A profile that uses whatever is at the other paths.
+/// A profile that uses the files at the other paths.
 const USER: &str = "name = \"User\"\nextends = \"Base\"\nprovider_instance = \"P\"\n\
     system_prompt = \"{{ read_file(':/roles/r.md') }}\"\n\
     [body]\nx = \"{% include 'm2.jinja' ignore missing %}\"\ny = \"{% include 'x.jinja' ignore missing %}\"\n";
 
-/// Pieces of templates, to be strung together.
+/// Tokens of templates, to be joined at random.
 const TOKENS: [&str; 52] = [
     "{{",
     "}}",
@@ -158,7 +159,7 @@ fn template() -> impl Strategy<Value = String> {
         .prop_map(|tokens| tokens.concat())
 }
 
-/// Templates that mostly parse.
+/// Templates that usually parse.
 fn likely_template() -> impl Strategy<Value = String> {
     let expression = prop::sample::select(vec![
         "ctx",
@@ -233,7 +234,7 @@ fn likely_template() -> impl Strategy<Value = String> {
     (shape, expression).prop_map(|(shape, expression)| shape.replace('E', expression))
 }
 
-/// A TOML value as text.
+/// The text of a TOML value.
 fn toml_value() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         any::<i64>().prop_map(|value| value.to_string()),
@@ -276,7 +277,7 @@ fn key() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A basic TOML string: JSON's escapes are TOML's.
+/// A basic TOML string, which has the escapes of JSON.
 fn quoted(text: &str) -> String {
     serde_json::to_string(text)
         .expect("a string")
@@ -367,7 +368,7 @@ fn large_files_compile() {
     );
 }
 
-/// What nests deeper than any limit is a finding, whatever it is made of.
+/// Any kind of nesting deeper than the limits is a finding.
 #[test]
 fn deep_nesting_is_a_finding() {
     let nested = |open: &str, middle: &str, close: &str, depth: usize| {
@@ -452,7 +453,7 @@ fn long_chains_of_operators_do_not_panic() {
     }
 }
 
-/// Templates that would run or grow for ever.
+/// Templates that would run or grow without end.
 #[test]
 fn endless_templates_end_with_an_error() {
     let limits = [
@@ -493,7 +494,7 @@ fn endless_templates_end_with_an_error() {
     }
 }
 
-/// Files whose number, or size, makes the square of it minutes.
+/// Compiles so many or such large files that quadratic work would take minutes.
 fn many(count: usize, file: impl Fn(usize) -> (String, String)) -> Vec<Diagnostic> {
     compile(
         (0..count)
@@ -604,7 +605,7 @@ fn long_lines_with_many_mistakes_are_read_once() {
     assert_eq!(
         count(&findings, "key/unknown"),
         1_000,
-        "as many as are told of one file"
+        "the maximum for one file"
     );
 }
 
@@ -635,7 +636,7 @@ fn unset_and_models_of_thousands_are_linear() {
     assert_eq!(told, (0, 10_000), "as many as a report holds of one rule");
 }
 
-/// A schema of the repository never accepts by failing, and never takes for ever.
+/// Unusable schemas in a repository are errors, and checking them always ends.
 #[test]
 fn schemas_that_cannot_be_used_fail_the_run() {
     let found = |text: &str| {
@@ -674,7 +675,7 @@ fn schemas_that_cannot_be_used_fail_the_run() {
     }
 }
 
-/// The work of a schema doubles with each level of the body: that is reported, not done.
+/// The work of this schema doubles with each level of the body. It is reported instead of done.
 #[test]
 fn bodies_that_take_too_long_to_check_are_told() {
     let twice = r##"{"$ref": "#/$defs/t", "$defs": {"t": {"allOf": [

@@ -1,5 +1,5 @@
-//! The schemas for editors agree with the code: both accept every correct file, and each rejects
-//! the files that the other rejects.
+//! The schemas for editors agree with the code: both accept every correct file, and both reject the
+//! same wrong files.
 
 #![expect(
     clippy::disallowed_methods,
@@ -49,7 +49,7 @@ fn validator(name: &str) -> Validator {
     jsonschema::validator_for(&schema(name)).expect("a valid schema")
 }
 
-/// The schema that files at a path must meet.
+/// The name of the schema for files at this path.
 fn name_of(path: &str) -> Option<&'static str> {
     let is_toml = path.ends_with(".toml");
     match path.split('/').next()? {
@@ -64,7 +64,7 @@ fn name_of(path: &str) -> Option<&'static str> {
     }
 }
 
-/// The value of a file; `None` if it is neither TOML nor JSON.
+/// The content of a file; `None` if it is neither TOML nor JSON.
 fn value(path: &str, text: &str) -> Option<Value> {
     let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
     match path.ends_with(".toml") {
@@ -150,7 +150,7 @@ fn every_schema_is_a_valid_schema() {
     }
 }
 
-/// The names of an object's properties, in order of the alphabet.
+/// The names of an object's properties, in alphabetical order.
 fn properties(schema: &Value, pointer: &str) -> Vec<String> {
     let object = schema
         .pointer(pointer)
@@ -341,7 +341,7 @@ fn what_init_writes_is_valid() {
         }
     }
     assert_eq!(sorted(seen), sorted(["profile", "context", "reqc"]));
-    // The settings that it shows are commented out.
+    // The new `reqc.toml` shows settings as comments.
     let settings = read(&folder.path().join("reqc.toml"));
     let lines = settings.lines().map(|line| {
         line.strip_prefix("# ")
@@ -353,7 +353,7 @@ fn what_init_writes_is_valid() {
     assert_valid("reqc.toml", &shown.join("\n"));
 }
 
-/// What the schemas do not say: whether a glob is one, and which names are devices.
+/// Mistakes that a schema cannot detect, such as an invalid glob or the name of a device.
 const ONLY_REQC_KNOWS: [&str; 6] = [
     "config/bad-glob/reqc.toml",
     "config/glob-too-long/reqc.toml",
@@ -417,7 +417,7 @@ fn what_cases_show_to_be_wrong_is_refused() {
     );
 }
 
-/// Values of every type; most are wrong for a key.
+/// Values of every type; most of them are wrong for any given key.
 const VALUES: [&str; 16] = [
     "true",
     "1",
@@ -437,7 +437,7 @@ const VALUES: [&str; 16] = [
     "2027-01-31",
 ];
 
-/// Returns what the code finds in one file, apart from other files.
+/// Returns the findings about a single file, read without any other files.
 fn findings(path: &str, text: &str) -> Vec<String> {
     let own = MemoryWorld::from_iter([(path, text)]);
     if path == "tools.toml" {
@@ -463,8 +463,8 @@ fn findings(path: &str, text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Each key with each value, below lines that are right without it; `skip` says which pairs only
-/// one side can know.
+/// Compares code and schema for each key with each value, after lines that are correct without it.
+/// `skip` selects the pairs that only one of the two can judge.
 fn compare(path: &str, before: &str, keys: &[&str], skip: impl Fn(&str, &str) -> bool) {
     let validator = validator(name_of(path).expect("a schema"));
     assert!(findings(path, before).is_empty(), "{before}");
@@ -491,7 +491,7 @@ fn compare(path: &str, before: &str, keys: &[&str], skip: impl Fn(&str, &str) ->
 
 #[test]
 fn schema_and_code_take_the_same_values() {
-    // A date is text for a schema.
+    // Schemas see a date as a string.
     let dates = |_: &str, written: &str| written == "2027-01-31";
     compare("agents/a.toml", "name = \"A\"", &profile::KEYS, dates);
     compare("agents/a.toml", "name = \"A\"\n[match]", &MATCH_KEYS, dates);
@@ -510,7 +510,7 @@ fn schema_and_code_take_the_same_values() {
         dates,
     );
     let allow = "[[allow]]\ncode = \"key/unknown\"\nreason = \"x\"";
-    // That a code is not one is reported when a run ends.
+    // An unknown code is not reported here but at the end of a run.
     let codes = |key: &str, written: &str| match key {
         "expires" => false,
         "code" => written.starts_with('"') || dates(key, written),
@@ -523,7 +523,7 @@ fn schema_and_code_take_the_same_values() {
     compare("rosters.toml", "", &ROSTERS_KEYS, dates);
     compare("tools.toml", "", &TOOLS_KEYS, dates);
     compare("model-families.toml", "", &FAMILIES_KEYS, dates);
-    // A date is what `seen` is.
+    // `seen` must be a date.
     let days = |key: &str, written: &str| key != "seen" && dates(key, written);
     let family = "[[family]]\nname = \"x\"\nmodels = [\"x*\"]\nwires = [\"openai-chat\"]\nsource = \"x\"\nseen = 2026-11-22";
     compare("model-families.toml", family, &FAMILY_KEYS, days);
@@ -545,7 +545,7 @@ fn schema_and_code_take_the_same_values() {
         &PRICE_KEYS,
         days,
     );
-    // What lies beside the file is reported when it is read.
+    // Files that a path refers to are checked when they are read.
     let paths = |key: &str, written: &str| {
         dates(key, written)
             || (["schema_file", "working_directory"].contains(&key) && written.starts_with('"'))
@@ -576,7 +576,7 @@ fn schema_and_code_take_the_same_values() {
     );
 }
 
-/// Every variant of a value with one member removed, replaced or added.
+/// Returns every variant of a value with one member removed, replaced or added.
 fn variants(value: &Value) -> Vec<Value> {
     let mut found = Vec::new();
     match value {
@@ -673,7 +673,7 @@ fn schema_and_code_take_the_same_contexts() {
                 &Origins::default(),
                 &mut findings,
             );
-            // What a schema cannot say.
+            // A schema cannot detect these.
             findings.retain(|finding| {
                 !["context/not-normal", "context/media-type"].contains(&finding.rule.code)
             });

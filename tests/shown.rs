@@ -1,7 +1,7 @@
 //! Hostile text from a repository is printed without any effect.
 //!
-//! A table of hostile texts is planted in every place of a repository. Every command prints them in
-//! every format, with and without colour, and the bytes of standard output and standard error are
+//! Hostile texts are planted in every place of a repository. Every command prints them in every
+//! format, with and without colour, and the bytes of standard output and standard error are
 //! checked.
 
 #![expect(
@@ -19,15 +19,15 @@ use std::process::{Command, Output};
 use git::git;
 use serde_json::Value;
 
-/// What is planted, after a harmless start: a line of its own, controls, directions, what has no
-/// width, commands.
+/// The planted texts, each with a harmless beginning: new lines, control characters, changes of
+/// direction, invisible characters, and workflow commands.
 const HOSTILE: [&str; 3] = [
     "X\n::error file=x::pwned\n##[error]pwned\r\u{1b}[2J\u{1b}]0;p\u{7}\u{7f}\u{9b}31m\u{85}::add-mask::a",
     "X\u{202e}\u{2066}\u{61c}p\u{200b}\u{200d}\u{2060}\u{feff}\u{ad}\u{3164}\u{e0041}\u{2028}::error::\u{fff9}",
     "::error::pwned ##teamcity[x] ##vso[y] section_start:1:x",
 ];
 
-/// A text as a TOML string, all of it in escapes.
+/// Writes a TOML string in which every character is an escape.
 fn toml(text: &str) -> String {
     let escaped: Vec<String> = text
         .chars()
@@ -36,12 +36,12 @@ fn toml(text: &str) -> String {
     format!("\"{}\"", escaped.concat())
 }
 
-/// A text as a JSON string.
+/// Writes a JSON string.
 fn json(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// A text as a part of a path: what no file system takes is left out.
+/// Makes a text usable in a path, by removing characters that no file system permits.
 fn path(text: &str) -> String {
     text.replace('/', "-").replace('\0', "")
 }
@@ -52,7 +52,7 @@ fn write(root: &Path, name: &str, text: &str) {
     fs::write(file, text).expect("written");
 }
 
-/// A repository that compiles, with a hostile text wherever one can be.
+/// Writes a repository that compiles, with a hostile text in every possible place.
 fn sound(root: &Path, x: &str) {
     let (t, p) = (toml(x), path(x));
     write(
@@ -122,7 +122,7 @@ fn sound(root: &Path, x: &str) {
     write(root, &format!("roles/{p}.md"), x);
 }
 
-/// The same with mistakes that are reported with the text in them.
+/// The same with mistakes whose messages contain the text.
 fn broken(root: &Path, x: &str) {
     let (t, p) = (toml(x), path(x));
     sound(root, x);
@@ -225,8 +225,8 @@ fn reqc(root: &Path, arguments: &[&str]) -> Output {
         .expect("the binary runs")
 }
 
-/// Returns what must not be printed, in the words of a test that knows nothing of how it is
-/// avoided.
+/// Returns the first part of a text that must not be printed. Shares no code with the
+/// implementation.
 fn wrong_in(text: &str) -> Option<String> {
     let colour = |rest: &str| {
         let rest = rest.strip_prefix('[')?;
@@ -284,7 +284,7 @@ fn assert_text(root: &Path, arguments: &[&str]) -> Output {
     output
 }
 
-/// Every command that looks at a repository, with texts of ours and hostile ones as arguments.
+/// Every command that reads a repository, with normal and hostile arguments.
 fn commands(x: &str) -> Vec<Vec<&str>> {
     let mut commands: Vec<Vec<&str>> = vec![
         vec!["check"],
@@ -345,7 +345,7 @@ fn commands(x: &str) -> Vec<Vec<&str>> {
     commands
 }
 
-/// Runs every command in every format over repositories with one of the hostile texts.
+/// Runs every command in every format in repositories with this hostile text.
 fn plant(x: &str) {
     for (turn, make) in [(0, sound as fn(&Path, &str)), (2, broken)] {
         let scratch = tempfile::tempdir().expect("a folder");
@@ -361,7 +361,8 @@ fn plant(x: &str) {
         git(&root, &["commit", "-q", "-m", "before"]);
         make(&root, x);
         for (index, arguments) in commands(x).into_iter().enumerate() {
-            // Most commands in one of four looks here and in another one there: there are many.
+            // Most commands run in only one of the four formats for each repository, because there
+            // are many.
             let looks: [&[&str]; 4] = [
                 &["--color", "never"],
                 &["--color", "always"],
@@ -411,7 +412,7 @@ fn commands_are_broken() {
     plant(HOSTILE[2]);
 }
 
-/// Reports for programs say exactly what a name is, in characters that can be seen.
+/// JSON reports contain names exactly, as visible characters.
 #[test]
 fn programs_get_the_names_as_they_are() {
     let scratch = tempfile::tempdir().expect("a folder");
@@ -428,7 +429,7 @@ fn programs_get_the_names_as_they_are() {
     }
 }
 
-/// A body that is piped is what would be sent, byte for byte.
+/// A body written to a pipe is exact, byte for byte.
 #[test]
 fn piped_bodies_are_exact() {
     let scratch = tempfile::tempdir().expect("a folder");
@@ -444,7 +445,7 @@ fn piped_bodies_are_exact() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("a\u{202e}b"));
 }
 
-/// A log can be read to its end, whatever was found.
+/// Reports for people stay short enough to read, however many findings there are.
 #[test]
 fn a_flood_of_findings_is_bounded_for_people() {
     let scratch = tempfile::tempdir().expect("a folder");

@@ -3,11 +3,11 @@
 //! client API and the wire format, the extension the framing. Each file is a test. `llama.cpp`
 //! contains recordings of a real server; the others follow the documentation.
 //!
-//! Each transcript is replayed whole, byte by byte, and cut in two at every place: the events must
-//! be the same. Each beginning of a transcript must fail or give the same answer as the whole.
-//! Altered transcripts must end in one way, without a panic. Unknown content is added to each of
-//! them and must be kept or reported (`lost`). Content that a decoder's table lists as read is
-//! altered in each of them and must change the result (`known`).
+//! Each transcript is replayed whole, byte by byte, and cut in two at every position: the events
+//! must be the same. Each prefix of a transcript must fail or give the same answer as the whole.
+//! Altered transcripts must end in exactly one outcome, without a panic. Unknown content is added
+//! to each of them and must be kept or reported (`lost`). Content that a decoder's table lists as
+//! read is altered in each of them and must change the result (`known`).
 //!
 //! `REQC_UPDATE_STREAMS=1 cargo test --test streams` writes the expected results. Read them.
 
@@ -39,8 +39,8 @@ use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
 use serde_json::{Value, json};
 
-/// Which folder holds answers of which client API and wire format, and the bundled agent that sends
-/// them back.
+/// The client API and wire format of each folder, and the bundled agent that sends its answers
+/// back.
 const FOLDERS: [(&str, ClientApi, WireFormat, Option<&str>); 16] = [
     (
         "claude",
@@ -140,7 +140,7 @@ const FOLDERS: [(&str, ClientApi, WireFormat, Option<&str>); 16] = [
     ),
 ];
 
-/// The wire formats that share a decoder, and so a table.
+/// The wire formats that share a decoder, and therefore a table.
 const FORMATS: [(&str, &[WireFormat]); 6] = [
     ("anthropic", &[WireFormat::AnthropicMessages]),
     (
@@ -160,8 +160,7 @@ const FORMATS: [(&str, &[WireFormat]); 6] = [
     ("infill", &[WireFormat::LlamaCppInfill]),
 ];
 
-/// Answers that call every chunk the last one: a beginning of them is complete for all that anybody
-/// can tell.
+/// Answers that mark every chunk as the last one, so that any prefix looks complete.
 const ALWAYS_COMPLETE: [&str; 1] = ["google/stop_in_every_chunk.sse"];
 
 /// A recorded answer.
@@ -175,7 +174,7 @@ struct Transcript {
     agent: Option<&'static str>,
 }
 
-/// What a decoder made of an answer.
+/// The result of decoding an answer.
 #[derive(Debug, PartialEq)]
 struct Played {
     events: Vec<Event>,
@@ -267,7 +266,7 @@ fn transcript(
 }
 
 impl Transcript {
-    /// The name of the conversation that the answer is part of.
+    /// The name of the context for this answer.
     fn context(&self) -> String {
         self.name.replace('/', "-")
     }
@@ -292,7 +291,7 @@ impl Transcript {
         assert_eq!(
             decoder.finish(&mut events),
             outcome,
-            "asked again, it says the same"
+            "a second call returns the same"
         );
         Played {
             events,
@@ -319,7 +318,7 @@ fn check(transcript: &Transcript, compiler: &Compiler) -> Result<(), Failed> {
         let another = beginning.outcome.is_ok() && beginning.answer.blocks != whole.answer.blocks;
         if another && !ALWAYS_COMPLETE.contains(&transcript.name.as_str()) {
             return Err(format!(
-                "cut off at {cut}, it ends well with another answer: {beginning:#?}"
+                "cut off at {cut}, it succeeds with a different answer: {beginning:#?}"
             )
             .into());
         }
@@ -330,7 +329,7 @@ fn check(transcript: &Transcript, compiler: &Compiler) -> Result<(), Failed> {
     )
 }
 
-/// A compiler of the bundled agents, with a conversation for each answer that goes back to a model.
+/// A compiler of the bundled agents, with a context for each answer that can be sent back.
 fn compiler(all: &[Transcript]) -> Compiler {
     let context = |transcript: &Transcript| {
         let blocks = transcript.play([transcript.bytes.as_slice()]).answer.blocks;
@@ -345,7 +344,7 @@ fn compiler(all: &[Transcript]) -> Compiler {
     Compiler::load(Arc::new(own), Arc::new(Embedded::bundled()), options)
 }
 
-/// A chat in which the model gave this answer and its calls were answered.
+/// A chat with this answer, in which its calls have results.
 fn conversation(name: &str, blocks: &[Block]) -> Option<Value> {
     let answer: Vec<Value> = blocks.iter().map(|block| json!(block)).collect();
     let result = |id: String| json!({"type": "tool_result", "tool_use_id": id, "content": "ok"});
@@ -361,7 +360,7 @@ fn conversation(name: &str, blocks: &[Block]) -> Option<Value> {
     (!blocks.is_empty()).then_some(context)
 }
 
-/// Returns what the next request says of the answer, one message or item a line.
+/// Returns the part of the next request that contains the answer, with one message or item a line.
 fn sent_back(transcript: &Transcript, compiler: &Compiler) -> Result<String, Failed> {
     let Some(agent) = transcript.agent else {
         return Ok(String::new());
@@ -386,7 +385,7 @@ fn sent_back(transcript: &Transcript, compiler: &Compiler) -> Result<String, Fai
     }))
 }
 
-/// Without marks for the provider's cache, which are the agent's business.
+/// Removes cache marks, which depend on the agent and not on the answer.
 fn without_marks(mut message: Value) -> Value {
     let blocks = message
         .get_mut("content")
@@ -421,7 +420,7 @@ fn same(whole: &Played, other: &Played, how: &str) -> Result<(), Failed> {
     .into())
 }
 
-/// Serde reads what it wrote of an answer, and writes events as `reqc send` does.
+/// Blocks survive a round trip through serde, and events are written as `reqc send` writes them.
 fn survives(played: &Played) -> Result<(), Failed> {
     for block in &played.answer.blocks {
         let text = serde_json::to_string(block)?;
@@ -439,9 +438,9 @@ fn survives(played: &Played) -> Result<(), Failed> {
     }
 }
 
-/// Returns what must hold between the events, the blocks and the calls of any answer.
+/// Checks that the events, the blocks and the calls of an answer agree.
 fn agrees(played: &Played) -> Result<(), Failed> {
-    // The last event of an answer may put its parts in another order than they came in.
+    // The last event of an answer can contain its parts in a different order.
     let in_any_order = |text: String| {
         let mut characters: Vec<char> = text.chars().collect();
         characters.sort_unstable();
@@ -514,7 +513,7 @@ fn compare(transcript: &Transcript, found: &str) -> Result<(), Failed> {
     Err(format!("expected:\n{expected}\nfound:\n{found}").into())
 }
 
-/// Events, blocks, usage and outcome, one a line.
+/// Events, blocks, usage and outcome, one per line.
 fn shown(played: &Played) -> String {
     let mut text = String::new();
     for event in &played.events {
@@ -591,7 +590,7 @@ fn block_line(block: &Block) -> String {
     value.to_string()
 }
 
-/// An alteration of bytes.
+/// A change of some bytes.
 #[derive(Debug, Clone)]
 enum Alteration {
     Replace(usize, u8),
@@ -678,8 +677,8 @@ fn random() -> Result<(), Failed> {
     )
 }
 
-/// Returns what holds for any bytes: no panic, one outcome, the same in chunks, and events that
-/// agree with the answer.
+/// Checks the properties that hold for any bytes: no panic, one outcome, the same result in chunks,
+/// and events that agree with the answer.
 fn holds(transcript: &Transcript, size: usize) -> Result<(), Failed> {
     let whole = transcript.play([transcript.bytes.as_slice()]);
     agrees(&whole)?;
@@ -709,7 +708,7 @@ fn property<S: Strategy>(
         .map_err(|error| error.to_string().into())
 }
 
-/// Garbage for ever is cut, in every format and framing, whatever it is.
+/// Endless garbage is stopped at a limit, in every format and framing.
 fn limits() -> Result<(), Failed> {
     let limits = Limits {
         line: 64,

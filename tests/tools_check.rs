@@ -56,7 +56,7 @@ fn reqc(folder: &Path, arguments: &[&str], input: &str) -> Ran {
     }
 }
 
-/// The document of a list that is given on standard input.
+/// Checks a list given on standard input. Returns the exit status and the JSON document.
 fn checked(list: &Value, arguments: &[&str]) -> (i32, Value) {
     let folder = tempfile::tempdir().expect("a folder");
     let ran = reqc(
@@ -68,7 +68,7 @@ fn checked(list: &Value, arguments: &[&str]) -> (i32, Value) {
     (ran.code, serde_json::from_str(&ran.out).expect("JSON"))
 }
 
-/// The status of each tool at a provider.
+/// The status of each tool for a provider.
 fn statuses(document: &Value, provider: &str) -> Vec<String> {
     let tools = document["tools"].as_array().expect("tools");
     let of = |tool: &Value| {
@@ -110,7 +110,7 @@ fn a_plain_tool_is_taken_everywhere_and_costs_something() {
     let tokens = document["tools"][0]["verdicts"][0]["tokens"]
         .as_u64()
         .expect("a number");
-    // Strict tools are asked for by name here, and objects that are open are none.
+    // Strict targets reject open objects. That fails the command with `all`, but not by default.
     assert!((20..100).contains(&tokens) && code == 1, "{tokens} {code}");
     assert_eq!(
         checked(&json!([tool("search", &object(&json!({})))]), &[]).0,
@@ -330,7 +330,7 @@ fn a_tools_toml_has_its_programs() {
     );
 }
 
-/// Tools that providers refuse, and some that they take.
+/// Tools that providers reject, and some that they accept.
 fn difficult() -> Vec<ListedTool> {
     let tree = json!({"type": "object", "properties": {"name": {"type": "string"}, "below": {"type": "array", "items": {"$ref": "#/$defs/tree"}}},
         "required": ["name"], "additionalProperties": false});
@@ -401,7 +401,7 @@ fn lowered_tools_are_taken() {
     }
 }
 
-/// An MCP server as a shell script; `$id` is the request's.
+/// An MCP server as a shell script. `$id` is the id of the request.
 const SERVER: &str = r#"#!/bin/sh
 answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
 hello() { answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}'; }
@@ -424,7 +424,7 @@ fn server(overrides: &str) -> TempDir {
     folder
 }
 
-/// Returns what is said of a server that does some things differently.
+/// Checks a server that overrides some functions.
 fn asked(overrides: &str, more: &[&str]) -> Ran {
     let folder = server(overrides);
     let arguments = [more, &["--timeout", "3", "--mcp-command", "--", "./server"]].concat();

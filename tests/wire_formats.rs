@@ -1,13 +1,13 @@
 //! A new wire format needs a variant and a file of facts; the compiler then reports every place
-//! that needs a decision. Therefore, no `match` over formats, or over a fact with a decoder or a
-//! reader for each value, may have a catch-all arm, and no code may compare formats.
+//! that needs a decision. For this to work, no `match` over formats, or over a fact that selects a
+//! decoder or a reader, may have a catch-all arm, and no code may compare formats.
 
 #![expect(clippy::disallowed_methods, reason = "the test reads the sources")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The wire formats, and the facts of them that stand for code.
+/// The wire formats, and the facts that select code.
 const ENUMS: [&str; 6] = [
     "WireFormat::",
     "TurnForm::",
@@ -17,8 +17,8 @@ const ENUMS: [&str; 6] = [
     "BatchService::",
 ];
 
-/// The file that may name variants without the name of their type: tables of evidence for each
-/// format, in which only what a body shows counts.
+/// The file that can use variants without the name of their type. Its tables contain the evidence
+/// for each format, which is taken only from the body.
 const NAMES_VARIANTS: &str = "src/lint/recognise.rs";
 
 #[test]
@@ -87,7 +87,7 @@ fn hidden_rests_and_comparisons_are_found() {
     assert!(comparisons(&code(right)).is_empty());
 }
 
-/// Returns what is found in the code of each file, behind the file's name.
+/// Returns the results of `find` in the code of each file, after the name of the file.
 fn found(find: impl Fn(&str) -> Vec<String>) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut wrong = Vec::new();
@@ -107,7 +107,7 @@ fn found(find: impl Fn(&str) -> Vec<String>) -> Vec<String> {
     wrong
 }
 
-/// The source files below a folder, tests aside, in order.
+/// The source files below a folder in alphabetical order, without tests.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("a folder").flatten();
     let mut found = Vec::new();
@@ -122,7 +122,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A file without its inline tests and comments, and with nothing in its texts.
+/// A file without its inline tests, comments and the contents of strings.
 fn code(text: &str) -> String {
     let tests = text.match_indices("\n#[cfg(test)]\nmod ").find(|(at, _)| {
         text[at + 1..]
@@ -145,7 +145,7 @@ fn code(text: &str) -> String {
     code
 }
 
-/// The length of the comment or text that a piece of source begins with; none if it is code.
+/// The length of the comment or string at the beginning of this source; 0 if it is code.
 fn skipped(rest: &str) -> usize {
     if rest.starts_with("//") {
         return rest.find('\n').unwrap_or(rest.len());
@@ -165,7 +165,7 @@ fn skipped(rest: &str) -> usize {
     }
     match rest.as_bytes() {
         [b'"', ..] => end_of_text(rest, '"'),
-        // A lifetime has no quote behind its first character.
+        // A lifetime has no quote after its first character.
         [b'\'', b'\\', ..] => end_of_text(rest, '\''),
         [b'\'', ..] => {
             let mut chars = rest.char_indices().skip(2);
@@ -178,7 +178,7 @@ fn skipped(rest: &str) -> usize {
     }
 }
 
-/// The length of a text up to the quote that ends it.
+/// The length of a literal up to and including the quote that ends it.
 fn end_of_text(rest: &str, quote: char) -> usize {
     let mut is_escaped = false;
     for (at, c) in rest.char_indices().skip(1) {
@@ -190,7 +190,7 @@ fn end_of_text(rest: &str, quote: char) -> usize {
     rest.len()
 }
 
-/// The patterns of the arms of each `match`, without their guards.
+/// The patterns of all arms of each `match`, without guards.
 fn matches_in(code: &str) -> impl Iterator<Item = Vec<String>> {
     code.match_indices("match ").filter_map(|(at, _)| {
         let before = code[..at].chars().next_back();
@@ -202,7 +202,7 @@ fn matches_in(code: &str) -> impl Iterator<Item = Vec<String>> {
     })
 }
 
-/// The patterns of arms, up to the brace that closes the `match`.
+/// The patterns of these arms, up to the brace that ends the `match`.
 fn patterns(arms: &str) -> Vec<String> {
     let mut patterns = Vec::new();
     let (mut depth, mut begin, mut is_body) = (0_i32, 0, false);
@@ -223,7 +223,7 @@ fn patterns(arms: &str) -> Vec<String> {
             (begin, is_body) = (at + 1, false);
             continue;
         }
-        // A comma behind the brace of a body belongs to neither arm.
+        // A comma after the brace of a body belongs to neither arm.
         if !is_body && depth == 0 && c == ',' && arms[begin..at].trim().is_empty() {
             begin = at + 1;
         }
@@ -231,7 +231,7 @@ fn patterns(arms: &str) -> Vec<String> {
     patterns
 }
 
-/// Returns `true` if arms name one of the enums at a place, and another arm has anything there.
+/// Returns `true` if an arm names one of the enums, and another arm has a catch-all in its place.
 fn hides_a_rest(arms: &[String]) -> bool {
     let alternatives = || arms.iter().flat_map(|arm| split(arm, '|'));
     let places = alternatives().filter_map(|it| {
@@ -259,7 +259,7 @@ fn elements(pattern: &str) -> Vec<&str> {
     }
 }
 
-/// The parts of a pattern between signs that stand in no brackets.
+/// Splits a pattern at a sign, except inside brackets.
 fn split(pattern: &str, sign: char) -> Vec<&str> {
     let mut depth = 0;
     let parts = pattern.split(move |c: char| {
@@ -272,13 +272,13 @@ fn split(pattern: &str, sign: char) -> Vec<&str> {
         .collect()
 }
 
-/// Returns `true` if a pattern is `_`, `..` or a name for whatever is there.
+/// Returns `true` if a pattern is `_`, `..` or a variable.
 fn is_anything(pattern: &str) -> bool {
     let is_name = |c: char| c.is_lowercase() || c.is_numeric() || c == '_';
     pattern == ".." || !pattern.is_empty() && pattern.chars().all(is_name)
 }
 
-/// The lines in which a format is compared with one of them.
+/// The lines that compare a format with a variant.
 fn comparisons(code: &str) -> Vec<String> {
     let variants = code.match_indices("WireFormat::").filter(|(at, name)| {
         let rest = &code[at + name.len()..];
@@ -290,8 +290,8 @@ fn comparisons(code: &str) -> Vec<String> {
     lines.into_iter().map(|it| it.trim().to_owned()).collect()
 }
 
-/// Returns `true` if the variant at a place is on a side of a comparison, or in a pattern that does
-/// not say what happens otherwise.
+/// Returns `true` if the variant at a position is compared, or is in a pattern without an
+/// alternative.
 fn is_compared(code: &str, at: usize) -> bool {
     let before = code[..at].trim_end_matches(['(', '&', '[']).trim_end();
     let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':' | ')' | ']');
@@ -312,7 +312,7 @@ fn is_compared(code: &str, at: usize) -> bool {
         || is_list
 }
 
-/// Returns `true` if no bracket closes behind which none opens.
+/// Returns `true` if no bracket closes that was not opened.
 fn is_open(code: &str) -> bool {
     let mut depth = 0;
     code.chars().all(|c| {
@@ -321,7 +321,7 @@ fn is_open(code: &str) -> bool {
     })
 }
 
-/// The line around a place.
+/// The line that contains a position.
 fn line_at(code: &str, at: usize) -> &str {
     let begin = code[..at].rfind('\n').map_or(0, |it| it + 1);
     let end = code[at..].find('\n').map_or(code.len(), |it| at + it);

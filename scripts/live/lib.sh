@@ -1,4 +1,4 @@
-# What the scripts of this folder share: a scratch repository, checks, and a server that is stopped at the end. Sourced.
+# Shared by the scripts of this folder: a scratch repository, checks, and a server that is stopped at the end. Sourced.
 
 work=$(mktemp -d)
 server= proxy=
@@ -11,15 +11,15 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 
-# stop WHY [FILE]: gives up, with the end of a file.
+# stop WHY [FILE]: exits with a message and the end of a file.
 stop() {
   echo "$name: $1" >&2
   if [[ -n ${2:-} ]]; then tail -20 "$2" >&2; fi
   exit 1
 }
 
-# locked NAME [FOLDER]: the folder into which the packages of scripts/npm/NAME, or of another folder, are installed, exactly as its lock
-# file says. Nothing that they bring is run.
+# locked NAME [FOLDER]: installs the packages of scripts/npm/NAME, or of another folder, exactly as locked, and prints the
+# path. Runs none of their install scripts.
 locked() {
   local from=${2:-$root/scripts/npm/$1} prefix=$root/target/npm/$1
   if ! cmp -s "$from/package-lock.json" "$prefix/package-lock.json" || [[ ! -d $prefix/node_modules ]]; then
@@ -30,7 +30,7 @@ locked() {
   echo "$prefix"
 }
 
-# pinned NAME FILE: a folder with Python and the packages of a file, whose hashes are checked. Made anew when the file changes.
+# pinned NAME FILE: prints the path of a venv with the packages of a file, checked by hash. Recreated when the file changes.
 pinned() {
   local venv=$root/target/$1-venv
   if ! cmp -s "$2" "$venv/requirements.txt"; then
@@ -43,7 +43,7 @@ pinned() {
   echo "$venv"
 }
 
-# check WHAT COMMAND…: one line if the command holds, all that it said if not.
+# check WHAT COMMAND…: prints one line if the command succeeds, and its output if not.
 check() {
   local what=$1 status; shift
   # Not in an `if`: there, `set -e` would have no effect within the command.
@@ -51,22 +51,22 @@ check() {
   if [[ $status == 0 ]]; then echo "ok: $what"; else echo "WRONG: $what"; tail -20 "$work/said" | cut -c1-400 | sed 's/^/  /'; failed=1; fi
 }
 
-# is WHAT WANTED FOUND: two texts are the same.
+# is WHAT WANTED FOUND: fails unless two texts are equal.
 is() {
   [[ $2 == "$3" ]] && return
   printf '%s\n  wanted: %s\n  found:  %s\n' "$@"
   return 1
 }
 
-# has TEXT FILE: a file holds a text.
+# has TEXT FILE: fails unless a file contains a text.
 has() { grep -qF -- "$1" "$2" || { echo "no \`$1\` in:"; cat "$2"; return 1; }; }
 
-# The events of a file: see events.py.
+# events FILE EXPECTED…: checks the events in a file; see events.py.
 events() { python3 "$here/events.py" "$@"; }
 
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
-# wait_for URL LOG: until the server that was started last answers, or is gone, or two minutes have passed.
+# wait_for URL LOG: waits until the last started server answers. Stops if it ends, or after two minutes.
 wait_for() {
   local pid=$!
   for _ in $(seq 600); do
@@ -77,7 +77,7 @@ wait_for() {
   stop "the server does not answer" "$2"
 }
 
-# until_holds SECONDS COMMAND…: until the command holds.
+# until_holds SECONDS COMMAND…: waits until the command succeeds.
 until_holds() {
   local tries=$(($1 * 20)); shift
   for _ in $(seq "$tries"); do if "$@"; then return; fi; sleep 0.05; done
@@ -85,7 +85,7 @@ until_holds() {
   return 1
 }
 
-# instance FILE NAME CLIENT_API URL: a provider instance, in place of the bundled one of that name.
+# instance FILE NAME CLIENT_API URL: writes a provider instance that replaces the bundled one of that name.
 instance() {
   cat >"providers/$1.toml" <<TOML
 name = "$2"
@@ -98,7 +98,7 @@ X-Test-Id = "$1"
 TOML
 }
 
-# repository: makes a repository with one tool in the scratch folder, and goes there.
+# repository: makes a repository with one tool in the scratch folder, and changes to it.
 repository() {
   mkdir -p "$work/repository/providers" "$work/repository/agents"
   cd "$work/repository"
@@ -117,5 +117,5 @@ additionalProperties = false
 properties.text = { enum = ["hello", "good bye"] }
 TOML
 }
-# What --trust remembers goes with the scratch folder.
+# Permissions given by --trust are stored in the scratch folder, and removed with it.
 export REQC_LIVE_KEY=no-key-at-all XDG_STATE_HOME=$work/state

@@ -20,7 +20,7 @@ os.environ.update(LITELLM_LOCAL_MODEL_COST_MAP="True", OPENAI_API_KEY="none", AN
 import litellm  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
-# The agent whose bodies go in, and the model that tells LiteLLM which format comes out.
+# The agent whose bodies are translated, and the model name that selects the output format.
 WAYS = {
     "Anthropic Messages → Chat Completions": ("claude-chat-tools", "custom_openai/gpt-5.4"),
     "Anthropic Messages → Responses": ("claude-chat-tools", "openai/gpt-5.4"),
@@ -46,7 +46,7 @@ class Recorder:
 
 async def translated(recorder: Recorder, model: str, body: dict) -> dict:
     before = len(recorder.bodies())
-    # LiteLLM gets the model apart, and a stream would only be refused later.
+    # LiteLLM gets the model as a separate argument. Streams are removed, because they would be refused later.
     body = {name: value for name, value in body.items() if name not in ("model", "stream", "stream_options")}
     settings = {"num_retries": 0, "max_retries": 0, **body}
     try:
@@ -78,7 +78,7 @@ async def main(reqc: str, work: Path):
             other = work / "translated.json"
             other.write_text(json.dumps(await translated(recorder, model, json.loads(file.read_text())), indent=2))
             for difference in differences(reqc, file, other):
-                # The stream was left out above; every two providers have other models.
+                # The stream was removed before, and models differ between providers.
                 if difference["subject"] in ("stream", "model") or difference["message"].startswith("`stream_options`"):
                     continue
                 line = f"{difference['kind']}/{difference['subject']}"

@@ -28,10 +28,10 @@ CHAT = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 
-# How likely kinds of tokens are, as logits.
+# The logits of each kind of token.
 NEVER, LETTER, WORD, END = -40.0, 0.0, 4.0, 3.0
 
-# What the norm before the output makes of the constant.
+# The value of the constant after the norm before the output.
 CONSTANT = 2.0
 
 

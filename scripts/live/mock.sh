@@ -1,6 +1,6 @@
-# What scripts share that send to the mock of aimock.fixtures.json. Sourced, behind lib.sh.
+# Shared by the scripts that send to the mock of aimock.fixtures.json. Sourced after lib.sh.
 
-# mock: starts it.
+# mock: starts the mock.
 mock() {
   local prefix; prefix=$(locked aimock)
   port=$(free_port) url=http://127.0.0.1:$port
@@ -9,7 +9,7 @@ mock() {
   wait_for "$url/health" "$work/log"
 }
 
-# send WHAT MESSAGE OPTION…: sends with the agent at hand; output, errors and exit status go to files.
+# send WHAT MESSAGE OPTION…: sends with the current agent; output, errors and exit status go to files and `code`.
 send() {
   local what=$1 message=$2; shift 2
   code=0

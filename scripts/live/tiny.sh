@@ -1,7 +1,7 @@
-# What scripts share that send to llama.cpp's server with tiny models. Sourced, behind lib.sh; `binary` and `port` are set.
+# Shared by the scripts that send to llama.cpp's server with tiny models. Sourced after lib.sh; `binary` and `port` are set.
 
-# serve MODEL OPTION…: starts a server, in place of the one that runs. One thread is enough for tiny models: several wait for each other on a
-# busy machine.
+# serve MODEL OPTION…: starts a server in place of the running one. One thread is enough for tiny models; on a busy machine,
+# several would wait for each other.
 serve() {
   local model=$1; shift
   if [[ -n $server ]]; then kill "$server"; wait "$server" 2>/dev/null || true; fi
@@ -10,8 +10,8 @@ serve() {
   wait_for "$url/health" "$work/log"
 }
 
-# agent FILE NAME PARENT BODY…: an agent with lines of its body. Models that think refuse to be made to call a tool: Claude's is one that does
-# not think unless it is asked to.
+# agent FILE NAME PARENT BODY…: writes an agent with these lines in its body. Models that always think reject a forced tool
+# call, so Claude agents use one that thinks only on request.
 agent() {
   local file=$1 title=$2 parent=$3; shift 3
   printf 'name = "%s"\nextends = "%s"\nenable_tools = true\n' "$title" "$parent" >"agents/$file.toml"
@@ -20,7 +20,7 @@ agent() {
   printf '%s\n' "$@" >>"agents/$file.toml"
 }
 
-# answers AGENT [TOKENS]: an answer streams in, ends properly, and its tokens are counted, unless they are said not to be.
+# answers AGENT [TOKENS]: an answer streams in, ends properly, and reports its tokens, unless TOKENS is `uncounted`.
 answers() {
   local status=0
   "$reqc" send --trust "$1" -m "Say something." --format events >"$work/out" 2>"$work/err" || status=$?
@@ -29,11 +29,11 @@ answers() {
   [[ ${2:-counted} != counted ]] || has '"event":"usage"' "$work/out"
 }
 
-# is_there PID PATTERN FILE: a file has a line of a pattern, or the process that writes it has ended.
+# is_there PID PATTERN FILE: a line of a file matches, or the process that writes it has ended.
 is_there() { grep -qs "$2" "$3" || ! kill -0 "$1" 2>/dev/null; }
 
-# loops AGENT: the model calls a tool in every round; after three of them it is cancelled. What was saved goes on, up to
-# the limit of rounds.
+# loops AGENT: the model calls a tool in every round; after three rounds it is cancelled. The saved session then continues up
+# to the limit of rounds.
 loops() {
   local status=0
   rm -f "$work/session" "$work/out"

@@ -16,7 +16,7 @@ def anthropic():
     from anthropic.types import MessageParam
     from anthropic.types.beta import BetaMessageParam
 
-    # Fields that the SDK sends as headers. Compactions and the tools of MCP servers are behind a beta header.
+    # Fields that the SDK sends as headers. Compactions and MCP toolsets require a beta header.
     fields = without(p.MessageCreateParamsBase, "user_profile_id", "workspace_id")
     return fields | {"stream": bool, "messages": list[typing.Union[MessageParam, BetaMessageParam]]}, {}
 
@@ -36,8 +36,8 @@ def openai_responses():
 def google():
     from google.genai import models, types as g
 
-    # The SDK has no type for the body: it moves the fields of GenerateContentConfig into it, these ones beside
-    # generationConfig (models.py, _GenerateContentConfig_to_mldev), the rest into it.
+    # The SDK has no type for the body: it puts these fields of GenerateContentConfig beside generationConfig (models.py,
+    # _GenerateContentConfig_to_mldev), and the rest into it.
     source = inspect.getsource(models)
     functions = dict(re.findall(r"^def _(\w+)_to_mldev\((.*?)(?=^def |^class )", source, re.S | re.M))
     moved = re.findall(r"setv\(\s*(\w+),\s*\['(\w+)'\]", functions["GenerateContentConfig"])
@@ -53,7 +53,7 @@ def google():
         "tools": list[g.Tool],
         "generationConfig": generation,
     } | {k: config[k] for k in beside - {"systemInstruction", "tools", "continuationToken"}}
-    # Fields that the SDK refuses for this API (they are Vertex's).
+    # Fields that the SDK rejects for this API (they belong to Vertex).
     dropped = {}
     for name, body in functions.items():
         for field in re.findall(r"\['(\w+)'\]\) is not None:\s*raise", body):

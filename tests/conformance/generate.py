@@ -210,7 +210,7 @@ class Walk:
             if self.nulls:
                 yield ("null", None)
         elif kind == "lit":
-            # What is sent back was finished.
+            # Items that are sent back must be completed.
             done = [v for v in ("completed", "incomplete", "failed") if v in node[1]]
             for v in done if "completed" in done else node[1]:
                 yield (str(v), v)
@@ -306,7 +306,7 @@ def has(value, **want):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Values that make sense
+# Meaningful values
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 PDF = "JVBERi0xLjEKMSAwIG9iajw8L1R5cGUvQ2F0YWxvZy9QYWdlcyAyIDAgUj4+ZW5kb2JqCjIgMCBvYmo8PC9UeXBlL1BhZ2VzL0tpZHNbMyAwIFJdL0NvdW50IDE+PmVuZG9iagozIDAgb2JqPDwvVHlwZS9QYWdlL1BhcmVudCAyIDAgUi9NZWRpYUJveFswIDAgOSA5XT4+ZW5kb2JqCnRyYWlsZXI8PC9Sb290IDEgMCBSPj4K"
@@ -485,14 +485,14 @@ A_VALUES = {
 }
 A_HIDE = {
     "ToolUseBlock.toolset_name", "ToolResultBlock.toolset_name",
-    # deferred members must be deferred together; toolset members are told below
+    # deferred members must be deferred together; toolset members are handled below
     ".betas", ".user_profile_id", ".workspace_id",
 }
 A_MODEL = {
     "computer_20251124": "claude-opus-4-6", "computer_20250124": "claude-sonnet-4-5", "text_editor_20250429": "claude-sonnet-4-5",
     "advisor_20260301": "claude-sonnet-4-6", "browser_toolset_20260801": "claude-opus-5", "computer_toolset_20260801": "claude-opus-5",
 }
-# No model of today takes these, or it is not sure which.
+# Current models reject these, or it is not known which ones accept them.
 A_RETIRED = {"computer_20241022", "bash_20241022", "text_editor_20241022", "text_editor_20250124"}
 A_RESULT_OF = {
     "web_search_tool_result": "web_search", "web_fetch_tool_result": "web_fetch", "advisor_tool_result": "advisor",
@@ -843,11 +843,11 @@ def a_wrong(b):
                     return True
     if has(b, type="document") and has(b["messages"], citations={"enabled": True}) and has(b, type="json_schema"):
         return True
-    # citations of text blocks nested in documents, search results and tool results
+    # citations of text blocks inside documents, search results and tool results
     nested = [c for m in b["messages"] if isinstance(m["content"], list) for blk in m["content"] for c in inner(blk)]
     if any(c.get("type") == "text" and "citations" in c for c in nested):
         return True
-    # at most one cache mark inside what is given as a document's content or a tool result: marks stand on outer blocks
+    # at most one cache mark inside the content of a document or tool result: marks belong on outer blocks
     return any(c.get("cache_control") for m in b["messages"] if isinstance(m["content"], list) for blk in m["content"]
                if blk["type"] not in ("tool_result", "search_result") for c in inner(blk) if c.get("type") in ("document",))
 
@@ -1772,7 +1772,7 @@ M_VALUES = {
 M_TAGS = ("type",)
 M_TOOL = {"type": "function", "function": {"name": "get_weather", "description": "Current weather of a city.", "parameters": CITY}}
 M_CALL = {"id": "D681PevKs", "type": "function", "function": {"name": "get_weather", "arguments": "{\"city\": \"Oslo\"}"}}
-# Chunks that chat takes for sure, by role (docs.mistral.ai, capabilities; SDK unions are one for all roles).
+# Chunks that chat is known to accept, by role (docs.mistral.ai, capabilities; the SDK's unions are the same for all roles).
 M_NOT_NULL = {"top_p", "stop", "presence_penalty", "frequency_penalty", "reasoning_effort"}  # null in the SDK, not in the specification
 M_USER = {"text", "image_url", "document_url", "input_audio", "file"}
 
@@ -1930,13 +1930,13 @@ def mistral_fim(depth, nulls=True):
 O = "ollama-chat"
 OG = "ollama-generate"
 O_TOOL = {"type": "function", "function": {"name": "get_weather", "description": "Current weather of a city.", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}
-# Options of the server (ollama/ollama, api/types.go, Options and Runner; the SDK's are fewer and hold removed ones).
+# Options of the server (ollama/ollama, api/types.go, Options and Runner; the SDK lacks some and keeps removed ones).
 O_OPTIONS = {
     "num_keep": 4, "seed": 42, "num_predict": 128, "top_k": 40, "top_p": 0.9, "min_p": 0.05, "typical_p": 1.0, "repeat_last_n": 64,
     "temperature": 0.2, "repeat_penalty": 1.1, "presence_penalty": 0.5, "frequency_penalty": 0.5, "stop": ["END"],
     "num_ctx": 8192, "num_batch": 512, "num_gpu": 1, "main_gpu": 0, "use_mmap": True, "num_thread": 8,
 }
-# Options that the SDK still has: the server logs and skips what it does not know.
+# Options that only the SDK has: the server logs unknown options and skips them.
 O_OLD = {"numa": False, "low_vram": False, "f16_kv": True, "logits_all": False, "vocab_only": False, "use_mlock": True, "embedding_only": False,
          "tfs_z": 1.0, "mirostat": 0, "mirostat_tau": 5.0, "mirostat_eta": 0.1, "penalize_newline": True}
 O_SHARED = {

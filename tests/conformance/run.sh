@@ -8,7 +8,7 @@ venv=$root/target/conformance-venv
 out=$root/target/conformance
 reqc=${1:-}
 
-# Made anew when the pins change.
+# Recreated when the pins change.
 if ! cmp -s "$here/requirements.txt" "$venv/requirements.txt"; then
     rm -rf "$venv"
     python3 -m venv "$venv"

@@ -16,7 +16,7 @@ import typing_extensions as te
 
 NONE = type(None)
 UNIONS = (typing.Union, types.UnionType)
-# Members of unions that are not JSON, or that stand for answers of a newer server rather than for requests.
+# Members of unions that are not JSON, or that describe answers of a newer server instead of requests.
 NOT_WIRE = ("IO", "PathLike", "Unset", "UnrecognizedStr", "UnrecognizedInt", "FileParam")
 
 
@@ -102,7 +102,7 @@ class Walker:
             found = self.check(a, value, at)
             if not found:
                 return []
-            # The branch that understood most: the fewest problems, none of them about the tag.
+            # The best matching branch: the fewest problems, and none about the tag.
             rank = (sum(p[0][-1:] in (("type",), ("role",)) or p[0] == at for p in found), len(found))
             if best is None or rank < best[0]:
                 best = (rank, found)
@@ -111,7 +111,7 @@ class Walker:
     def typed_dict(self, t, value, at):
         if t not in self.hints:
             hints = te.get_type_hints(t, include_extras=True)
-            # `__required_keys__` does not see the markers in annotations that are strings.
+            # `__required_keys__` does not see markers inside string annotations.
             required = {k for k, h in hints.items() if te.get_origin(h) in (te.Required, typing.Required)}
             optional = {k for k, h in hints.items() if te.get_origin(h) in (te.NotRequired, typing.NotRequired)}
             self.hints[t] = hints, required | (t.__required_keys__ - optional)

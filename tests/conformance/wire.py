@@ -27,7 +27,7 @@ def shared(wire):
     return json.loads(path.read_text()).get("$defs", {}) if path.exists() else {}
 
 
-# The server that a client API is made for, where they are not called the same.
+# The servers of client APIs, where their names differ.
 SERVERS = {"LM Studio (Chat Completions)": "LM Studio", "Ollama (OpenAI-compatible)": "Ollama"}
 OTHERS = "compatible servers"
 
@@ -201,7 +201,7 @@ def effective(wire, *names):
 def lint(wire):
     """What schemas/README.md promises about the form of a schema, alone and with each of its extensions."""
     found = lint_schema(load(wire))
-    # An extension may remove the fields that use a definition; those that nothing uses are found without extensions and below.
+    # An extension may remove the fields that use a definition. Unused definitions are found without extensions, below.
     definitions = [*shared(wire), *load(wire).get("$defs", {})]
     for name in extensions(wire):
         unused = {f"$defs/{definition} is never used" for definition in definitions}

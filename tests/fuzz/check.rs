@@ -1,4 +1,4 @@
-//! One input through everything, and what must hold.
+//! Runs one input through loading, compiling and reports, and checks the results.
 
 use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
@@ -14,17 +14,17 @@ use reqc::world::MemoryWorld;
 
 use crate::corpus::Files;
 
-/// What an input gave.
+/// The result of an input.
 #[derive(Default)]
 pub(crate) struct Outcome {
     pub(crate) bodies: usize,
-    /// The rules of its findings, and how often each was met.
+    /// The rules of its findings, with the number of findings of each.
     pub(crate) codes: BTreeMap<&'static str, usize>,
-    /// What did not hold.
+    /// The first check that failed.
     pub(crate) wrong: Option<String>,
 }
 
-/// Remembers panics, of every thread, instead of printing them.
+/// Stores the panics of all threads instead of printing them.
 pub(crate) fn watch_panics() -> Arc<std::sync::Mutex<Option<String>>> {
     let last = Arc::<std::sync::Mutex<Option<String>>>::default();
     let kept = Arc::clone(&last);
@@ -36,7 +36,7 @@ pub(crate) fn watch_panics() -> Arc<std::sync::Mutex<Option<String>>> {
     last
 }
 
-/// Runs one input; every eighth (by `number`) twice.
+/// Checks one input. Every eighth one, by `number`, is compiled twice.
 pub(crate) fn check(
     base: &Arc<MemoryWorld>,
     files: &Files,
@@ -70,7 +70,7 @@ pub(crate) fn check(
     outcome
 }
 
-/// Everything that is made of an input, as one text.
+/// Compiles an input, and returns all results as one text.
 fn compile(
     base: &Arc<MemoryWorld>,
     files: &Files,
@@ -141,7 +141,7 @@ fn shown(text: &impl std::fmt::Display) -> String {
     text.to_string()
 }
 
-/// A place that is not in its file.
+/// Returns a message if a place of the finding is outside its file.
 fn misplaced(compiler: &Compiler, finding: &Diagnostic) -> Option<String> {
     let mut places = [&finding.primary]
         .into_iter()
@@ -162,8 +162,8 @@ fn is_outside(compiler: &Compiler, span: Span) -> bool {
     start > end || end > text.len() || !text.is_char_boundary(start) || !text.is_char_boundary(end)
 }
 
-/// Returns what is said of the values of a body, if that is no place of a file. One body of the
-/// first agents: each is rendered again.
+/// Returns a message if a source of a value is outside its file. Only one body of the first two
+/// agents is explained, because each is rendered again.
 fn unexplained(compiler: &Compiler) -> Option<String> {
     compiler.agents().iter().take(2).find_map(|(id, _)| {
         let explained = compiler.contexts().iter().find_map(|ready| {

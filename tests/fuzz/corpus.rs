@@ -1,5 +1,5 @@
-//! What mutations start from: the repositories of the cases, of the attacks and of the collections,
-//! and single files of the bundled layer.
+//! The starting points of mutations: the repositories of the cases, of the attacks and of the
+//! collections, and single files of the bundled layer.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 
 use reqc::world::MemoryWorld;
 
-/// A repository: path → bytes.
+/// The files of a repository, by path.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
-/// Larger repositories and files are left out: an input costs less than a millisecond.
+/// The maximum size of repositories and files, so that an input takes less than a millisecond.
 const MOST_BYTES: usize = 6 * 1024;
 
 pub(crate) struct Corpus {
     pub(crate) repositories: Vec<Files>,
-    /// Texts by the ending of their files.
+    /// Texts, by the extension of their files.
     pub(crate) texts: BTreeMap<&'static str, Vec<Vec<u8>>>,
 }
 
@@ -63,7 +63,7 @@ impl Corpus {
 #[cfg(unix)]
 fn attacks(folder: &Path) -> Vec<Files> {
     let recipes = crate::hostile::recipe::read_all(folder);
-    // What is written out at length is for the binary.
+    // Long texts are only for tests of the binary.
     let small = recipes
         .iter()
         .filter(|recipe| recipe.many.is_empty() && !is_long(recipe));
@@ -93,8 +93,7 @@ fn attacks(_: &Path) -> Vec<Files> {
     Vec::new()
 }
 
-/// Agents extend what the layer below has, wherever they name one that is in the bundled layer
-/// only.
+/// Replaces the parents that exist only in the bundled layer by one that the small layer has.
 fn extend_what_is_there(files: &mut Files) {
     let known = [
         "Base",
@@ -137,7 +136,7 @@ fn folders(root: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// The files below a folder, without what belongs to tests.
+/// The files below a folder, except those that only tests use.
 fn files(folder: &Path) -> Files {
     let walk = walkdir::WalkDir::new(folder)
         .sort_by_file_name()
@@ -152,7 +151,7 @@ fn files(folder: &Path) -> Files {
     files.filter_map(read).collect()
 }
 
-/// The layer below: small, so that an input costs little, with the names that repositories of the
+/// A small layer below the input, so that inputs are fast, with the names that repositories of the
 /// corpus extend.
 pub(crate) fn base() -> MemoryWorld {
     let mut world = MemoryWorld::from_iter([

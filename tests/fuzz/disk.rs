@@ -1,4 +1,5 @@
-//! The same inputs on disk, with links, pipes and git beside them, through the binary under limits.
+//! Writes the same inputs to disk, with links, pipes and git, and runs the binary on them with
+//! limits.
 
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -29,7 +30,7 @@ const COMMANDS: [&[&str]; 14] = [
     &["providers"],
     &["route", "x.rs", "--roster", "r"],
 ];
-/// What is beside an input's files.
+/// Shell commands that prepare a folder after its files are written.
 const SETUPS: [&str; 20] = [
     "",
     "",
@@ -53,7 +54,7 @@ const SETUPS: [&str; 20] = [
     "truncate -s 3G reqc.toml",
 ];
 
-/// Repositories on disk until the time is over.
+/// Tests repositories on disk until the time is over.
 pub(crate) fn run(options: &Options) -> ExitCode {
     let (corpus, started) = (Corpus::read(), Instant::now());
     let (next, wrong) = (Mutex::new(0_u64), Mutex::new(0_usize));
@@ -98,7 +99,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     }
 }
 
-/// A file may be where a folder should be made.
+/// Returns whether the set-up failed, for example because a file is in the place of a folder.
 fn is_set_up(found: &[String]) -> bool {
     found
         .iter()

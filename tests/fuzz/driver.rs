@@ -1,4 +1,4 @@
-//! Processes that work through the inputs, and the one that watches them.
+//! The worker processes, and the process that supervises them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,13 +15,12 @@ use crate::check::{Outcome, check, watch_panics};
 use crate::corpus::{Corpus, Files, base};
 use crate::mutate::input;
 
-/// An input that takes longer hangs: debug builds are slow.
+/// The longest time for an input, after which it counts as hanging. Debug builds are slow.
 const LONGEST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 120 } else { 30 });
-/// A worker that holds more, in kB, is ended.
+/// The memory in kB above which a worker is killed.
 const MOST_MEMORY: u64 = 1024 * 1024;
 
-/// Works through inputs `first`, `first + step`, … and says on standard output which one it is at
-/// and what was wrong.
+/// Checks inputs `first`, `first + step`, … and prints the number of each input and its failures.
 pub(crate) fn work(options: &Options, first: u64, step: u64) -> ExitCode {
     let (corpus, base, panicked) = (Corpus::read(), Arc::new(base()), watch_panics());
     let until = options
@@ -61,18 +60,18 @@ pub(crate) fn work(options: &Options, first: u64, step: u64) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What all workers did.
+/// The total of all workers.
 #[derive(Default)]
 struct Total {
     inputs: u64,
     compiled: u64,
     bodies: u64,
     codes: BTreeSet<String>,
-    /// What was wrong, by its kind: the first number, how many.
+    /// Failures by kind: the number of the first input, and how many there were.
     wrong: BTreeMap<String, (u64, usize)>,
 }
 
-/// Starts workers and watches them.
+/// Starts the workers and supervises them.
 pub(crate) fn run(options: &Options) -> ExitCode {
     let started = Instant::now();
     let total = Mutex::new(Total::default());
@@ -107,7 +106,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     }
 }
 
-/// Keeps one worker running: begins again after an input that ended it.
+/// Keeps one worker running, by restarting it after each input that ended it.
 fn supervise(options: &Options, first: u64, started: Instant, total: &Mutex<Total>) {
     let mut next = first;
     loop {
@@ -145,7 +144,7 @@ fn start(options: &Options, first: u64, seconds: Option<u64>) -> Child {
             .iter()
             .flat_map(|seconds| ["--seconds".to_owned(), seconds.to_string()]),
     );
-    // One thread each: the order of work does not depend on the machine.
+    // One thread for each worker makes the order of its work the same on every machine.
     command
         .env("RAYON_NUM_THREADS", "1")
         .env_remove("CI")
@@ -155,7 +154,7 @@ fn start(options: &Options, first: u64, seconds: Option<u64>) -> Child {
     command.spawn().expect("a worker")
 }
 
-/// Listens to a worker until it ends: where it was, and why it had to be ended, if it had to.
+/// Reads the output of a worker until it ends. Returns its last input, and the reason if it failed.
 fn watch(
     options: &Options,
     worker: &mut Child,
@@ -211,7 +210,7 @@ fn listen(worker: &mut Child) -> Receiver<String> {
     receiver
 }
 
-/// What an input gave: bodies, rules that were met for the first time.
+/// Counts the bodies of an input, and the rules that it met first.
 fn count(total: &mut Total, line: &str) {
     if let Some(bodies) = line.strip_prefix("bodies ") {
         total.compiled += 1;
@@ -221,7 +220,7 @@ fn count(total: &mut Total, line: &str) {
     }
 }
 
-/// Counts a failure by its kind and keeps the first input of each.
+/// Counts a failure by its kind, and keeps the first input of each kind.
 fn note(options: &Options, total: &Mutex<Total>, number: u64, what: &str) {
     let kind = kind(what);
     let mut total = total.lock().expect("no panics");
@@ -232,8 +231,8 @@ fn note(options: &Options, total: &Mutex<Total>, number: u64, what: &str) {
     }
 }
 
-/// Returns what failures of one cause have in common: the first line, no digits but those of a
-/// place in a file and of a character.
+/// Returns the kind of a failure: its first line without digits, except those of source positions
+/// and code points.
 fn kind(what: &str) -> String {
     let line = what.split("\\n").take(2).collect::<Vec<_>>().join(" ");
     let plain: String = line.chars().take(240).collect();
@@ -270,7 +269,7 @@ fn save(options: &Options, number: u64, what: &str) {
     let _ = fs::write(folder.join("why.txt"), what);
 }
 
-/// The memory that a process holds, in kB.
+/// The memory that a process uses, in kB.
 fn resident(id: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -278,13 +277,12 @@ fn resident(id: u32) -> u64 {
         .unwrap_or(0)
 }
 
-/// Prints one input and what it gives.
+/// Prints one input and its results.
 pub(crate) fn show(options: &Options, number: u64) -> ExitCode {
     print(&input(&Corpus::read(), options.seed, number), number)
 }
 
-/// The same for the smallest part of an input that is still wrong: fewer files, fewer lines, fewer
-/// characters.
+/// The same for the smallest part of an input that still fails: fewer files, lines and characters.
 pub(crate) fn show_smallest(options: &Options, number: u64) -> ExitCode {
     let (base, panicked) = (Arc::new(base()), watch_panics());
     let mut files = input(&Corpus::read(), options.seed, number);

@@ -1,5 +1,5 @@
-//! Templates, TOML values and schemas from a grammar: mostly well formed, with values that nobody
-//! expects.
+//! Generates templates, TOML values and schemas from a grammar: mostly well formed, with unusual
+//! values.
 
 use fastrand::Rng;
 
@@ -92,7 +92,7 @@ const FILTERS: [&str; 45] = [
     "sort(attribute='role')",
     "unique(E)",
 ];
-/// Filters that do not exist, or not so.
+/// Filters that do not exist, or not with these arguments.
 const MORE_FILTERS: [&str; 6] = [
     "urlencode",
     "nosuch",
@@ -165,7 +165,7 @@ const OPERATORS: [&str; 17] = [
     "+", "-", "*", "/", "//", "%", "**", "~", "==", "!=", "<", "<=", ">", ">=", "and", "or", "in",
 ];
 
-/// Which functions a template may call.
+/// The place of a template, which decides which functions it can call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     Body,
@@ -242,7 +242,7 @@ fn atom(rng: &mut Rng) -> String {
     }
 }
 
-/// A text with an expression in place of each `E`.
+/// Replaces each `E` in a text with an expression.
 fn filled(rng: &mut Rng, place: Place, depth: u32, shape: &str) -> String {
     let mut parts = shape.split('E');
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -286,7 +286,7 @@ const STATEMENTS: [&str; 30] = [
     "{\"a\": {{ tojson(E) }}, \"b\": [S]}",
 ];
 
-/// A template of some statements.
+/// A template of several statements.
 pub(crate) fn template(rng: &mut Rng, place: Place, depth: u32) -> String {
     let mut text = pick(rng, &STATEMENTS).to_owned();
     while let Some(at) = text.find('S') {
@@ -301,7 +301,7 @@ pub(crate) fn template(rng: &mut Rng, place: Place, depth: u32) -> String {
     filled(rng, place, depth, &text)
 }
 
-/// A template that mostly gives one JSON value.
+/// A template that usually renders one JSON value.
 pub(crate) fn body(rng: &mut Rng) -> String {
     let depth = 1 + rng.u32(..4);
     match rng.u32(..6) {
@@ -323,7 +323,7 @@ pub(crate) fn body(rng: &mut Rng) -> String {
     }
 }
 
-/// What later expressions can use.
+/// Statements that define names for later expressions.
 const SHARED: [&str; 6] = [
     "{% set n = namespace(v=[1]) %}{% set x = 'abc' %}",
     "{% set n = namespace(v=ctx) %}{% set n.v = n %}{% set x = n %}",
@@ -333,12 +333,12 @@ const SHARED: [&str; 6] = [
     "{% set x = range(99999) %}{% set n = {'v': x | list} %}",
 ];
 
-/// A string of TOML, in one of the ways to write one.
+/// A TOML string.
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("a string")
 }
 
-/// A value of TOML.
+/// A TOML value.
 pub(crate) fn toml(rng: &mut Rng, depth: u32) -> String {
     match rng.u32(..if depth == 0 { 6 } else { 9 }) {
         0 => pick(rng, &NUMBERS).to_owned(),

@@ -1,9 +1,9 @@
-//! JSON, altered at a random place.
+//! Changes JSON at a random place.
 
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-/// Another value at one place of a JSON text; `None` if it is not JSON.
+/// Replaces one value of a JSON text; `None` if it is not JSON.
 pub(crate) fn altered(rng: &mut Rng, text: &[u8]) -> Option<Vec<u8>> {
     let mut value: Value = serde_json::from_slice(text).ok()?;
     let mut pointers = Vec::new();

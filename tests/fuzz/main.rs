@@ -1,7 +1,7 @@
-//! A fuzzer of whole repositories: repositories that people wrote, altered, and repositories that a
-//! grammar makes, through loading, compiling and every report. Nothing may panic, hang, or take
-//! gigabytes; findings point into their files; the same input gives the same output.
-//!
+//! A fuzzer of whole repositories. It loads, compiles and reports on repositories that people
+//! wrote, with random changes, and on repositories that a grammar generates. None may cause a
+//! panic, a hang, or the use of gigabytes. Findings point into their files, and the same input
+//! gives the same output.
 //! ```sh
 //! cargo test --features long-tests --test fuzz -- --inputs 3000 --seed 1                # as CI does: the same inputs on any machine
 //! cargo test --release --features long-tests --test fuzz -- --inputs 1000000 --seed 7   # hours, by hand
@@ -10,8 +10,8 @@
 //! cargo test --release --features long-tests --test fuzz -- --binary --seconds 60       # on disk, with links and git, through the binary
 //! ```
 //!
-//! An input is made of its seed and number alone. Workers are processes of their own: one that
-//! aborts, hangs or grows is ended and its input kept below `target/fuzz/`.
+//! An input depends only on its seed and number. Each worker is a separate process: if it aborts,
+//! hangs or takes too much memory, it is killed, and its input is kept below `target/fuzz/`.
 
 #![expect(
     clippy::disallowed_methods,
@@ -35,11 +35,11 @@ mod program;
 
 use std::process::ExitCode;
 
-/// As the binary.
+/// The same allocator as in the binary.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What is asked for.
+/// The options of a run.
 #[derive(Debug, Clone)]
 struct Options {
     seed: u64,
@@ -49,13 +49,13 @@ struct Options {
     only: Option<u64>,
     smallest: Option<u64>,
     binary: bool,
-    /// This process is a worker: (its first input, the steps between its inputs).
+    /// Set if this process is a worker: its first input, and the step between its inputs.
     worker: Option<(u64, u64)>,
 }
 
 fn main() -> ExitCode {
     let Some(options) = Options::read(std::env::args().skip(1)) else {
-        // Another test's name or a listing was asked for.
+        // The arguments name another test or ask for a list.
         println!("fuzz: nothing to do for these arguments");
         return ExitCode::SUCCESS;
     };
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
 }
 
 impl Options {
-    /// `None` if the arguments are not for this test.
+    /// Returns `None` if the arguments are not for this test.
     fn read(mut arguments: impl Iterator<Item = String>) -> Option<Options> {
         let jobs = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
         let mut options = Options {
@@ -94,14 +94,14 @@ impl Options {
                 "--smallest" => options.smallest = Some(number()?),
                 "--worker" => options.worker = Some((number()?, number()?)),
                 "--binary" => options.binary = true,
-                // What test runners pass on.
+                // Options of test runners, which are ignored.
                 "--quiet" | "--nocapture" | "--show-output" | "--include-ignored"
                 | "--test-threads=1" => {}
                 _ => return None,
             }
         }
         if options.seconds.is_none() && options.inputs.is_none() {
-            // A plain `cargo test`.
+            // The default of `cargo test`.
             options.inputs = Some(1000);
         }
         Some(options)

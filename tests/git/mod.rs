@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::Command;
 
-/// Runs git with an identity of its own.
+/// Runs git with a test identity.
 ///
 /// # Panics
 ///

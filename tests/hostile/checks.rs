@@ -1,4 +1,4 @@
-//! What must hold after any attack, whatever it is.
+//! Checks that every attack must pass.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use super::recipe::Recipe;
 use super::sandbox::{Ran, SECRET, Sandbox};
 
-/// How a line begins that a continuous-integration system takes for a command or for the head of a
-/// group.
+/// Beginnings of lines that a CI system interprets as a command or as the head of a group.
 const WORKFLOW_COMMANDS: [&str; 12] = [
     "::",
     "##[",
@@ -24,7 +23,7 @@ const WORKFLOW_COMMANDS: [&str; 12] = [
     "^^^ ",
 ];
 
-/// Returns what one command did wrong.
+/// Returns what went wrong in one command.
 pub(crate) fn ran(recipe: &Recipe, ran: &Ran) -> Vec<String> {
     let mut wrong = Vec::new();
     let code = match &ran.ended {
@@ -69,7 +68,7 @@ pub(crate) fn ran(recipe: &Recipe, ran: &Ran) -> Vec<String> {
 }
 
 fn asks_for_json(arguments: &[String]) -> bool {
-    // These print a request or a command, whatever the format.
+    // These print a request or a command in every format.
     if arguments
         .iter()
         .any(|argument| argument == "--dry-run" || argument == "--curl")
@@ -82,7 +81,7 @@ fn asks_for_json(arguments: &[String]) -> bool {
         || arguments.iter().any(|argument| argument == "--format=json")
 }
 
-/// One JSON value; nothing at all if the command could not run.
+/// Checks that the output is one JSON value, or empty if the command could not run.
 fn json(code: Option<i32>, out: &[u8]) -> Option<String> {
     if code == Some(2) && out.is_empty() {
         return None;
@@ -91,7 +90,7 @@ fn json(code: Option<i32>, out: &[u8]) -> Option<String> {
     Some(format!("standard output is not JSON: {error}"))
 }
 
-/// Text that a terminal, a log and a workflow take as text: the first thing that they would not.
+/// Checks that terminals, logs and workflows show the text as it is. Returns the first violation.
 pub(crate) fn text(stream: &str, bytes: &[u8]) -> Option<String> {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return Some(format!("{stream} is not UTF-8"));
@@ -112,7 +111,7 @@ pub(crate) fn text(stream: &str, bytes: &[u8]) -> Option<String> {
         .map(|line| format!("{stream} has the line {line:?}"))
 }
 
-/// Text without the sequences that colour it.
+/// Removes colour sequences from a text.
 fn without_colours(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -126,7 +125,7 @@ fn without_colours(text: &str) -> String {
     plain
 }
 
-/// Returns whether a joiner is in an emoji, or in a word that is written with it or ends with it.
+/// Returns whether a joiner is part of an emoji, or of a word that needs it or ends with it.
 fn is_joiner(chars: &[char], at: usize) -> bool {
     let (before, after) = (
         at.checked_sub(1).and_then(|before| chars.get(before)),
@@ -140,7 +139,7 @@ fn is_joiner(chars: &[char], at: usize) -> bool {
         && (is_joined(after) || ends_word)
 }
 
-/// Controls, what turns the direction of text, and what cannot be seen.
+/// Control characters, changes of text direction, and invisible characters.
 fn is_hostile(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
@@ -163,7 +162,8 @@ fn is_hostile(c: char) -> bool {
     }
 }
 
-/// The planted secret, as it is, reversed, in hexadecimal or in Base64.
+/// Returns a message if bytes contain the planted secret: as it is, reversed, in hexadecimal or in
+/// Base64.
 fn shows_secret(where_: &str, bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes).to_lowercase();
     let hexadecimal = SECRET
@@ -180,7 +180,7 @@ fn shows_secret(where_: &str, bytes: &[u8]) -> Option<String> {
         .map(|form| format!("{where_} shows a secret: {form}"))
 }
 
-/// The middle of the secret in Base64 at each of the three places that it can start at.
+/// The middle of the secret in Base64, for each of the three offsets at which it can start.
 fn base64_form(bytes: &[u8]) -> Option<String> {
     use base64::Engine as _;
     let text = String::from_utf8_lossy(bytes);
@@ -192,7 +192,7 @@ fn base64_form(bytes: &[u8]) -> Option<String> {
     (0..3).map(at).find(|form| text.contains(form.as_str()))
 }
 
-/// Returns what the commands said together.
+/// Checks that the output of all commands contains and lacks the texts of the recipe.
 pub(crate) fn said(recipe: &Recipe, said: &str, fill: impl Fn(&str) -> String) -> Vec<String> {
     let missing = recipe
         .has
@@ -210,7 +210,7 @@ pub(crate) fn said(recipe: &Recipe, said: &str, fill: impl Fn(&str) -> String) -
         .collect()
 }
 
-/// Returns what was written, removed and run.
+/// Checks the files that were written or removed, and the programs that ran.
 pub(crate) fn written(
     recipe: &Recipe,
     sandbox: &Sandbox,

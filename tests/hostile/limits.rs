@@ -1,4 +1,4 @@
-//! The harness itself: what must be noticed is noticed.
+//! Tests of the harness itself: it notices every violation.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use libtest_mimic::Failed;
 use crate::hostile::recipe::Recipe;
 use crate::hostile::sandbox;
 
-/// What a program does, and what must be said of it.
+/// The name of each violation, a script that commits it, and a part of the expected message.
 const NOTICED: [(&str, &str, &str); 12] = [
     ("processor time", "while :; do :; done", "processor time"),
     ("the clock", "sleep 60", "ran for more than"),
@@ -43,7 +43,7 @@ const NOTICED: [(&str, &str, &str); 12] = [
     ),
 ];
 
-/// The name of each trial, and what it does.
+/// The name and the function of each trial.
 pub(crate) fn trials() -> impl Iterator<Item = (String, impl FnOnce() -> Result<(), Failed> + Send)>
 {
     NOTICED.into_iter().map(|(what, script, wanted)| {
@@ -55,8 +55,8 @@ pub(crate) fn trials() -> impl Iterator<Item = (String, impl FnOnce() -> Result<
                 program: Some("/bin/sh".into()),
                 run: vec![arguments],
                 seconds: Some(1),
-                // Only what sleeps is to be ended by the clock: on a busy machine a second of
-                // processor time takes many.
+                // Only the script that sleeps should reach this limit: on a busy machine, one
+                // second of processor time can take many seconds.
                 patience: Some(if what == "the clock" { 3 } else { 120 }),
                 megabytes: Some(256),
                 ..Recipe::default()

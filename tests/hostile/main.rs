@@ -1,9 +1,9 @@
-//! Attacks on `reqc`: each file `*.toml` of this folder is a family of attacks, each entry of it
-//! one attack with a named test.
+//! Attacks on `reqc`: each file `*.toml` in this folder is a family of attacks, and each of its
+//! entries is an attack with a named test.
 //!
-//! An attack is a repository as a stranger could write it, and the commands that are run on it,
-//! each in a process of its own with limits of time and memory. `README.md` says what every attack
-//! must withstand and how to add one.
+//! An attack is a repository that an attacker could write, and commands that run on it, each in a
+//! separate process with limits on time and memory. `README.md` describes what every attack must
+//! not achieve, and how to add one.
 
 #![expect(
     clippy::disallowed_methods,
@@ -55,8 +55,8 @@ fn main() {
     if !arguments.list {
         println!("{} attacks in {families} families", recipes.len());
     }
-    // Clients of a bad server wait most of the time, for the next try: they begin first, and the
-    // others need not wait for them.
+    // Clients of a bad server spend most of their time waiting for the next attempt. They start
+    // first, and the others run beside them.
     recipes.sort_by_key(|recipe| recipe.server.is_none());
     let at_work = arguments
         .test_threads
@@ -71,7 +71,7 @@ fn main() {
     libtest_mimic::run(&arguments, attacks.chain(harness).collect()).exit();
 }
 
-/// A trial that begins when it finds a seat.
+/// A trial that waits for a free seat.
 #[cfg(unix)]
 fn seated(
     seats: &Arc<seats::Seats>,
@@ -85,15 +85,15 @@ fn seated(
     })
 }
 
-/// Fewer attacks than this are a mistake of this test.
+/// A lower number of attacks means that this test is broken.
 #[cfg(unix)]
 const AT_LEAST: usize = 250;
 
-/// So many attacks that wait for a server run beside those that work.
+/// The number of attacks that wait for a server beside the working ones.
 #[cfg(unix)]
 const WAITING: usize = 8;
 
-/// Lays the repository out, runs the commands, and says what did not hold.
+/// Writes the repository, runs the commands, and fails with all violations.
 #[cfg(unix)]
 fn attack(recipe: &hostile::recipe::Recipe) -> Result<(), libtest_mimic::Failed> {
     let wrong = hostile::sandbox::run(recipe, &program::path())?;

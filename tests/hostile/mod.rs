@@ -1,4 +1,4 @@
-//! What the attacks and the fuzzer share: sandboxes, and what must hold in them.
+//! Code that the attacks and the fuzzer share: sandboxes, and the checks in them.
 
 pub(crate) mod checks;
 pub(crate) mod recipe;

@@ -1,4 +1,4 @@
-//! A file of attacks, read: defaults filled in, placeholders of size unfolded.
+//! Reads a file of attacks, fills in defaults, and expands repetitions.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use toml_edit::{Document, Item};
 
-/// One attack.
+/// An attack.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Recipe {
@@ -16,55 +16,56 @@ pub(crate) struct Recipe {
     pub(crate) family: String,
     #[serde(skip)]
     pub(crate) name: String,
-    /// The attack's own text, which stands for `<<it>>`.
+    /// The text of the attack, which replaces `<<it>>`.
     pub(crate) it: String,
-    /// More texts, each for `<<its name>>`.
+    /// More texts, each of which replaces `<<its name>>`.
     pub(crate) texts: BTreeMap<String, String>,
-    /// Path → text of the repository.
+    /// The files of the repository: path → text.
     pub(crate) files: BTreeMap<String, String>,
-    /// Files that are alike.
+    /// Files that differ only in numbers.
     pub(crate) many: Vec<Many>,
-    /// A real folder below `tests/hostile` that is the repository.
+    /// A folder below `tests/hostile` that is used as the repository.
     pub(crate) folder: Option<PathBuf>,
-    /// A shell script that is run in the repository before anything else: links, pipes, git.
+    /// A shell script that runs in the repository before the commands, to create links, pipes or
+    /// commits.
     pub(crate) setup: String,
-    /// What the repository's folder is called.
+    /// The name of the repository's folder.
     pub(crate) root: Option<String>,
-    /// The folder that commands are run in, relative to the repository.
+    /// The working directory of the commands, relative to the repository.
     pub(crate) cwd: String,
-    /// What is run instead of `reqc`.
+    /// A program that runs instead of `reqc`.
     pub(crate) program: Option<PathBuf>,
     /// The commands, one list of arguments each.
     pub(crate) run: Vec<Vec<String>>,
-    /// More commands, whose exit status tells nothing: what they must withstand is the same.
+    /// More commands, which must pass the same checks, but can have any exit status.
     pub(crate) also: Vec<Vec<String>>,
-    /// What commands read.
+    /// The standard input of the commands.
     pub(crate) stdin: String,
-    /// More variables of the environment.
+    /// More environment variables.
     pub(crate) env: BTreeMap<String, String>,
-    /// What a server says to whoever connects; `<<url>>` is its address.
+    /// The script of a server; `<<url>>` is its address.
     pub(crate) server: Option<Script>,
-    /// Exit statuses that are right.
+    /// The permitted exit statuses.
     pub(crate) status: Vec<i32>,
-    /// What the commands must say, all of them together.
+    /// Texts that the commands must print, in any of their outputs.
     pub(crate) has: Vec<String>,
-    /// What none may say.
+    /// Texts that no command may print.
     pub(crate) lacks: Vec<String>,
-    /// Where files may be written: paths relative to the repository, or what they start with.
+    /// Files that may be written: paths relative to the repository, or the beginnings of paths.
     pub(crate) writes: Vec<String>,
-    /// Files that must be there afterwards.
+    /// Files that must exist afterwards.
     pub(crate) keeps: Vec<String>,
-    /// Standard output is the repository's own text, byte for byte: a body, not a report.
+    /// Standard output contains text of the repository unchanged: it is a body, not a report.
     pub(crate) verbatim: bool,
-    /// Seconds of processor time for each command.
+    /// The limit of processor time for each command, in seconds.
     pub(crate) seconds: Option<u64>,
-    /// Seconds that may pass.
+    /// The limit of real time for each command, in seconds.
     pub(crate) patience: Option<u64>,
-    /// Most memory that a command may hold.
+    /// The limit of memory for each command.
     pub(crate) megabytes: Option<u64>,
 }
 
-/// Files with numbers in path and text.
+/// Files with numbers in their paths and texts.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Many {
@@ -73,20 +74,20 @@ pub(crate) struct Many {
     pub(crate) text: String,
 }
 
-/// What a server does with each connection: reads one request, says this.
+/// The script of a server, for each connection: it reads one request, then answers.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Script {
-    /// Bytes; `<<key>>` is the key that came with the request.
+    /// The answer; `<<key>>` is replaced by the key in the request.
     pub(crate) say: String,
-    /// Bytes that are said again and again, until the client goes.
+    /// Bytes that are repeated until the client closes the connection.
     pub(crate) forever: String,
-    /// Waits for the client to go.
+    /// Waits until the client closes the connection.
     pub(crate) hang: bool,
 }
 
 impl Script {
-    /// The same with the attack's texts in it.
+    /// Returns the script with the attack's texts filled in.
     pub(crate) fn filled(&self, recipe: &Recipe) -> Script {
         Script {
             say: recipe.fill(&self.say),
@@ -102,7 +103,7 @@ impl Recipe {
         format!("{}/{}", self.family, self.name)
     }
 
-    /// The repository's files, unfolded, placeholders of the sandbox still in them.
+    /// The repository's files with repetitions expanded. Placeholders of the sandbox stay.
     pub(crate) fn repository(&self) -> Vec<(String, String)> {
         let single = self
             .files
@@ -117,12 +118,12 @@ impl Recipe {
         single.chain(many).collect()
     }
 
-    /// A text with the attack's own texts in it and repetitions written out.
+    /// Fills in the attack's own texts and expands repetitions.
     pub(crate) fn fill(&self, text: &str) -> String {
         if !text.contains("<<") {
             return text.to_owned();
         }
-        // Texts may hold texts, but not for ever.
+        // Texts can contain others, but only to this depth.
         let filled = (0..4).fold(text.replace("<<it>>", &self.it), |text, _| {
             let one = |text: String, (name, value): (&String, &String)| {
                 text.replace(&format!("<<{name}>>"), value)
@@ -133,7 +134,7 @@ impl Recipe {
     }
 }
 
-/// `<<3*ab>>` is `ababab`; `%i%`, `%next%` and `%wrap%` in it are numbers.
+/// Expands `<<3*ab>>` to `ababab`; `%i%`, `%next%` and `%wrap%` in it are replaced by numbers.
 fn repeated(text: &str) -> String {
     let (mut done, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(start) = rest.find("<<") {
@@ -161,7 +162,8 @@ fn repeated(text: &str) -> String {
     done + rest
 }
 
-/// `%i%` is the number, `%next%` the next one, `%wrap%` the next one or 0 at the end.
+/// Replaces `%i%` by the number, `%next%` by the next one, and `%wrap%` by the next one or, at the
+/// end, by 0.
 fn numbered(text: &str, i: usize, count: usize) -> String {
     let next = (i + 1).to_string();
     text.replace("%i%", &i.to_string())
@@ -169,7 +171,7 @@ fn numbered(text: &str, i: usize, count: usize) -> String {
         .replace("%wrap%", &((i + 1) % count).to_string())
 }
 
-/// Every attack of the files `*.toml` in a folder.
+/// Reads every attack from the `*.toml` files of a folder.
 pub(crate) fn read_all(folder: &Path) -> Vec<Recipe> {
     let entries = fs::read_dir(folder)
         .expect("the folder of attacks")
@@ -182,8 +184,8 @@ pub(crate) fn read_all(folder: &Path) -> Vec<Recipe> {
     files.iter().flat_map(|file| read(file)).collect()
 }
 
-/// A file has a table `all`, what each of its attacks starts from, and a table `attack`: name →
-/// text, or a table.
+/// Reads a file. Its table `all` has defaults for its attacks; its table `attack` maps each name to
+/// a text or a table.
 fn read(file: &Path) -> Vec<Recipe> {
     let family = file
         .file_stem()
@@ -219,7 +221,7 @@ fn read(file: &Path) -> Vec<Recipe> {
     attacks.into_iter().map(one).collect()
 }
 
-/// Tables are merged; anything else is replaced.
+/// Merges tables; other values replace each other.
 fn merged(base: Value, over: Value) -> Value {
     match (base, over) {
         (Value::Object(mut base), Value::Object(over)) => {

@@ -1,5 +1,5 @@
-//! A scratch folder with a repository, things that must not be touched beside it, and commands that
-//! are run in it with limits.
+//! A scratch folder with a repository and other files that must stay untouched, in which commands
+//! run with limits.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,9 +17,10 @@ use super::checks;
 use super::recipe::Recipe;
 use super::server::Server;
 
-/// What no output and no file may hold; it is in `.git/config`, in `.env`, in the environment.
+/// A secret that no output or file may contain. It is planted in `.git/config`, `.env`, and the
+/// environment.
 pub(crate) const SECRET: &str = "cAnArY7f3aSeCrEt";
-/// Programs that something could be made to start; here each leaves a mark.
+/// Programs that reqc could be tricked into running; in the sandbox, each leaves a mark.
 const PROGRAMS: [&str; 14] = [
     "ssh",
     "less",
@@ -36,16 +37,16 @@ const PROGRAMS: [&str; 14] = [
     "git-upload-pack",
     "git-credential-evil",
 ];
-/// Output that is kept of a command; more than this is a mistake of its own.
+/// The maximum output of a command; more than this is a violation.
 const MOST_OUTPUT: u64 = 256 * 1024 * 1024;
 
-/// A scratch folder.
+/// A scratch folder with the repository of an attack.
 pub(crate) struct Sandbox {
     scratch: tempfile::TempDir,
     root: String,
 }
 
-/// How a command ended.
+/// The result of a command.
 pub(crate) struct Ran {
     pub(crate) arguments: Vec<String>,
     pub(crate) ended: Result<ExitStatus, String>,
@@ -53,7 +54,7 @@ pub(crate) struct Ran {
     pub(crate) err: Vec<u8>,
 }
 
-/// Runs an attack and tells everything that did not hold.
+/// Runs an attack and returns all violations.
 pub(crate) fn run(recipe: &Recipe, reqc: &Path) -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let sandbox = Sandbox::new(recipe.root.as_deref().unwrap_or("repository"))?;
     let server = recipe
@@ -123,7 +124,7 @@ pub(crate) fn run(recipe: &Recipe, reqc: &Path) -> Result<Vec<String>, Box<dyn s
     Ok(wrong)
 }
 
-/// A text in which nothing is left to fill in.
+/// Checks that a text has no unfilled placeholders, and returns it.
 fn complete(text: String) -> String {
     let names = text
         .split("<<")
@@ -134,14 +135,14 @@ fn complete(text: String) -> String {
         .into_iter()
         .find(|name| name.bytes().all(|byte| byte.is_ascii_lowercase()))
     {
-        panic!("nobody knows what <<{name}>> is");
+        panic!("unknown placeholder <<{name}>>");
     }
     text
 }
 
 impl Sandbox {
-    /// A scratch folder: `repository/` (or another name), `outside/`, `home/`, `tmp/`, `bin/`, and
-    /// `ran/` for the marks of programs.
+    /// Creates a scratch folder with `repository/` (or another name), `outside/`, `home/`, `tmp/`,
+    /// `bin/`, and `ran/` for the marks of programs.
     pub(crate) fn new(root: &str) -> std::io::Result<Sandbox> {
         let scratch = tempfile::tempdir()?;
         let sandbox = Sandbox {
@@ -180,12 +181,12 @@ impl Sandbox {
         self.path(&self.root)
     }
 
-    /// A shell command that leaves a mark.
+    /// Returns a shell command that leaves a mark.
     fn mark(&self, who: &str) -> String {
         format!("touch {}/{who}", self.path("ran").display())
     }
 
-    /// Placeholders of the sandbox.
+    /// Fills in the placeholders of the sandbox.
     pub(crate) fn fill(&self, text: &str) -> String {
         if !text.contains("<<") {
             return text.to_owned();
@@ -205,7 +206,7 @@ impl Sandbox {
         fs::write(path, bytes)
     }
 
-    /// Runs a shell script in the repository.
+    /// Runs the set-up script in the repository.
     fn set_up(&self, script: &str) -> Result<(), String> {
         if script.is_empty() {
             return Ok(());
@@ -236,8 +237,7 @@ impl Sandbox {
         }
     }
 
-    /// A command under limits that the system keeps: processor time, address space, the size of
-    /// files.
+    /// Returns a command with system limits on processor time, address space and file size.
     fn command(&self, program: &Path, arguments: &[String], recipe: &Recipe) -> Command {
         let seconds = recipe.seconds.unwrap_or(10) * slower(recipe);
         let hard = seconds + 2;
@@ -281,8 +281,8 @@ impl Sandbox {
             .collect()
     }
 
-    /// Everything in the scratch folder but marks: what it is, its size, when it was written, its
-    /// text if that is short.
+    /// Everything in the scratch folder except marks: type, size, modification time, and the
+    /// content of short files.
     pub(crate) fn state(&self) -> BTreeMap<PathBuf, String> {
         let mut found = BTreeMap::new();
         let mut pending = vec![self.scratch.path().to_owned()];
@@ -315,7 +315,7 @@ impl Sandbox {
         found
     }
 
-    /// Returns what changed since, as paths relative to the scratch folder.
+    /// Returns the paths that have changed since, relative to the scratch folder.
     pub(crate) fn changes(&self, before: &BTreeMap<PathBuf, String>) -> Vec<PathBuf> {
         let after = self.state();
         let gone = before.keys().filter(|path| !after.contains_key(*path));
@@ -326,14 +326,13 @@ impl Sandbox {
         gone.chain(new).cloned().collect()
     }
 
-    /// A path of the scratch folder relative to the repository, if it is in it.
+    /// Makes a path in the scratch folder relative to the repository; `None` if it is outside.
     pub(crate) fn in_repository<'p>(&self, path: &'p Path) -> Option<&'p str> {
         path.strip_prefix(&self.root).ok().and_then(Path::to_str)
     }
 }
 
-/// Runs a command, looks at its memory and the clock, and ends it with all its children if either
-/// is too much.
+/// Runs a command and kills it with all its children if it takes too much memory or time.
 fn watch(
     command: &mut Command,
     recipe: &Recipe,
@@ -349,7 +348,7 @@ fn watch(
     thread::spawn(move || input.write_all(&stdin));
     let (out, err) = (collect(child.stdout.take()), collect(child.stderr.take()));
     let ended = wait(&mut child, Duration::from_secs(patience), megabytes * 1024);
-    // Children that outlive the command hold its pipes open.
+    // Children that outlive the command would keep its pipes open.
     let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
     let bytes = |reader: thread::JoinHandle<Vec<u8>>| reader.join().unwrap_or_default();
     Ok(Ran {
@@ -360,8 +359,8 @@ fn watch(
     })
 }
 
-/// Returns how much longer everything takes than in the optimised build that recipes mention. A
-/// program that `REQC` names is such a build.
+/// Returns how many times slower this build is than the optimised one for which the limits are
+/// written. `REQC` names an optimised build.
 fn slower(recipe: &Recipe) -> u64 {
     let is_of_this_build = crate::program::path() == Path::new(env!("CARGO_BIN_EXE_reqc"));
     if cfg!(debug_assertions) && recipe.program.is_none() && is_of_this_build {
@@ -397,7 +396,7 @@ fn wait(child: &mut Child, patience: Duration, kilobytes: u64) -> Result<ExitSta
     Err(why)
 }
 
-/// The most memory that a process has held so far, in kB; 0 where the system does not tell.
+/// The peak memory of a process in kB; 0 if the system does not report it.
 fn resident(id: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,14 +1,14 @@
-//! How many attacks work at the same time, however many threads there are.
+//! Limits the number of attacks that work at the same time, independently of the number of threads.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// A number of seats; who finds none waits.
+/// A number of seats; a test waits until one is free.
 pub(crate) struct Seats {
     free: Mutex<usize>,
     left: Condvar,
 }
 
-/// A seat that is taken until this goes, by a panic too.
+/// A seat that becomes free when this is dropped, also during a panic.
 pub(crate) struct Seat<'s>(&'s Seats);
 
 impl Seats {

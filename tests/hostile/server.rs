@@ -1,4 +1,4 @@
-//! A server that says what a script tells it to, whatever it is asked.
+//! A server that follows a script, regardless of the request.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::recipe::Script;
 
-/// Listens on this machine until the test process ends.
+/// A local server that runs until the test process ends.
 pub(crate) struct Server {
     pub(crate) url: String,
 }
@@ -33,7 +33,7 @@ impl Server {
 }
 
 fn serve(mut stream: TcpStream, script: &Script) -> std::io::Result<()> {
-    // No client keeps a test waiting for ever.
+    // No client can block a test forever.
     stream.set_read_timeout(Some(Duration::from_mins(1)))?;
     stream.set_write_timeout(Some(Duration::from_mins(1)))?;
     let request = read_request(&mut stream)?;
@@ -50,7 +50,7 @@ fn serve(mut stream: TcpStream, script: &Script) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The head of a request and as much of its body as comes with it.
+/// Reads the head of a request, and as much of its body as arrives with it.
 fn read_request(stream: &mut TcpStream) -> std::io::Result<String> {
     let mut bytes = Vec::new();
     loop {
@@ -76,7 +76,7 @@ fn length(head: &str) -> usize {
         .unwrap_or(0)
 }
 
-/// The key of a request, whatever header carries it.
+/// The key in a request, in any of the usual headers.
 fn key(request: &str) -> String {
     let named = ["authorization", "x-api-key", "x-goog-api-key", "api-key"];
     let value = named

@@ -1,9 +1,9 @@
-//! The program that tests run.
+//! The reqc binary that tests run.
 
 use std::path::PathBuf;
 
-/// Returns the path in the variable `REQC`, or else that of the program that was built with the
-/// tests. `.ci/run` names the optimised build: it is what users run, and faster.
+/// Returns the path in the variable `REQC`, or else that of the binary built with the tests.
+/// `.ci/run` sets it to the optimised build, which users run and which is faster.
 #[expect(
     clippy::disallowed_methods,
     reason = "who runs the tests chooses the program"

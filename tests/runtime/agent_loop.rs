@@ -1,4 +1,4 @@
-//! Tools in a loop, and the hooks around them.
+//! The agent loop: tools and hooks.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -27,7 +27,7 @@ fn definition(name: &str) -> Definition {
     }
 }
 
-/// A tool that says what it got.
+/// A tool that returns its input.
 fn echo(name: &str) -> impl reqc::runtime::tools::Tool + 'static {
     FnTool::new(definition(name), |input, _| async move {
         ToolOutput::text(input.to_string())
@@ -277,8 +277,8 @@ async fn an_agent_loop_has_fifty_rounds() {
     assert_eq!(server.received().len(), 51);
 }
 
-/// Whether a tool still says that it was cancelled, as programs and MCP servers do, or is gone
-/// before, is chance.
+/// It depends on timing whether a cancelled tool still reports that it was cancelled, as programs
+/// and MCP servers do. The result must be the same.
 #[tokio::test]
 async fn tools_that_are_cancelled_together_leave_the_same_result() {
     let (_server, session) =
@@ -311,7 +311,7 @@ async fn parallel_calls_run_in_parallel_and_answer_in_call_order() {
     ])
     .await;
     let session = session(&server.url);
-    // Each waits for the other: one after the other they would never end.
+    // Each tool waits for the other, so they would hang if they ran one after the other.
     let meeting = Arc::new(tokio::sync::Barrier::new(2));
     let mut tools = ToolSet::new();
     for (name, after) in [("first", 30), ("second", 0)] {
@@ -404,7 +404,7 @@ async fn a_hook_stops_a_turn() {
         Outcome::Finished(StopReason::Stopped("enough".into()))
     );
     assert_eq!(server.received().len(), 1);
-    assert_eq!(history(&session).len(), 3, "what was said stays");
+    assert_eq!(history(&session).len(), 3, "earlier messages stay");
 }
 
 #[tokio::test]
@@ -514,7 +514,7 @@ async fn an_aborted_answer_of_the_agent_loop_stays_if_it_is_text_only() {
             let event = turn
                 .next()
                 .await
-                .expect("text and call are told before the stream ends");
+                .expect("text and call are reported before the stream ends");
             seen += usize::from(matches!(
                 event,
                 Event::Text(_) | Event::ToolCallStart { .. }
@@ -729,7 +729,7 @@ async fn a_hook_that_panics_ends_the_request_and_nothing_else() {
     assert_eq!(
         history(&session).last().unwrap(),
         "system: A note.",
-        "nothing is in flight: it does not wait"
+        "no request is running, so it does not wait"
     );
     let (_, outcome) = events(session.send(text("Again"))).await;
     assert_eq!(outcome, Outcome::Finished(StopReason::EndTurn));

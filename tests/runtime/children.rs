@@ -1,5 +1,5 @@
-//! What tools start ends with them, wherever it went: `setsid`, daemons, programs that ignore
-//! signals.
+//! Processes that a tool starts end with the tool, even with `setsid`, as daemons, or if they
+//! ignore signals.
 
 #![expect(
     clippy::disallowed_methods,
@@ -20,7 +20,7 @@ use crate::program;
 use crate::send::repository;
 use crate::server::{Server, calls, says};
 
-/// Leaves its number in a file, then stays.
+/// Writes its process id to a file, then sleeps.
 const STAY: &str = "echo $$ >> pids; exec sleep 300";
 
 /// A repository whose tool is a shell script, and a server that calls it once.
@@ -36,8 +36,7 @@ async fn scene(script: &str, more: &str) -> (Server, TempDir) {
             "[[tool]]\nname = \"work\"\ndescription = \"d\"\ncommand = [\"./work\"]\nenv = [\"PATH\"]\n{more}\n"
         ),
     );
-    // There from the start: a script that waits for its lines does not stumble over a file that is
-    // missing.
+    // The file exists from the start, so that a script that waits for lines in it does not fail.
     write("pids", "");
     write(
         "stay",
@@ -75,7 +74,7 @@ fn start(root: &Path) -> Child {
     command.spawn().expect("it starts")
 }
 
-/// The numbers of so many processes that have told them.
+/// Waits until this many processes have written their ids, and returns the ids.
 async fn pids(root: &Path, count: usize) -> Vec<Pid> {
     let began = Instant::now();
     loop {
@@ -117,7 +116,7 @@ async fn all_end(pids: &[Pid]) {
     }
 }
 
-/// Every way out of a tool's group.
+/// Starts processes in every way that leaves a tool's process group.
 const ESCAPES: &str = "setsid ./stay & (setsid ./stay &) ; (./stay & ) ; env -i PATH=\"$PATH\" setsid setsid ./stay > /dev/null 2>&1 < /dev/null &";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

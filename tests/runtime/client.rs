@@ -1,4 +1,4 @@
-//! Clients of the host in place of our own.
+//! HTTP clients that the host provides in place of the built-in one.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ use reqc::runtime::{Category, Error, Outcome, Session, StopReason, Transport};
 use crate::fixture::{KEY, Planted, agent, events, options, said, session as plain};
 use crate::server::{Server, says, status};
 
-/// A server in memory: keeps requests, and answers as it was told.
+/// A server in memory that keeps requests and gives the answers of a function.
 struct Memory {
     sent: Mutex<Vec<http::Request<Bytes>>>,
     answer: fn(usize) -> Result<http::Response<HttpBody>, HttpError>,
@@ -105,7 +105,7 @@ async fn a_client_in_memory_gets_the_whole_request_and_the_key_in_one_marked_hea
             .unwrap()
             .starts_with("reqc/")
     );
-    // The same bytes as over a socket.
+    // The same bytes are sent over a socket.
     let server = Server::answering(vec![says("Hello.")]).await;
     plain(&server.url).send("Hi").outcome().await;
     assert_eq!(request.body().as_ref(), server.received()[0].body);
@@ -190,7 +190,7 @@ async fn statuses_redirects_and_broken_bodies_are_judged_as_ever() {
     );
 }
 
-/// A body without an end.
+/// A body that never ends.
 struct Endless;
 
 impl HttpClient for Endless {

@@ -1,5 +1,5 @@
-//! A summary in the place of what was said: what it stands for, what stays, and that nothing is
-//! lost wherever a process is killed.
+//! A summary replaces part of a history: what it replaces, what stays, and that nothing is lost
+//! when the process is killed at any step.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -21,12 +21,12 @@ use tokio::sync::Notify;
 use crate::fixture::{Planted, environment, events, history, options, said, transport};
 use crate::server::{Act, Received, Server, calls, says, sse, status};
 
-/// What the scripted agent answers with when it is asked for a summary.
+/// The scripted agent's answer to a request for a summary.
 const SUMMARY: &str = "They spoke of monads.";
 const SHOWN: &str =
     "[Summary of the conversation so far, which it replaces]\n\nThey spoke of monads.";
 
-/// The agents of a repository with a chat and an agent that compresses it, both at one server.
+/// A repository with a chat agent and an agent that compresses its history, both at one server.
 fn compiler(url: &str) -> Arc<Compiler> {
     let provider = format!(
         "name = \"Scripted\"\nclient_api = \"OpenAI Compatible\"\nurl = \"{url}/v1\"\napi_key_ref = \"env:SCRIPTED_KEY\"\n"
@@ -54,7 +54,7 @@ fn agent(compiler: &Arc<Compiler>, name: &str) -> Agent {
     Agent::new(Arc::clone(compiler), name, environment()).expect("it is there")
 }
 
-/// A chat with a journal, and what compresses it.
+/// A chat with a journal, and the compression of its history.
 struct Chat {
     session: Session,
     compression: Compression,
@@ -80,7 +80,7 @@ impl Chat {
         }
     }
 
-    /// The session that a new process would have.
+    /// Opens the session as a new process would.
     fn reopened(&self) -> Session {
         open(
             &self.compiler,
@@ -98,7 +98,7 @@ impl Chat {
         self.session.compress(&self.compression).text().await
     }
 
-    /// The log; its text is the journal's, byte for byte.
+    /// Returns the log, after a check that its text equals the journal's, byte for byte.
     fn log(&self) -> Log {
         let bytes = self.journal.bytes();
         let log = Log::parse(&bytes).expect("a log").log.expect("a header");
@@ -122,7 +122,7 @@ fn open(
         .expect("it can be written")
 }
 
-/// Returns whether a request is the one for a summary.
+/// Returns whether this is the request for a summary.
 fn is_for_summary(body: &Value) -> bool {
     let messages = body["messages"].as_array().expect("messages");
     messages.last().is_some_and(|last| {
@@ -132,7 +132,7 @@ fn is_for_summary(body: &Value) -> bool {
     })
 }
 
-/// Answers chats with the number of the request, and the compressing agent with the summary.
+/// Answers chat requests with their number, and the compressing agent with the summary.
 fn script(number: usize, request: &Received) -> Vec<Act> {
     if is_for_summary(&request.json()) {
         says(SUMMARY)
@@ -159,7 +159,7 @@ async fn the_chat_goes_on_with_the_summary_and_the_log_keeps_what_it_stands_for(
         _ => None,
     });
     assert_eq!(compressed, Some((5, SHOWN.to_owned(), 10)));
-    // The surroundings stay; the usage of the summary counts.
+    // The surroundings stay, and the usage of the summary counts.
     assert_eq!(
         history(&chat.session),
         [
@@ -169,7 +169,7 @@ async fn the_chat_goes_on_with_the_summary_and_the_log_keeps_what_it_stands_for(
     );
     assert_eq!(chat.session.usage().input, 30);
 
-    // What the agent was asked: the history, the layer, and no tools.
+    // The request for the summary has the history and the layer, but no tools.
     let asked = server.received()[2].json();
     let text = asked.to_string();
     for part in [
@@ -260,7 +260,7 @@ async fn a_second_summary_stands_for_the_first_one_too() {
         .proceed()
         .text()
         .await
-        .expect_err("nobody asked anything");
+        .expect_err("there is no question to answer");
     assert!(nothing.message.contains("nothing to answer"), "{nothing}");
 }
 
@@ -311,7 +311,7 @@ async fn turns_that_are_kept_and_one_without_an_answer_stay_word_for_word() {
     assert_eq!(history(&chat.session)[0], format!("user: {SHOWN}"));
     assert_eq!(history(&chat.session)[1..], kept);
     assert!(!server.received()[4].json().to_string().contains("Three?"));
-    // All of it: what came since the last answer was not seen by the model, and stays.
+    // Summarises everything that the model has seen: the messages after its last answer stay.
     chat.compress().await.expect("a summary");
     assert_eq!(
         history(&chat.session)[1..],
@@ -416,7 +416,7 @@ async fn what_is_no_whole_summary_changes_nothing() {
         assert_eq!(chat.journal.bytes(), before);
         assert!(
             chat.session.send("Two?").text().await.is_ok(),
-            "the chat goes on"
+            "the chat continues"
         );
     }
 }
@@ -475,7 +475,7 @@ async fn a_request_that_is_too_large_is_compressed_before_it_is_sent_also_betwee
     let error = chat
         .session
         .set_auto_compression(Some(unknown.clone()))
-        .expect_err("nobody knows the window of `m`");
+        .expect_err("the context window of `m` is unknown");
     assert!(
         error
             .message
@@ -499,7 +499,7 @@ async fn a_request_that_is_too_large_is_compressed_before_it_is_sent_also_betwee
         .filter(|event| matches!(event, Event::Compressed { .. }))
         .count();
     assert!(compressed >= 1, "{told:#?}");
-    // No call without its result, and none twice.
+    // Each call has exactly one result.
     for request in server.received() {
         let body = request.json();
         let messages = body["messages"].as_array().expect("messages");
@@ -548,8 +548,8 @@ async fn a_summary_that_fails_by_itself_is_a_warning_and_the_request_is_sent() {
     assert_eq!(server.received().len(), 4);
 }
 
-/// Where a process is killed: at the step with this number, of all writes to the journal, requests
-/// and pieces of answers.
+/// Kills the process at step number `at`. Writes to the journal, requests, and pieces of answers
+/// are steps.
 struct Reaper {
     at: usize,
     steps: AtomicUsize,
@@ -565,7 +565,7 @@ impl Reaper {
         })
     }
 
-    /// Returns whether the process still lives; it is killed in the middle of this step if not.
+    /// Returns whether the process survives this step. If not, it is killed in the middle of it.
     fn lives(&self) -> bool {
         self.step() == Life::Lives
     }
@@ -583,7 +583,7 @@ impl Reaper {
     }
 }
 
-/// What a step meets.
+/// The state of the process during a step.
 #[derive(PartialEq)]
 enum Life {
     Lives,
@@ -591,7 +591,7 @@ enum Life {
     IsDead,
 }
 
-/// A journal that a killed process leaves with half a line.
+/// A journal whose last line is cut in half when the process is killed.
 struct Mortal {
     reaper: Arc<Reaper>,
     kept: Arc<Mutex<Vec<u8>>>,
@@ -612,7 +612,7 @@ impl Journal for Mortal {
     }
 }
 
-/// A server in memory whose every piece is a step.
+/// An in-memory server; each piece of an answer is a step.
 struct Client(Arc<Reaper>);
 
 impl HttpClient for Client {
@@ -638,7 +638,7 @@ impl HttpClient for Client {
     }
 }
 
-/// The pieces of an answer, the last one first.
+/// The pieces of an answer, last one first.
 fn pieces(asked: &Value) -> Vec<String> {
     let text = if is_for_summary(asked) {
         SUMMARY
@@ -676,8 +676,8 @@ impl Stream for Pieces {
     }
 }
 
-/// A process: goes on with what the journal holds until everything is done, or until it is killed.
-/// Says whether it was.
+/// Runs a process that continues from the journal until all work is done or it is killed. Returns
+/// whether it was killed.
 async fn process(compiler: &Arc<Compiler>, kept: &Arc<Mutex<Vec<u8>>>, at: usize) -> bool {
     let reaper = Reaper::new(at);
     let work = work(Arc::clone(compiler), Arc::clone(kept), Arc::clone(&reaper));
@@ -695,16 +695,16 @@ async fn process(compiler: &Arc<Compiler>, kept: &Arc<Mutex<Vec<u8>>>, at: usize
             false
         }
     };
-    // All its tasks go with it.
+    // This stops all its tasks.
     runtime.shutdown_background();
     killed
 }
 
-/// Two questions, a summary, and a third question: whatever of it is not done yet.
+/// Does what is left of the work: two questions, a summary, and a third question.
 async fn work(compiler: Arc<Compiler>, kept: Arc<Mutex<Vec<u8>>>, reaper: Arc<Reaper>) {
     let loaded = Log::parse(&kept.lock().expect("no panics"))
-        .expect("what a killed process leaves is a log");
-    // As the disk's journal does: half a line is cut off.
+        .expect("the log of a killed process can be loaded");
+    // Cuts off half a line, as the journal on disk does.
     let whole = kept.lock().expect("no panics").len() - loaded.tail_bytes;
     kept.lock().expect("no panics").truncate(whole);
     let start = match loaded.log {
@@ -740,7 +740,7 @@ async fn work(compiler: Arc<Compiler>, kept: Arc<Mutex<Vec<u8>>>, reaper: Arc<Re
     }
 }
 
-/// The body that an agent makes of a log.
+/// Returns the body that an agent compiles from a log.
 fn body(compiler: &Arc<Compiler>, log: &Log) -> String {
     let conversation = Conversation {
         task: Task::Chat(log.history().to_vec()),
@@ -782,7 +782,7 @@ async fn a_process_that_is_killed_at_any_step_loses_nothing_and_goes_on() {
     println!("killed at {points} points");
 }
 
-/// What has to be true of a log at the end, wherever it was interrupted.
+/// Checks a finished log, which must be complete wherever the process was killed.
 fn check(compiler: &Arc<Compiler>, log: &Log, at: usize) {
     let lines = log.to_text();
     for text in ["First?", "Second?", "Third?"] {
@@ -800,7 +800,7 @@ fn check(compiler: &Arc<Compiler>, log: &Log, at: usize) {
     let texts: Vec<String> = log.history().iter().map(Message::text).collect();
     assert_eq!(texts[0], SHOWN, "{at}");
     assert!(texts.iter().any(|text| text == "Third?"), "{at}: {texts:?}");
-    // Loading it again makes the same request, byte for byte.
+    // The reloaded log results in the same request, byte for byte.
     let again = Log::parse(lines.as_bytes())
         .expect("it loads")
         .log

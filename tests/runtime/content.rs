@@ -1,12 +1,12 @@
-//! Stored content: a session holds references, and requests the bytes.
+//! Stored content: the session file holds references to it, and requests hold its bytes.
 
 use crate::send::{repository, run};
 use crate::server::{Server, says};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n0000";
 
-/// A session with a file beside it stays small, goes on with the same bytes, and loses nothing when
-/// the file is gone or changed.
+/// A session with a file beside it stays small, sends the same bytes when it is resumed, and loses
+/// nothing when the file is gone or changed.
 #[tokio::test]
 async fn a_session_refers_to_files_beside_it() {
     let server = Server::start(|_, _| says("A tree.")).await;

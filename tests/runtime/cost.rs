@@ -1,4 +1,4 @@
-//! What answers cost, where prices are known.
+//! The cost of answers, if prices are known.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use reqc::world::MemoryWorld;
 use crate::fixture::{environment, events, text, transport};
 use crate::server::{Server, calls, says, sse};
 
-/// A family of the models that the tests use, with prices.
+/// Prices for the model family that the tests use.
 const PRICES: &str = "[[family]]\nname = \"House\"\nmodels = [\"m\"]\nwires = [\"openai-chat\"]\nsource = \"x\"\n\
                       seen = 2026-11-23\nprice = { input = 1, output = 10 }\n";
 
@@ -41,7 +41,7 @@ fn of(own: &[(&str, &str)], name: &str) -> Agent {
     Agent::new(Arc::new(compiler), name, environment()).expect("it is there")
 }
 
-/// The costs that were reported, and that of the session.
+/// Returns the reported costs, and the cost of the session.
 async fn told(families: &str, more: &str) -> (Vec<f64>, Option<f64>) {
     let server = Server::answering(vec![calls(&[("c1", "none", "{}")]), says("Done.")]).await;
     let session = Session::new(
@@ -82,7 +82,7 @@ async fn what_an_answer_without_a_count_of_tokens_costs_is_not_known() {
 
 #[tokio::test]
 async fn an_answer_costs_what_its_tokens_cost() {
-    // 20 tokens in and 5 out: see `calls`.
+    // 20 input and 5 output tokens: see `calls`.
     assert_eq!(told(PRICES, "").await, (vec![0.000_07], Some(0.000_07)));
     assert_eq!(told("", "").await, (vec![], None));
     assert_eq!(
@@ -99,7 +99,7 @@ async fn an_answer_costs_what_its_tokens_cost() {
     );
     let special = "[body]\nservice_tier = \"priority\"\n";
     assert_eq!(told(PRICES, special).await, (vec![], None));
-    // At another server the price may be another one.
+    // The price may differ at another server.
     assert_eq!(
         told(
             &PRICES.replace("seen =", "servers = [\"OpenAI\"]\nseen ="),

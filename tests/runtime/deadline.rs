@@ -1,4 +1,4 @@
-//! The time that a host gives a whole run. The clock of the tests is put forward: nobody waits.
+//! The time limit that a host sets for a run. The tests advance the clock instead of waiting.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::server::{Act, Server, calls, says, sse, stream_head};
 
 const LIMIT: Duration = Duration::from_mins(10);
 
-/// A session whose other limits are far away, and its log.
+/// A session with all other limits far away, and its journal.
 fn session(server: &Server) -> (Session, MemoryJournal) {
     let far = Duration::from_hours(9);
     let options = TransportOptions {
@@ -38,8 +38,8 @@ fn session(server: &Server) -> (Session, MemoryJournal) {
     (session, journal)
 }
 
-/// Reads on until there is such an event; then the time is over. The rest of the events, and how it
-/// ended.
+/// Reads until such an event comes, then lets the time limit pass. Returns the remaining events and
+/// the outcome.
 async fn late_after(mut run: Run, is_it: impl Fn(&Event) -> bool) -> (Vec<Event>, Outcome) {
     while let Some(event) = run.next().await {
         if is_it(&event) {
@@ -116,7 +116,7 @@ async fn what_came_of_an_answer_is_kept_and_marked_and_the_next_message_says_so(
     let (_, outcome) = events(session.send("Go on")).await;
     assert!(
         matches!(outcome, Outcome::Finished(_)),
-        "each run has as much time: {outcome:?}"
+        "each run gets the full time: {outcome:?}"
     );
     let told =
         "system: The previous turn was interrupted: it timed out before its answer was complete.";

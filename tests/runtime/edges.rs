@@ -1,5 +1,5 @@
-//! The edges of a turn: what is left of tools and answers that were cut off, and how a session goes
-//! on after them.
+//! Edge cases of turns: cancelled tools, incomplete answers, and how a session continues after
+//! them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn definition(name: &str) -> Definition {
     }
 }
 
-/// `quick` answers at once, `slow` never.
+/// Two tools: `quick` answers at once, `slow` never does.
 fn quick_and_slow() -> ToolSet {
     let quick = FnTool::new(definition("quick"), |_, _| async {
         ToolOutput::text("done")
@@ -55,7 +55,7 @@ fn journaled(url: &str, journal: &MemoryJournal) -> Session {
     Session::journaled(agent(url), transport(), start, journal).expect("it can be written")
 }
 
-/// The messages of the last request: role and text.
+/// The role and text of each message in the last request.
 fn sent(server: &Server) -> Vec<(String, String)> {
     let body = server.received().last().expect("a request").json();
     let line = |message: &Value| {
@@ -72,7 +72,7 @@ fn sent(server: &Server) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Each call of the last request has a result after it.
+/// Checks that each call in the last request has a result after it.
 fn assert_answered(server: &Server) {
     let body = server.received().last().expect("a request").json();
     let messages = body["messages"].as_array().expect("messages");
@@ -97,7 +97,7 @@ async fn until(turn: &mut Run, wanted: impl Fn(&Event) -> bool) {
 #[tokio::test]
 async fn what_tools_did_before_a_cancel_is_never_forgotten() {
     for under_hooks in [false, true] {
-        // The slow one is called first: results are in the order of the calls anyway.
+        // The slow tool is called first. Results must be in the order of the calls nevertheless.
         let both = calls(&[("c1", "slow", "{}"), ("c2", "quick", "{}")]);
         let server = Server::answering(vec![both, says("Ok.")]).await;
         let journal = MemoryJournal::default();
@@ -201,7 +201,7 @@ async fn killed_at_any_write_a_round_of_tools_goes_on_with_a_result_for_each_cal
     }
 }
 
-/// Ends an answer in each of the ways in which it is not complete.
+/// Leaves an answer incomplete in the given way.
 async fn cut_off(server: &Server, session: &Session, why: CutOff) {
     let mut turn = session.send(text("Hi"));
     if why == CutOff::Cancelled {
@@ -287,7 +287,7 @@ async fn what_follows_an_answer_that_was_cut_off_says_so() {
                 "assistant",
                 "never as the beginning of an answer"
             );
-            // It is reported once.
+            // The interruption is reported only once.
             events(session.send(text("More?"))).await;
             assert_eq!(
                 history(&session)
@@ -452,7 +452,7 @@ async fn a_failure_in_a_later_round_is_tried_again_without_a_word() {
         session.send(text("Go")).outcome().await,
         Outcome::Failed(_)
     ));
-    assert_eq!(history(&session).len(), 3, "what the tool did stays");
+    assert_eq!(history(&session).len(), 3, "the tool's result stays");
     assert_eq!(
         session.proceed().outcome().await,
         Outcome::Finished(StopReason::EndTurn)
@@ -548,7 +548,7 @@ async fn the_ids_of_requests_and_answers_reach_errors_and_events() {
     assert_eq!(
         failed(outcome).response.as_deref(),
         Some(&start),
-        "what broke off says which answer it was"
+        "the error names the answer that broke off"
     );
 }
 
@@ -578,7 +578,7 @@ async fn an_error_within_a_stream_names_its_request() {
     }
 }
 
-/// Decodes a whole answer.
+/// Decodes a complete answer.
 fn decoded(
     wire: WireFormat,
     framing: Framing,
@@ -661,7 +661,8 @@ async fn a_refused_question_can_be_taken_back() {
     assert_eq!(history(&session), ["user: Hello", "assistant: Whole."]);
 }
 
-/// Sees everything, and refuses or stops without a reason.
+/// Sees every event. Refuses every tool, and stops in the second round if `stops`, without a
+/// reason.
 #[derive(Default)]
 struct Terse {
     stops: bool,
@@ -800,7 +801,7 @@ async fn a_turn_that_nobody_reads_comes_to_its_end_and_loses_nothing() {
 
 #[tokio::test]
 async fn the_answers_text_is_one_call() {
-    // What the model says before it calls a tool is not part of the answer.
+    // Text that the model writes before it calls a tool is not part of the answer.
     let mut first = calls(&[("c1", "quick", "{}")]);
     first.insert(1, Act::Bytes(format!("data: {HALF}\n\n").into()));
     let server = Server::answering(vec![first, says("Done."), status(400, &[], "{}")]).await;
@@ -847,14 +848,14 @@ fn an_agent_that_cannot_be_used_names_what_was_found() {
     let error = Agent::new(Arc::new(compiler), "Broken", environment())
         .err()
         .expect("it cannot be used");
-    let detail = error.detail.expect("what was found");
+    let detail = error.detail.expect("the findings");
     assert!(
         detail.contains("agents/broken.toml:") && detail.contains("toml/"),
         "{detail}"
     );
 }
 
-/// Refuses one call, and gives the tools of all others other arguments.
+/// Refuses call `c3`, and rewrites the arguments of all others.
 fn meddling() -> impl Hooks {
     before_tool(|call| match &*call.id {
         "c3" => ToolDecision::refuse("not this"),
@@ -971,7 +972,7 @@ async fn a_damaged_line_in_the_middle_of_a_journal_is_named_and_nothing_is_dropp
             damaged[index] = damage;
             match Log::parse((damaged.join("\n") + "\n").as_bytes()) {
                 Err(error) => assert_eq!(error.line, index + 1, "{error}"),
-                Ok(_) => panic!("line {} is `{damage}`, and nobody says so", index + 1),
+                Ok(_) => panic!("line {} is `{damage}`, without an error", index + 1),
             }
         }
     }
@@ -1031,7 +1032,7 @@ async fn a_session_goes_on_with_tools_of_other_names() {
         Outcome::Finished(StopReason::EndTurn)
     );
     let lines = history(&session);
-    assert_eq!(lines[2], "user: result #c1: done", "what was done stays");
+    assert_eq!(lines[2], "user: result #c1: done", "the result stays");
     assert_eq!(
         lines[6],
         "user: error #c2: there is no tool `quick`; available tools: fast"

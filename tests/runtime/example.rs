@@ -1,4 +1,4 @@
-//! The program of `examples/agent.rs`, as its reader would run it.
+//! The program of `examples/agent.rs`, run as a reader would.
 
 #[path = "../../examples/agent.rs"]
 #[expect(dead_code, reason = "it is a program: its `main` reads the terminal")]

@@ -1,5 +1,4 @@
-//! The programs of `examples/` that have a part of the runtime each, as their readers would run
-//! them.
+//! The programs of `examples/` that each show one part of the runtime, run as a reader would.
 
 #[path = "../../examples/compression.rs"]
 #[expect(dead_code, reason = "it is a program: its `main` reads the terminal")]

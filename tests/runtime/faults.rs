@@ -1,8 +1,7 @@
-//! A hundred sessions at a time over connections that break in every way: each request ends once,
-//! nothing stays open, and every file says what happened.
+//! A hundred concurrent sessions over connections that break in every way: each request ends
+//! exactly once, no connection stays open, and every session file is complete.
 //!
-//! What breaks where follows from a seed, which a failure prints; when it breaks depends on the
-//! machine's mood.
+//! The faults follow from a seed, which a failing test prints; their timing depends on the machine.
 
 #![expect(
     clippy::disallowed_methods,
@@ -34,7 +33,7 @@ use crate::server::{Act, Received, Server, calls, says, status};
 const SESSIONS: u64 = 100;
 const TURNS: usize = 3;
 
-/// A small generator (splitmix64): a seed and a number give one stream.
+/// A small random number generator (splitmix64). A seed and a number determine its output.
 struct Dice(u64);
 
 impl Dice {
@@ -58,7 +57,7 @@ impl Dice {
     }
 }
 
-/// Prints the seed of a test that fails.
+/// Prints the seed if the test fails.
 struct Seed(u64);
 
 impl Drop for Seed {
@@ -69,20 +68,21 @@ impl Drop for Seed {
     }
 }
 
-/// What happens to one connection.
+/// The fault of one connection.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fault {
     None,
     /// Closed with a reset before anything is read.
     Refused,
     Delayed(Duration),
-    /// Reset after so many bytes of the answer: none, a part of the head, or a part of the body.
+    /// Reset after this many bytes of the answer, which can be none, or end in the head or the
+    /// body.
     ResetAfter(usize),
-    /// Ends after so many bytes as if that were all.
+    /// Closed after this many bytes, as if the answer was complete.
     CutAfter(usize),
-    /// So many bytes are followed by some that nobody sent.
+    /// Random bytes are inserted after this many bytes.
     GarbageAfter(usize),
-    /// In pieces of at most so many bytes.
+    /// Passed on in pieces of at most this many bytes.
     Split(usize),
 }
 
@@ -102,7 +102,7 @@ impl Fault {
     }
 }
 
-/// Stands between clients and a server, and breaks connections.
+/// A proxy between clients and a server that breaks connections.
 struct Proxy {
     url: String,
     open: Arc<AtomicUsize>,
@@ -149,7 +149,8 @@ async fn relay(mut client: TcpStream, target: &str, mut dice: Dice) -> std::io::
         let (mut from_client, mut to_client) = client.split();
         let (mut from_server, mut to_server) = server.split();
         tokio::select! {
-            // Ends when the client closes: then the server hears of it too.
+            // Ends when the client closes its connection; the proxy then closes the one to the
+            // server.
             _ = tokio::io::copy(&mut from_client, &mut to_server) => false,
             reset = answer(&mut from_server, &mut to_client, fault, &mut dice) => reset?,
         }
@@ -161,7 +162,7 @@ async fn relay(mut client: TcpStream, target: &str, mut dice: Dice) -> std::io::
     }
 }
 
-/// Passes an answer on as far as the fault lets it; whether a reset is to follow.
+/// Passes an answer on until the fault occurs. Returns whether a reset must follow.
 async fn answer(
     from: &mut (impl AsyncReadExt + Unpin),
     to: &mut (impl AsyncWriteExt + Unpin),
@@ -202,7 +203,7 @@ async fn answer(
     }
 }
 
-/// Refuses now and then, calls a tool twice if there are tools, then says something, piece by
+/// Refuses some requests, calls tools in two rounds if there are tools, then answers, piece by
 /// piece.
 fn script(number: usize, request: &Received) -> Vec<Act> {
     match number % 23 {
@@ -236,7 +237,7 @@ fn script(number: usize, request: &Received) -> Vec<Act> {
         .collect()
 }
 
-/// A tool that takes a moment.
+/// A tool that takes a short time.
 fn tools() -> ToolSet {
     let schema = json!({"type": "object"})
         .as_object()
@@ -253,7 +254,7 @@ fn tools() -> ToolSet {
     }))
 }
 
-/// Counts how requests end, also those whose turn was dropped.
+/// Counts the requests that end, including those whose turn was dropped.
 #[derive(Default)]
 struct Ends(AtomicUsize);
 
@@ -265,10 +266,10 @@ impl Hooks for Ends {
     }
 }
 
-/// What was heard of a request, and how it ended; `None` if its turn was dropped.
+/// The events of a request and its outcome; `None` if its turn was dropped.
 type Heard = Option<(Vec<Event>, Outcome)>;
 
-/// Reads a turn as somebody might: to its end, until patience ends, or not at all.
+/// Reads a turn to its end, or cancels it after a while, or drops it.
 async fn watch(mut turn: Run, dice: &mut Dice) -> Heard {
     match dice.below(6) {
         0 => {
@@ -294,7 +295,7 @@ async fn watch(mut turn: Run, dice: &mut Dice) -> Heard {
     }
 }
 
-/// One session from its start to its last request; what was heard.
+/// Runs one session from its start to its last request. Returns the events of each request.
 async fn live(agent: Agent, transport: Transport, path: &Path, mut dice: Dice) -> Vec<Heard> {
     let journal = Box::new(JournalFile::create(path).expect("a new file"));
     let session = Session::journaled(
@@ -320,7 +321,7 @@ async fn live(agent: Agent, transport: Transport, path: &Path, mut dice: Dice) -
             session.send(message)
         };
         if dice.below(5) == 0 && overtaken.is_none() && number + 1 < TURNS {
-            // The next message cancels this one.
+            // The next message cancels this turn.
             overtaken = Some((number, turn));
             heard.push(None);
         } else {
@@ -342,7 +343,7 @@ async fn live(agent: Agent, transport: Transport, path: &Path, mut dice: Dice) -
     let history = session.history();
     check_history(&history, &heard);
     drop((session, hooked));
-    // The session was idle: nobody else has the file.
+    // The session was idle, so its file is free.
     let opened = JournalFile::open(path).expect("it is free");
     let loaded = Log::parse(&opened.bytes).expect("it loads");
     let log = loaded.log.expect("it has a header");
@@ -384,7 +385,7 @@ fn check_history(history: &[Message], heard: &[Heard]) {
                     .iter()
                     .filter(|message| message.role == Role::Assistant);
                 let answer: String = answers.filter_map(text_of).collect();
-                assert_eq!(answer, said(events), "what was said stays");
+                assert_eq!(answer, said(events), "the answer stays");
             }
             Some((_, Outcome::Cancelled)) => {
                 assert!(at.is_some(), "a message that was cancelled stays");
@@ -394,7 +395,7 @@ fn check_history(history: &[Message], heard: &[Heard]) {
     }
 }
 
-/// The text of a message, if it has one.
+/// The text of a message, if there is any.
 fn text_of(message: &Message) -> Option<String> {
     let text = |block: &Block| match block {
         Block::Text(text) => Some(text.to_string()),
@@ -404,7 +405,7 @@ fn text_of(message: &Message) -> Option<String> {
     (!texts.is_empty()).then(|| texts.concat())
 }
 
-/// Waits until a count is what it should be.
+/// Waits until a count reaches its expected value.
 async fn settles(what: &str, expected: usize, count: impl Fn() -> usize) {
     for _ in 0..4000 {
         if count() == expected {
@@ -450,7 +451,8 @@ async fn storm(seed: u64) {
     settles("tasks", before, || metrics.num_alive_tasks()).await;
 }
 
-/// A storm in which hardly anything breaks, or everything does, says nothing.
+/// Checks that requests end in every way: a run in which nothing or everything fails proves
+/// nothing.
 fn check_variety(heard: &[Heard]) {
     let mut ends = [0; 4];
     for heard in heard {
@@ -467,7 +469,7 @@ fn check_variety(heard: &[Heard]) {
     );
 }
 
-/// Loads every session again: nothing is added but word of an interruption.
+/// Loads every session again. Only a notice of an interruption may be added to its file.
 fn check_files(folder: &Path, agent: &Agent, transport: &Transport) {
     for number in 0..SESSIONS {
         let path = folder.join(format!("{number}.jsonl"));

@@ -19,7 +19,7 @@ use secrecy::SecretString;
 /// The key that every test sends.
 pub(crate) const KEY: &str = "planted-key-7f3a";
 
-/// Where `reqc` remembers what it may do: outside every repository of a test.
+/// The folder where `reqc` remembers permissions, outside the repository of every test.
 pub(crate) const STATE: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/state");
 
 /// Answers every reference with [`KEY`].
@@ -36,7 +36,7 @@ pub(crate) fn compiler(url: &str) -> Arc<Compiler> {
     compiler_of(url, "surroundings = \"\"")
 }
 
-/// The same with more lines in its file.
+/// The same, with more lines in the agent's file.
 pub(crate) fn compiler_of(url: &str, more: &str) -> Arc<Compiler> {
     let provider = format!(
         "name = \"Scripted\"\nclient_api = \"OpenAI Compatible\"\nurl = \"{url}/v1\"\napi_key_ref = \"env:SCRIPTED_KEY\"\n"
@@ -78,7 +78,7 @@ pub(crate) fn agent(url: &str) -> Agent {
     Agent::new(compiler(url), "Tester", environment()).expect("it is there")
 }
 
-/// Short waits: a test that hangs fails soon.
+/// Short timeouts, so that a test that hangs fails soon.
 pub(crate) fn options() -> TransportOptions {
     TransportOptions {
         connect_timeout: Duration::from_secs(5),
@@ -110,7 +110,7 @@ pub(crate) fn text(text: &str) -> Vec<Block> {
     vec![Block::Text(text.into())]
 }
 
-/// Everything that a turn says, and how it ended.
+/// All events of a turn, and its outcome.
 pub(crate) async fn events(mut turn: Run) -> (Vec<Event>, Outcome) {
     let mut events = Vec::new();
     while let Some(event) = turn.next().await {
@@ -125,7 +125,7 @@ pub(crate) async fn events(mut turn: Run) -> (Vec<Event>, Outcome) {
     panic!("a turn ends with `Done`")
 }
 
-/// The text of some events.
+/// The text in these events.
 pub(crate) fn said(events: &[Event]) -> String {
     let text = |event: &Event| match event {
         Event::Text(text) => Some(text.clone()),
@@ -134,7 +134,7 @@ pub(crate) fn said(events: &[Event]) -> String {
     events.iter().filter_map(text).collect()
 }
 
-/// A history as lines: the role, then the blocks in short.
+/// A history in lines, each with a role and its blocks in short form.
 pub(crate) fn history(session: &Session) -> Vec<String> {
     let block = |block: &Block| match block {
         Block::Text(text) => text.to_string(),
@@ -168,7 +168,7 @@ pub(crate) fn called(message: &Message) -> Vec<&str> {
     ids.collect()
 }
 
-/// The ids of the calls that a message has results of.
+/// The ids of the calls that this message has results for.
 pub(crate) fn results(message: &Message) -> Vec<&str> {
     let ids = message.blocks.iter().filter_map(|block| match block {
         Block::ToolResult { id, .. } => Some(id.as_ref()),

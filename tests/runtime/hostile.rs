@@ -1,5 +1,5 @@
-//! Servers that mean harm: answers that never end, keys that are said back, words that are not for
-//! a terminal.
+//! Hostile servers: endless answers, answers that repeat the key, and control characters for the
+//! terminal.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -112,7 +112,7 @@ async fn an_answer_that_never_begins_or_never_ends_is_given_up() {
     }
 }
 
-/// The key in every spelling that is looked for.
+/// All spellings of the key that the tests search for.
 fn spellings() -> Vec<String> {
     let each = |spell: fn(u8) -> String| KEY.bytes().map(spell).collect::<String>();
     vec![
@@ -129,15 +129,15 @@ fn spellings() -> Vec<String> {
     ]
 }
 
-/// Returns whether a text says the key in some spelling.
+/// Returns whether a text contains the key in any spelling.
 fn tells(text: &str) -> bool {
     let core = |text: String| text[4..text.len() - 4].to_owned();
     let found = |spelling: String| text.to_lowercase().contains(&core(spelling).to_lowercase());
     spellings().into_iter().any(found)
 }
 
-/// An answer that says something as text, as reasoning and in the arguments of a call, in pieces of
-/// `size` characters.
+/// An answer that contains a text as text, as reasoning and in the arguments of a call, in pieces
+/// of `size` characters.
 fn repeating(secret: &str, size: usize) -> Vec<Act> {
     let pieces: Vec<String> = secret
         .chars()

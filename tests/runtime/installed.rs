@@ -1,4 +1,4 @@
-//! The models that a server offers, by every client API.
+//! The lists of models that servers offer, in the form of every client API.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use reqc::world::MemoryWorld;
 use crate::fixture::{KEY, Planted, options};
 use crate::server::{Server, status};
 
-/// A list of models as one API writes it.
+/// A list of models in the form of one API.
 struct List {
     api: &'static str,
-    /// What follows the server's address in the instance's URL.
+    /// The path of the instance's URL, after the server's address.
     base: &'static str,
     target: &'static str,
     answer: &'static str,

@@ -1,5 +1,4 @@
-//! `reqc send` as a process that is killed, or interrupted by Ctrl-C: what its file says, and how
-//! it goes on.
+//! `reqc send` is killed, or interrupted by Ctrl-C: the content of its file, and how it continues.
 
 #![cfg(unix)]
 #![expect(
@@ -75,12 +74,12 @@ fn send(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs on a thread where waiting stops nobody.
+/// Runs blocking work on another thread.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     tokio::task::spawn_blocking(work).await.expect("no panic")
 }
 
-/// Says its text in twenty pieces, half a second long; `again` is answered at once.
+/// Answers with twenty pieces over half a second; a message with `again` is answered at once.
 fn slowly(_: usize, request: &Received) -> Vec<Act> {
     let body = request.json();
     let last = body["messages"]
@@ -127,7 +126,7 @@ async fn a_process_that_is_killed_leaves_a_session_that_goes_on() {
     let mut interrupted = 0;
     for number in 1..=KILLS {
         let root = root.clone();
-        // Every other one in the middle of its answer for certain, however busy the machine is.
+        // Every other process is surely killed during its answer, however busy the machine is.
         let moment = match number % 2 {
             0 => Moment::Said(number / 2),
             _ => Moment::After(whole * number / (KILLS + 1)),
@@ -146,12 +145,13 @@ async fn a_process_that_is_killed_leaves_a_session_that_goes_on() {
 /// When a process is killed.
 enum Moment {
     After(Duration),
-    /// Once it has printed a piece of its answer.
+    /// Once it has printed this piece of its answer.
     Said(u32),
 }
 
 impl Moment {
-    /// Waits for it. What the process prints stays open.
+    /// Waits for this moment, and returns the output of the process if it was read, so that it
+    /// stays open.
     fn wait(self, child: &mut Child) -> Option<ChildStdout> {
         match self {
             Moment::After(moment) => {
@@ -163,7 +163,7 @@ impl Moment {
     }
 }
 
-/// Kills a request at some moment and goes on; whether a turn was cut off.
+/// Kills a request at this moment and resumes it. Returns whether a turn was cut off.
 fn kill_and_resume(root: &Path, file: &str, moment: Moment) -> bool {
     let mut child = send(root, &["-m", "first", "--save", file])
         .spawn()
@@ -174,7 +174,7 @@ fn kill_and_resume(root: &Path, file: &str, moment: Moment) -> bool {
     let Ok(before) = std::fs::read(root.join(file)) else {
         return false;
     };
-    let loaded = Log::parse(&before).expect("what a killed process leaves loads");
+    let loaded = Log::parse(&before).expect("the log of a killed process loads");
     let resumed = send(root, &["-m", "again", "--resume", file])
         .output()
         .expect("it runs");
@@ -191,7 +191,7 @@ fn kill_and_resume(root: &Path, file: &str, moment: Moment) -> bool {
     let after = std::fs::read(root.join(file)).expect("it is there");
     assert!(
         after.starts_with(&before[..before.len() - loaded.tail_bytes]),
-        "what was said stays"
+        "earlier messages stay"
     );
     let loaded = Log::parse(&after).expect("it loads");
     let grown = loaded.log.expect("a header");
@@ -207,7 +207,7 @@ fn kill_and_resume(root: &Path, file: &str, moment: Moment) -> bool {
     assert_eq!(
         notes,
         usize::from(log.is_interrupted()),
-        "the model is told of what was cut off: {added:#?}"
+        "the model is told about the interruption: {added:#?}"
     );
     assert_eq!(said(added.last().expect("an answer")), "Here again.");
     log.is_interrupted()
@@ -220,7 +220,7 @@ fn said(message: &Message) -> &str {
     }
 }
 
-/// Reads what a process prints until it has printed something.
+/// Reads the output of a process until it contains a text.
 fn read_until(child: &mut Child, once: &str) -> (ChildStdout, Vec<u8>) {
     let mut out = child.stdout.take().expect("piped");
     let mut printed = Vec::new();
@@ -232,8 +232,8 @@ fn read_until(child: &mut Child, once: &str) -> (ChildStdout, Vec<u8>) {
     (out, printed)
 }
 
-/// Signals a process once it has printed something; how it ended, what it printed, and after how
-/// long.
+/// Signals a process once its output contains a text. Returns its exit status, its output, and the
+/// time that it took to end.
 fn interrupt(mut child: Child, signal: Signal, once: &str) -> (ExitStatus, String, Duration) {
     let (mut out, mut printed) = read_until(&mut child, once);
     let began = Instant::now();
@@ -293,7 +293,7 @@ async fn ctrl_c_works_while_nobody_takes_the_output() {
             .expect("it starts");
         let mut out = child.stdout.take().expect("piped");
         out.read_exact(&mut [0; 1]).expect("it prints");
-        // The pipe fills, and the program waits for a reader.
+        // Waits until the pipe is full and the program waits for a reader.
         std::thread::sleep(Duration::from_millis(300));
         let began = Instant::now();
         kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
@@ -307,7 +307,7 @@ async fn ctrl_c_works_while_nobody_takes_the_output() {
     assert_eq!(
         history(folder.path().join("file")).len(),
         2,
-        "what came is kept"
+        "the received part is kept"
     );
     server.quiet().await;
 }

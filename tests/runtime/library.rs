@@ -1,5 +1,5 @@
-//! What a host calls first: sessions in files, tools of a `tools.toml`, hooks that are closures,
-//! events without a loop.
+//! The first steps of a host: sessions in files, tools of a `tools.toml`, closures as hooks, and
+//! answers without an event loop.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::fixture::history;
 use crate::server::{Act, Server, calls, says, sse, status};
 
-/// A repository on disk with one agent, whose server is this one, and more files.
+/// A repository on disk with more files and one agent, which uses this server.
 pub(crate) fn repository(
     folder: &Path,
     server: &Server,
@@ -166,7 +166,7 @@ async fn a_closure_decides_about_calls_and_events_need_no_loop() {
         }
     });
     let (mut text, mut results) = (String::new(), Vec::new());
-    // An `Arc` of hooks is hooks too.
+    // An `Arc` of hooks can also be used as hooks.
     let hooks: Arc<dyn Hooks> = Arc::new(careful);
     let outcome = session
         .with_hooks(hooks)
@@ -207,7 +207,7 @@ async fn tools_of_a_file_that_cannot_be_used_say_where_and_why() {
     let file = folder.path().join("tools.toml");
     let tool = "[[tool]]\nname = \"a\"\ndescription = \"A\"\ncommand = [\"./none\"]\n";
     fs::write(&file, tool).expect("writable");
-    // A program that is not there is a warning: its tool answers with an error.
+    // A missing program is only a warning; its tool answers with an error.
     let opened = OpenedTools::open(&file).expect("it is there");
     assert_eq!(
         (opened.file.tools.len(), opened.findings[0].rule.code),
@@ -216,7 +216,7 @@ async fn tools_of_a_file_that_cannot_be_used_say_where_and_why() {
     let tools = repository
         .start_tools(&transport)
         .await
-        .expect("nothing has to start");
+        .expect("no server has to start");
     assert_eq!(tools.set.names().collect::<Vec<_>>(), ["a"]);
 
     fs::write(&file, format!("{tool}timeout_seconds = 0\n")).expect("writable");
@@ -290,8 +290,8 @@ async fn prompts_read_the_project_that_is_there() {
     );
 }
 
-/// A run that nobody holds is reported by the compiler: without `#[must_use]`, this expectation
-/// would not be met.
+/// The compiler warns about an unused run. Without `#[must_use]`, this expectation would be
+/// unfulfilled.
 #[expect(unused_must_use, reason = "that is what is tested")]
 #[deny(unfulfilled_lint_expectations)]
 fn _forgotten(session: &Session) {

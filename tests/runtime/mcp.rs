@@ -1,4 +1,4 @@
-//! Tools of MCP servers: programs and URLs, as they should be and as they should not.
+//! Tools of MCP servers, started as programs or reached at URLs, that behave well or badly.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::program;
 use crate::send::repository;
 use crate::server::{Act, Received, Server, calls, says, status, stream_head};
 
-/// A server as a shell script: one answer a method. `$id` is the request's.
+/// A server as a shell script, with a function for each method. `$id` is the id of the request.
 const SCRIPT: &str = r#"#!/bin/sh
 answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
 fail() { printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"%s"}}\n' "$id" "$1"; }
@@ -46,7 +46,7 @@ done
 echo end >> received
 "#;
 
-/// A folder with a server that does some things differently, and a `tools.toml` that names it.
+/// A folder with a server that overrides some functions, and a `tools.toml` that names it.
 fn scene(overrides: &str, more: &str) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     write(folder.path(), overrides, more);
@@ -103,7 +103,7 @@ async fn call(
         .await
 }
 
-/// Returns what a call of the only tool gives.
+/// Calls the server's only tool and returns the result.
 async fn called(overrides: &str, more: &str) -> (bool, String) {
     let folder = scene(overrides, more);
     let server = start(folder.path()).await.expect("it starts");
@@ -118,7 +118,7 @@ async fn called(overrides: &str, more: &str) -> (bool, String) {
     (output.is_error, output.content.to_string())
 }
 
-/// Returns why a server cannot be used.
+/// Returns the reason why a server cannot be used.
 async fn refused(overrides: &str, more: &str) -> String {
     let folder = scene(overrides, more);
     start(folder.path())
@@ -172,7 +172,7 @@ async fn tools_are_offered_and_called() {
         (&last["name"], &last["arguments"]),
         (&json!("echo"), &json!({"text": "hi"}))
     );
-    // It was told to end, and did.
+    // The server was told to end, and ended.
     assert!(
         std::fs::read_to_string(folder.path().join("received"))
             .expect("written")
@@ -448,7 +448,7 @@ async fn cancelling_tells_the_server() {
     panic!("{:?}", received(folder.path()));
 }
 
-/// A server at a URL: answers each method in JSON, calls as a stream.
+/// A server at a URL that answers each method in JSON, and calls as a stream.
 fn answers(request: &Received, call: &Value) -> Vec<Act> {
     if request.method != "POST" {
         return status(405, &[], "");
@@ -567,7 +567,7 @@ async fn a_server_at_a_url_that_fails_says_why() {
     drop(server);
     let gone = start(folder.path())
         .await
-        .expect_err("nobody is there")
+        .expect_err("no server is there")
         .to_string();
     assert!(
         gone.contains("cannot be used") && gone.contains("refused"),
@@ -615,7 +615,7 @@ async fn a_call_over_http_that_fails_is_an_error_for_the_model() {
     );
 }
 
-/// `reqc send` in a repository with a server, and a model that calls its tool once.
+/// Runs `reqc send` in a repository with a server, and a model that calls its tool once.
 async fn send(folder: &TempDir, arguments: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(program::path());
     command
@@ -716,7 +716,7 @@ async fn a_key_goes_to_a_server_only_if_it_is_allowed() {
     assert!(!seen.received().is_empty() && !err.contains(KEY));
 }
 
-/// Returns whether a process is there and no zombie.
+/// Returns whether a process exists and is not a zombie.
 #[cfg(target_os = "linux")]
 fn is_alive(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
@@ -731,7 +731,8 @@ fn is_alive(pid: &str) -> bool {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn no_server_outlives_reqc() {
-    // It reads nothing more, so that the pipe to it fills, and leaves its group.
+    // The server reads nothing more, so that its pipe fills, and starts a process outside its
+    // group.
     let stubborn = "call() { echo $$ > pids; setsid sh -c 'echo $$ >> pids; exec sleep 300' & trap '' TERM; while :; do sleep 1; done; }";
     for is_killed in [true, false] {
         let model = Server::answering(vec![calls(&[("c1", "s__echo", "{}")]), says("Done.")]).await;
@@ -816,7 +817,7 @@ async fn a_call_may_take_longer_while_the_server_tells_of_its_progress() {
         called(&format!("{TELL}{progress}"), "timeout_seconds = 1").await,
         (false, "done".to_owned())
     );
-    // Of another call, or under a token that nobody gave.
+    // Progress under a token that no call has does not extend the time.
     let other = r#"call() { token; for step in 1 2 3 4; do sleep 0.6; tell "$((token + 7))" "$step"; done; done_; }"#;
     let (is_error, told) = called(&format!("{TELL}{other}"), "timeout_seconds = 1").await;
     assert_eq!(
@@ -827,7 +828,7 @@ async fn a_call_may_take_longer_while_the_server_tells_of_its_progress() {
 
 #[tokio::test]
 async fn what_a_server_tells_of_a_call_is_an_event_of_that_call() {
-    // The server hears of both calls before it reports either, of the second one first.
+    // The server waits for both calls before it reports progress, first on the second one.
     let both = r#"
 call() { case $line in
   *'"text":"one"'*) token; one=$token one_id=$id;;
@@ -859,7 +860,7 @@ fi; }"#;
         };
         events.iter().filter_map(text).collect()
     };
-    // All that came before a result, also right before it, in its order.
+    // Each call reports all progress that came before its result, in order.
     assert_eq!(told("c1"), ["1/4: at 1", "2/4: at 2", "3/4: at 3"]);
     assert_eq!(told("c2"), ["1/4: at 1", "2/4: at 2"]);
     tools.close().await;

@@ -1,4 +1,4 @@
-//! What is sent is what was compiled, for every bundled agent in every context.
+//! The runtime sends exactly what was compiled, for every bundled agent in every context.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ const ALL: LoadOptions = LoadOptions {
     without_bundled: false,
 };
 
-/// The bundled agents as they are.
+/// The bundled agents, unchanged.
 fn bundled() -> Compiler {
     Compiler::load(
         Arc::new(MemoryWorld::default()),
@@ -30,7 +30,7 @@ fn bundled() -> Compiler {
     )
 }
 
-/// The bundled agents, every provider instance moved to a server on this machine, its path kept.
+/// The bundled agents, with the URL of every provider instance moved to a local server; paths stay.
 fn moved(compiler: &Compiler, server: &str) -> Compiler {
     let mut own = MemoryWorld::default();
     for (number, instance) in compiler.repo().instances.values().enumerate() {
@@ -69,8 +69,8 @@ async fn the_bytes_that_a_server_gets_are_those_of_the_golden_file() {
     for &(id, usable) in original.agents() {
         assert!(usable);
         let plan = original.plan(id).expect("it is usable");
-        // Golden bodies of agents without a model hold a placeholder, which is never sent: a model
-        // is named for both.
+        // Golden bodies of agents without a model contain a placeholder that is never sent, so both
+        // requests get the same model.
         let model = plan.default_model().unwrap_or("some-model");
         let request: Value = serde_json::from_str(&request_json(&plan, Some(model))).expect("JSON");
         for ready in original
@@ -154,7 +154,7 @@ fn a_session_that_begins_with_turns_does_not_tell_again_what_came_in_them() {
     }
 }
 
-/// Method, path, query and headers are those of `request.json`, with the key in its place.
+/// Checks that method, path, query and headers are those of `request.json`, with the real key.
 fn compare(received: &Received, request: &Value) {
     let (_, rest) = request["url"]
         .as_str()
@@ -171,7 +171,7 @@ fn compare(received: &Received, request: &Value) {
         };
         assert_eq!(received.header(name), Some(expected.as_str()), "{name}");
     }
-    // Beside those only what HTTP itself needs.
+    // Only headers that HTTP itself needs may be added.
     let own = ["host", "accept", "user-agent", "content-length"];
     let more = received
         .headers

@@ -1,9 +1,9 @@
-//! Whatever an answer was, and wherever it ended, the session goes on: each transcript of
-//! `tests/streams/` is the first answer of sessions, whole and broken off after each of its events,
-//! within them, by a cancel, and by a process that ended.
+//! A session can always continue, whatever the last answer was and wherever it ended. Each
+//! transcript of `tests/streams/` is the first answer of sessions: complete, or cut after and
+//! within each event by the end of the connection, a cancel, or the end of the process.
 //!
 //! Each request is checked before it is sent, as `reqc send` does, and no schema may be lowered.
-//! Adding a transcript adds to this.
+//! New transcripts are included automatically.
 
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -26,8 +26,8 @@ use tokio::sync::Notify;
 
 use crate::fixture::{Planted, called, environment, events, options, results};
 
-/// A folder of transcripts, the bundled agent that gets them, a model, and a whole answer that says
-/// `Whole.`
+/// A folder of transcripts, the bundled agent that receives them, a model, and a complete answer
+/// with the text `Whole.`
 #[derive(Clone, Copy)]
 struct Dialect {
     folder: &'static str,
@@ -128,20 +128,20 @@ fn responses() -> Value {
     json!({"object": "response", "id": "resp_1", "status": "completed", "output": [message]})
 }
 
-/// How the first answer ends.
+/// The way in which the first answer ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum End {
-    /// As if that were all.
+    /// The body ends as if the answer was complete.
     Closed,
     /// The connection breaks.
     Broken,
-    /// The person cancels once the server says nothing more.
+    /// The user cancels after the server has gone silent.
     Cancelled,
-    /// The process ends: what the journal has by then is all that is left.
+    /// The process ends: only the journal is left.
     Killed,
 }
 
-/// A server in memory: the first answer, then whole ones.
+/// A server in memory. It gives the first answer once, then complete answers.
 struct Memory {
     first: Mutex<Option<http::Response<HttpBody>>>,
     whole: Bytes,
@@ -164,7 +164,7 @@ impl HttpClient for Memory {
     }
 }
 
-/// Says one thing, then nothing more; tells when all of it was heard.
+/// A body of one piece that never ends; notifies when the piece was read.
 struct Silent(Option<Bytes>, Arc<Notify>);
 
 impl Stream for Silent {
@@ -181,7 +181,8 @@ impl Stream for Silent {
     }
 }
 
-/// The beginning of an answer, and how it ends; and when it was heard, if it never does.
+/// An answer that begins with these bytes and ends in this way. For a body that never ends, the
+/// second value notifies when they were read.
 fn answer(kind: &str, bytes: &[u8], end: End) -> (http::Response<HttpBody>, Arc<Notify>) {
     let (piece, heard) = (Bytes::copy_from_slice(bytes), Arc::<Notify>::default());
     let body = match end {
@@ -201,8 +202,7 @@ fn answer(kind: &str, bytes: &[u8], end: End) -> (http::Response<HttpBody>, Arc<
     )
 }
 
-/// A transcript: its name, what its `Content-Type` says, its bytes, and after which of them it is
-/// cut.
+/// A transcript: its name, its `Content-Type`, its bytes, and the offsets at which it is cut.
 struct Transcript {
     name: String,
     kind: &'static str,
@@ -231,7 +231,7 @@ fn transcripts(folder: &str) -> Vec<Transcript> {
         let ends = text
             .match_indices(separator)
             .map(|(at, found)| at + found.len());
-        // Behind each event, and in the middle of the next.
+        // After each event, and in the middle of the next one.
         let mut cuts: Vec<usize> = ends
             .flat_map(|end| [end, end + 40])
             .filter(|cut| *cut < bytes.len())
@@ -251,7 +251,7 @@ fn transcripts(folder: &str) -> Vec<Transcript> {
 }
 
 impl Dialect {
-    /// An agent that sends nothing that `reqc check` refuses.
+    /// An agent whose requests pass `reqc check`.
     fn agent(self) -> Agent {
         let Dialect { agent, model, .. } = self;
         let tester = format!(
@@ -269,7 +269,7 @@ impl Dialect {
             .checked(policy)
     }
 
-    /// A client that gives an answer once, and whole ones then.
+    /// A client that gives this answer once, then complete answers.
     fn client(self, first: http::Response<HttpBody>) -> Transport {
         let (first, whole) = (Mutex::new(Some(first)), (self.whole)().to_string().into());
         let client = Arc::new(Memory { first, whole });
@@ -279,7 +279,7 @@ impl Dialect {
     }
 }
 
-/// Every tool that a transcript calls runs, and says so.
+/// All tools that the transcripts call; each answers at once.
 fn tools() -> ToolSet {
     let names = [
         "look",
@@ -329,16 +329,16 @@ fn open(agent: &Agent, transport: &Transport, journal: &MemoryJournal) -> Sessio
     session
 }
 
-/// How a session goes on.
+/// The way in which a session continues.
 #[derive(Debug, Clone, Copy)]
 struct Next {
     /// In another process.
     restarts: bool,
-    /// Without a message first.
+    /// Without a new message at first.
     proceeds: bool,
 }
 
-/// One session: its first answer is a part of a transcript; then it goes on.
+/// Runs a session whose first answer is a part of a transcript, and checks that it can continue.
 async fn lives(
     dialect: Dialect,
     agent: &Agent,
@@ -401,8 +401,8 @@ async fn lives(
         .iter()
         .filter(|message| matches!(&message.item, Some(ItemKind::Interrupt)))
         .count();
-    // Of an answer that ended by itself, what it leaves decides: a call that waits for the host,
-    // for instance.
+    // If the answer ended by itself, an interruption depends on its content: for example, on a call
+    // that waits for the host.
     let expected = if is_finished {
         interruptions.min(1)
     } else {
@@ -427,7 +427,7 @@ async fn lives(
     }
 }
 
-/// A whole answer of a dialect that calls these tools, each with an id of its own.
+/// A complete answer of a dialect that calls these tools, each with its own id.
 fn calling(folder: &str, names: &[&str]) -> Value {
     let each = |call: fn(&str, String) -> Value| -> Vec<Value> {
         names
@@ -469,7 +469,7 @@ fn calling(folder: &str, names: &[&str]) -> Value {
     }
 }
 
-/// `look` answers at once, `read` and `list` never.
+/// `look` and `open` answer at once, `read` and `list` never.
 fn some_tools() -> ToolSet {
     let tool = |name: &str| {
         let schema = json!({"type": "object", "properties": {}})
@@ -491,9 +491,9 @@ fn some_tools() -> ToolSet {
         .with(quick("open"))
 }
 
-/// One answer calls four tools: a hook refuses one without a word, one ends, and two still run when
-/// the person cancels. Then the process ends, at whatever line of the log: what follows is a
-/// request that is right, with a result for each call.
+/// An answer calls four tools: a hook refuses one without a reason, one ends, and two still run
+/// when the user cancels. The process then ends at any line of the log. The next request must be
+/// correct, with a result for each call.
 #[tokio::test]
 async fn tools_that_were_refused_cancelled_and_forgotten_poison_nothing() {
     for dialect in DIALECTS {
@@ -571,7 +571,7 @@ async fn tools_that_were_refused_cancelled_and_forgotten_poison_nothing() {
     }
 }
 
-/// Returns what a tool of a host may give back: what no server takes among it.
+/// Unusual outputs of a host's tool, including some that no server accepts.
 fn odd_outputs() -> Vec<(&'static str, ToolOutput)> {
     const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
     let image = |data: &str, media_type: &str, is_url: bool| {
@@ -631,8 +631,7 @@ fn odd_outputs() -> Vec<(&'static str, ToolOutput)> {
     ]
 }
 
-/// Whatever a tool gives back, what follows is a request that is right, and says how the tool
-/// ended.
+/// The request after any tool output is correct, and tells the model how the tool ended.
 #[tokio::test]
 async fn what_tools_give_back_poisons_nothing() {
     let mut poisoned = Vec::new();
@@ -690,7 +689,7 @@ async fn what_tools_give_back_poisons_nothing() {
     assert!(poisoned.is_empty(), "{poisoned:#?}");
 }
 
-/// Everything that may become of the transcripts of a dialect.
+/// Tests all cuts and ends of the transcripts of a dialect.
 async fn poison(folder: &str) {
     let dialect = *DIALECTS
         .iter()
@@ -700,7 +699,8 @@ async fn poison(folder: &str) {
     let mut number = 0;
     for transcript in transcripts(folder) {
         for &cut in &transcript.cuts {
-            // Each cut in one of the ways, in turn; the whole answer, and none, in all of them.
+            // Each cut is tested with one end, in turn; the empty and the complete answer with all
+            // of them.
             let is_edge = cut == 0 || cut == transcript.bytes.len();
             let ends = [End::Closed, End::Broken, End::Cancelled, End::Killed];
             for end in ends

@@ -1,5 +1,5 @@
-//! A pool of one-shot sessions: what is acquired is empty, the bound holds, and nothing that a user
-//! does spoils it for others.
+//! A pool of one-shot sessions: acquired sessions are empty, their number is bounded, and no use of
+//! a session affects later ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,15 +19,14 @@ const BOUND: usize = 5;
 const TASKS: usize = 64;
 const ACQUISITIONS: usize = 10_000;
 
-/// A server in memory: answers at once, or never, as the message wants. Counts the requests that
-/// are open.
+/// A server in memory that answers at once or never, as the message asks. Counts open requests.
 #[derive(Default)]
 struct Memory {
     open: AtomicUsize,
     most: AtomicUsize,
 }
 
-/// A request that is open.
+/// An open request; closes when it is dropped.
 struct Open(Arc<Memory>);
 
 impl Drop for Open {
@@ -89,7 +88,7 @@ fn fixture() -> Fixture {
     }
 }
 
-/// Leaves everything in a session that the next one must not see.
+/// Leaves in a session all kinds of state that the next user must not see.
 fn litter(session: &PooledSession) {
     let echo = Tool::new("echo", "Says it again.", json!({"type": "object"}));
     session.set_tools(ToolSet::new().with(FnTool::new(echo, |_, _| async {
@@ -125,7 +124,7 @@ async fn what_is_acquired_knows_nothing_of_who_had_it_before() {
     let second = pool.acquire(&agent).await;
     assert_empty(&second);
     assert_eq!((pool.idle(&agent), pool.in_use(&agent)), (0, 1));
-    // Neither the layer, nor the tool, nor a limit of a nanosecond.
+    // The layer, the tool, and the limit of a nanosecond are gone.
     assert_eq!(
         second.send("Is it?").outcome().await,
         Outcome::Finished(reqc::runtime::StopReason::EndTurn)
@@ -185,7 +184,7 @@ async fn dropping_one_while_it_runs_cancels_it_and_its_place_is_free_once_it_has
     all.iter().for_each(assert_empty);
 }
 
-/// Acquires as many as there are at once. A place that was lost is missed here.
+/// Acquires as many sessions as the pool allows. Fails if a place was lost.
 async fn acquire_all(pool: &SessionPool, agent: &Agent) -> Vec<PooledSession> {
     let mut all = Vec::new();
     for _ in 0..BOUND {
@@ -209,7 +208,7 @@ async fn who_asks_first_is_served_first_and_who_gives_up_takes_no_session_along(
         }));
         tokio::task::yield_now().await;
     }
-    // Every third one gives up while it waits.
+    // Every third user gives up while waiting.
     tasks
         .iter()
         .step_by(3)
@@ -237,14 +236,14 @@ async fn agents_that_differ_share_nothing_and_those_that_nobody_uses_are_forgott
     assert_eq!(
         (pool.idle(&first), pool.idle(&last)),
         (0, 1),
-        "the oldest went"
+        "the oldest session was dropped"
     );
-    assert_eq!(pool.in_use(&agent), 1, "what is in use stays");
+    assert_eq!(pool.in_use(&agent), 1, "sessions in use stay");
     drop(held);
     assert_eq!(pool.idle(&agent), 1);
 }
 
-/// What a user of a session does with it, by turns.
+/// Uses a session in one of eight ways, depending on the number.
 async fn use_one(pool: &SessionPool, agent: &Agent, number: usize) {
     match number % 8 {
         0 => drop(tokio::time::timeout(Duration::ZERO, pool.acquire(agent)).await),
@@ -304,7 +303,8 @@ async fn ten_thousand_acquisitions_from_64_tasks_with_cancellations_and_panics()
                 let (pool, agent) = (pool.clone(), agent.clone());
                 let user = tokio::spawn(async move { use_one(&pool, &agent, number).await });
                 let is_expected = number % 8 == 1;
-                // Some are given up wherever they are: waiting, or in the middle of their work.
+                // Some users are aborted at any point: while they wait, or in the middle of their
+                // work.
                 if number.is_multiple_of(7) {
                     user.abort();
                 }
@@ -325,12 +325,12 @@ async fn ten_thousand_acquisitions_from_64_tasks_with_cancellations_and_panics()
     assert_eq!(
         pool.in_use(&agent),
         BOUND,
-        "every place is there, and no more"
+        "all places are in use, and no more"
     );
     assert_eq!(
         memory.open.load(Ordering::SeqCst),
         0,
-        "what was given back does nothing any more"
+        "returned sessions have no open requests"
     );
     let most = memory.most.load(Ordering::SeqCst);
     assert!((1..=BOUND).contains(&most), "{most} requests at a time");

@@ -1,5 +1,4 @@
-//! What only a provider knows, and what a model makes up: none of it may keep a session from going
-//! on.
+//! Blocks that only one provider knows, and names that a model invents, must not block a session.
 
 use std::sync::Arc;
 
@@ -15,7 +14,8 @@ use serde_json::{Value, json};
 use crate::fixture::{environment, events, history, text, transport};
 use crate::server::{Act, Server, sse, status};
 
-/// A client API, the bundled agent that is tried with it, and a whole answer with some blocks.
+/// A client API, the bundled agent that tests it, and a function that makes a complete answer of
+/// some blocks.
 #[derive(Clone, Copy)]
 pub(crate) struct Format {
     api: &'static str,
@@ -84,8 +84,8 @@ fn answered(answer: &Value) -> Vec<Act> {
 }
 
 impl Format {
-    /// A session that checks each request before it is sent, as `reqc send` does, and lets no
-    /// schema be lowered.
+    /// A session that checks each request before it is sent, as `reqc send` does, and permits no
+    /// lowered schema.
     fn session(self, url: &str) -> Session {
         self.session_about(url, Conversation::default())
     }
@@ -131,7 +131,7 @@ impl Format {
         session
     }
 
-    /// The body of the request after an answer that consists of these blocks.
+    /// Returns the body of the request that follows an answer of these blocks.
     async fn after(self, blocks: Value) -> Value {
         let (first, then) = (
             answered(&(self.answer)(&blocks)),
@@ -150,7 +150,7 @@ impl Format {
         server.received().last().expect("a request").json()
     }
 
-    /// Some words, as an answer has them.
+    /// A block of text in the answer format of this API.
     fn text(self) -> Value {
         match self.api {
             "Claude" => json!([{"type": "text", "text": "Ok."}]),
@@ -163,7 +163,7 @@ impl Format {
         }
     }
 
-    /// A call of a tool, as an answer has it.
+    /// A tool call in the answer format of this API.
     fn call(self, name: &str) -> Value {
         match self.api {
             "Claude" => json!([{"type": "tool_use", "id": "c1", "name": name, "input": {}}]),
@@ -179,7 +179,7 @@ impl Format {
     }
 }
 
-/// All values of a member with a name, in order.
+/// Collects all values of the fields with this name, in order.
 fn members<'v>(value: &'v Value, name: &str, found: &mut Vec<&'v Value>) {
     match value {
         Value::Array(elements) => elements
@@ -262,7 +262,7 @@ async fn a_name_that_a_model_made_up_gets_one_that_can_be_sent() {
     }
 }
 
-/// A stream of Claude's that breaks off after these blocks.
+/// A Claude stream that breaks off after these blocks.
 fn breaks_off(blocks: &[Value]) -> Vec<Act> {
     let start = json!({"type": "message_start", "message": {"role": "assistant", "content": []}});
     let parts = (0..).zip(blocks).flat_map(|(index, block)| {
@@ -393,7 +393,7 @@ async fn a_reason_that_means_not_complete_cuts_an_answer_off() {
     }
 }
 
-/// What the model is told of an answer that broke off.
+/// A part of the text that tells the model about the interruption.
 const CUT_OFF: &str = "broke off";
 
 #[tokio::test]
@@ -408,7 +408,7 @@ async fn calls_in_the_providers_own_form_get_an_error_when_nobody_answers_them()
         (CHAT, custom_of_chat, true),
         (RESPONSES, computer, false),
     ] {
-        // Alone, it waits for the host, which goes on without a result.
+        // A single call waits for the host, which continues without a result.
         let body = format.after(json!([call])).await.to_string();
         assert!(body.contains("turn was interrupted"), "{body}");
         assert_eq!(
@@ -416,7 +416,7 @@ async fn calls_in_the_providers_own_form_get_an_error_when_nobody_answers_them()
             is_answered,
             "{body}"
         );
-        // Beside another call, the loop goes on by itself.
+        // With another call beside it, the loop continues by itself.
         let mut both = format.call("read_file");
         both.as_array_mut().expect("a list").push(call.clone());
         let body = format.after(both).await.to_string();
@@ -452,7 +452,7 @@ async fn a_function_that_gemini_ran_itself_goes_back_with_its_result() {
 
 #[tokio::test]
 async fn an_event_names_what_is_kept_in_the_providers_own_form() {
-    // Ids that tie items to reasoning are not kept.
+    // These items have no `id`, since ids that tie items to reasoning are removed.
     let custom =
         json!({"type": "custom_tool_call", "call_id": "c9", "name": "sql", "input": "select"});
     let custom_of_chat =

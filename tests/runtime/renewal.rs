@@ -1,4 +1,5 @@
-//! What a session says beside its history: the same in every request, until the host renews it.
+//! The system prompt and the tools of a session stay the same in every request until the host
+//! renews them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -42,8 +43,8 @@ fn thinks(_: usize) -> Vec<Act> {
     )
 }
 
-/// A session of an agent whose prompt reads `NOTES.md` of the project; it goes on with what its
-/// journal holds.
+/// A session of an agent whose prompt reads the project's `NOTES.md`. It continues from the
+/// journal.
 fn session(
     url: &str,
     project: &Path,
@@ -53,7 +54,7 @@ fn session(
     session_of(agent(url, project, TESTER), journal, conversation)
 }
 
-/// The agent of a profile.
+/// The agent `Tester`, defined by this profile.
 fn agent(url: &str, project: &Path, profile: &str) -> Agent {
     let provider = format!(
         "name = \"Scripted\"\nclient_api = \"Claude\"\nurl = \"{url}\"\napi_key_ref = \"env:SCRIPTED_KEY\"\n"
@@ -90,7 +91,7 @@ fn write(project: &Path, notes: &str) {
     std::fs::write(project.join("NOTES.md"), notes).expect("written");
 }
 
-/// Sends a message; whether system prompt and tools were renewed for it.
+/// Sends a message. Returns whether system prompt and tools were renewed for it.
 async fn send(session: &Session) -> bool {
     let (told, outcome) = events(session.send(text("Is it?"))).await;
     assert!(matches!(outcome, Outcome::Finished(_)), "{outcome:?}");
@@ -100,7 +101,7 @@ async fn send(session: &Session) -> bool {
         == 1
 }
 
-/// The last request: its system prompt, and how many blocks of thinking it holds.
+/// The system prompt of the last request, and its number of thinking blocks.
 fn last(server: &Server) -> (String, usize) {
     let body = server.received().last().expect("a request").json();
     let messages = body["messages"].as_array().expect("messages").iter();
@@ -165,7 +166,7 @@ async fn the_system_prompt_stays_as_it_was_first_sent_until_it_is_renewed() {
     assert_eq!(
         last(&server),
         (first, 2),
-        "byte for byte, also after a restart"
+        "the same bytes, also after a restart"
     );
     goes_on.renew();
     assert!(send(&goes_on).await);
@@ -179,7 +180,7 @@ async fn the_system_prompt_stays_as_it_was_first_sent_until_it_is_renewed() {
     assert_eq!(
         last(&server),
         (second.clone(), 1),
-        "thinking since then stays"
+        "newer thinking is not removed"
     );
     let again = session(
         &server.url,
@@ -214,7 +215,7 @@ async fn other_tools_and_layers_renew_and_the_same_ones_do_not() {
     begun.set_layer(layer("Be brief."));
     assert!(
         !send(&begun).await,
-        "what a session begins with is new anyway"
+        "the first request of a session is not a renewal"
     );
     let goes_on = session(
         &server.url,
@@ -226,7 +227,7 @@ async fn other_tools_and_layers_renew_and_the_same_ones_do_not() {
     assert_eq!(
         (tools(&server), last(&server).1),
         (vec!["look".to_owned()], 1),
-        "the tools that it began with"
+        "the session's first tools"
     );
     goes_on.set_tools(one_tool("look"));
     goes_on.set_layer(layer("Be brief."));
@@ -242,7 +243,8 @@ async fn other_tools_and_layers_renew_and_the_same_ones_do_not() {
     );
 }
 
-/// A log as a version wrote it that knew no lines of these kinds, and no numbers of lines.
+/// Returns a log in the form of an older version, which had neither these kinds of lines nor line
+/// numbers.
 fn of_older_version(lines: &str, newer: &[&str]) -> String {
     let is_newer = |line: &&str| {
         newer
@@ -298,14 +300,14 @@ async fn a_log_without_instructions_gets_them_with_its_next_request() {
     );
 }
 
-/// A profile of a model, with members of its own body.
+/// A profile with this model, and with more fields in its `[body]`.
 fn profile(model: &str, body: &str) -> String {
     TESTER.replace("model = \"m\"", &format!("model = \"{model}\"")) + "[body]\n" + body
 }
 
 const BINDS: &str = "claude-opus-5-5";
 
-/// Bodies that differ in what is before the answers.
+/// Pairs of bodies that differ in a part that comes before the answers.
 const BODIES: [[&str; 2]; 4] = [
     [
         "tools = [{type = \"web_search_20260318\", name = \"web_search\", max_uses = 5}]\n",
@@ -339,7 +341,7 @@ async fn a_profile_that_writes_another_beginning_renews() {
         let resumed = goes_on(BINDS, before);
         assert!(!send(&resumed).await && !send(&resumed).await);
         assert_eq!(last(&server).1, 2, "{before}");
-        // Whoever looks before it sends sees what is sent.
+        // A preview shows exactly the request that is sent afterwards.
         let preview = start(&journal, Conversation::default())
             .preview(&agent(BINDS, after), Some(text("Is it?")));
         let preview = agent(BINDS, after)
@@ -375,7 +377,7 @@ async fn nothing_is_left_out_for_models_that_bind_nothing() {
     }
 }
 
-/// Programs before this kept no line about system prompt and tools, nor about what was sent.
+/// Older versions stored neither the system prompt and tools nor the requests that were sent.
 #[tokio::test]
 async fn a_log_of_an_older_version_leaves_thinking_out_where_it_is_bound() {
     let server = Server::start(|number, _| thinks(number)).await;
@@ -413,7 +415,7 @@ async fn a_log_of_an_older_version_leaves_thinking_out_where_it_is_bound() {
             (prompt, if is_bound { 1 } else { 3 }),
             "{model}"
         );
-        // A session of which nothing thinks has nothing to leave out.
+        // If no answer contains thinking, there is nothing to leave out.
         let mut plain = MemoryJournal::default();
         let unsigned = older
             .replace("{\"type\":\"thinking\",\"thinking\":\"Hm.\",\"signature\":\"c2ln\",\"origin\":\"Claude\"},", "");
@@ -466,10 +468,10 @@ async fn a_renewal_of_the_history_that_a_session_begins_with_is_kept() {
     assert!(!send(&goes_on(given)).await);
     assert_eq!(last(&server).1, 1);
     assert!(!send(&goes_on(Conversation::default())).await);
-    assert_eq!(last(&server).1, 2, "what was left out stays out");
+    assert_eq!(last(&server).1, 2, "removed thinking stays out");
 }
 
-/// An answer of these blocks after a thought.
+/// An answer with thinking, followed by this block.
 fn thought_and(block: &serde_json::Value, stop: &str) -> Vec<Act> {
     let content = json!([{"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}, block]);
     let answer =
@@ -564,7 +566,7 @@ async fn thinking_behind_a_summary_is_left_out_where_it_is_bound_to_what_stood_b
         assert!(!send(&session).await, "the system prompt is as it was");
         assert_eq!(last(&server).1, 0, "{model}");
         assert!(last(&server).0.contains("Notes."), "{model}");
-        // Thinking since then is bound to what is there now.
+        // Newer thinking is bound to the summarised history, so it stays.
         let again = session_of(agent(), &journal, Conversation::default());
         assert!(!send(&again).await);
         assert_eq!(last(&server).1, 1, "{model}");

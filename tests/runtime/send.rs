@@ -13,7 +13,7 @@ use crate::fixture::{KEY, STATE};
 use crate::program;
 use crate::server::{Server, calls, says, sse, status};
 
-/// The smallest PNG that readers accept: its signature is what counts here.
+/// The signature of a PNG and a few bytes: enough for readers, which check only the signature here.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n0000";
 
 pub(crate) struct Ran {
@@ -22,7 +22,7 @@ pub(crate) struct Ran {
     pub(crate) err: String,
 }
 
-/// A repository with an agent that talks to a server.
+/// A repository with one agent, which uses this server.
 pub(crate) fn repository(url: &str) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let provider = format!(
@@ -45,7 +45,7 @@ async fn reqc(root: &Path, arguments: &[&str], input: &str) -> Ran {
     run_with(root, &[&["send", "--trust"], arguments].concat(), input).await
 }
 
-/// Runs any command, without input.
+/// Runs `reqc` with these arguments and without input.
 pub(crate) async fn run(root: &Path, arguments: &[&str]) -> Ran {
     run_with(root, arguments, "").await
 }
@@ -65,7 +65,7 @@ async fn run_with(root: &Path, arguments: &[&str], input: &str) -> Ran {
         .kill_on_drop(true);
     let mut child = command.spawn().expect("the binary runs");
     let mut stdin = child.stdin.take().expect("piped");
-    // Most commands read nothing.
+    // Writing may fail: most commands do not read their input.
     let _ = stdin.write_all(input.as_bytes()).await;
     drop(stdin);
     let output = child.wait_with_output().await.expect("it ends");
@@ -139,7 +139,7 @@ async fn a_dry_run_shows_what_is_sent() {
     assert_eq!(shown["model"], "other");
 }
 
-/// An agent whose bodies `reqc check` refuses.
+/// An agent whose bodies have an error that `reqc check` reports.
 const WRONG: &str = "name = \"Wrong\"\nextends = \"Tester\"\n[body]\nmax_tokens = \"many\"\n";
 
 #[tokio::test]
@@ -172,7 +172,7 @@ async fn what_check_refuses_is_not_sent() {
     assert_eq!(server.received()[0].json()["max_tokens"], "many");
 }
 
-/// An agent whose bodies are right until the results of a tool are there.
+/// An agent whose bodies are correct until they contain the results of a tool.
 const WRONG_LATER: &str = "name = \"Later\"\nextends = \"Tester\"\n[body]\nmax_tokens = \"\"\"\n\
     {% if ctx.history | length > 1 %}\"many\"{% else %}7{% endif %}\n\"\"\"\n";
 
@@ -311,7 +311,7 @@ async fn images_are_recognised_by_content() {
     let large = std::fs::File::create(root.path().join("large.png")).expect("made");
     large
         .set_len(15 * 1024 * 1024 + 1)
-        .expect("a hole costs nothing");
+        .expect("a sparse file can be created");
     let data = format!("data:image/png;base64,{}", "A".repeat(4000));
     for image in ["ftp://example.com/a.png", "file:///a.png", &data] {
         let ran = reqc(root.path(), &["Tester", "--image", image], "").await;
@@ -522,7 +522,7 @@ async fn a_session_keeps_the_system_prompt_that_it_began_with() {
         .map(|it| it.json()["messages"][0].clone())
         .collect();
     assert_eq!(prompts[0], prompts[1]);
-    // Another agent says what is its own.
+    // Another agent sends its own system prompt.
     let ran = reqc(
         root.path(),
         &["Tester", "-m", "Three", "--resume", "s.jsonl"],
@@ -540,7 +540,7 @@ async fn a_session_keeps_the_system_prompt_that_it_began_with() {
     assert_ne!(server.received()[2].json()["messages"][0], prompts[0]);
 }
 
-/// What was sent stays as it was; what changed comes with the turn in which it changed.
+/// Messages that were sent stay the same; changes in the project are sent with the next turn.
 #[tokio::test]
 async fn a_session_goes_on_in_a_project_that_changed() {
     let server = Server::start(|number, _| says(&format!("Answer {number}."))).await;
@@ -615,7 +615,7 @@ async fn a_session_goes_on_in_a_project_that_changed() {
     );
 }
 
-/// A folder that is named is the project too, as if the command was started in it.
+/// The folder given with `-C` is the project, as if the command was started there.
 #[tokio::test]
 async fn a_named_folder_is_the_project() {
     let server = Server::start(|_, _| says("Hi.")).await;
@@ -833,8 +833,8 @@ async fn settings_with_errors_are_reported_and_nothing_is_sent() {
     assert!(server.received().is_empty());
 }
 
-/// An answer is text, also in a log: what it says is seen, and commands nothing. Programs get it as
-/// it is.
+/// Control characters and workflow commands in an answer are made visible and have no effect, also
+/// in a log of CI. Programs get the answer unchanged.
 #[tokio::test]
 async fn answers_command_neither_terminal_nor_workflow() {
     let hostile = "a\u{1b}[2J\n::add-mask::b\n\t##[error]c\u{202e}\u{200b}d";
@@ -1130,7 +1130,7 @@ async fn programs_of_tools_toml_run_in_a_loop() {
     );
 }
 
-/// The same repository with an agent that compresses its chats.
+/// Adds an agent that compresses chats to the repository.
 fn with_compression(root: &Path) {
     let presser = "name = \"Presser\"\nextends = \"OpenAI Compatible Chat Compression\"\nprovider_instance = \"Scripted\"\n\
                    model = \"m\"\n";
@@ -1247,7 +1247,7 @@ async fn compress_puts_a_summary_in_the_place_of_a_session() {
     );
     assert!(
         loaded.to_text().contains("Two?"),
-        "the log keeps what was said"
+        "the log keeps the original messages"
     );
     let again = reqc(
         root.path(),
@@ -1319,7 +1319,7 @@ async fn compress_also_asks_before_it_sends_to_a_server_of_the_repository() {
     );
 }
 
-/// The answer as it can be put into a file; the session keeps what the model said.
+/// The answer is cleaned so that it can be written to a file; the session keeps the original.
 #[tokio::test]
 async fn an_answer_is_cleaned_if_asked_for() {
     let server = Server::start(|_, _| says("Here it is:\n```rust\nf();\n```\n")).await;
@@ -1362,7 +1362,7 @@ async fn an_answer_is_cleaned_if_asked_for() {
     assert_eq!(texts, ["f();"]);
 }
 
-/// A log that was cut inside its first line has a way out: it is begun again.
+/// A log that was cut inside its first line can be started again.
 #[tokio::test]
 async fn a_log_cut_inside_its_first_line_is_begun_anew() {
     let server = Server::start(|_, _| says("ok")).await;
@@ -1425,10 +1425,10 @@ async fn a_log_cut_inside_its_first_line_is_begun_anew() {
     }
 }
 
-/// One way in which nothing is sent.
+/// A case in which nothing is sent.
 struct UnsentCase {
     arguments: &'static [&'static str],
-    /// What the outcome's message or detail says.
+    /// A part of the outcome's message or detail.
     says: &'static str,
     code: i32,
 }
@@ -1441,7 +1441,7 @@ const fn unsent(arguments: &'static [&'static str], says: &'static str, code: i3
     }
 }
 
-/// Programs read one object a line, and the last one is the outcome, also if nothing is sent.
+/// Programs read one JSON object a line. The last one is the outcome, even if nothing is sent.
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one table of cases")]
 async fn nothing_sent_is_an_outcome_too() {
@@ -1577,7 +1577,7 @@ async fn nothing_sent_is_an_outcome_too() {
     assert!(server.received().is_empty());
 }
 
-/// The objects of standard output: one a line, or one in all.
+/// The JSON objects of standard output: one a line, or a single one, depending on the format.
 fn objects(ran: &Ran, format: &str) -> Vec<Value> {
     let parse = |text: &str| {
         serde_json::from_str(text).unwrap_or_else(|_| panic!("{format}: {}{}", ran.out, ran.err))
@@ -1588,7 +1588,7 @@ fn objects(ran: &Ran, format: &str) -> Vec<Value> {
     }
 }
 
-/// A request that is only shown is JSON for programs too, and ends with an outcome.
+/// A request that is only shown is also JSON for programs, followed by an outcome.
 #[tokio::test]
 async fn a_request_that_is_only_shown_is_an_object_with_an_outcome() {
     let server = Server::start(|_, _| says("ok")).await;

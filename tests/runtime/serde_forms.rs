@@ -1,4 +1,4 @@
-//! Serde has the forms of contexts and logs, and no other.
+//! Serde reads and writes the same forms as contexts and logs.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use crate::fixture::events;
 use crate::server::{Server, says};
 
-/// A value that survives: by way of text, and by way of a value.
+/// Checks that a value survives a round trip through text, and returns it as JSON.
 fn round_trip<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(it: &T) -> Value {
     let text = serde_json::to_string(it).expect("it can be written");
     assert_eq!(serde_json::from_str::<T>(&text).expect(&text), *it);
@@ -35,7 +35,7 @@ fn read<T: DeserializeOwned>(file: &Value, key: &str) -> Vec<T> {
         .collect()
 }
 
-/// Returns what a context file says of its history, in all turns.
+/// Returns the messages of a context file's history, of all turns.
 fn history(file: &Value) -> Vec<Message> {
     let turns = file["turns"].as_array().into_iter().flatten();
     std::iter::once(file)
@@ -71,7 +71,7 @@ fn contexts_are_read_as_the_compiler_reads_them_and_survive() {
                 .iter()
                 .for_each(|block| drop(round_trip(block)));
             if message.item.is_none() {
-                // A log has the same, with the kind of its line and its number.
+                // A log has the same form, plus the kind and the number of the line.
                 let line: Value = serde_json::from_str(log.append(Entry::Message(message.clone())))
                     .expect("JSON");
                 written["kind"] = "message".into();

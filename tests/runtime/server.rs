@@ -1,4 +1,4 @@
-//! A scripted server: what it was sent, byte for byte, and what it does in return.
+//! A scripted server that records each request, byte for byte, and answers as the script says.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -8,13 +8,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// A request as it came over the wire.
+/// A request as it was received.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Received {
     pub(crate) method: String,
     /// Path and query.
     pub(crate) target: String,
-    /// In order, names in lower case.
+    /// In the order received, with names in lower case.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
@@ -37,7 +37,7 @@ impl Received {
 pub(crate) enum Act {
     Bytes(Vec<u8>),
     Pause(Duration),
-    /// Says nothing more, and keeps the connection until the client closes it.
+    /// Sends nothing more, and keeps the connection open until the client closes it.
     Hang,
     /// Sends the same bytes until the client closes the connection.
     Forever(Vec<u8>),
@@ -93,7 +93,7 @@ impl Server {
         }
     }
 
-    /// A server that answers each request with the next of these.
+    /// A server that answers each request with the next of these answers.
     pub(crate) async fn answering(answers: Vec<Vec<Act>>) -> Server {
         Server::start(move |number, _| {
             answers
@@ -108,7 +108,7 @@ impl Server {
         self.received.lock().expect("no panics").clone()
     }
 
-    /// Returns the requests since the last call.
+    /// Returns the requests received since the last call.
     pub(crate) fn take_received(&self) -> Vec<Received> {
         std::mem::take(&mut *self.received.lock().expect("no panics"))
     }
@@ -149,7 +149,7 @@ async fn serve(
                 false
             }
             Act::Hang => {
-                // A read ends when the client closes.
+                // The read ends when the client closes the connection.
                 while stream.read(&mut [0; 64]).await.is_ok_and(|count| count > 0) {}
                 true
             }
@@ -213,7 +213,7 @@ async fn read_request(stream: &mut TcpStream) -> Option<Received> {
     Some(request)
 }
 
-/// A whole answer.
+/// A complete answer.
 pub(crate) fn status(code: u16, headers: &[(&str, &str)], body: &str) -> Vec<Act> {
     let mut head = format!(
         "HTTP/1.1 {code} Scripted\r\ncontent-length: {}\r\nconnection: close\r\n",
@@ -229,7 +229,7 @@ pub(crate) fn status(code: u16, headers: &[(&str, &str)], body: &str) -> Vec<Act
     vec![Act::Bytes(format!("{head}\r\n{body}").into_bytes())]
 }
 
-/// The head of a stream that ends with its connection.
+/// The head of a stream that ends when the connection closes.
 pub(crate) fn stream_head() -> Act {
     Act::Bytes(
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n".to_vec(),
@@ -244,7 +244,7 @@ pub(crate) fn sse(data: &[&str]) -> Vec<Act> {
     std::iter::once(stream_head()).chain(events).collect()
 }
 
-/// An answer of Chat Completions with a text.
+/// A Chat Completions answer with this text.
 pub(crate) fn says(text: &str) -> Vec<Act> {
     let delta = serde_json::json!({"choices": [{"index": 0, "delta": {"role": "assistant", "content": text}}]});
     let stop = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
@@ -253,7 +253,7 @@ pub(crate) fn says(text: &str) -> Vec<Act> {
     sse(&[&delta.to_string(), stop, usage, "[DONE]"])
 }
 
-/// An answer of Chat Completions that calls tools: (id, name, arguments).
+/// A Chat Completions answer that calls tools, each given as id, name and arguments.
 pub(crate) fn calls(calls: &[(&str, &str, &str)]) -> Vec<Act> {
     let call = |(index, (id, name, arguments)): (usize, &(&str, &str, &str))| serde_json::json!({"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
     let calls: Vec<_> = calls.iter().enumerate().map(call).collect();

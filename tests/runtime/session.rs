@@ -1,4 +1,4 @@
-//! Sessions: what stays of a request, however it ends.
+//! Sessions: the state that a request leaves, however it ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -148,7 +148,7 @@ async fn cancelling_keeps_the_text_and_drops_the_partial_call() {
 
 #[tokio::test]
 async fn cancelling_takes_effect_while_the_server_says_nothing() {
-    // Nothing at all, headers only, and a wait between attempts.
+    // The server sends nothing, only headers, or asks for a wait between attempts.
     let backing_off = status(429, &[("retry-after", "100")], "{}");
     for silent in [vec![Act::Hang], vec![stream_head(), Act::Hang], backing_off] {
         let server = Server::answering(vec![silent]).await;
@@ -166,7 +166,7 @@ async fn cancelling_takes_effect_while_the_server_says_nothing() {
 
 #[tokio::test]
 async fn cancelling_takes_effect_while_connecting() {
-    // A server that takes the connection and never answers the TLS handshake.
+    // The server accepts the connection but never answers the TLS handshake.
     let server = Server::answering(vec![]).await;
     let session = session(&server.url.replace("http://", "https://"));
     let turn = session.send(text("Hi"));
@@ -282,7 +282,7 @@ async fn without_a_model_nothing_is_sent() {
         (error.category, error.message.as_str()),
         (Category::Config, "no model for `OpenAI Compatible Chat`")
     );
-    // Neither the message nor what surrounds it stays.
+    // Neither the message nor its surroundings stay.
     assert_eq!(history(&session), [""; 0]);
 }
 
@@ -437,7 +437,7 @@ async fn an_item_never_parts_a_call_from_its_result() {
         "assistant: ok",
     ];
     assert_eq!(history(&session), expected);
-    // While a request fails, what it added goes, and what others added stays.
+    // When a request fails, its own messages are removed, and those that others added stay.
     let mut turn = session.send(text("Again"));
     while !matches!(turn.next().await, Some(Event::TurnStart { .. })) {}
     session
@@ -527,7 +527,7 @@ async fn a_session_goes_on_from_its_journal() {
     );
 }
 
-/// A journal that says how many requests a server had seen when each line was written.
+/// A journal that records, for each line, how many requests the server had received by then.
 struct Watched {
     inner: MemoryJournal,
     seen: Arc<std::sync::Mutex<Vec<(String, usize)>>>,
@@ -629,7 +629,7 @@ async fn killed_at_every_write_the_journal_loads_and_tells_of_the_interruption()
             .last()
             .is_some_and(|line| line.contains("was interrupted"));
         assert_eq!(told, waits, "{room}: {:?}", history(&session));
-        // A second restart does not say it twice.
+        // A second restart does not report the interruption again.
         let log = reqc::conversation::log::Log::parse(&again.bytes())
             .unwrap()
             .log
@@ -781,7 +781,7 @@ async fn a_restored_session_whose_host_brings_the_results_was_not_interrupted() 
     }
 }
 
-/// A journal that refuses lines that hold a word.
+/// A journal that refuses lines that contain a word.
 struct Refusing(MemoryJournal, &'static str);
 
 impl Journal for Refusing {
@@ -815,10 +815,10 @@ async fn what_cannot_be_written_at_any_place_did_not_happen() {
         assert_eq!(
             log.history(),
             session.history(),
-            "the journal tells the same"
+            "the journal has the same history"
         );
     }
-    // The request's own error says more than that its traces could not be removed.
+    // The error of the request is reported, not the failure to remove its messages.
     let server = Server::answering(vec![status(401, &[], "{}")]).await;
     let journal = Box::new(Refusing(MemoryJournal::default(), "retract"));
     let begin = SessionStart::New(Conversation::default());
@@ -830,7 +830,7 @@ async fn what_cannot_be_written_at_any_place_did_not_happen() {
     );
 }
 
-/// An agent that speaks with Claude, at a server of ours.
+/// A session of a Claude agent at a local server.
 fn claude(url: &str) -> Session {
     let provider = format!(
         "name = \"Scripted\"\nclient_api = \"Claude\"\nurl = \"{url}\"\napi_key_ref = \"env:SCRIPTED_KEY\"\n"
@@ -848,7 +848,7 @@ fn claude(url: &str) -> Session {
     Session::new(agent, transport(), Conversation::default())
 }
 
-/// A whole answer of Claude.
+/// A complete Claude answer.
 fn claude_says(content: &serde_json::Value, stop: &str) -> Vec<Act> {
     let answer = serde_json::json!({"type": "message", "role": "assistant", "content": content, "stop_reason": stop});
     status(

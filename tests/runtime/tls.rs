@@ -1,4 +1,4 @@
-//! Certificates: whose are trusted, and what is said of others.
+//! Certificates: which are trusted, and the messages about those that are not.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::send::repository;
 const ANSWER: &str =
     r#"{"choices":[{"index":0,"message":{"content":"By TLS."},"finish_reason":"stop"}]}"#;
 
-/// A server with a certificate of its own for `localhost`; its port, and the certificate.
+/// A server with a self-signed certificate for `localhost`. Returns its port and the certificate.
 async fn server() -> (u16, String) {
     let CertifiedKey { cert, signing_key } =
         generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
@@ -36,7 +36,7 @@ async fn server() -> (u16, String) {
     let port = listener.local_addr().expect("bound").port();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            // A client that does not trust us goes away.
+            // A client that does not trust the certificate closes the connection.
             let Ok(mut stream) = acceptor.accept(stream).await else {
                 continue;
             };
@@ -85,7 +85,7 @@ async fn only_a_trusted_certificate_gets_the_key() {
     std::fs::write(&file, other).expect("written");
     let (code, out, told) = send(root.path(), &file).await;
     assert_eq!((code, out.as_str()), (Some(2), ""));
-    // Told once: trying again fixes nothing.
+    // Reported once, without retries, which would not help.
     let place =
         format!("https://localhost:{port}/v1/chat/completions (provider instance `Scripted`)");
     assert!(
@@ -96,7 +96,8 @@ async fn only_a_trusted_certificate_gets_the_key() {
     );
 }
 
-/// A port that answers with these bytes, whatever it is sent, and keeps the connection.
+/// A port that answers everything with these bytes and keeps the connection open. Also counts
+/// connections.
 async fn port_that_says(bytes: &'static [u8]) -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let (port, accepted) = (
@@ -116,7 +117,7 @@ async fn port_that_says(bytes: &'static [u8]) -> (u16, Arc<AtomicUsize>) {
     (port, accepted)
 }
 
-/// Returns what `reqc send` says of such a port, and how often it came.
+/// Returns the message of `reqc send` about such a port, and the number of connections.
 async fn told_of(bytes: &'static [u8]) -> (String, usize) {
     let (port, accepted) = port_that_says(bytes).await;
     let root = repository(&format!("https://localhost:{port}"));

@@ -1,4 +1,4 @@
-//! What runs beside what, and with which arguments.
+//! Which tools run concurrently, and with which arguments.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::fixture::{events, history, session, text};
 use crate::server::{Server, calls, says};
 
-/// A tool that notes when it begins and ends, and gives others time to begin meanwhile.
+/// A tool that notes when it begins and ends, and yields in between so that others can begin.
 struct Noting {
     definition: Definition,
     is_concurrent: bool,
@@ -66,7 +66,7 @@ impl Tool for Noting {
     }
 }
 
-/// The ids of results as events report them.
+/// The ids of the results that the events report, in order.
 fn told(events: &[Event]) -> Vec<&str> {
     events
         .iter()
@@ -159,7 +159,7 @@ async fn those_that_wait_for_their_turn_when_the_request_is_cancelled_did_not_ru
     session.set_tools_at_once(1);
     let mut running = session.send(text("Go"));
     while !matches!(running.next().await, Some(Event::ToolResult { .. }) | None) {}
-    // The second begins as soon as the first has ended.
+    // The second call begins as soon as the first has ended.
     while notes.lock().unwrap().len() < 3 {
         tokio::task::yield_now().await;
     }
@@ -176,7 +176,7 @@ async fn those_that_wait_for_their_turn_when_the_request_is_cancelled_did_not_ru
     );
 }
 
-/// Rewrites what it is asked about, if it was told how.
+/// Rewrites the arguments of each call to `rewrite`, if it is set, and counts the calls.
 #[derive(Default)]
 struct Asked {
     times: AtomicUsize,

@@ -1,4 +1,4 @@
-//! Refusals, retries, limits, and where keys go.
+//! Refusals, retries, limits, and the places where keys may appear.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -95,7 +95,7 @@ async fn a_server_that_recovers_is_asked_again_as_it_wishes() {
     .await;
     let (events, outcome) = events(session(&server.url).send(text("Hi"))).await;
     assert_eq!(outcome, Outcome::Finished(StopReason::EndTurn));
-    // The last wish is more than this test's policy waits by itself.
+    // The last delay that the server asks for is longer than the policy's own delays.
     let delays = retries(&events);
     let attempts: Vec<u32> = delays.iter().map(|(attempt, _)| *attempt).collect();
     assert_eq!(attempts, [2, 3, 4]);
@@ -103,7 +103,7 @@ async fn a_server_that_recovers_is_asked_again_as_it_wishes() {
         delays[..2]
             .iter()
             .all(|(_, delay)| *delay >= Duration::from_millis(1)),
-        "at once is never: {delays:?}"
+        "there is always a delay: {delays:?}"
     );
     assert_eq!(delays[2].1, Duration::from_millis(30));
     let bodies: Vec<Vec<u8>> = server
@@ -117,7 +117,7 @@ async fn a_server_that_recovers_is_asked_again_as_it_wishes() {
     );
 }
 
-/// Nobody waits an hour, and to ask again after a minute would be in vain.
+/// An hour is too long to wait, and a retry before it has passed would fail.
 #[tokio::test]
 async fn a_server_that_asks_for_too_long_a_pause_is_not_asked_again() {
     for wish in ["3600", "121"] {
@@ -141,7 +141,7 @@ async fn a_server_that_asks_for_too_long_a_pause_is_not_asked_again() {
     }
 }
 
-/// Comments keep a connection open, and not a request.
+/// Comments keep a connection open, but do not extend the time of a request.
 #[tokio::test]
 async fn comments_without_end_are_silence() {
     let half = r#"{"choices":[{"index":0,"delta":{"content":"half"}}]}"#;
@@ -272,7 +272,7 @@ async fn a_connection_that_is_reset_before_an_answer_is_tried_again() {
     assert_eq!(retries(&events).len(), 1);
 }
 
-/// Returns `true` if a message says that a server sent nothing, before the answer or within it.
+/// Returns whether a message says that the server sent nothing, before or within its answer.
 fn tells_silence(message: &str) -> bool {
     message.contains("sent nothing for too long") || message.contains("stopped sending")
 }
@@ -422,7 +422,7 @@ async fn a_page_is_no_answer() {
     assert!(error.to_string().contains("Sign in"), "{error}");
 }
 
-/// Everything that was logged, at every level.
+/// The complete log, of every level.
 #[derive(Clone, Default)]
 struct Logged(Arc<Mutex<Vec<u8>>>);
 
@@ -439,7 +439,7 @@ impl Write for Logged {
 
 #[tokio::test]
 async fn a_planted_key_is_sent_and_found_nowhere_else() {
-    // For the whole process: a key of any other test must not be logged either.
+    // The subscriber is global, so that this also finds keys that other tests log.
     let logged = Logged::default();
     let writer = logged.clone();
     let subscriber = tracing_subscriber::fmt()
@@ -447,10 +447,10 @@ async fn a_planted_key_is_sent_and_found_nowhere_else() {
         .with_writer(move || writer.clone())
         .finish();
     tracing::subscriber::set_global_default(subscriber).expect("no other test sets one");
-    // A server that says the key back, in an error and in an answer that breaks.
+    // The server repeats the key, in an error and in an answer that breaks off.
     let echo = format!(r#"{{"error":{{"message":"the key {KEY} is wrong"}}}}"#);
     let broken = sse(&[&echo]);
-    // Words of providers are cut off, here in the middle of the key.
+    // Messages of providers are shortened, here in the middle of the key.
     let padding = "a".repeat(295 - KEY.len());
     let cut = format!(r#"{{"error":{{"message":"{padding} {KEY} is wrong, and here is why"}}}}"#);
     let mut answers = vec![

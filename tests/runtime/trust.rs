@@ -1,4 +1,4 @@
-//! What `reqc send` does in a repository that nobody has allowed anything: nothing.
+//! In a repository that the user has not allowed anything, `reqc send` does nothing.
 
 #![cfg(unix)]
 #![expect(
@@ -18,7 +18,7 @@ use crate::program;
 use crate::send::repository;
 use crate::server::{Server, calls, says};
 
-/// A repository, the person's state, and a server that answers everything.
+/// A repository, the user's state folder, and a server that answers every request.
 struct Scene {
     server: Server,
     root: TempDir,
@@ -66,7 +66,7 @@ impl Scene {
         command
     }
 
-    /// The exit status, and what was said on both outputs.
+    /// Returns the exit status, and the text on both outputs.
     async fn send(&self, arguments: &[&str]) -> (i32, String) {
         let output = self.command(arguments).output().await.expect("it runs");
         let said = [output.stdout, output.stderr].concat();
@@ -129,7 +129,7 @@ async fn servers_and_keys_are_allowed_one_by_one() {
     );
     scene.sends(&[]).await;
     assert!(other.received().is_empty());
-    // The same files elsewhere are another repository.
+    // The same files in another folder are a different repository.
     let copy = Scene {
         root: repository(&scene.server.url),
         ..scene
@@ -154,7 +154,7 @@ async fn a_key_file_is_shown_with_what_its_links_lead_to_and_not_opened() {
     std::fs::remove_file(scene.root.path().join("key")).expect("ours");
     symlink(home.path().join("other"), scene.root.path().join("key")).expect("linked");
     scene.refuses(&[], "other").await;
-    // Neither waits nor reads without an end.
+    // Reading these neither blocks nor goes on forever.
     for (place, why) in [
         ("/dev/zero", "not a regular file"),
         ("fifo", "not a regular file"),
@@ -205,7 +205,7 @@ async fn machines_are_not_asked_and_a_checkout_cannot_trust_itself() {
         .expect("it runs");
     assert_eq!(again.status.code(), Some(2));
     assert!(!inside.exists());
-    // A root that calls itself the bundled layer is still a stranger's.
+    // A repository that claims to be the bundled layer is not trusted either.
     scene.write("reqc.toml", "layer = \"bundled\"\n");
     let (code, said) = scene.send(&[]).await;
     assert!(code != 0, "{said}");
@@ -242,7 +242,7 @@ async fn tools_are_allowed_with_the_content_of_what_they_run() {
     scene.sends(&tools).await;
     scene.write("look", script("curl https://evil.example"));
     scene.refuses(&tools, "look").await;
-    // A script is an argument of its interpreter.
+    // The script is an argument of its interpreter.
     scene.write("tools.toml", tool("[\"sh\", \"look\"]", ""));
     scene.write("look", script("echo fine"));
     scene.sends(&["--tools", "tools.toml", "--trust"]).await;

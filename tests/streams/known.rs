@@ -1,6 +1,6 @@
-//! What the tables of the decoders call read is read: each value of each transcript is altered and
-//! taken out, and for each member this makes a difference somewhere, or the table says that it is
-//! ignored on purpose.
+//! Content that the decoders' tables list as read has an effect: each value of each transcript is
+//! altered and removed. For each member, this must change a result somewhere, or the table must
+//! list it as ignored on purpose.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::Transcript;
 use super::lost::{Pieces, is_unknown};
 
-/// A value in the place of another.
+/// A text that replaces another one.
 const OTHER: &str = "reqc_other";
 
-/// Tries all transcripts of a table.
+/// Tests all transcripts of a table.
 pub(super) fn check(transcripts: &[&Transcript]) -> Result<(), Failed> {
     let mut places: BTreeMap<String, bool> = BTreeMap::new();
     transcripts
@@ -36,7 +36,7 @@ pub(super) fn check(transcripts: &[&Transcript]) -> Result<(), Failed> {
     match silent.is_empty() {
         true => Ok(()),
         false => Err(format!(
-            "nothing comes of these, and no table says why:\n{}",
+            "these members change no result, and no table explains why:\n{}",
             silent.join("\n")
         )
         .into()),
@@ -45,7 +45,7 @@ pub(super) fn check(transcripts: &[&Transcript]) -> Result<(), Failed> {
 
 fn try_all(transcript: &Transcript, places: &mut BTreeMap<String, bool>) {
     let original = transcript.play([transcript.bytes.as_slice()]);
-    // Of an error its words are reported; whatever else it has is nobody's answer.
+    // For an error, only its message is used, so its other fields can have no effect.
     if original.outcome.is_err() {
         return;
     }
@@ -65,7 +65,7 @@ fn try_all(transcript: &Transcript, places: &mut BTreeMap<String, bool>) {
     }
 }
 
-/// Pointers to the members that say something and hold no others.
+/// Pointers to the members with values other than objects and lists.
 fn leaves(value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = vec![(String::new(), value)];
@@ -98,8 +98,8 @@ fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// The names from the nearest object that has a type down to the member: the same for all kinds of
-/// objects.
+/// The names on the path from the nearest object with a type to the member, which is the same for
+/// all transcripts.
 fn place(value: &Value, pointer: &str) -> String {
     let mut parents = pointer.match_indices('/').map(|(at, _)| at);
     let nearest = parents.rfind(|at| {
@@ -120,7 +120,7 @@ fn place(value: &Value, pointer: &str) -> String {
         .join("/")
 }
 
-/// The value with another one at the pointer, and without it.
+/// The value with a different value at the pointer, and with null there.
 fn alterations(value: &Value, pointer: &str) -> impl Iterator<Item = Value> {
     let other = match value.pointer(pointer).expect("it is there") {
         Value::String(_) => json!(OTHER),
@@ -135,7 +135,7 @@ fn alterations(value: &Value, pointer: &str) -> impl Iterator<Item = Value> {
     })
 }
 
-/// The names that a table ignores on purpose.
+/// The names that a table lists as ignored on purpose.
 fn ignored_names(table: &str) -> Vec<String> {
     let columns = table.lines().filter_map(|row| row.split(" | ").nth(3));
     let reasons = columns.flat_map(|column| column.split("; "));

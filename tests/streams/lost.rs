@@ -1,9 +1,9 @@
-//! No part of an answer is lost without a word: every transcript again, with parts in it that no
+//! No part of an answer is lost silently: each transcript is replayed with additional parts that no
 //! decoder can know.
 //!
-//! Each object of each event gets a member more; each `type` becomes another; before each event
-//! comes one of a kind that is not there yet; and bytes come that are not characters. Each time the
-//! name must be in a warning or in a block, or the answer must fail.
+//! Each object of each event gets an additional member, each `type` is replaced, an event of a new
+//! kind is inserted before each event, and invalid UTF-8 is added. Each time, the new name must
+//! appear in a warning or in a block, or the answer must fail.
 
 use libtest_mimic::Failed;
 use reqc::runtime::Event;
@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 
 use super::{Played, Transcript};
 
-/// The name of what is not known.
+/// The name of the unknown parts.
 const NEW: &str = "reqc_future";
 
-/// Members that the tables of the decoders ignore on purpose, with all that is in them, or that are
-/// repeated by a later event which is looked at.
+/// Members that the decoders' tables ignore on purpose with all their content, or that a later
+/// event repeats.
 const IGNORED: [&str; 6] = [
     "annotation",
     "annotations",
@@ -26,7 +26,7 @@ const IGNORED: [&str; 6] = [
     "server_tool_use",
 ];
 
-/// Tries one transcript.
+/// Tests one transcript.
 pub(super) fn check(transcript: &Transcript) -> Result<(), Failed> {
     let original = transcript.play([transcript.bytes.as_slice()]);
     let pieces = Pieces::of(transcript);
@@ -45,8 +45,8 @@ pub(super) fn check(transcript: &Transcript) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Returns whether the new part shows, or the answer failed. Nobody need hear twice of another
-/// choice that is not kept.
+/// Returns whether the new part is reported or kept, or the answer fails. For a second choice,
+/// which is not kept, one warning is enough.
 fn is_told(played: &Played, original: &Played) -> bool {
     let is_warned =
         warnings(played).any(|message| !warnings(original).any(|known| known == message));
@@ -63,16 +63,16 @@ fn warnings(played: &Played) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A transcript with one part altered.
+/// A transcript with one change.
 struct Variant {
     what: String,
     bytes: Vec<u8>,
 }
 
-/// A transcript, cut into what is between its JSON values, and these.
+/// A transcript, split into its JSON values and the text between them.
 pub(super) struct Pieces<'t> {
     transcript: &'t Transcript,
-    /// What is before each value, and after the last.
+    /// The texts before each value, and after the last one.
     between: Vec<String>,
     pub(super) values: Vec<Value>,
 }
@@ -101,8 +101,8 @@ impl Pieces<'_> {
         self.take(head, body, &data[body.len()..]);
     }
 
-    /// Takes a value with what is before and after it; what is not an object or list of objects is
-    /// left as it is.
+    /// Adds a value with the text before and after it. Anything except an object or a list stays
+    /// text.
     fn take(&mut self, head: &str, body: &str, tail: &str) {
         self.between
             .last_mut()
@@ -124,8 +124,8 @@ impl Pieces<'_> {
         }
     }
 
-    /// All the ways in which the value at an index may be altered. What is told of as unknown
-    /// already is left as it is.
+    /// All variants of the value at an index. Objects that are already reported as unknown are not
+    /// changed.
     fn variants(&self, at: usize, original: &Played) -> Vec<Variant> {
         let value = &self.values[at];
         let mut variants = Vec::new();
@@ -168,7 +168,7 @@ impl Pieces<'_> {
         variants
     }
 
-    /// The whole with another text in the place of a value.
+    /// The transcript with another text in place of one value.
     pub(super) fn with(&self, at: usize, text: &str) -> Vec<u8> {
         let mut whole = String::new();
         for (index, between) in self.between.iter().enumerate() {
@@ -182,8 +182,7 @@ impl Pieces<'_> {
         whole.into_bytes()
     }
 
-    /// The whole with an event of a new kind before the event of a value; only a stream has room
-    /// for one.
+    /// The transcript with a new kind of event before a value. `None` if it is not a stream.
     fn event_before(&self, at: usize) -> Option<Vec<u8>> {
         let new = json!({"type": NEW, NEW: {"text": "Hello."}});
         let value = &self.values[at];
@@ -200,7 +199,7 @@ impl Pieces<'_> {
     }
 }
 
-/// Returns whether a warning mentions an object, or of one around it, by its type.
+/// Returns whether a warning names the type of this object, or of one that contains it.
 pub(super) fn is_unknown(value: &Value, pointer: &str, original: &Played) -> bool {
     let ends = pointer
         .match_indices('/')
@@ -210,7 +209,7 @@ pub(super) fn is_unknown(value: &Value, pointer: &str, original: &Played) -> boo
         .any(|kind| warnings(original).any(|message| message.contains(&format!("`{kind}`"))))
 }
 
-/// With a byte that is no UTF-8 in place of the mark.
+/// Replaces the mark with a byte that is not valid UTF-8.
 fn broken(mut bytes: Vec<u8>) -> Vec<u8> {
     let mark = b"\"reqc_no_text\":\"#";
     if let Some(at) = bytes.windows(mark.len()).position(|window| window == mark) {
@@ -219,8 +218,8 @@ fn broken(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// Pointers to the objects of a value, without those in what is ignored on purpose. The beginning
-/// of an item is nothing yet: the whole item says all of it.
+/// Pointers to the objects of a value, except inside ignored members. The item in the event that
+/// begins it is left out too, because a later event repeats it.
 fn objects(value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = vec![(String::new(), value)];
