@@ -40,6 +40,7 @@ pub(crate) use request::is_in_the_clear;
 pub(crate) use request::is_loopback;
 #[cfg(feature = "runtime")]
 pub(crate) use request::placeholder;
+pub(crate) use request::request_url;
 pub use request::{Header, HeaderValue, MODEL_PLACEHOLDER, RequestLine, request_line};
 pub use server::Server;
 pub(crate) use server::{Site, is_claude_model, is_openai_model, is_workers_ai_model};

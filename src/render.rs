@@ -534,6 +534,10 @@ impl Engine {
             self.slips
                 .extend(errors::never_there(sources, span, it.object));
         }
+        for it in &slips.never_equal {
+            let span = self.span(sources, name, it.range.clone());
+            findings.push(errors::never_equal(span, it));
+        }
         let unescaped = slips.unescaped.iter();
         findings.extend(unescaped.map(|it| self.unescaped(sources, name, text, it)));
     }

@@ -16,6 +16,7 @@ use crate::conversation::{Block, Message};
 use crate::diag::{Diagnostic, FindingAt, Findings, Severity};
 use crate::json::Pointer;
 use crate::provider::{self, ClientApi, WireFormat};
+use crate::repo::LayerKind;
 use crate::source::{FileId, Span};
 use crate::toml::Kind;
 use crate::unit::{Body, KeyOrValue, Plan, Provenance, Record, Request};
@@ -45,10 +46,10 @@ impl Teller<'_> {
     ) {
         let plan = self.places.plan;
         let mut asked = HashSet::new();
-        let other_format = if problems.iter().any(is_of_schema) {
-            self.other_format(record.body())
-        } else {
+        let other_instance = if problems.is_empty() {
             None
+        } else {
+            self.other_instance(record.body())
         };
         for problem in problems {
             if let Some(span) = problem.place.or_else(|| unset_of(plan, &problem)) {
@@ -69,15 +70,16 @@ impl Teller<'_> {
                 true => record.place(&problem.pointer, part_of(&problem)),
                 false => record.rough_place(&problem.pointer, part_of(&problem)),
             };
-            if let Some(other) = other_format
+            if let Some(other) = other_instance
                 .as_ref()
                 .and_then(|other| other.instead_of(&problem, &place))
             {
+                let sense = other.sense.clone();
                 let at = FindingAt {
                     rule: other.rule,
-                    severity: None,
+                    severity: Some(other.severity),
                     span: other.primary.span,
-                    sense: None,
+                    sense: sense.as_deref(),
                 };
                 if !findings.reach(at, plan.name(), self.context()) {
                     findings.push(self.reached(other));
@@ -143,9 +145,8 @@ impl Teller<'_> {
         }
     }
 
-    /// Returns the provider instance that the profile overrides, if the parent's instance has
-    /// another wire format.
-    fn other_format(&self, body: &Body) -> Option<OtherFormat<'_>> {
+    /// Returns the override of the parent's provider instance, if there is one.
+    fn other_instance(&self, body: &Body) -> Option<OtherInstance<'_>> {
         let Places { compiler, plan, .. } = self.places;
         let named = plan.profile.merged.get("provider_instance")?;
         let earlier = named
@@ -155,23 +156,22 @@ impl Teller<'_> {
                 Kind::String(name) => compiler.repo.instances.get(name.as_str()),
                 _ => None,
             })?;
-        let earlier = ClientApi::from_name(&earlier.client_api.value)?.wire(plan.endpoint());
-        let below = plan
-            .profile
-            .chain
-            .iter()
-            .take_while(|profile| profile.file != named.file)
-            .map(|it| it.file);
-        (earlier != plan.wire).then(|| OtherFormat {
+        let chain = &plan.profile.chain;
+        let at = chain.iter().position(|it| it.file == named.file)?;
+        if chain[at].layer != LayerKind::Own {
+            return None;
+        }
+        let wire = ClientApi::from_name(&earlier.client_api.value)?.wire(plan.endpoint());
+        let target = LintTarget {
+            instance: Some(earlier),
+            ..LintTarget::default()
+        };
+        Some(OtherInstance {
             span: named.span(),
             instance: &plan.instance.name.value,
-            wires: [earlier, plan.wire],
-            below: below.chain([named.file]).collect(),
-            wrong_before: Judge::new(compiler).problems(
-                body.value(),
-                earlier,
-                &LintTarget::default(),
-            ),
+            wires: [wire, plan.wire],
+            below: chain[..=at].iter().map(|it| it.file).collect(),
+            wrong_before: Judge::new(compiler).problems(body.value(), wire, &target),
         })
     }
 
@@ -246,36 +246,56 @@ pub(super) fn of_live_body(
 /// The note on a finding in content that the provider sent.
 const GOES_BACK: &str = "the provider sent this content itself, so it is sent back unchanged";
 
-/// A provider instance that a profile overrides with another wire format than its parent's.
-struct OtherFormat<'p> {
+/// A provider instance that a profile sets in place of its parent's.
+struct OtherInstance<'p> {
     /// The place of the instance's name.
     span: Span,
     instance: &'p str,
-    /// The wire formats of the parent and of the instance.
+    /// The wire formats of the parent's instance and of this one.
     wires: [WireFormat; 2],
     /// The files of the profile that names it and of the profiles that extend that one.
     below: Vec<FileId>,
-    /// The problems of the body in the parent's format.
+    /// The problems of the body at the parent's instance.
     wrong_before: Vec<Problem>,
 }
 
-impl OtherFormat<'_> {
-    /// Returns a finding to replace one about an inherited value that is valid in the parent's
-    /// format, because the mistake is the choice of the instance, not the value.
+impl OtherInstance<'_> {
+    /// Returns a finding to replace one about an inherited value that is valid at the parent's
+    /// instance, because the mistake is the choice of the instance, not the value.
     fn instead_of(&self, problem: &Problem, place: &Provenance) -> Option<Diagnostic> {
-        let is_error = problem.severity.unwrap_or(problem.rule.severity) == Severity::Error;
         let mut places = place
             .steps
             .iter()
             .map(|(span, _)| *span)
             .chain([place.span]);
         let is_own = places.any(|span| self.below.contains(&span.file));
-        let was_wrong = || {
-            self.wrong_before
-                .iter()
-                .any(|it| is_of_schema(it) && it.pointer == problem.pointer)
-        };
-        if !is_of_schema(problem) || !is_error || is_own || was_wrong() {
+        if is_own || self.was_wrong(problem) {
+            return None;
+        }
+        let [earlier, takes] = self.wires;
+        if earlier != takes {
+            return self.other_format(problem, place);
+        }
+        let finding = finding(problem.clone(), self.span);
+        Some(finding.related(
+            place.span,
+            format!("inherited; `{}` does not accept this", self.instance),
+        ))
+    }
+
+    fn was_wrong(&self, problem: &Problem) -> bool {
+        let is_same = |it: &&Problem| it.pointer == problem.pointer;
+        let mut same = self.wrong_before.iter().filter(is_same);
+        same.any(|it| match self.wires[0] == self.wires[1] {
+            true => it.rule == problem.rule,
+            false => is_of_schema(it),
+        })
+    }
+
+    /// Returns the finding for a body that is written for another format.
+    fn other_format(&self, problem: &Problem, place: &Provenance) -> Option<Diagnostic> {
+        let is_error = problem.severity.unwrap_or(problem.rule.severity) == Severity::Error;
+        if !is_of_schema(problem) || !is_error {
             return None;
         }
         let [earlier, takes] = self.wires.map(WireFormat::name);

@@ -391,6 +391,7 @@ mod tests {
             "schema/unknown-field",
             "schema/wrong-type",
             "template/impossible-member",
+            "template/impossible-word",
             "text/conflict-marks",
         ];
         assert_eq!(lowerable, expected);

@@ -49,6 +49,39 @@ pub(crate) const TEMPLATE_DATA: [(&str, &[&str]); 5] = [
     ),
 ];
 
+/// The members of objects in [`TEMPLATE_DATA`] whose value is always one of these words.
+const WORDS: [(&str, &str, &[&str]); 3] = [
+    ("message", "role", &["user", "assistant", "system"]),
+    (
+        "block",
+        "type",
+        &[
+            "text",
+            "thinking",
+            "redacted_thinking",
+            "tool_use",
+            "tool_result",
+            "image",
+            "document",
+            "audio",
+            "provider_block",
+        ],
+    ),
+    ("block", "source", &["base64", "url", "file", "text"]),
+];
+
+/// Returns the words that a member of an object can be, with the member's name; `None` if it can be
+/// anything else.
+pub(crate) fn words_of(
+    object: &str,
+    member: &str,
+) -> Option<(&'static str, &'static [&'static str])> {
+    WORDS
+        .into_iter()
+        .find(|(known, name, _)| *known == object && *name == member)
+        .map(|(_, name, words)| (name, words))
+}
+
 /// The lists in [`TEMPLATE_DATA`] that are never empty, because the normal form drops messages
 /// without content.
 pub(crate) const NEVER_EMPTY: [&str; 1] = ["content_blocks"];

@@ -318,10 +318,11 @@ impl Finder {
             }
             Address::Unknown | Address::Unsupported(_) => None,
         };
+        // At other servers, the path of an endpoint may belong to another API.
         if here.is_captured
-            && endpoint
-                .as_ref()
-                .is_some_and(|endpoint| !starts(endpoint.wire, &members))
+            && endpoint.as_ref().is_some_and(|endpoint| {
+                endpoint.server.is_none() && !starts(endpoint.wire, &members)
+            })
         {
             self.harvest.passed_over += 1;
             return;
@@ -395,7 +396,12 @@ fn around(members: &Map<String, Value>, here: &Here) -> Here {
             at: here.at.member(name),
         })
     });
-    let address = url.map_or_else(|| here.address.clone(), Address::of);
+    let right_url = wrong_url.as_ref().and_then(|wrong| wrong.path.right_url());
+    let address = match (right_url, url) {
+        (Some(right), _) => Address::of(&right),
+        (None, Some(url)) => Address::of(url),
+        (None, None) => here.address.clone(),
+    };
     Here {
         has_url: here.has_url || url.is_some(),
         wrong_url: wrong_url.or_else(|| here.wrong_url.clone()),

@@ -52,6 +52,15 @@ impl fmt::Display for HeaderValue {
     }
 }
 
+/// Returns the URL of a request.
+pub(crate) fn request_url(instance: &Instance, endpoint: &str) -> String {
+    format!(
+        "{}/{}",
+        instance.url.value.trim_end_matches('/'),
+        endpoint.trim_start_matches('/')
+    )
+}
+
 /// Returns the request line for an instance and an endpoint, in which `${MODEL}` is replaced. The
 /// profile's headers override those of the instance; their names are in lower case.
 pub fn request_line<'h>(
@@ -61,12 +70,7 @@ pub fn request_line<'h>(
     model: &str,
     own: impl IntoIterator<Item = (&'h str, &'h str)>,
 ) -> RequestLine {
-    let endpoint = endpoint.replace(MODEL_PLACEHOLDER, model);
-    let url = format!(
-        "{}/{}",
-        instance.url.value.trim_end_matches('/'),
-        endpoint.trim_start_matches('/')
-    );
+    let url = request_url(instance, &endpoint.replace(MODEL_PLACEHOLDER, model));
     let mut headers = vec![plain("content-type", "application/json")];
     if let Some(secret) = &instance.api_key_ref {
         let (name, prefix) = match api.auth() {

@@ -2,7 +2,7 @@
 
 use super::Server;
 use super::url::UrlParts;
-use crate::diag::Severity;
+use crate::diag::{Severity, is_misspelling};
 use crate::text::cut;
 
 /// A mistake in the path of a URL.
@@ -18,17 +18,67 @@ pub(crate) enum WrongPath {
         /// `true` if the host belongs to a known server. A gateway may have such a path.
         is_at_known_host: bool,
     },
-    /// The path lacks the version, at a host that always requires it.
-    NoVersion {
+    /// The host has the endpoint, but at another path.
+    Elsewhere {
         /// The path.
         path: String,
-        /// The version, which comes first in the path.
-        version: &'static str,
+        /// The path of the endpoint.
+        right: String,
+        host: String,
     },
 }
 
-/// The hosts whose paths all begin with a version.
-const VERSIONS: [(&str, &str); 2] = [("api.anthropic.com", "v1"), ("api.openai.com", "v1")];
+/// The paths of the endpoints of hosts. Other paths that end like one of them do not exist there.
+/// Sources: the references of the providers, which docs/wire lists.
+const ENDPOINTS: [(&str, &[&str]); 9] = [
+    ("api.anthropic.com", &["/v1/messages"]),
+    (
+        "api.openai.com",
+        &["/v1/chat/completions", "/v1/responses", "/v1/completions"],
+    ),
+    ("api.mistral.ai", MISTRAL),
+    ("codestral.mistral.ai", MISTRAL),
+    (
+        "api.x.ai",
+        &["/v1/chat/completions", "/v1/responses", "/v1/messages"],
+    ),
+    (
+        "api.groq.com",
+        &["/openai/v1/chat/completions", "/openai/v1/responses"],
+    ),
+    (
+        "openrouter.ai",
+        &[
+            "/api/v1/chat/completions",
+            "/api/v1/responses",
+            "/api/v1/messages",
+            "/api/v1/completions",
+            "/api/alpha/responses",
+        ],
+    ),
+    (
+        "api.deepseek.com",
+        &[
+            "/chat/completions",
+            "/v1/chat/completions",
+            "/beta/chat/completions",
+            "/beta/completions",
+            "/anthropic/v1/messages",
+        ],
+    ),
+    ("localhost:11434", &["/api/chat", "/api/generate"]),
+];
+
+const MISTRAL: &[&str] = &[
+    "/v1/chat/completions",
+    "/v1/fim/completions",
+    "/v1/agents/completions",
+];
+
+/// The host of Gemini's API, the versions of its paths, and the collections of its models.
+const GEMINI: &str = "generativelanguage.googleapis.com";
+const GEMINI_VERSIONS: [&str; 3] = ["v1beta", "v1", "v1alpha"];
+const GEMINI_COLLECTIONS: [&str; 2] = ["models", "tunedModels"];
 
 /// Segments that occur only once in the path of an endpoint. Others may be names that users choose,
 /// such as those of projects.
@@ -59,7 +109,6 @@ impl WrongPath {
             .split('/')
             .filter(|it| !it.is_empty())
             .collect();
-        let version = VERSIONS.iter().find(|(versioned, _)| *versioned == host);
         if let Some((at, length)) = repeated(&segments) {
             let (part, rest) = segments[at..].split_at(length);
             return Some(WrongPath::Twice {
@@ -68,11 +117,33 @@ impl WrongPath {
                 is_at_known_host: Server::by_host(host).is_some(),
             });
         }
-        let (_, version) = version.filter(|(_, version)| !segments.contains(version))?;
-        Some(WrongPath::NoVersion {
+        let right = if host == GEMINI {
+            gemini(&segments)?
+        } else {
+            let port = parts.port().map(|port| format!(":{port}"));
+            let host = format!("{host}{}", port.unwrap_or_default());
+            elsewhere(&host, &segments)?.to_owned()
+        };
+        Some(WrongPath::Elsewhere {
             path: format!("/{}", segments.join("/")),
-            version,
+            right,
+            host: host.to_owned(),
         })
+    }
+
+    /// Returns the path that the host has instead, if the mistake shows it.
+    pub(crate) fn right(&self) -> &str {
+        match self {
+            WrongPath::Twice { right, .. } | WrongPath::Elsewhere { right, .. } => right,
+        }
+    }
+
+    /// Returns the URL of the endpoint; `None` if the mistake shows only the end of its path.
+    pub(crate) fn right_url(&self) -> Option<String> {
+        match self {
+            WrongPath::Elsewhere { right, host, .. } => Some(format!("https://{host}{right}")),
+            WrongPath::Twice { .. } => None,
+        }
     }
 
     /// Returns the message.
@@ -81,21 +152,31 @@ impl WrongPath {
             WrongPath::Twice { part, .. } => {
                 format!("the path of the URL contains `{}` twice", cut(part, 40))
             }
-            WrongPath::NoVersion { path, version } => {
-                format!("the path `{}` lacks the version `{version}`", cut(path, 60))
+            WrongPath::Elsewhere { path, right, host } => {
+                let before = right.strip_suffix(path.as_str());
+                let path = cut(path, 60);
+                match before.map(|it| it.trim_start_matches('/')) {
+                    Some(version @ ("v1" | "v1beta")) => {
+                        format!("the path `{path}` lacks the version `{version}`")
+                    }
+                    _ => format!("{host} has no path `{path}`"),
+                }
             }
         }
     }
 
     /// Returns the advice.
     pub(crate) fn help(&self) -> String {
-        let right = match self {
-            WrongPath::Twice { right, .. } => format!("a path that ends with `{}`", cut(right, 80)),
-            WrongPath::NoVersion { path, version } => format!("`/{version}{}`", cut(path, 80)),
-        };
-        format!(
-            "send the request to {right}; the client probably adds part of the path to its base URL"
-        )
+        match self {
+            WrongPath::Twice { right, .. } => format!(
+                "send the request to a path that ends with `{}`; the client probably adds part of the path to its base URL",
+                cut(right, 80)
+            ),
+            WrongPath::Elsewhere { right, .. } => format!(
+                "send the request to `{}`; check the base URL of the client",
+                cut(right, 80)
+            ),
+        }
     }
 
     /// Returns the severity.
@@ -105,9 +186,52 @@ impl WrongPath {
                 is_at_known_host: false,
                 ..
             } => Severity::Warning,
-            WrongPath::Twice { .. } | WrongPath::NoVersion { .. } => Severity::Error,
+            WrongPath::Twice { .. } | WrongPath::Elsewhere { .. } => Severity::Error,
         }
     }
+}
+
+/// Returns the path of the endpoint that a path of a host means; `None` if the path is right, or
+/// means no endpoint.
+fn elsewhere(host: &str, segments: &[&str]) -> Option<&'static str> {
+    let (_, endpoints) = ENDPOINTS.iter().find(|(known, _)| *known == host)?;
+    let path = format!("/{}", segments.join("/"));
+    if endpoints.contains(&path.as_str()) {
+        return None;
+    }
+    let mut endpoints = endpoints.iter().copied();
+    endpoints.find(|endpoint| {
+        let name = without_version(endpoint);
+        let depth = name.matches('/').count();
+        let end = &segments[segments.len().saturating_sub(depth)..];
+        let last = format!("/{}", end.join("/"));
+        is_misspelling(&last, name) && !path.contains("/threads/")
+    })
+}
+
+/// Returns the end of a path after its version: `/chat/completions`.
+fn without_version(path: &str) -> &str {
+    let start = ["/v1/", "/alpha/", "/beta/", "/api/"]
+        .iter()
+        .find_map(|version| path.find(version).map(|at| at + version.len() - 1));
+    &path[start.unwrap_or_default()..]
+}
+
+/// Returns the path of Gemini's endpoint that a path means; `None` if the path is right, or means no
+/// endpoint.
+fn gemini(segments: &[&str]) -> Option<String> {
+    let [before @ .., last] = segments else {
+        return None;
+    };
+    let (_, action) = last.rsplit_once(':')?;
+    let is_endpoint = ["generateContent", "streamGenerateContent"].contains(&action);
+    let is_right = matches!(before, [version, collection]
+        if GEMINI_VERSIONS.contains(version) && GEMINI_COLLECTIONS.contains(collection));
+    let version = before.iter().find(|it| GEMINI_VERSIONS.contains(it));
+    (is_endpoint && !is_right).then(|| {
+        let version = version.copied().unwrap_or(GEMINI_VERSIONS[0]);
+        format!("/{version}/{}/{last}", GEMINI_COLLECTIONS[0])
+    })
 }
 
 /// Returns the index and the length of the longest run of segments that is followed by itself.
@@ -156,6 +280,44 @@ mod tests {
         assert!(help.contains("`/v1/chat/completions`"), "{help}");
         assert_eq!(told("https://api.deepseek.com/chat/completions"), None);
         assert_eq!(told("/chat/completions"), None);
+    }
+
+    #[test]
+    fn a_host_has_the_endpoint_at_another_path() {
+        for (url, right) in [
+            ("https://api.anthropic.com/v2/messages", "/v1/messages"),
+            (
+                "https://api.anthropic.com/anthropic/v1/mesages",
+                "/v1/messages",
+            ),
+            (
+                "https://api.groq.com/v1/chat/completions",
+                "/openai/v1/chat/completions",
+            ),
+            (
+                "https://openrouter.ai/v1/chat/completion",
+                "/api/v1/chat/completions",
+            ),
+            ("http://localhost:11434/chat", "/api/chat"),
+            (
+                "https://generativelanguage.googleapis.com/v1beta/model/gemini-3-pro:generateContent",
+                "/v1beta/models/gemini-3-pro:generateContent",
+            ),
+        ] {
+            let (level, message, help) = told(url).expect(url);
+            assert_eq!(level, Severity::Error);
+            assert!(message.contains("has no path"), "{message}");
+            assert!(help.contains(&format!("`{right}`")), "{help}");
+        }
+        for url in [
+            "https://api.anthropic.com/v1/messages/batches",
+            "https://api.openai.com/v1/threads/a/messages",
+            "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions",
+            "https://api.openai.com/v1/embeddings",
+            "http://localhost:11434/v1/chat/completions",
+        ] {
+            assert_eq!(told(url), None, "{url}");
+        }
     }
 
     #[test]

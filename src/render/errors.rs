@@ -11,12 +11,12 @@ use super::eval::Failure;
 use super::place::Place;
 use super::refusal::Refusal;
 use super::slips::{self, Slip};
-use super::slips_of_data::LIST;
+use super::slips_of_data::{LIST, NeverEqual};
 use super::tracked::{Absent, AbsentKind};
 use super::unclosed::{self, OpenTag, Unbalanced};
 use super::{Engine, TemplateKind, account, rules};
-use crate::conversation::{TEMPLATE_DATA, members_of};
-use crate::diag::{Diagnostic, Rule, did_you_mean};
+use crate::conversation::{TEMPLATE_DATA, members_of, words_of};
+use crate::diag::{Diagnostic, Rule, Severity, did_you_mean, listed};
 use crate::repo::Dialect;
 use crate::source::{SourceText, Sources, Span};
 use crate::text::cut;
@@ -435,6 +435,25 @@ fn undefined(
             )
             .help(help)
         }
+    }
+}
+
+/// Returns the finding for a comparison that is never true.
+pub(super) fn never_equal(at: Span, it: &NeverEqual) -> Diagnostic {
+    let word = cut(&it.word, 60);
+    let owner = match it.member {
+        "source" => "document",
+        _ => it.object,
+    };
+    let message = format!("no {owner} has the {} `{word}`", it.member);
+    let known = words_of(it.object, it.member).map_or(&[][..], |(_, words)| words);
+    let near = did_you_mean(&it.word, known.iter().copied());
+    let is_sure = near.is_some() && !it.is_guess;
+    let help = near.unwrap_or_else(|| format!("it is one of: {}", listed(known.iter().copied())));
+    let finding = Diagnostic::new(&rules::IMPOSSIBLE_WORD, at, message).help(help);
+    match is_sure {
+        true => finding,
+        false => finding.at_most(Severity::Warning),
     }
 }
 

@@ -6,6 +6,10 @@
 //! conversations is a closed set, so the template's text is enough to detect it. Similarly, `"{{
 //! block.title }}"` is JSON only as long as no title contains a quote.
 
+mod comparisons;
+
+pub(super) use comparisons::NeverEqual;
+
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -58,6 +62,7 @@ pub(super) struct NeverThere {
 pub(super) struct DataSlips {
     pub(super) impossible: Vec<Impossible>,
     pub(super) never_there: Vec<NeverThere>,
+    pub(super) never_equal: Vec<NeverEqual>,
     pub(super) unescaped: Vec<Unescaped>,
 }
 
@@ -147,6 +152,7 @@ pub(super) fn find(template: &Stmt<'_>) -> DataSlips {
         scopes: vec![HashMap::new()],
         found: Vec::new(),
         never_there: Vec::new(),
+        never_equal: Vec::new(),
         unescaped: Vec::new(),
         quoted: Quoted::default(),
         is_text: false,
@@ -185,6 +191,7 @@ struct Walker<'t> {
     scopes: Vec<HashMap<&'t str, Option<Shape>>>,
     found: Vec<Impossible>,
     never_there: Vec<NeverThere>,
+    never_equal: Vec<NeverEqual>,
     unescaped: Vec<Unescaped>,
     quoted: Quoted,
     /// `true` inside a macro or a capture, whose text is not JSON yet.
@@ -205,6 +212,7 @@ impl<'t> Walker<'t> {
         DataSlips {
             impossible: self.found,
             never_there: self.never_there,
+            never_equal: self.never_equal,
             unescaped: self.unescaped,
         }
     }
@@ -496,9 +504,16 @@ impl<'t> Walker<'t> {
             Expr::Filter(it) => {
                 match (&it.expr, it.name) {
                     (Some(input), "default" | "d") => self.guarded(input),
-                    (Some(input), "selectattr" | "rejectattr") => self.attribute(input, &it.args),
+                    (Some(input), "selectattr" | "rejectattr") => {
+                        self.attribute(input, &it.args);
+                        self.selected_by(input, &it.args);
+                    }
                     _ => {}
                 }
+                self.parts(expression);
+            }
+            Expr::BinOp(it) => {
+                self.compared(it);
                 self.parts(expression);
             }
             _ => self.parts(expression),
@@ -543,6 +558,9 @@ impl<'t> Walker<'t> {
                 {
                     self.asked(object, &name, range(key.span()));
                 }
+            }
+            CallType::Function(name @ ("filter_by_type" | "filter_skip_role")) => {
+                self.selected(name, &call.args);
             }
             CallType::Function("exists") => {
                 if let [CallArg::Pos(path)] = call.args.as_slice()

@@ -13,8 +13,8 @@ use crate::json::{self, Pointer};
 use crate::memory::Memory;
 use crate::provider::{
     ApiHeaders, Breakpoint, CachePlan, CacheTtl, Capability, ClientApi, MODEL_PLACEHOLDER,
-    RequestLine, Server, UrlParts, WireFormat, request_line, rules as provider_rules,
-    which_instance,
+    RequestLine, Server, UrlParts, WireFormat, WrongPath, request_line, request_url,
+    rules as provider_rules, which_instance,
 };
 use crate::render::{Engine, TemplateId, TemplateKind, is_template, rules as render_rules};
 use crate::repo::{Instance, LayerKind, Repo};
@@ -575,9 +575,12 @@ fn check_settings(
         return false;
     };
     check_api(profile, api, api.wire(endpoint.value), findings);
-    let doubled = doubled_path(instance, name.span, &endpoint);
+    let doubled = doubled_path(instance, api, name.span, &endpoint);
     let is_new_instance = level(name.span, profile) < level(endpoint.span, profile);
-    let finding = doubled.or_else(|| unserved(instance, api, &endpoint));
+    let finding = doubled
+        .or_else(|| unfilled(&endpoint))
+        .or_else(|| unserved(instance, api, &endpoint))
+        .or_else(|| elsewhere(instance, &endpoint));
     findings.extend(finding.map(|finding| match is_new_instance {
         true => finding.told_at(name.span, "this is inherited"),
         false => finding,
@@ -596,7 +599,12 @@ fn level(span: Span, profile: &ResolvedProfile<'_>) -> Option<usize> {
 
 /// Returns the finding for an endpoint that repeats the end of the instance's URL, with the place
 /// that names the instance.
-fn doubled_path(instance: &Instance, named: Span, endpoint: &Spanned<&str>) -> Option<Diagnostic> {
+fn doubled_path(
+    instance: &Instance,
+    api: ClientApi,
+    named: Span,
+    endpoint: &Spanned<&str>,
+) -> Option<Diagnostic> {
     let url: Vec<&str> = segments(UrlParts::of(&instance.url.value).path()).collect();
     let path = endpoint.value.split(['?', '#']).next().unwrap_or_default();
     let of_endpoint: Vec<&str> = segments(path).collect();
@@ -615,6 +623,9 @@ fn doubled_path(instance: &Instance, named: Span, endpoint: &Spanned<&str>) -> O
         false => finding.related(named, "the instance is named here"),
     };
     let rest = of_endpoint[twice..].join("/");
+    let mut known = api.endpoints().iter().copied();
+    let slip = known.find(|known| is_misspelling(&rest, known));
+    let rest = slip.map_or(rest, str::to_owned);
     Some(finding.help(if rest.is_empty() {
         let of_url = UrlParts::of(&instance.url.value).to_string();
         let repeated = of_endpoint.join("/");
@@ -676,7 +687,11 @@ fn unserved(instance: &Instance, api: ClientApi, endpoint: &Spanned<&str>) -> Op
                 known[0]
             )
         }
-        (None, None) if is_official => format!("the endpoint of {} is `{}`", api.name(), known[0]),
+        (None, None) if is_official => {
+            let right = WrongPath::of(&request_url(instance, known[0]));
+            let right = right.map_or(known[0].to_owned(), |it| below(instance, it.right()));
+            format!("the endpoint of {} is `{right}`", api.name())
+        }
         (None, None) => return None,
     };
     let path = crate::text::cut(path, 60);
@@ -686,6 +701,43 @@ fn unserved(instance: &Instance, api: ClientApi, endpoint: &Spanned<&str>) -> Op
             .in_sense(Some(message))
             .help(help),
     )
+}
+
+/// Returns the finding for an endpoint that the host of the instance has at another path.
+fn elsewhere(instance: &Instance, endpoint: &Spanned<&str>) -> Option<Diagnostic> {
+    let wrong = WrongPath::of(&request_url(instance, endpoint.value))?;
+    let help = format!(
+        "write `endpoint = \"{}\"`",
+        crate::text::cut(&below(instance, wrong.right()), 80)
+    );
+    let finding = Diagnostic::new(
+        &provider_rules::UNSERVED_ENDPOINT,
+        endpoint.span,
+        wrong.message(),
+    );
+    let finding = finding.related(instance.url.span, "the instance is here");
+    Some(finding.help(help))
+}
+
+/// Returns the finding for a placeholder other than `${MODEL}`, which would be sent as it is.
+fn unfilled(endpoint: &Spanned<&str>) -> Option<Diagnostic> {
+    let rest = endpoint.value.replace(MODEL_PLACEHOLDER, "");
+    let placeholder = &rest[rest.find(['{', '<', '$'])?..];
+    let end = placeholder.find(['/', ':', '?']);
+    let placeholder = &placeholder[..end.unwrap_or(placeholder.len())];
+    let message = format!(
+        "the endpoint contains `{}`, which nothing replaces",
+        crate::text::cut(placeholder, 40)
+    );
+    let finding = Diagnostic::new(&provider_rules::UNSERVED_ENDPOINT, endpoint.span, message);
+    Some(finding.help("write `${MODEL}` for the model, which is the only placeholder"))
+}
+
+/// Returns the endpoint that leads to a path of the instance's host.
+fn below(instance: &Instance, path: &str) -> String {
+    let base = UrlParts::of(&instance.url.value).path();
+    let rest = path.strip_prefix(base.trim_end_matches('/'));
+    rest.unwrap_or(path).trim_start_matches('/').to_owned()
 }
 
 fn parts(endpoint: &str) -> usize {

@@ -9,6 +9,7 @@ use crate::compile::compiler::Compiler;
 use crate::compile::rules::{NOT_LOWERABLE, UNKNOWN_RULE, all_rules, rule};
 use crate::context::rules as context_rules;
 use crate::diag::{Diagnostic, Edit, Findings, Severity, did_you_mean};
+use crate::provider::rules as provider_rules;
 use crate::render::rules as render_rules;
 use crate::repo::{Allow, Config, Date, Level, rules as repo_rules};
 use crate::resolve::Hierarchy;
@@ -57,7 +58,8 @@ impl<'c> Policy<'c> {
 
     /// Returns the remaining findings, with the severity of this run, sorted by file and place.
     pub(in crate::compile) fn judge(&self, sources: &Sources, findings: Findings) -> Judgement {
-        let mut left = told_by_context(told_by_cause(self.apply(sources, findings.into_vec())));
+        let mut left = self.apply(sources, findings.into_vec());
+        left = told_by_context(told_by_instance(told_by_cause(left)));
         left.sort_by(|a, b| order(sources, a).cmp(&order(sources, b)));
         let mut judgement = bounded(left);
         keys::hide(&mut judgement.findings, sources);
@@ -450,6 +452,34 @@ fn told_by_cause(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
         merged.push(finding.explained_at(Vec::new()));
     }
     merged.into_vec()
+}
+
+/// Removes the findings about a provider instance that has another wire format than the inherited
+/// body: once the format is right, its endpoint and its content are, too.
+fn told_by_instance(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut causes: HashMap<Span, BTreeSet<Arc<str>>> = HashMap::new();
+    for finding in &findings {
+        if finding.rule == &provider_rules::OTHER_FORMAT && finding.severity == Severity::Error {
+            let agents = causes.entry(finding.primary.span).or_default();
+            agents.extend(finding.agents.iter().cloned());
+        }
+    }
+    findings.retain_mut(|finding| {
+        let is_effect = finding.rule.code.starts_with("flow/")
+            || [
+                &provider_rules::UNSERVED_ENDPOINT,
+                &provider_rules::UNSERVED_MODEL,
+            ]
+            .contains(&finding.rule);
+        match causes.get(&finding.primary.span).filter(|_| is_effect) {
+            Some(agents) => {
+                finding.agents.retain(|agent| !agents.contains(agent));
+                !finding.agents.is_empty()
+            }
+            None => true,
+        }
+    });
+    findings
 }
 
 /// Merges the findings about a media type that a context misspells: it is reported once, with the
