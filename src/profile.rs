@@ -5,6 +5,7 @@
 //! combines it with its ancestors.
 
 mod rules;
+mod written;
 
 pub(crate) use rules::RULES;
 
@@ -104,13 +105,16 @@ pub fn read_all(repo: &Repo) -> (Vec<Profile>, Vec<Diagnostic>) {
     for source in &repo.profiles {
         let text = repo.sources.get(source.file).text();
         let read = caught(|| match toml::parse(text) {
-            Ok(table) => Profile::read(
-                source.file,
-                source.layer,
-                table,
-                &|key| fields.contains(key),
-                &mut findings,
-            ),
+            Ok(table) => {
+                written::check(source.file, text, &table, &mut findings);
+                Profile::read(
+                    source.file,
+                    source.layer,
+                    table,
+                    &|key| fields.contains(key),
+                    &mut findings,
+                )
+            }
             Err(error) => {
                 findings.push(not_toml(source.file, error));
                 Profile::salvage(*source, text)

@@ -28,7 +28,7 @@ struct Form {
 /// <https://docs.npmjs.com/about-access-tokens>, Hugging Face
 /// <https://huggingface.co/docs/hub/security-tokens>; for the others, the rules of
 /// <https://github.com/gitleaks/gitleaks/blob/master/config/gitleaks.toml>.
-const FORMS: [Form; 52] = [
+const FORMS: [Form; 54] = [
     // OpenAI, Anthropic (`sk-ant-`), OpenRouter (`sk-or-`), DeepSeek, and many providers with
     // compatible APIs.
     sure("sk-", 8),
@@ -48,8 +48,11 @@ const FORMS: [Form; 52] = [
     unsure("tgp_v1_", 16, is_word),
     unsure("jina_", 24, is_word),
     unsure("dapi", 32, is_hexadecimal),
+    // Fireworks.
+    unsure("fw_", 20, is_word),
     // Google: Cloud API keys, and OAuth tokens.
     sure("AIza", 8),
+    unsure("AQ.", 24, is_word),
     unsure("ya29.", 16, is_word),
     unsure("GOCSPX-", 16, is_word),
     // Amazon: access key ids, and Bedrock keys.
@@ -658,6 +661,8 @@ mod tests {
             "r8_",
             "hf_",
             "AIza",
+            "AQ.",
+            "fw_",
             "ghp_",
             "gho_",
             "ghu_",

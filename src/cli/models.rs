@@ -60,9 +60,14 @@ fn row(family: &Family) -> [String; 3] {
 /// `known` is the known name of which `normal` is probably a misspelling.
 fn of_model(normal: &str, known: Option<&str>, families: &[&Family], terminal: &mut Terminal) {
     terminal.say(&text!(
-        "{}: {} families",
+        "{}: {} {}",
         Text::line(normal).cut(80),
-        families.len()
+        families.len(),
+        if families.len() == 1 {
+            "family"
+        } else {
+            "families"
+        }
     ));
     if let Some(known) = known {
         terminal.say(&text!("did you mean `{}`?", Text::line(known).cut(80)));

@@ -218,7 +218,7 @@ impl Scanner<'_> {
     /// begins a comment only before a space or at the start of a line.
     fn comment(&self) -> Option<JsonError> {
         let rest = &self.text[self.at..];
-        let mark = ["//", "/*", "#"]
+        let mark = ["//", "/*", "#", "<!--"]
             .into_iter()
             .find(|mark| rest.starts_with(mark))?;
         let is_comment =

@@ -55,6 +55,8 @@ enum Held {
     Other,
     /// The request is missing.
     Nothing,
+    /// The request has the name that another service uses.
+    Misnamed(&'static str),
     /// The members of the request are in the same object as the id.
     Beside,
 }
@@ -122,6 +124,9 @@ impl Form {
         if members.contains_key("params") && (has_id || is_listed || members.len() == 1) {
             return Some(Form::Params);
         }
+        if let Some((form, _)) = misnamed(members) {
+            return Some(form);
+        }
         if is_keyed(members) {
             return Some(Form::Keyed);
         }
@@ -142,6 +147,20 @@ const RESULTS: [&str; 4] = ["response", "result", "error", "status"];
 
 fn has_any(members: &Map<String, Value>, names: &[&str]) -> bool {
     names.iter().any(|name| members.contains_key(*name))
+}
+
+/// Returns the form of a line that consists of an id and of a request with the name that another
+/// service uses, and that name.
+fn misnamed(members: &Map<String, Value>) -> Option<(Form, &'static str)> {
+    let (id, name, form) = [
+        ("custom_id", "request", Form::Plain),
+        ("key", "body", Form::Keyed),
+        ("key", "params", Form::Keyed),
+    ]
+    .into_iter()
+    .find(|(id, name, _)| members.contains_key(*id) && members.contains_key(*name))?;
+    let is_line = members.len() == 2 && members[id].is_string() && members[name].is_object();
+    is_line.then_some((form, name))
 }
 
 /// Returns `true` if an object is a line in Gemini's form. Logs have more members in addition to
@@ -291,6 +310,7 @@ fn held(members: &Map<String, Value>, request: Option<&Value>) -> Held {
     match request {
         Some(Value::Object(_)) => Held::Object,
         Some(_) => Held::Other,
+        None if let Some((_, name)) = misnamed(members) => Held::Misnamed(name),
         None if begins => Held::Beside,
         None => Held::Nothing,
     }

@@ -14,6 +14,16 @@ crate::diag::rules! {
          override all of these.\n\n\
          * wrong: `model = \"…\"` below `[body]`\n\
          * right: `model = \"…\"` at the top level, above `[body]`";
+    RAW_ESCAPE = Warning "profile/raw-escape", "a string in single quotes contains `\\n` or `\\t`",
+        "TOML reads single-quoted strings as they are: `\\n` is a backslash and the letter n, and the model reads both. Tags of \
+         templates and JSON in a body are not affected.\n\n\
+         * wrong: `system_prompt = 'First line.\\nSecond line.'`\n\
+         * right: `system_prompt = \"First line.\\nSecond line.\"`";
+    NEWER_TOML = Warning "profile/newer-toml", "an inline table is written over several lines",
+        "TOML 1.1 allows line breaks and a trailing comma in inline tables, and `reqc` reads them. Many other programs read TOML 1.0, \
+         such as Python's `tomllib`, and reject the file.\n\n\
+         * wrong: `response_format = {`, with the members on the next lines\n\
+         * right: `[body.response_format]`, with the members below it";
     NO_JSON = Error "body/no-json-form", "a TOML value cannot be written as JSON",
         "JSON has no dates, no `nan` and no `inf`, so these TOML values cannot be sent.\n\n\
          * wrong: `since = 2027-01-31`\n\

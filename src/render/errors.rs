@@ -268,7 +268,8 @@ fn describe(
             &rules::TOO_DEEP,
             "macros or includes nest too deeply".into(),
         ),
-        ErrorKind::UnknownFilter | ErrorKind::UnknownTest | ErrorKind::UnknownMethod => {
+        ErrorKind::UnknownMethod => return unknown_method(detail, span),
+        ErrorKind::UnknownFilter | ErrorKind::UnknownTest => {
             (&rules::UNKNOWN_NAME, detail.to_owned())
         }
         ErrorKind::TemplateNotFound => (&rules::INCLUDE_MISSING, detail.to_owned()),
@@ -283,9 +284,6 @@ fn describe(
     };
     let finding = Diagnostic::new(rule, span, message);
     match error.kind() {
-        ErrorKind::UnknownMethod => {
-            finding.help("strings and lists have no methods here: use a filter, for instance `text | trim`")
-        }
         ErrorKind::InvalidOperation if rule == &rules::TOO_DEEP => {
             finding.help("look for a macro that calls itself without end, or for a long chain of includes")
         }
@@ -301,6 +299,54 @@ fn describe(
         _ => finding
             .help("this expression fails for the values in this context; `reqc render` shows the rest"),
     }
+}
+
+/// What templates write in place of methods of Python and JavaScript.
+const METHODS: [(&str, &str); 16] = [
+    ("append", "`list + [value]`"),
+    ("endswith", "`text is endingwith('…')`"),
+    ("format", "`\"…\" ~ value`"),
+    (
+        "get",
+        "`object.member`, or `object.member | default('')` if it may be absent",
+    ),
+    ("includes", "`value in list`"),
+    ("items", "`object | items`"),
+    ("join", "`list | join(', ')`"),
+    ("keys", "`object | items`, which gives `[name, value]`"),
+    ("lower", "`text | lower`"),
+    ("replace", "`text | replace('a', 'b')`"),
+    ("split", "`text | split(',')`"),
+    ("splitlines", "`text | lines`"),
+    ("startswith", "`text is startingwith('…')`"),
+    ("strip", "`text | trim`"),
+    ("upper", "`text | upper`"),
+    ("values", "`object | items`, which gives `[name, value]`"),
+];
+
+/// Returns the finding for a call to a member that is no function. `detail` is the engine's message:
+/// `map has no method named get`.
+fn unknown_method(detail: &str, span: Span) -> Diagnostic {
+    let (kind, method) = detail
+        .split_once(" has no method named ")
+        .unwrap_or(("value", detail));
+    let owner = match kind {
+        "map" => "an object",
+        "sequence" => "a list",
+        "string" => "a string",
+        "number" => "a number",
+        _ => "the value",
+    };
+    let instead = METHODS.iter().find(|(name, _)| *name == method);
+    let message = format!("{owner} has no method `{}`", cut(method, 60));
+    let finding = Diagnostic::new(&rules::UNKNOWN_NAME, span, message);
+    finding.help(match instead {
+        Some((_, instead)) => format!("write {instead}"),
+        None if kind == "map" => {
+            "values have no methods here; if it should be a macro, the imported template has none of this name".to_owned()
+        }
+        None => "values have no methods here: use a filter, for instance `text | trim`".to_owned(),
+    })
 }
 
 /// Returns the finding for a call to an unknown function, whose name may belong to a value
@@ -324,6 +370,11 @@ fn unknown_function(name: &str, span: Span, kind: TemplateKind) -> Diagnostic {
     .help(help)
 }
 
+/// The members of `loop`.
+const LOOP: [&str; 8] = [
+    "index", "index0", "first", "last", "length", "revindex", "previtem", "nextitem",
+];
+
 /// Returns the members that templates can read, of a conversation and of a loop.
 fn members() -> impl Iterator<Item = &'static str> {
     let data = TEMPLATE_DATA
@@ -345,6 +396,9 @@ fn variable_help(name: &str, kind: TemplateKind) -> String {
             "everything about the conversation is a member of `ctx`",
         ),
     };
+    if ["null", "nil", "None", "undefined"].contains(&name) {
+        return "write `none`".to_owned();
+    }
     did_you_mean(name, known.iter().copied()).unwrap_or_else(|| format!("{about}; {AS_TEXT}"))
 }
 
@@ -389,7 +443,9 @@ fn wrong_arguments(called: &str, error: &Error, span: Span) -> Diagnostic {
     let finding = Diagnostic::new(&rules::FAILED, span, message);
     match CALLS.iter().find(|(name, _)| *name == called) {
         Some((_, call)) => finding.help(format!("write `{call}`")),
-        None => finding.help("docs/templates.md shows how functions and filters are called"),
+        None => finding.help(
+            "compare the call with the macro's parameters, or with the function in docs/templates.md",
+        ),
     }
 }
 
@@ -509,6 +565,12 @@ fn absence(expression: &str, object: Option<&Value>, kind: TemplateKind) -> (Str
 /// another kind of object, and a guard would only hide the mistake.
 fn member_help(expression: &str, member: &str, object: Option<&Value>) -> String {
     let ask = || format!("if it may be absent, check first: `{{% if {expression} is defined %}}`");
+    if object.is_some_and(|object| object.kind() == ValueKind::String) {
+        return "it is a string, which has no members".to_owned();
+    }
+    if expression.split(['.', '[']).next() == Some("loop") {
+        return format!("`loop` has `{}`", LOOP.join("`, `"));
+    }
     let Some(kind) = object.and_then(kind_of_object) else {
         // A member that only some conversations have is not a mistake.
         let is_known = members().any(|known| known == member);

@@ -154,11 +154,15 @@ fn within_tag(text: &str, at: usize) -> Option<Slip> {
 impl Tag {
     /// Returns the mistake in the tag; `is_at_end` is `true` if the text ends here.
     fn slip(mut self, is_at_end: bool) -> Option<Slip> {
-        if let (true, Some(range)) = (self.is_block, self.inner) {
+        if let Some(range) = self.inner {
+            let help = match self.is_block {
+                true => "a tag contains the expression without braces: write `{% if value %}`",
+                false => "write the expression without braces: `{{ tojson(value) }}`",
+            };
             return Some(Slip {
                 range,
                 message: "`{{` is inside a tag",
-                help: "a tag contains the expression without braces: write `{% if value %}`",
+                help,
             });
         }
         self.open.pop().filter(|_| is_at_end).map(|range| Slip {

@@ -116,7 +116,7 @@ fn begins(bytes: &[u8], at: usize, known: &[u8]) -> bool {
 }
 
 /// The minimum number of bytes for which text is recognised.
-const LEAST_TEXT: usize = 12;
+const LEAST_TEXT: usize = 8;
 
 /// Returns `true` if all bytes are printable ASCII, which no image format begins with.
 fn is_text(bytes: &[u8]) -> bool {

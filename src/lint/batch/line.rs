@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Envelope, Flaw, Form, Held, Service, rules};
 use crate::diag::Severity;
-use crate::provider::{UrlParts, is_openai_model};
+use crate::provider::{UrlParts, is_claude_model, is_openai_model};
 use crate::text::cut;
 
 /// The maximum length of an id at Anthropic, in characters.
@@ -31,7 +31,7 @@ impl Envelope {
         let found = [
             self.id_flaw(service),
             self.held_flaw(),
-            self.misplaced_flaw(),
+            self.misplaced_flaw(service),
             self.method_flaw(service),
             self.url_flaw(service),
             self.stream_flaw(service),
@@ -123,6 +123,13 @@ impl Envelope {
                 "put it into `params` (Anthropic) or `body` (OpenAI, Mistral)",
             ),
             Held::Nothing => (format!("`{key}` is missing"), "put the request into it"),
+            Held::Misnamed(name) => {
+                let message = format!("the request is in `{name}`, but must be in `{key}`");
+                return Some(
+                    self.flaw(&rules::REQUEST, name, message, "rename the key")
+                        .about_key(),
+                );
+            }
             Held::Beside => (
                 "the members of the request are next to its id".to_owned(),
                 "put them into `body` (OpenAI, Mistral) or `params` (Anthropic)",
@@ -131,21 +138,29 @@ impl Envelope {
         Some(self.flaw(&rules::REQUEST, key, message, help))
     }
 
-    /// Reports a request to OpenAI in Anthropic's form.
-    fn misplaced_flaw(&self) -> Option<Flaw> {
-        let model = self
-            .model
-            .as_deref()
-            .filter(|model| self.form == Form::Params && is_openai_model(model))?;
+    /// Reports a request to OpenAI in Anthropic's form, or the other way round.
+    fn misplaced_flaw(&self, service: Service) -> Option<Flaw> {
+        let model = self.model.as_deref()?;
+        let (key, of, maker, help) = match self.form {
+            Form::Params if is_openai_model(model) => (
+                "params",
+                "Anthropic",
+                "OpenAI",
+                "write `body` instead of `params`, with `method` and `url` next to it",
+            ),
+            Form::Plain if service == Service::Mistral && is_claude_model(model) => (
+                "body",
+                "OpenAI and Mistral",
+                "Anthropic",
+                "write `params` instead of `body`",
+            ),
+            Form::Params | Form::Plain | Form::Http | Form::Keyed | Form::Record => return None,
+        };
         let message = format!(
-            "`params` is for Anthropic, but `{}` is an OpenAI model",
+            "`{key}` is for {of}, but `{}` is a model of {maker}",
             cut(model, SHOWN)
         );
-        let help = "write `body` instead of `params`, with `method` and `url` next to it";
-        Some(
-            self.flaw(&rules::REQUEST, "params", message, help)
-                .about_key(),
-        )
+        Some(self.flaw(&rules::REQUEST, key, message, help).about_key())
     }
 
     fn method_flaw(&self, service: Service) -> Option<Flaw> {
