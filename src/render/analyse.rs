@@ -30,6 +30,9 @@ pub(super) struct Analysis {
     pub(super) assigned: HashSet<String>,
     /// The variables that are read, with their places.
     pub(super) variables: Vec<(String, Range<usize>)>,
+    /// Variables that the template allows to be absent: it tests them with `is defined`, or gives
+    /// them a default.
+    pub(super) optional: HashSet<String>,
     /// Members of namespaces that are assigned.
     pub(super) namespace_members: HashSet<String>,
     /// The values that loops by key and value iterate over.
@@ -270,10 +273,16 @@ impl Walker {
         match expression {
             Expr::Var(it) => self.variable(it.id, range(it.span())),
             Expr::Filter(it) => {
+                if let ("default" | "d", Some(Expr::Var(var))) = (it.name, &it.expr) {
+                    self.found.optional.insert(var.id.to_owned());
+                }
                 self.called(Callable::Filter, it.name, range(it.span()));
                 self.parts(expression);
             }
             Expr::Test(it) => {
+                if let ("defined" | "undefined", Expr::Var(var)) = (it.name, &it.expr) {
+                    self.found.optional.insert(var.id.to_owned());
+                }
                 self.called(Callable::Test, it.name, range(it.span()));
                 self.parts(expression);
             }

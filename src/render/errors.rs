@@ -524,9 +524,9 @@ pub(super) fn never_there(sources: &Sources, at: Span, kind: &'static str) -> Op
     Some(Diagnostic::new(&rules::UNDEFINED, at, message).help(help))
 }
 
-/// Returns the finding for a name that no system prompt has, without running the template.
-pub(super) fn no_variable(sources: &Sources, at: Span) -> Diagnostic {
-    let (message, help) = absence(sources.slice(at).trim(), None, TemplateKind::Prompt);
+/// Returns the finding for a name that no template of a kind has, without running the template.
+pub(super) fn no_variable(sources: &Sources, at: Span, kind: TemplateKind) -> Diagnostic {
+    let (message, help) = absence(sources.slice(at).trim(), None, kind);
     Diagnostic::new(&rules::UNDEFINED, at, message).help(help)
 }
 

@@ -143,6 +143,11 @@ const USUAL_NAMES: [(&str, &str); 9] = [
     ("tool", "tool"),
 ];
 
+/// Returns `true` for a name that partials conventionally use for values set by their callers.
+pub(super) fn is_usual_name(name: &str) -> bool {
+    USUAL_NAMES.iter().any(|(usual, _)| *usual == name)
+}
+
 /// The kind of a value that is a list, in the notation of `conversation::TEMPLATE_DATA`.
 pub(super) const LIST: &str = "list";
 
