@@ -15,6 +15,7 @@ use super::args::{Format, Send};
 use super::options::{Opened, Options};
 use super::{Failure, Outcome, Status, Terminal};
 use crate::compile::Report;
+use crate::conversation::log::Log;
 use crate::diag::Diagnostic;
 use crate::runtime::compression::Compression;
 use crate::runtime::trust::{Bundled, Grant};
@@ -560,11 +561,15 @@ fn journal(
         .map(|path| {
             let path = options.path(path);
             crate::system::to_write(&path, Some(options.directory()))?;
-            let help = format!(
-                "to continue the existing session, use `--resume {}`",
-                path.display()
-            );
-            JournalFile::create(&path).map_err(|why| Failure::new(why).help(help))
+            JournalFile::create(&path).map_err(|why| {
+                Failure::new(why).help(match is_session(&path) {
+                    true => format!(
+                        "to continue the existing session, use `--resume {}`",
+                        path.display()
+                    ),
+                    false => "it is not a session: use a different file".to_owned(),
+                })
+            })
         })
         .transpose()?;
     Ok(match (resumed, saved) {
@@ -575,6 +580,12 @@ fn journal(
             Some(saved)
         }
     })
+}
+
+/// Returns `true` if a file contains a session.
+fn is_session(path: &Path) -> bool {
+    JournalFile::open(path)
+        .is_ok_and(|opened| Log::parse(&opened.bytes).is_ok_and(|loaded| loaded.log.is_some()))
 }
 
 /// Prints events until the request has ended. If the reader of the output goes away, the request is

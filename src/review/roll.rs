@@ -381,7 +381,9 @@ impl Roll {
             .iter()
             .chain(&self.renamed_contexts)
             .map(|it| (&*it.path, false));
-        whole.map(|it| (&*it.path, true)).chain(renamed).collect()
+        let broken = self.broken_contexts.iter().map(|it| (&*it.path, false));
+        let whole = whole.map(|it| (&*it.path, true));
+        whole.chain(renamed).chain(broken).collect()
     }
 }
 
