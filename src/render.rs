@@ -157,8 +157,6 @@ pub struct Engine {
     suggestions: Suggestions,
     /// Reads that always fail when they run.
     slips: Vec<Diagnostic>,
-    /// The templates of each profile file.
-    by_file: HashMap<FileId, Vec<TemplateId>>,
     /// The data that each partial reads, including through its includes.
     reads_of_partials: HashMap<Arc<str>, BTreeSet<String>>,
     /// The templates that are system prompts.
@@ -242,7 +240,6 @@ impl Engine {
             assigned: HashSet::default(),
             suggestions: Suggestions::default(),
             slips: Vec::new(),
-            by_file: HashMap::default(),
             reads_of_partials: HashMap::default(),
             prompts: HashSet::default(),
             memory: Arc::clone(memory),
@@ -330,7 +327,6 @@ impl Engine {
             uses: 1,
         });
         self.by_span.insert(literal, id);
-        self.by_file.entry(literal.file).or_default().push(id);
         usable.then_some(id)
     }
 
@@ -387,14 +383,14 @@ impl Engine {
         &self.templates[id.0 as usize].reads
     }
 
-    /// Returns the full names that the templates of one profile file include, directly or
-    /// indirectly, whether they exist or not. Each name in an include reduces `left` by one; when
-    /// it reaches zero, no further template is examined.
-    pub(crate) fn partials_of_file(&self, file: FileId, left: &mut usize) -> BTreeSet<Arc<str>> {
-        let templates = self.by_file.get(&file).into_iter().flatten();
+    /// Returns the full names that a template in a profile includes, directly or indirectly,
+    /// whether they exist or not; `literal` is the place of its text. Each name in an include
+    /// reduces `left` by one; when it reaches zero, no further template is examined.
+    pub(crate) fn partials_of(&self, literal: Span, left: &mut usize) -> BTreeSet<Arc<str>> {
+        let template = self.by_span.get(&literal).into_iter();
         let mut reached = BTreeSet::new();
         self.follow(
-            templates
+            template
                 .map(|id| &self.templates[id.0 as usize].name)
                 .collect(),
             &mut |_, analysis| {

@@ -178,6 +178,15 @@ impl<'r> ResolvedProfile<'r> {
         texts.collect()
     }
 
+    /// Returns the places of all strings, without those that a descendant overrides.
+    pub(crate) fn strings_in_effect(&self) -> Vec<Span> {
+        let mut found = Vec::new();
+        for (_, value) in self.merged.iter() {
+            value.strings(&mut found);
+        }
+        found
+    }
+
     /// Returns the merged `[body]`.
     pub fn body(&self) -> Option<&MergedTable<'r>> {
         self.merged.get("body").and_then(Merged::table)

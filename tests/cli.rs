@@ -1429,7 +1429,7 @@ fn models_are_told_with_their_sources() {
         ("model-families.toml", FAMILIES),
     ]);
     let house = reqc(&root, &["models", "team/House-1-2026-01-31"]);
-    let expected = "house-1: 1 families\n\nHouse (openai-chat)\n  wiki; seen 2026-11-22\n  - rejects a final assistant turn\n\
+    let expected = "house-1: 1 family\n\nHouse (openai-chat)\n  wiki; seen 2026-11-22\n  - rejects a final assistant turn\n\
         \x20 - accepts at most 100 for `max_tokens`, while `tools` is present [warning]\n";
     assert_eq!((house.out.as_str(), house.code), (expected, 0));
     assert!(

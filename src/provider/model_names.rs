@@ -157,18 +157,38 @@ pub(crate) fn unserved(
     families: &[Arc<Family>],
 ) -> Option<UnservedModel> {
     let lower = model.trim().to_lowercase();
+    let is_capitalised =
+        server == Server::OpenAi && lower != model.trim() && is_openai_model(&lower);
     Retirement::of(server, &lower)
         .map(UnservedModel::Retired)
         .or_else(|| misnamed(server, &lower, families))
+        .or_else(|| is_capitalised.then(|| UnservedModel::Misspelt(lower.clone())))
 }
+
+/// The servers whose model names are checked for misspellings only.
+const SPELT: [Server; 7] = [
+    Server::DeepSeek,
+    Server::Groq,
+    Server::Moonshot,
+    Server::OpenRouter,
+    Server::Qwen,
+    Server::XAi,
+    Server::ZAi,
+];
 
 /// Returns what is wrong with a model name in lower case. Only vendors that reject the names of
 /// others are checked: some answer them with their own model.
 fn misnamed(server: Server, lower: &str, families: &[Arc<Family>]) -> Option<UnservedModel> {
-    let (_, accounts) = ACCOUNTS.iter().find(|(maker, _)| *maker == server)?;
     if has_own_name(lower) {
         return None;
     }
+    if SPELT.contains(&server) {
+        let start = lower.rfind('/').map_or(0, |at| at + 1);
+        let (account, plain) = lower.split_at(start);
+        let spelt = misspelt(plain, families);
+        return spelt.map(|spelt| UnservedModel::Misspelt(format!("{account}{spelt}")));
+    }
+    let (_, accounts) = ACCOUNTS.iter().find(|(maker, _)| *maker == server)?;
     let maker = maker_of(lower);
     if let Some(other) = maker.filter(|maker| *maker != server) {
         return Some(UnservedModel::OfAnother(other));
@@ -544,13 +564,24 @@ mod tests {
         assert_eq!(google("gemini-2.5-flash-tts-preview"), None);
         assert_eq!(google("gemini-4-max"), None);
         assert_eq!(google("gemma-3-27b-it"), None);
-        for server in [
-            Server::OpenRouter,
-            Server::Unknown,
-            Server::DeepSeek,
-            Server::ZAi,
+        assert_eq!(misnamed_at(Server::Unknown)("claude-sonet-5-5"), None);
+        for (server, name) in [
+            (Server::OpenRouter, "openrouter/auto"),
+            (Server::DeepSeek, "deepseek-chat"),
+            (Server::Qwen, "qwen3-coder-plus"),
+            (Server::ZAi, "glm-4.6v-flash"),
+            (Server::Groq, "compound-beta"),
         ] {
-            assert_eq!(misnamed_at(server)("claude-sonet-5-5"), None);
+            assert_eq!(misnamed_at(server)(name), None, "{name}");
         }
+    }
+
+    #[test]
+    fn other_servers_names_are_only_spelt() {
+        let misspelt = |name: &str| Some(UnservedModel::Misspelt(name.to_owned()));
+        let openrouter = misnamed_at(Server::OpenRouter)("anthropic/claude-sonet-4.6");
+        assert_eq!(openrouter, misspelt("anthropic/claude-sonnet-4.6"));
+        let deepseek = misnamed_at(Server::DeepSeek);
+        assert_eq!(deepseek("deepseek-v4-por"), misspelt("deepseek-v4-pro"));
     }
 }

@@ -84,8 +84,8 @@ crate::diag::rules! {
     UNSERVED_MODEL = Error[lowerable] "provider/unserved-model", "the provider serves no model of this name",
         "The APIs of Anthropic, OpenAI, Google and Mistral serve only their own models. They reject the names of other vendors' \
          models, and names that a gateway or a cloud gives to their models. For Mistral, this is a warning. A name that differs from a \
-         known one in the spelling of a word is a warning; new models and new versions are not reported. At other hosts, such as gateways, \
-         names are not checked.\n\n\
+         known one in the spelling of a word is a warning, as is a name with capitals at OpenAI; new models and new versions are not \
+         reported. For DeepSeek, Groq, Moonshot, OpenRouter, Qwen, xAI and Z.ai, only the spelling is checked; at other hosts, nothing.\n\n\
          * wrong: `model = \"gpt-5.1\"` with Anthropic's own API\n\
          * wrong: `model = \"anthropic/claude-sonnet-5.5\"` there\n\
          * right: `model = \"claude-sonnet-5-5\"`\n\n\
@@ -94,6 +94,7 @@ crate::diag::rules! {
         seen "2026-11" {
             "presidio-oss/factif-ai#34": "Anthropic answers 404 for Bedrock's name for a model",
             "Aider-AI/aider#747": "Anthropic answers 404 for a version that is written with a dot",
+            "rksm/org-ai#110": "OpenAI knows no `GPT-4o`",
             "aristoteleo/PantheonOS#6": "OpenAI answers 404 for a model of Anthropic",
             "earendil-works/pi#2893": "Google answers 404 for a name that it does not know",
             "google-gemini/gemini-cli#24131": "Google answers 404 for another such name",

@@ -51,6 +51,17 @@ pub(super) fn syntax(
             at,
         );
     }
+    if let Some(start) = unclosed::string(text) {
+        return finding(
+            &(start..start + 1),
+            "this string is never closed".to_owned(),
+        )
+        .help("write the closing quote");
+    }
+    if let Some(range) = unclosed::raw(text).filter(|_| detail == "unexpected end of raw block") {
+        return finding(&range, "this `raw` is never closed".to_owned())
+            .help("write `{% endraw %}` where it ends");
+    }
     if detail == "unexpected character" && text[range.start.min(text.len())..].starts_with('^') {
         let help = match engine.dialect {
             Dialect::Inja => "write it with spaces: `a ^ b`",

@@ -79,6 +79,42 @@ pub(super) fn find(text: &str, end: usize) -> Option<Unbalanced> {
     }
 }
 
+/// Finds the quote of a string that is never closed, in a text that does not parse: the text ends in
+/// it, or it contains the end of its tag and the lines up to another quote.
+pub(super) fn string(text: &str) -> Option<usize> {
+    let mut end = 0;
+    for token in machinery::tokenize(text, false, SyntaxConfig::default()) {
+        let Ok((token, span)) = token else {
+            let rest = text.get(end..)?.trim_start();
+            return rest
+                .starts_with(['"', '\''])
+                .then(|| text.len() - rest.len());
+        };
+        let range = range(span);
+        let is_string = matches!(token, Token::Str(_) | Token::String(_));
+        let inner = text.get(range.clone()).filter(|_| is_string);
+        let is_unclosed = |inner: &str| {
+            let closing = ["}}", "%}"].iter().find_map(|close| inner.find(close));
+            closing.is_some_and(|at| inner[at..].contains('\n'))
+        };
+        if inner.is_some_and(is_unclosed) {
+            return Some(range.start);
+        }
+        end = range.end;
+    }
+    None
+}
+
+/// Finds the tag of a `raw` block that is never closed.
+pub(super) fn raw(text: &str) -> Option<Range<usize>> {
+    let (start, tag) = ["{%- raw", "{% raw", "{%+ raw", "{%raw"]
+        .iter()
+        .filter_map(|tag| Some((text.rfind(tag)?, *tag)))
+        .max_by_key(|(start, _)| *start)?;
+    let end = text[start..].find("%}").map_or(tag.len(), |at| at + 2);
+    Some(start..start + end)
+}
+
 fn range(span: Span) -> Range<usize> {
     span.start_offset as usize..span.end_offset as usize
 }
@@ -175,6 +211,16 @@ mod tests {
             found("{% if a %}{% endif %}{% endif %}"),
             Some(Unbalanced::NothingOpen)
         );
+    }
+
+    #[test]
+    fn strings_without_end_are_found() {
+        assert_eq!(string("{{ f(\"abc) }}\n{\"role\": \"user\"}"), Some(5));
+        assert_eq!(string("{{ f('abc) }}"), Some(5));
+        assert_eq!(string("{{ f('a }} b') + }}\n"), None);
+        assert_eq!(string("{{ f(a + }}\n{\"role\": 1}"), None);
+        assert_eq!(raw("a {%- raw %}b"), Some(2..12));
+        assert_eq!(raw("a {% if b %}"), None);
     }
 
     #[test]

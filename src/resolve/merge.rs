@@ -73,9 +73,33 @@ impl<'r> Merged<'r> {
         farther.last().copied().unwrap_or(nearest)
     }
 
+    /// Returns the places of the strings in the value, as they are after merging.
+    pub(crate) fn strings(&self, found: &mut Vec<Span>) {
+        match &self.children {
+            Some(children) => children
+                .iter()
+                .for_each(|(_, member)| member.strings(found)),
+            None => strings_of(self.node, self.file, found),
+        }
+    }
+
     /// Returns the merged members, if the value is a table.
     pub fn table(&self) -> Option<&MergedTable<'r>> {
         self.children.as_ref()
+    }
+}
+
+fn strings_of(node: &Node, file: FileId, found: &mut Vec<Span>) {
+    match &node.kind {
+        Kind::String(_) => found.push(Span::new(file, node.span.clone())),
+        Kind::Array(elements) => elements
+            .iter()
+            .for_each(|element| strings_of(element, file, found)),
+        Kind::Table(table) => table
+            .entries
+            .iter()
+            .for_each(|(_, member)| strings_of(member, file, found)),
+        Kind::Integer(_) | Kind::Float(_) | Kind::Boolean(_) | Kind::Datetime(_) => {}
     }
 }
 

@@ -102,10 +102,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         | WireFormat::OllamaGenerate
         | WireFormat::LlamaCppInfill => false,
     };
-    let note = found.at(
-        choice.value,
-        "this controls tool calls, but there are no tools",
-    );
+    let message = match tools(subject).is_empty() {
+        true => "this controls tool calls, but there are no tools",
+        false => "this controls function calls, but the only tools are the server's own",
+    };
+    let note = found.at(choice.value, message);
     let note = if is_sure { note } else { note.warning() };
     note.help("leave it out if there are no tools");
 }

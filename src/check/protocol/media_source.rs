@@ -836,7 +836,12 @@ fn mismatch<'b>(found: &mut Found<'b>, holder: &'b Value, name: &'static str, re
         "the data is `{real}`, but the body says `{}`",
         crate::text::cut(declared, 40)
     );
-    found
-        .at_member(holder, name, message)
-        .help(format!("write `{real}`, or send the intended image"));
+    // Gemini accepts every kind of file in the same member.
+    let is_file = name == "media_type" && !real.starts_with("image/");
+    let help = match is_file {
+        true => "send the intended image; a PDF or a text needs a block of the type `document`"
+            .to_owned(),
+        false => format!("write `{real}`, or send the intended file"),
+    };
+    found.at_member(holder, name, message).help(help);
 }

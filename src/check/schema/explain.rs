@@ -7,7 +7,7 @@ use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
 use super::fields::{keyword_owner, known_fields, property_schema};
-use super::mistake::{Hint, Mistake, What, fold};
+use super::mistake::{Hint, Mistake, What, few, fold};
 use super::node::follow;
 use super::unknown::{
     FieldHint, Level, UnknownField, meant_or_known, too_deep, twice, unknown_field,
@@ -668,13 +668,17 @@ impl Alternatives<'_> {
             .branches(schema)
             .filter(|branch| known_fields(schema, Some(branch.schema)).contains(&name))
             .flat_map(|branch| branch.values);
+        let having = having.filter(|value| *value != "null");
         let values: Vec<String> = having.map(|value| format!("`{value}`")).collect();
-        if !values.is_empty() {
-            mistake.hint = Hint::Other(format!(
-                "`{name}` belongs to the {member} {}",
-                values.join(" or ")
-            ));
-        }
+        mistake.hint = Hint::Other(match values.as_slice() {
+            [] => return,
+            [one] => format!("`{name}` belongs to the {member} {one}"),
+            [one, other] => format!("`{name}` belongs to the {member} {one} or {other}"),
+            several => format!(
+                "`{name}` belongs to other values of `{member}`: {}",
+                few(several)
+            ),
+        });
     }
 }
 

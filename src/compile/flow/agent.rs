@@ -181,27 +181,23 @@ impl<'c> AgentFlow<'c> {
             return Vec::new();
         };
         let member = plan.member_at(member_of(plan, content));
-        let included = self.may_include(member);
+        let included = self.included_in(plan, member);
         let places = places.iter().copied();
         places
             .filter(|place| member.contains(*place) || included.contains(&place.file))
             .collect()
     }
 
-    /// Returns the partials that the templates of a member may include: those of its file, if they
-    /// include anything.
-    fn may_include(&self, member: Span) -> BTreeSet<FileId> {
+    /// Returns the partials that the templates of a member include.
+    fn included_in(&self, plan: &Plan<'_>, member: Span) -> BTreeSet<FileId> {
         let mut left = usize::MAX;
-        let names = match self.compiler.sources().slice(member).contains("include") {
-            true => self
-                .compiler
-                .engine
-                .partials_of_file(member.file, &mut left),
-            false => BTreeSet::new(),
-        };
-        let repo = &self.compiler.repo;
-        let files = names.iter().filter_map(|name| repo.partial_file(name));
-        files.collect()
+        let templates = plan.profile.strings_in_effect().into_iter();
+        let (engine, repo) = (&self.compiler.engine, &self.compiler.repo);
+        templates
+            .filter(|template| member.contains(*template))
+            .flat_map(|template| engine.partials_of(template, &mut left))
+            .filter_map(|name| repo.partial_file(&name))
+            .collect()
     }
 
     /// Returns `true` if content seems altered only because a body without it has a similar text:

@@ -114,24 +114,14 @@ impl Spot<'_> {
     /// Returns `true` if a template of the agent includes the file, directly or indirectly.
     fn is_included(&self) -> bool {
         let mut left = usize::MAX;
-        for profile in &self.plan.profile.chain {
-            for name in self
-                .compiler
-                .engine
-                .partials_of_file(profile.file, &mut left)
-            {
-                if self
-                    .compiler
-                    .repo
-                    .partials
-                    .get(&name)
-                    .is_some_and(|partial| partial.file == self.file)
-                {
-                    return true;
-                }
-            }
-        }
-        false
+        let templates = self.plan.profile.strings_in_effect();
+        templates.into_iter().any(|template| {
+            let names = self.compiler.engine.partials_of(template, &mut left);
+            let mut files = names
+                .iter()
+                .filter_map(|name| self.compiler.repo.partial_file(name));
+            files.any(|file| file == self.file)
+        })
     }
 
     /// Returns `true` if a descendant of the profile overrides the setting, or the key is for

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::compile::compiler::Compiler;
 use crate::resolve::ProfileId;
-use crate::source::FileId;
+use crate::source::{FileId, Span};
 
 /// Searches for the agents that use files.
 pub(in crate::compile) struct Users<'a> {
@@ -57,7 +57,7 @@ impl<'a> Users<'a> {
     /// until that limit.
     fn by_some(&self, files: &BTreeSet<FileId>) -> (BTreeMap<FileId, Vec<Arc<str>>>, usize) {
         let mut reached: BTreeMap<FileId, Vec<Arc<str>>> = BTreeMap::new();
-        let mut known: HashMap<FileId, BTreeSet<FileId>> = HashMap::new();
+        let mut known: HashMap<Span, BTreeSet<FileId>> = HashMap::new();
         let mut left = MAX_INCLUDES;
         for (id, _) in &self.compiler.agents {
             let name = &self.compiler.hierarchy.get(*id).name.value;
@@ -69,47 +69,44 @@ impl<'a> Users<'a> {
     }
 
     /// Returns the given files that an agent uses: in its chain, in the partials that its templates
-    /// reach, and in its provider instance. `known` caches the results for profile files.
+    /// reach, and in its provider instance. `known` caches the results for templates. Templates that
+    /// the agent overrides do not count.
     fn files_of(
         &self,
         id: ProfileId,
         files: &BTreeSet<FileId>,
-        known: &mut HashMap<FileId, BTreeSet<FileId>>,
+        known: &mut HashMap<Span, BTreeSet<FileId>>,
         left: &mut usize,
     ) -> BTreeSet<FileId> {
-        let mut used = BTreeSet::new();
-        for profile in self.compiler.hierarchy.lineage(id) {
-            let file = self.compiler.hierarchy.get(profile).file;
-            used.extend(
-                known
-                    .entry(file)
-                    .or_insert_with(|| self.files_of_file(file, files, left))
-                    .iter()
-                    .copied(),
-            );
+        let lineage = self.compiler.hierarchy.lineage(id);
+        let chain = lineage
+            .into_iter()
+            .map(|profile| self.compiler.hierarchy.get(profile).file);
+        let mut used: BTreeSet<FileId> = chain.filter(|file| files.contains(file)).collect();
+        let profile = self.compiler.resolve(id);
+        let strings = profile.map(|profile| profile.strings_in_effect());
+        for template in strings.into_iter().flatten() {
+            let partials = known
+                .entry(template)
+                .or_insert_with(|| self.partials_of(template, files, left));
+            used.extend(partials.iter().copied());
         }
-        used.extend(
-            files_of_instance(self.compiler, id)
-                .iter()
-                .copied()
-                .filter(|file| files.contains(file)),
-        );
+        let instance = files_of_instance(self.compiler, id).iter().copied();
+        used.extend(instance.filter(|file| files.contains(file)));
         used
     }
 
-    /// Returns the given files that a profile file uses, including itself.
-    fn files_of_file(
+    /// Returns the given files that a template in a profile includes.
+    fn partials_of(
         &self,
-        file: FileId,
+        template: Span,
         files: &BTreeSet<FileId>,
         left: &mut usize,
     ) -> BTreeSet<FileId> {
-        let partials = self.compiler.engine.partials_of_file(file, left);
-        let partials = partials
-            .iter()
-            .filter_map(|partial| self.compiler.repo.partial_file(partial));
+        let partials = self.compiler.engine.partials_of(template, left);
         partials
-            .chain([file])
+            .iter()
+            .filter_map(|partial| self.compiler.repo.partial_file(partial))
             .filter(|file| files.contains(file))
             .collect()
     }
