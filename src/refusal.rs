@@ -209,7 +209,7 @@ impl Dictionary {
         }
         let mut told = HashSet::new();
         explained
-            .retain(|it| told.insert((&it.provider.id, &it.refusal.meaning, it.kind_of_place())));
+            .retain(|it| it.says_where() || told.insert((&it.provider.id, &it.refusal.meaning)));
         if let [one] = explained.as_mut_slice() {
             let path = one.path.take();
             one.path = path
@@ -697,14 +697,6 @@ impl Explanation {
             also: Vec::new(),
             empty: None,
         }
-    }
-
-    /// Returns the variable parts of the sentence without numbers: two tools with the same mistake
-    /// need one explanation.
-    fn kind_of_place(&self) -> String {
-        let holes = self.holes.iter().map(|(_, value)| value.as_str());
-        let all: Vec<&str> = self.path.as_deref().into_iter().chain(holes).collect();
-        all.join(" ").replace(|c: char| c.is_ascii_digit(), "")
     }
 
     /// Returns `true` if the sentence has a variable part, which may show where the mistake is.
