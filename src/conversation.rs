@@ -21,8 +21,8 @@ pub(crate) use arrival::{Arrival, arrived_before, placed, turn_from, with_arriva
 pub use content_kind::ContentKind;
 pub(crate) use content_kind::KindSet;
 pub(crate) use data::{
-    Anchor, CTX_MEMBERS, DataValues, MISSING_IF_EMPTY, NEVER_EMPTY, Relation, TEMPLATE_DATA,
-    anchor, members_of, words_of,
+    Anchor, BLOCK_TYPES, CTX_MEMBERS, DataValues, MISSING_IF_EMPTY, NEVER_EMPTY, Relation,
+    TEMPLATE_DATA, anchor, members_of, words_of,
 };
 pub use item::{Item, PodEvent};
 pub(crate) use normalise::depends_on_target;

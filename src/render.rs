@@ -61,7 +61,7 @@ use foldhash::{HashMap, HashSet};
 use memchr::memmem;
 use minijinja::{Environment, Value};
 
-use crate::diag::{Diagnostic, Severity, Suggestions, did_you_mean, nearest};
+use crate::diag::{Diagnostic, Severity, Suggestions, nearest};
 use crate::memory::{Identity, Memory, Question};
 use crate::panics::{Panic, caught};
 use crate::repo::{Dialect, Repo};
@@ -333,36 +333,8 @@ impl Engine {
     /// Takes the reads that always fail when they run. If no context reaches one, it is not
     /// reported in any other way.
     pub(crate) fn take_slips(&mut self, sources: &Sources) -> Vec<Diagnostic> {
-        let mut slips = std::mem::take(&mut self.slips);
-        let is_known = |name: &str| {
-            name == "ctx"
-                || name == "loop"
-                || self.assigned.contains(name)
-                || slips_of_data::is_usual_name(name)
-        };
-        let is_optional = |name: &str| self.analyses.values().any(|it| it.optional.contains(name));
-        let bodies = self
-            .analyses
-            .iter()
-            .filter(|(name, _)| !self.prompts.contains(*name));
-        for (name, analysis) in bodies {
-            for (read, range) in &analysis.variables {
-                if is_known(read) || is_optional(read) {
-                    continue;
-                }
-                let known = self
-                    .assigned
-                    .iter()
-                    .map(String::as_str)
-                    .chain(["ctx", "loop"]);
-                if let Some(near) = did_you_mean(read, known) {
-                    let span = self.span(sources, name, range.clone());
-                    let slip = errors::no_variable(sources, span, TemplateKind::Body);
-                    slips.push(slip.help(near));
-                }
-            }
-        }
-        slips
+        self.note_misspelt_variables(sources);
+        std::mem::take(&mut self.slips)
     }
 
     /// Returns the suggestions for misspelt names in profiles.

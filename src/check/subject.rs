@@ -72,11 +72,11 @@ impl Destination<'_> {
         if is_of_weights {
             return None;
         }
-        let selected = || {
-            let (prefix, _) = model.split_once('/')?;
-            Server::by_prefix(prefix).filter(|_| self.server == Server::Unknown)
-        };
-        selected().or_else(|| maker_of(model).filter(|maker| RESOLD.contains(maker)))
+        let prefix = model.split_once('/').map(|(prefix, _)| prefix);
+        let prefix = prefix.filter(|_| self.server == Server::Unknown);
+        prefix
+            .and_then(Server::by_prefix)
+            .or_else(|| maker_of(model).filter(|maker| RESOLD.contains(maker)))
     }
 }
 

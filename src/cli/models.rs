@@ -8,7 +8,7 @@ use super::args::Format;
 use super::list::columns;
 use super::options::Options;
 use super::{Outcome, Status, Terminal};
-use crate::diag::{Rank, Severity};
+use crate::diag::{Rank, Severity, count};
 use crate::provider::misspelt_model;
 use crate::repo::{
     Condition, Demand, Fact, Family, ModelName, ModelPattern, Origin, Price, Property, State,
@@ -60,14 +60,9 @@ fn row(family: &Family) -> [String; 3] {
 /// `known` is the known name of which `normal` is probably a misspelling.
 fn of_model(normal: &str, known: Option<&str>, families: &[&Family], terminal: &mut Terminal) {
     terminal.say(&text!(
-        "{}: {} {}",
+        "{}: {}",
         Text::line(normal).cut(80),
-        families.len(),
-        if families.len() == 1 {
-            "family"
-        } else {
-            "families"
-        }
+        count(families.len(), "family")
     ));
     if let Some(known) = known {
         terminal.say(&text!("did you mean `{}`?", Text::line(known).cut(80)));

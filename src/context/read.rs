@@ -8,8 +8,9 @@ use serde_json::{Map, Value};
 
 use super::{Context, Origins, Project, State, media, rules};
 use crate::conversation::{
-    AttachedFile, Audio, Block, Conversation, DEFAULT_PRIORITY, Document, DocumentSource, Image,
-    ItemKind, Message, ProviderBlock, Role, SystemLayer, Task, TaskKind, Tool, turn_from,
+    AttachedFile, Audio, BLOCK_TYPES, Block, Conversation, DEFAULT_PRIORITY, Document,
+    DocumentSource, Image, ItemKind, Message, ProviderBlock, Role, SystemLayer, Task, TaskKind,
+    Tool, turn_from,
 };
 use crate::diag::{Diagnostic, Rule, did_you_mean};
 use crate::json::{self, Pointer, Tree};
@@ -119,19 +120,6 @@ pub const TURN_KEYS: [&str; 7] = [
     "tools",
     "system_layers",
     "renew",
-];
-
-/// All kinds of blocks.
-const BLOCKS: [&str; 9] = [
-    "text",
-    "thinking",
-    "redacted_thinking",
-    "tool_use",
-    "tool_result",
-    "image",
-    "document",
-    "audio",
-    "provider_block",
 ];
 
 /// An object in the file, with its place.
@@ -802,7 +790,7 @@ impl<'a> Reader<'a> {
     /// Reports a block of an unknown kind. Provider-specific blocks must be written as
     /// `provider_block`.
     fn unknown_block(&mut self, value: &Value, at: &Pointer) {
-        let message = format!("a block's `type` must be one of {}", BLOCKS.join(", "));
+        let message = format!("a block's `type` must be one of {}", BLOCK_TYPES.join(", "));
         let Some(kind) = value.get("type") else {
             return self.fail(at, message);
         };
@@ -811,7 +799,7 @@ impl<'a> Reader<'a> {
             return self.fail(&at, message);
         };
         let owner = self.origins.and_then(|origins| origins.with_kind(kind));
-        let help = match (owner, did_you_mean(kind, BLOCKS)) {
+        let help = match (owner, did_you_mean(kind, BLOCK_TYPES)) {
             (None, Some(near)) => near,
             (owner, _) => format!(
                 "write a block in a provider's own form as `{{\"type\": \"provider_block\", \"origin\": \"{}\", \"data\": …}}`, \

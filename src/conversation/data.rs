@@ -49,24 +49,23 @@ pub(crate) const TEMPLATE_DATA: [(&str, &[&str]); 5] = [
     ),
 ];
 
+/// The types of blocks, in contexts and in templates.
+pub(crate) const BLOCK_TYPES: [&str; 9] = [
+    "text",
+    "thinking",
+    "redacted_thinking",
+    "tool_use",
+    "tool_result",
+    "image",
+    "document",
+    "audio",
+    "provider_block",
+];
+
 /// The members of objects in [`TEMPLATE_DATA`] whose value is always one of these words.
 const WORDS: [(&str, &str, &[&str]); 3] = [
     ("message", "role", &["user", "assistant", "system"]),
-    (
-        "block",
-        "type",
-        &[
-            "text",
-            "thinking",
-            "redacted_thinking",
-            "tool_use",
-            "tool_result",
-            "image",
-            "document",
-            "audio",
-            "provider_block",
-        ],
-    ),
+    ("block", "type", &BLOCK_TYPES),
     ("block", "source", &["base64", "url", "file", "text"]),
 ];
 

@@ -38,13 +38,14 @@ crate::diag::rules! {
          In a log that contains such requests among others, ignore the finding with `--allow lint/unsupported-format`. In HAR files, they \
          are ignored and counted, like all requests to other endpoints, unless there is nothing else in the file.";
     WRONG_PATH = Error[lowerable] "lint/wrong-path", "the URL of a request has a path that the server does not have",
-        "The URL ends like an endpoint, but part of its path is there twice, or the version is missing, so the server answers 404. \
-         Clients build the URL from a base URL and a path, and differ in which of the two contains the version:\n\n\
+        "The URL ends like an endpoint, but part of its path is there twice, the version is missing, or the host has the endpoint at \
+         another path, so the server answers 404. Clients build the URL from a base URL and a path, and differ in which of the two contains the version:\n\n\
          * wrong: `https://api.anthropic.com/v1/v1/messages`\n\
          * wrong: `https://api.openai.com/chat/completions`\n\
          * right: `https://api.openai.com/v1/chat/completions`\n\n\
-         A missing version is reported at Anthropic and OpenAI, which require it. At unknown hosts, a repeated part is a warning: a \
-         gateway may have such a path.",
+         Paths are compared with those of Anthropic, DeepSeek, Google, Groq, Mistral, OpenAI, OpenRouter, xAI, and Ollama at \
+         `localhost:11434`, also for spelling. At unknown hosts, only a repeated part is reported, as a warning: a gateway may have such a \
+         path. The body is checked by the format of the right path.",
         seen "2026-11" {
             "Chanzhaoyu/chatgpt-web#737": "OpenAI: *Invalid URL (POST /chat/completions)*",
             "LinLin00000000/vercel-proxy-openai#2": "OpenAI: *Invalid URL (POST /v1/chat/completions/chat/completions)*",

@@ -295,16 +295,16 @@ pub(crate) fn maker_of(model: &str) -> Option<Server> {
 /// known models, and new words, are not misspellings.
 pub(crate) fn misspelt(name: &str, families: &[Arc<Family>]) -> Option<String> {
     let patterns: Vec<&ModelPattern> = families.iter().flat_map(|it| &it.models).collect();
-    let all: BTreeSet<&str> = patterns
-        .iter()
-        .flat_map(|pattern| words(&pattern.text.value))
-        .collect();
     let unknown: Vec<&str> = words(name)
-        .filter(|word| !all.contains(word) && !ENDINGS.contains(word))
+        .filter(|word| !ENDINGS.contains(word) && !is_in_a_pattern(word, &patterns))
         .collect();
     let [word] = unknown[..] else {
         return None;
     };
+    let all: BTreeSet<&str> = patterns
+        .iter()
+        .flat_map(|pattern| words(&pattern.text.value))
+        .collect();
     let before = ModelName::new(name);
     let known = all.iter().copied().chain(ENDINGS);
     known
@@ -318,6 +318,13 @@ pub(crate) fn misspelt(name: &str, families: &[Arc<Family>]) -> Option<String> {
             ENDINGS.contains(known) || newly.next().is_some()
         })
         .map(|(_, spelt)| spelt)
+}
+
+fn is_in_a_pattern(word: &str, patterns: &[&ModelPattern]) -> bool {
+    patterns.iter().any(|pattern| {
+        let text = &*pattern.text.value;
+        text.contains(word) && words(text).any(|known| known == word)
+    })
 }
 
 /// Words after a model name, which most patterns of families leave open.

@@ -31,7 +31,9 @@ crate::diag::rules! {
          instance of the same format accepts it, but an instance of a different format rejects it.\n\n\
          * wrong: `extends = \"OpenAI Chat\"` with `provider_instance = \"Claude\"`\n\
          * right: `extends = \"Claude Chat\"`\n\n\
-         The finding is at the line that sets the new instance, and its label shows one part of the body that does not fit.";
+         The finding is at the line that sets the new instance, and its label shows one part of the body that does not fit. What \
+         follows from the wrong format, such as a wrong endpoint, an unknown model or lost content, is not reported beside it. For an \
+         instance of the same format, what its server rejects in the inherited body is reported at this line, too.";
     TOOLS_TWICE = Error "provider/tools-twice", "a tool in the body has the same name as a tool of the request",
         "With `enable_tools`, the request's tool definitions are added after the body's own `tools`, the provider's built-in \
          tools. A call identifies its tool by name, so two tools with the same name cannot be told apart, and most providers \
@@ -52,8 +54,10 @@ crate::diag::rules! {
     UNSERVED_ENDPOINT = Error[lowerable] "provider/unserved-endpoint", "the client API has no such endpoint",
         "`endpoint` is appended to the URL of the provider instance. A server answers every request to an unknown path with 404, and the \
          endpoint of another API rejects the body. An instance at a provider's own host must use an endpoint of its client API; at other \
-         hosts, such as a gateway, only typos and endpoints of other APIs are reported.\n\n\
+         hosts, such as a gateway, only typos and endpoints of other APIs are reported. `${MODEL}` is the only placeholder.\n\n\
          * wrong: `endpoint = \"v1/mesages\"` with `client_api = \"Claude\"`\n\
+         * right: `endpoint = \"v1/messages\"`\n\
+         * wrong: `endpoint = \"messages\"` with `url = \"https://api.anthropic.com\"`, whose paths begin with `v1`\n\
          * right: `endpoint = \"v1/messages\"`\n\
          * wrong: `endpoint = \"responses\"` with `client_api = \"OpenAI (Chat Completions)\"`\n\
          * right: `endpoint = \"chat/completions\"`";

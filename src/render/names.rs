@@ -3,16 +3,22 @@
 
 use std::sync::Arc;
 
+use foldhash::HashSet;
+
 use super::analyse::{Analysis, Callable, Called};
 use super::builtins::{self, FUNCTIONS, filter_names, test_names};
 use super::functions::BODY_FUNCTIONS;
 use super::inja;
 use super::inja::INDEX_FROM_0;
 use super::prompt::PROMPT_FUNCTIONS;
-use super::{Engine, TemplateKind, rules};
-use crate::diag::{Diagnostic, did_you_mean};
+use super::slips_of_data::is_usual_name;
+use super::{Engine, TemplateKind, errors, rules};
+use crate::diag::{Diagnostic, Suggestions, did_you_mean};
 use crate::repo::{Dialect, Repo};
 use crate::source::Sources;
+
+/// The variables of bodies that no template sets.
+const SET_BY_THE_ENGINE: [&str; 2] = ["ctx", "loop"];
 
 /// The methods of the engine's own objects that templates must not use.
 const REFUSED_METHODS: [&str; 2] = ["changed", "cycle"];
@@ -50,6 +56,39 @@ impl Engine {
         if findings.len() > before {
             self.broken.insert(Arc::clone(name));
         }
+    }
+
+    /// Notes variables of bodies that no template sets and whose names resemble those that one does.
+    /// A template that is included may set what another reads, so this needs all of them.
+    pub(super) fn note_misspelt_variables(&mut self, sources: &Sources) {
+        let optional: HashSet<&str> = self
+            .analyses
+            .values()
+            .flat_map(|analysis| analysis.optional.iter().map(String::as_str))
+            .collect();
+        let mut suggestions = Suggestions::default();
+        let mut slips = Vec::new();
+        for (name, analysis) in &self.analyses {
+            if self.prompts.contains(name) {
+                continue;
+            }
+            for (read, range) in &analysis.variables {
+                if self.assigned.contains(read)
+                    || SET_BY_THE_ENGINE.contains(&read.as_str())
+                    || optional.contains(read.as_str())
+                    || is_usual_name(read)
+                {
+                    continue;
+                }
+                let set = self.assigned.iter().map(String::as_str);
+                if let Some(near) = suggestions.did_you_mean(read, set.chain(SET_BY_THE_ENGINE)) {
+                    let span = self.span(sources, name, range.clone());
+                    let slip = errors::no_variable(sources, span, TemplateKind::Body);
+                    slips.push(slip.help(near));
+                }
+            }
+        }
+        self.slips.extend(slips);
     }
 
     /// Returns the message and the help for an unknown name.

@@ -93,16 +93,18 @@ pub(super) fn string(text: &str) -> Option<usize> {
         let range = range(span);
         let is_string = matches!(token, Token::Str(_) | Token::String(_));
         let inner = text.get(range.clone()).filter(|_| is_string);
-        let is_unclosed = |inner: &str| {
-            let closing = ["}}", "%}"].iter().find_map(|close| inner.find(close));
-            closing.is_some_and(|at| inner[at..].contains('\n'))
-        };
-        if inner.is_some_and(is_unclosed) {
+        if inner.is_some_and(goes_beyond_its_tag) {
             return Some(range.start);
         }
         end = range.end;
     }
     None
+}
+
+/// Returns `true` if a string contains the end of a tag and a line break after it.
+fn goes_beyond_its_tag(string: &str) -> bool {
+    let end = ["}}", "%}"].iter().find_map(|end| string.find(end));
+    end.is_some_and(|at| string[at..].contains('\n'))
 }
 
 /// Finds the tag of a `raw` block that is never closed.

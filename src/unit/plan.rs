@@ -1,5 +1,7 @@
 //! The facts about an agent that do not depend on a conversation.
 
+mod endpoint;
+
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -8,13 +10,12 @@ use super::members::Shared;
 use super::prompt::KnownPrompts;
 use super::splices::SpliceIndex;
 use crate::conversation::TaskKind;
-use crate::diag::{Diagnostic, Severity, Suggestions, is_misspelling};
+use crate::diag::{Diagnostic, Severity, Suggestions};
 use crate::json::{self, Pointer};
 use crate::memory::Memory;
 use crate::provider::{
     ApiHeaders, Breakpoint, CachePlan, CacheTtl, Capability, ClientApi, MODEL_PLACEHOLDER,
-    RequestLine, Server, UrlParts, WireFormat, WrongPath, request_line, request_url,
-    rules as provider_rules, which_instance,
+    RequestLine, WireFormat, request_line, rules as provider_rules, which_instance,
 };
 use crate::render::{Engine, TemplateId, TemplateKind, is_template, rules as render_rules};
 use crate::repo::{Instance, LayerKind, Repo};
@@ -575,13 +576,9 @@ fn check_settings(
         return false;
     };
     check_api(profile, api, api.wire(endpoint.value), findings);
-    let doubled = doubled_path(instance, api, name.span, &endpoint);
     let is_new_instance = level(name.span, profile) < level(endpoint.span, profile);
-    let finding = doubled
-        .or_else(|| unfilled(&endpoint))
-        .or_else(|| unserved(instance, api, &endpoint))
-        .or_else(|| elsewhere(instance, &endpoint));
-    findings.extend(finding.map(|finding| match is_new_instance {
+    let wrong = endpoint::wrong(instance, api, name.span, &endpoint);
+    findings.extend(wrong.map(|finding| match is_new_instance {
         true => finding.told_at(name.span, "this is inherited"),
         false => finding,
     }));
@@ -595,161 +592,6 @@ fn level(span: Span, profile: &ResolvedProfile<'_>) -> Option<usize> {
         .chain
         .iter()
         .position(|level| level.file == span.file)
-}
-
-/// Returns the finding for an endpoint that repeats the end of the instance's URL, with the place
-/// that names the instance.
-fn doubled_path(
-    instance: &Instance,
-    api: ClientApi,
-    named: Span,
-    endpoint: &Spanned<&str>,
-) -> Option<Diagnostic> {
-    let url: Vec<&str> = segments(UrlParts::of(&instance.url.value).path()).collect();
-    let path = endpoint.value.split(['?', '#']).next().unwrap_or_default();
-    let of_endpoint: Vec<&str> = segments(path).collect();
-    let most = url.len().min(of_endpoint.len());
-    let twice = (1..=most)
-        .rev()
-        .find(|&length| url.ends_with(&of_endpoint[..length]))?;
-    let message = format!(
-        "the path of the request contains `{}` twice",
-        crate::text::cut(&of_endpoint[..twice].join("/"), 40)
-    );
-    let finding = Diagnostic::new(&provider_rules::DOUBLED_PATH, endpoint.span, message);
-    let finding = finding.related(instance.url.span, "the URL already ends with it");
-    let finding = match named.file == endpoint.span.file {
-        true => finding,
-        false => finding.related(named, "the instance is named here"),
-    };
-    let rest = of_endpoint[twice..].join("/");
-    let mut known = api.endpoints().iter().copied();
-    let slip = known.find(|known| is_misspelling(&rest, known));
-    let rest = slip.map_or(rest, str::to_owned);
-    Some(finding.help(if rest.is_empty() {
-        let of_url = UrlParts::of(&instance.url.value).to_string();
-        let repeated = of_endpoint.join("/");
-        match of_url.trim_end_matches('/').strip_suffix(&repeated) {
-            Some(base) => format!(
-                "write `url = \"{}\"` in the instance: the endpoint follows it",
-                crate::text::cut(base.trim_end_matches('/'), 80)
-            ),
-            None => "remove it from the URL of the instance: the endpoint follows it".to_owned(),
-        }
-    } else {
-        format!("write `endpoint = \"{}\"`", crate::text::cut(&rest, 80))
-    }))
-}
-
-/// Returns the parts of a path between its slashes.
-fn segments(path: &str) -> impl Iterator<Item = &str> {
-    path.split('/').filter(|segment| !segment.is_empty())
-}
-
-/// Returns the finding for an endpoint that no server of the client API answers. A gateway may have
-/// paths of its own, so only a likely misspelling counts there.
-fn unserved(instance: &Instance, api: ClientApi, endpoint: &Spanned<&str>) -> Option<Diagnostic> {
-    let known = api.endpoints();
-    let path = endpoint
-        .value
-        .split(['?', '#'])
-        .next()
-        .unwrap_or_default()
-        .trim_matches('/');
-    let ends_with = |served: &&str| {
-        path == *served
-            || path
-                .strip_suffix(*served)
-                .is_some_and(|before| before.ends_with(['/', ':']))
-    };
-    if known.iter().any(ends_with) {
-        return None;
-    }
-    let slip = known
-        .iter()
-        .find(|endpoint| is_misspelling(end(parts(endpoint), path), endpoint));
-    let mut others = ClientApi::ALL.into_iter().filter(|other| *other != api);
-    let other = others.find(|other| other.endpoints().iter().any(ends_with));
-    let is_official = Server::by_host(UrlParts::of(&instance.url.value).host()).is_some();
-    let help = match (slip, other) {
-        (Some(slip), _) => {
-            format!(
-                "did you mean `{}{slip}`?",
-                path.strip_suffix(end(parts(slip), path))
-                    .unwrap_or_default()
-            )
-        }
-        (None, Some(other)) => {
-            format!(
-                "it accepts bodies of the client API {}; the client API of {} is `{}`",
-                other.name(),
-                api.name(),
-                known[0]
-            )
-        }
-        (None, None) if is_official => {
-            let right = WrongPath::of(&request_url(instance, known[0]));
-            let right = right.map_or(known[0].to_owned(), |it| below(instance, it.right()));
-            format!("the endpoint of {} is `{right}`", api.name())
-        }
-        (None, None) => return None,
-    };
-    let path = crate::text::cut(path, 60);
-    let message = format!("`{path}` is not an endpoint of {}", api.name());
-    Some(
-        Diagnostic::new(&provider_rules::UNSERVED_ENDPOINT, endpoint.span, &*message)
-            .in_sense(Some(message))
-            .help(help),
-    )
-}
-
-/// Returns the finding for an endpoint that the host of the instance has at another path.
-fn elsewhere(instance: &Instance, endpoint: &Spanned<&str>) -> Option<Diagnostic> {
-    let wrong = WrongPath::of(&request_url(instance, endpoint.value))?;
-    let help = format!(
-        "write `endpoint = \"{}\"`",
-        crate::text::cut(&below(instance, wrong.right()), 80)
-    );
-    let finding = Diagnostic::new(
-        &provider_rules::UNSERVED_ENDPOINT,
-        endpoint.span,
-        wrong.message(),
-    );
-    let finding = finding.related(instance.url.span, "the instance is here");
-    Some(finding.help(help))
-}
-
-/// Returns the finding for a placeholder other than `${MODEL}`, which would be sent as it is.
-fn unfilled(endpoint: &Spanned<&str>) -> Option<Diagnostic> {
-    let rest = endpoint.value.replace(MODEL_PLACEHOLDER, "");
-    let placeholder = &rest[rest.find(['{', '<', '$'])?..];
-    let end = placeholder.find(['/', ':', '?']);
-    let placeholder = &placeholder[..end.unwrap_or(placeholder.len())];
-    let message = format!(
-        "the endpoint contains `{}`, which nothing replaces",
-        crate::text::cut(placeholder, 40)
-    );
-    let finding = Diagnostic::new(&provider_rules::UNSERVED_ENDPOINT, endpoint.span, message);
-    Some(finding.help("write `${MODEL}` for the model, which is the only placeholder"))
-}
-
-/// Returns the endpoint that leads to a path of the instance's host.
-fn below(instance: &Instance, path: &str) -> String {
-    let base = UrlParts::of(&instance.url.value).path();
-    let rest = path.strip_prefix(base.trim_end_matches('/'));
-    rest.unwrap_or(path).trim_start_matches('/').to_owned()
-}
-
-fn parts(endpoint: &str) -> usize {
-    endpoint.matches('/').count() + 1
-}
-
-fn end(parts: usize, path: &str) -> &str {
-    let start = path
-        .rmatch_indices(['/', ':'])
-        .nth(parts - 1)
-        .map_or(0, |(at, _)| at + 1);
-    &path[start..]
 }
 
 fn check_api(

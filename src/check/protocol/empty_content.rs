@@ -160,12 +160,7 @@ fn empty_part<'b>(part: &'b Value, is_sure: bool, found: &mut Found<'b>) {
 fn media_alone<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let parts = subject.history().parts().map(|(_, part)| part.value);
     let parts: Vec<&Value> = parts.collect();
-    let is_media = |part: &&&Value| {
-        ["inlineData", "inline_data", "fileData", "file_data"]
-            .iter()
-            .any(|name| part.get(*name).is_some())
-    };
-    if let Some(media) = parts.iter().find(is_media)
+    if let Some(media) = parts.iter().find(|part| is_media(part))
         && parts.iter().all(|part| part.get("text").is_none())
     {
         let message = "there is no text next to the media; in reports of 2024 and 2025, Vertex AI rejected such a request";
@@ -174,6 +169,12 @@ fn media_alone<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             .warning()
             .help("add a part with a text that says what to do");
     }
+}
+
+fn is_media(part: &Value) -> bool {
+    ["inlineData", "inline_data", "fileData", "file_data"]
+        .iter()
+        .any(|name| part.get(*name).is_some())
 }
 
 fn is_signed(part: &Value) -> bool {

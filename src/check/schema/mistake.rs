@@ -258,6 +258,27 @@ impl Mistake {
         Mistake { hint, ..self }
     }
 
+    /// Returns the field that an unknown field is a misspelling of, if there is only one such field.
+    fn meant(&self) -> Option<Pointer> {
+        match (&self.what, &self.hint) {
+            (What::Unknown, Hint::Meant(near)) => match near.as_slice() {
+                [meant] => Some(self.pointer.parent()?.member(meant)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Returns the fields that are missing.
+    fn lacking(&self) -> Vec<Pointer> {
+        match &self.what {
+            What::Missing(names) | What::NoneOf { names, .. } => {
+                names.iter().map(|name| self.pointer.member(name)).collect()
+            }
+            What::Unknown | What::Unfit { .. } | What::Other(_) => Vec::new(),
+        }
+    }
+
     /// Converts the mistake to a problem. A value is reported only once for each variant of a
     /// format, even if several alternatives of the schema reject it.
     pub(super) fn told(self, variant: &str) -> Problem {
@@ -355,29 +376,24 @@ pub(super) fn few(names: &[String]) -> String {
 /// already reported. No server ignores such a name: without it, a field that it requires is
 /// missing.
 pub(super) fn drop_misspelt(mistakes: &mut Vec<Mistake>) {
-    let meant = |mistake: &Mistake| match (&mistake.what, &mistake.hint) {
-        (What::Unknown, Hint::Meant(near)) => match near.as_slice() {
-            [meant] => Some((mistake.pointer.parent()?.to_string(), meant.clone())),
-            _ => None,
-        },
-        _ => None,
-    };
-    let misspelt: HashSet<(String, String)> = mistakes.iter().filter_map(meant).collect();
+    let misspelt: HashSet<Pointer> = mistakes.iter().filter_map(Mistake::meant).collect();
     let mut required = HashSet::new();
     mistakes.retain(|mistake| {
-        let place = mistake.pointer.to_string();
-        let is_misspelt = |name: &&String| misspelt.contains(&(place.clone(), (*name).clone()));
-        let (names, is_dropped) = match &mistake.what {
-            What::Missing(names) => (names, names.iter().all(|name| is_misspelt(&name))),
-            What::NoneOf { names, .. } => (names, names.iter().any(|name| is_misspelt(&name))),
-            What::Unknown | What::Unfit { .. } | What::Other(_) => return true,
-        };
-        let present = names.iter().filter(is_misspelt).cloned();
-        required.extend(present.map(|name| (place.clone(), name)));
-        !is_dropped
+        let lacking = mistake.lacking();
+        let present = lacking.iter().filter(|field| misspelt.contains(field));
+        let found = present.clone().count();
+        required.extend(present.cloned());
+        match &mistake.what {
+            What::Missing(names) => found < names.len(),
+            What::NoneOf { .. } => found == 0,
+            What::Unknown | What::Unfit { .. } | What::Other(_) => true,
+        }
     });
     for mistake in mistakes {
-        if meant(mistake).is_some_and(|it| required.contains(&it)) {
+        if mistake
+            .meant()
+            .is_some_and(|field| required.contains(&field))
+        {
             mistake.passed_over_by = None;
         }
     }
