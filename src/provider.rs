@@ -10,6 +10,7 @@ mod capability;
 pub(crate) mod rules;
 mod server;
 mod retired;
+mod spelling;
 mod model_names;
 mod headers;
 mod wire;
@@ -32,8 +33,6 @@ pub use capability::Capability;
 pub use headers::ApiHeaders;
 pub(crate) use instances::which_instance;
 pub use instances::{check_instances, origins};
-#[cfg(feature = "cli")]
-pub(crate) use model_names::misspelt as misspelt_model;
 pub(crate) use model_names::{UnservedModel, maker_of, unserved as unserved_model};
 pub(crate) use request::is_in_the_clear;
 #[cfg(feature = "runtime")]
@@ -44,6 +43,8 @@ pub(crate) use request::request_url;
 pub use request::{Header, HeaderValue, MODEL_PLACEHOLDER, RequestLine, request_line};
 pub use server::Server;
 pub(crate) use server::{Site, is_claude_model, is_openai_model, is_workers_ai_model};
+#[cfg(feature = "cli")]
+pub(crate) use spelling::{misplaced as misplaced_model, misspelt as misspelt_model};
 pub use tools::tool_definitions;
 pub(crate) use tools::{Tools, is_injected, shaped, tool_source, with_own_tools};
 pub(crate) use url::UrlParts;

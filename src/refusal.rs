@@ -62,6 +62,8 @@ pub struct Explanation {
     /// The path into the body that the sentence or the answer names, for example
     /// `messages.3.content.0`.
     pub path: Option<String>,
+    /// `true` if a field of the answer (`param`, `loc`) gives the path, and not its words.
+    pub is_field: bool,
     /// The part of the text that the explanation is based on.
     pub basis: Basis,
     /// The HTTP status: the one in the text if there is exactly one, or else the one that comes
@@ -210,13 +212,10 @@ impl Dictionary {
         let mut told = HashSet::new();
         explained
             .retain(|it| it.says_where() || told.insert((&it.provider.id, &it.refusal.meaning)));
-        if let [one] = explained.as_mut_slice() {
-            let path = one.path.take();
-            one.path = path
-                .or_else(|| said::param(text))
-                .or_else(|| said::loc(text));
+        match explained.as_slice() {
+            [one] if one.path.is_none() => at_each(one, said::fields(text)),
+            _ => explained,
         }
-        explained
     }
 
     /// Finds the sentences in several texts. `general` is the general file to search; `None` for
@@ -559,6 +558,25 @@ impl Dictionary {
     }
 }
 
+/// Returns an explanation once for each field of the body that the answer names beside its message.
+fn at_each(explanation: &Explanation, fields: Vec<String>) -> Vec<Explanation> {
+    let at = |field| Explanation {
+        path: field,
+        ..explanation.clone()
+    };
+    match fields.is_empty() {
+        true => vec![at(None)],
+        false => fields
+            .into_iter()
+            .take(MOST_EXPLAINED)
+            .map(|field| Explanation {
+                is_field: true,
+                ..at(Some(field))
+            })
+            .collect(),
+    }
+}
+
 fn pattern_at(providers: &[Provider], place: Place) -> &Pattern {
     let refusal = &providers[place.provider].refusals[place.refusal];
     place
@@ -657,6 +675,7 @@ impl Hit {
             said: self.found.shown(plain).to_owned(),
             holes: self.found.named(plain),
             path: self.found.path(plain),
+            is_field: false,
             basis: match self.provider.is_code(self.refusal) {
                 true => Basis::Code,
                 false => Basis::Sentence,
@@ -690,6 +709,7 @@ impl Explanation {
             said,
             holes: Vec::new(),
             path: None,
+            is_field: false,
             basis,
             status: refusal.status,
             letters: refusal.pattern.letters(),

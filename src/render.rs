@@ -36,6 +36,7 @@ mod data;
 mod included;
 mod includes;
 mod slips;
+mod missing_files;
 mod unclosed;
 mod recording;
 pub(crate) mod coverage;
@@ -332,8 +333,9 @@ impl Engine {
 
     /// Takes the reads that always fail when they run. If no context reaches one, it is not
     /// reported in any other way.
-    pub(crate) fn take_slips(&mut self, sources: &Sources) -> Vec<Diagnostic> {
-        self.note_misspelt_variables(sources);
+    pub(crate) fn take_slips(&mut self, repo: &Repo) -> Vec<Diagnostic> {
+        self.note_misspelt_variables(&repo.sources);
+        self.note_missing_files(repo);
         std::mem::take(&mut self.slips)
     }
 

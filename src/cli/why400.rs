@@ -373,7 +373,7 @@ fn page(group: &Group<'_>, outside: Option<&str>, width: usize) -> Text {
         } else if let Some(path) = it
             .path
             .as_deref()
-            .filter(|path| is_path(path) && outside != Some(*path))
+            .filter(|path| (it.is_field || is_path(path)) && outside != Some(*path))
         {
             paragraph(&format!(
                 "It refers to `{}` in the body.",

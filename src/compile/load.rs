@@ -87,7 +87,7 @@ pub(super) fn load(
     Preparing::new(&mut compiler).all(wanted);
     let unused = unused::check(&compiler, wanted.is_none());
     compiler.findings.extend(unused);
-    compiler.slips = compiler.engine.take_slips(&compiler.repo.sources);
+    compiler.slips = compiler.engine.take_slips(&compiler.repo);
     note_on_findings(&mut compiler);
     compiler.impossible = impossible(&compiler.findings);
     compiler

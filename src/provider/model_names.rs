@@ -3,14 +3,14 @@
 //! Gateways and servers for open models serve names that nobody here can list. A vendor's
 //! own API serves only the vendor's models, by their plain names.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::retired::Retirement;
 use super::server::is_openai_model;
+use super::spelling::{misplaced, misspelt};
 use super::{Server, rules};
 use crate::diag::{Rule, Severity, is_misspelling};
-use crate::repo::{Family, ModelName, ModelPattern, normal_name};
+use crate::repo::{Family, normal_name};
 use crate::text::cut;
 
 /// A name that a vendor's own API does not know.
@@ -185,8 +185,13 @@ fn misnamed(server: Server, lower: &str, families: &[Arc<Family>]) -> Option<Uns
     if SPELT.contains(&server) {
         let start = lower.rfind('/').map_or(0, |at| at + 1);
         let (account, plain) = lower.split_at(start);
-        let spelt = misspelt(plain, families);
-        return spelt.map(|spelt| UnservedModel::Misspelt(format!("{account}{spelt}")));
+        let spelt = spelling(server, plain, families);
+        let meant = maker_of(plain).and_then(|maker| meant_account(account, maker));
+        if spelt.is_none() && meant.is_none() {
+            return None;
+        }
+        let (account, plain) = (meant.unwrap_or(account), spelt.as_deref().unwrap_or(plain));
+        return Some(UnservedModel::Misspelt(format!("{account}{plain}")));
     }
     let (_, accounts) = ACCOUNTS.iter().find(|(maker, _)| *maker == server)?;
     let maker = maker_of(lower);
@@ -201,14 +206,15 @@ fn misnamed(server: Server, lower: &str, families: &[Arc<Family>]) -> Option<Uns
     };
     if let Some(plain) = plain.filter(|plain| *plain != *lower && !plain.is_empty()) {
         let plain = served_spelling(server, &plain);
-        let spelt = misspelt(&plain, families);
+        let spelt = spelling(server, &plain, families);
         return Some(UnservedModel::OfGateway(spelt.unwrap_or(plain)));
     }
     let dashed = served_spelling(server, lower);
     if maker.is_some() && dashed != lower {
-        return Some(UnservedModel::Dotted(dashed));
+        let spelt = spelling(server, &dashed, families);
+        return Some(UnservedModel::Dotted(spelt.unwrap_or(dashed)));
     }
-    misspelt(lower, families).map(UnservedModel::Misspelt)
+    spelling(server, lower, families).map(UnservedModel::Misspelt)
 }
 
 /// Returns a name with the version as the vendor writes it: Anthropic with dashes.
@@ -291,72 +297,24 @@ pub(crate) fn maker_of(model: &str) -> Option<Server> {
     makers.chain(begun.map(|(maker, _)| *maker)).next()
 }
 
-/// Returns the known name that differs from a name in the spelling of one word. Other versions of
-/// known models, and new words, are not misspellings.
-pub(crate) fn misspelt(name: &str, families: &[Arc<Family>]) -> Option<String> {
-    let patterns: Vec<&ModelPattern> = families.iter().flat_map(|it| &it.models).collect();
-    let unknown: Vec<&str> = words(name)
-        .filter(|word| !ENDINGS.contains(word) && !is_in_a_pattern(word, &patterns))
-        .collect();
-    let [word] = unknown[..] else {
-        return None;
+/// Returns the name that a vendor or a router serves, if a name is probably a misspelling of it.
+fn spelling(server: Server, name: &str, families: &[Arc<Family>]) -> Option<String> {
+    let serves = |spelt: &String| {
+        server == Server::OpenRouter || maker_of(spelt).is_some_and(|maker| maker == server)
     };
-    let all: BTreeSet<&str> = patterns
+    misspelt(name, families).or_else(|| misplaced(name, families).filter(serves))
+}
+
+/// Returns the account of a vendor of which an account is probably a misspelling. Both end with a
+/// slash.
+fn meant_account(account: &str, maker: Server) -> Option<&'static str> {
+    let (_, accounts) = ACCOUNTS.iter().find(|(known, _)| *known == maker)?;
+    let is_plain = |c: char| c.is_ascii_alphabetic() || c == '/';
+    accounts
         .iter()
-        .flat_map(|pattern| words(&pattern.text.value))
-        .collect();
-    let before = ModelName::new(name);
-    let known = all.iter().copied().chain(ENDINGS);
-    known
-        .filter(|known| is_misspelt_word(word, known))
-        .map(|known| (known, name.replacen(word, known, 1)))
-        .find(|(known, spelt)| {
-            let after = ModelName::new(spelt);
-            let mut newly = patterns
-                .iter()
-                .filter(|pattern| pattern.is_match(&after) && !pattern.is_match(&before));
-            ENDINGS.contains(known) || newly.next().is_some()
-        })
-        .map(|(_, spelt)| spelt)
-}
-
-fn is_in_a_pattern(word: &str, patterns: &[&ModelPattern]) -> bool {
-    patterns.iter().any(|pattern| {
-        let text = &*pattern.text.value;
-        text.contains(word) && words(text).any(|known| known == word)
-    })
-}
-
-/// Words after a model name, which most patterns of families leave open.
-const ENDINGS: [&str; 5] = ["experimental", "instruct", "latest", "lite", "preview"];
-
-/// Returns `true` if a word of a name is a misspelling of a known one. In short words, only letters
-/// in a different order and a missing last letter count: other short words may be new.
-fn is_misspelt_word(word: &str, known: &str) -> bool {
-    if word == known {
-        return false;
-    }
-    match (word.len(), known.len()) {
-        (3, 3) => sorted(word) == sorted(known),
-        (3, 4) => known.starts_with(word),
-        (3, _) | (_, 3) => false,
-        _ => is_misspelling(word, known),
-    }
-}
-
-fn sorted(word: &str) -> Vec<u8> {
-    let mut letters = word.as_bytes().to_vec();
-    letters.sort_unstable();
-    letters
-}
-
-/// The length of the shortest word whose spelling is judged.
-const SHORTEST_WORD: usize = 3;
-
-/// Returns the words of a name or a pattern: the runs of letters that are long enough.
-fn words(name: &str) -> impl Iterator<Item = &str> {
-    name.split(|c: char| !c.is_ascii_alphabetic())
-        .filter(|word| word.len() >= SHORTEST_WORD)
+        .copied()
+        .filter(|known| known.ends_with('/') && account.chars().all(is_plain))
+        .find(|known| account != *known && is_misspelling(account, known))
 }
 
 #[cfg(test)]
@@ -536,6 +494,57 @@ mod tests {
             google("gemini-2.5-flash-lit"),
             misspelt("gemini-2.5-flash-lite")
         );
+    }
+
+    #[test]
+    fn known_parts_in_another_order_are_found() {
+        let misspelt = |name: &str| Some(UnservedModel::Misspelt(name.to_owned()));
+        for (server, name, right) in [
+            (Server::Anthropic, "claude-5-5-sonnet", "claude-sonnet-5-5"),
+            (Server::Anthropic, "claude-4-opus", "claude-opus-4"),
+            (Server::Google, "gemini-pro-2.5", "gemini-2.5-pro"),
+            (
+                Server::Google,
+                "gemini-flash-lite-2.5",
+                "gemini-2.5-flash-lite",
+            ),
+            (Server::OpenAi, "gpt-mini-5.4", "gpt-5.4-mini"),
+            (Server::OpenAi, "gpt5.6-luna", "gpt-5.6-luna"),
+            (Server::ZAi, "glm4.6", "glm-4.6"),
+            (
+                Server::OpenRouter,
+                "antropic/claude-sonnet-4.6",
+                "anthropic/claude-sonnet-4.6",
+            ),
+            (
+                Server::OpenRouter,
+                "anthropic/claude-4.6-sonnet",
+                "anthropic/claude-sonnet-4.6",
+            ),
+        ] {
+            assert_eq!(misnamed_at(server)(name), misspelt(right), "{name}");
+        }
+        let dotted = Some(UnservedModel::Dotted("claude-sonnet-5-5".to_owned()));
+        assert_eq!(misnamed_at(Server::Anthropic)("claude-5.5-sonnet"), dotted);
+        for (server, name) in [
+            (Server::Anthropic, "claude-3-5-sonnet-20241022"),
+            (Server::Anthropic, "claude-opus-4-5-20251101"),
+            (Server::Google, "gemini-embedding-001"),
+            (Server::Google, "gemini-live-2.5-flash-preview"),
+            (Server::OpenAi, "gpt-image-5"),
+            (Server::OpenAi, "gpt-realtime-2"),
+            (Server::OpenAi, "gpt-oss-120b"),
+            (Server::Groq, "gemma2-9b-it"),
+            (Server::Groq, "llama3-70b-8192"),
+            (Server::OpenRouter, "qwen/qwen-2.5-72b-instruct"),
+            (Server::OpenRouter, "anthropic/claude-3.7-sonnet:thinking"),
+            (Server::OpenRouter, "~anthropic/claude-sonnet-latest"),
+            (Server::OpenRouter, "anthracite-org/magnum-v4-72b"),
+            (Server::OpenRouter, "deepseek/deepseek-chat-v3.1"),
+            (Server::OpenRouter, "x-ai/grok-4-fast"),
+        ] {
+            assert_eq!(misnamed_at(server)(name), None, "{name}");
+        }
     }
 
     #[test]

@@ -183,6 +183,9 @@ impl Unruled {
 /// How strongly a text refers to a provider. A stronger hint compares as greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Hint {
+    /// `true` if the text contains one of the provider's hosts, which says more than a name: clients
+    /// that are named after a provider are used with other servers.
+    is_host: bool,
     /// `true` if the text contains one of the provider's hosts, or the full name as separate words.
     pub(super) is_named: bool,
     /// The number of words of the name that occur in the text.
@@ -236,6 +239,7 @@ impl Provider {
         let is_named =
             !self.words.is_empty() && self.words.iter().all(|word| stands_alone(word, lower));
         Hint {
+            is_host,
             is_named: is_host || is_named,
             words: met,
         }

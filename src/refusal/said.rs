@@ -126,7 +126,7 @@ static PARAM: LazyLock<Regex> =
     LazyLock::new(|| pattern(r#"["']param\\*["']\s*:\s*\\*["']([^"'\\]+)\\*["']"#));
 
 /// Returns the parameter that an answer names in addition to its message, such as `input[3].action.type`.
-pub(super) fn param(text: &str) -> Option<String> {
+fn param(text: &str) -> Option<String> {
     let param = PARAM.captures(text).map(|found| found[1].to_owned());
     param.filter(|param| param != "None")
 }
@@ -136,13 +136,25 @@ static LOC: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r#"["']loc\\*["']\s*:\s*[(\[]([^()\[\]]*(?:\[[^\]]*\][^()\[\]]*)*)[)\]]"#)
 });
 
-/// Returns the path that pydantic's errors in an answer lead to, if all lead to the same:
-/// `messages.0.content`.
-pub(super) fn loc(text: &str) -> Option<String> {
-    let mut all = LOC.captures_iter(text).map(|found| path_of_loc(&found[1]));
-    let path = all.next()?;
-    let is_only = all.all(|other| other == path);
-    (is_only && path.contains(char::is_alphabetic)).then_some(path)
+/// Returns the paths that fields of an answer name beside its message: OpenAI's `param`, or else
+/// those of pydantic's errors.
+pub(super) fn fields(text: &str) -> Vec<String> {
+    param(text).map_or_else(|| locs(text), |path| vec![path])
+}
+
+/// Returns the path that pydantic's errors in an answer lead to (`messages.0.content`), or several
+/// fields at the top of the body. Several paths in a value are the alternatives of its type, of
+/// which the request needs only one.
+fn locs(text: &str) -> Vec<String> {
+    let mut paths: Vec<String> = Vec::new();
+    for found in LOC.captures_iter(text) {
+        let path = path_of_loc(&found[1]);
+        if path.contains(char::is_alphabetic) && !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    let are_clear = paths.len() < 2 || !paths.iter().any(|path| path.contains('.'));
+    if are_clear { paths } else { Vec::new() }
 }
 
 /// Returns the path of a place such as `'body', 'messages', 0, 'content'`. The names of pydantic's
@@ -465,16 +477,23 @@ mod tests {
         for (text, expected) in [
             (
                 "[{'loc': ('body', 'messages', 0, 'content'), 'msg': 'odd'}]",
-                Some("messages.0.content"),
+                vec!["messages.0.content"],
             ),
             (
                 r#"{"loc": ["body", "odd", "OddParam", "literal['a','b']", "type"]}"#,
-                Some("odd.type"),
+                vec!["odd.type"],
             ),
-            ("{'loc': ('body',)}", None),
-            ("{'loc': ('body', 'a')}, {'loc': ('body', 'b')}", None),
+            ("{'loc': ('body',)}", vec![]),
+            (
+                "{'loc': ('body', 'a')}, {'loc': ('body', 'b')}",
+                vec!["a", "b"],
+            ),
+            (
+                "{'loc': ('body', 'a', 'str')}, {'loc': ('body', 'a', 'list')}",
+                vec![],
+            ),
         ] {
-            assert_eq!(loc(text).as_deref(), expected, "{text}");
+            assert_eq!(locs(text), expected, "{text}");
         }
     }
 

@@ -9,6 +9,7 @@ use minijinja::machinery;
 use minijinja::machinery::ast::{Call, CallArg, CallType, Expr, ForLoop, Macro, Stmt};
 use minijinja::syntax::SyntaxConfig;
 
+use super::folders::role_path;
 use super::lost_sets::{self, LostSet};
 use super::parts::{self, literal_name, literal_names, range};
 use super::recursion::{Misplaced, Scope};
@@ -47,6 +48,20 @@ pub(super) struct Analysis {
     pub(super) unexpanded: Unexpanded,
     /// Mistakes about the data.
     pub(super) slips_of_data: DataSlips,
+    /// Calls that read files of the layers by literal names.
+    pub(super) file_reads: Vec<FileRead>,
+    /// The literal paths that `file_exists` is called with.
+    pub(super) tested_files: HashSet<String>,
+}
+
+/// A call in a system prompt that reads a file of the layers by a literal name.
+#[derive(Debug)]
+pub(super) struct FileRead {
+    /// The path, with `:/` at the beginning.
+    pub(super) path: String,
+    /// The id of the role, if the call names a role.
+    pub(super) role: Option<String>,
+    pub(super) range: Range<usize>,
 }
 
 /// An `include`, `import`, `from` or `extends`.
@@ -307,6 +322,11 @@ impl Walker {
     fn call(&mut self, call: &Call<'_>, range: Range<usize>) {
         match call.identify_call() {
             CallType::Function(name) => {
+                if let [CallArg::Pos(argument)] = call.args.as_slice()
+                    && let Some(argument) = literal_name(argument)
+                {
+                    self.file_call(name, argument, range);
+                }
                 let range = parts::range(call.expr.span());
                 self.found.misplaced.extend(self.scope.called(name, &range));
                 self.called(Callable::Function, name, range);
@@ -328,6 +348,25 @@ impl Walker {
             CallType::Block(_) => {}
         }
         self.arguments(&call.args);
+    }
+
+    /// Notes a call of a function about files with a literal argument.
+    fn file_call(&mut self, function: &str, argument: String, range: Range<usize>) {
+        let reads = &mut self.found.file_reads;
+        match function {
+            "agent_role" => reads.push(FileRead {
+                path: role_path(&argument),
+                role: Some(argument),
+                range,
+            }),
+            "read_file" if argument.starts_with(":/") => reads.push(FileRead {
+                path: argument,
+                role: None,
+                range,
+            }),
+            "file_exists" => drop(self.found.tested_files.insert(argument)),
+            _ => {}
+        }
     }
 
     /// Notes a lookup by a path in the data; an unknown path may lead to any member.

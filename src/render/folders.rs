@@ -1,6 +1,8 @@
-//! The folders that a prompt's own text may name.
+//! The folders that a prompt's own text may name, and that of roles.
 
 use std::sync::Arc;
+
+use crate::repo::folders::ROLES;
 
 /// The variables in a prompt's own text, with the names that replace them: short enough to fit
 /// together with braces.
@@ -30,4 +32,9 @@ impl Folders {
             home: Arc::from("/home/user"),
         }
     }
+}
+
+/// Returns the path of a role's file, as `read_file` takes it.
+pub(super) fn role_path(id: &str) -> String {
+    format!(":/{ROLES}/{id}.md")
 }

@@ -7,7 +7,7 @@ use minijinja::value::from_args;
 use minijinja::{Error, Value};
 
 use super::builtins::Filter;
-use super::folders::Folders;
+use super::folders::{Folders, role_path};
 use super::objects::Function;
 use super::refusal::{Refusal, UnreadableFile};
 use super::rope::{ReadFile, ReadPlace, Rope, Writer};
@@ -168,7 +168,7 @@ impl PromptScope {
             }
             OwnFunction::AgentRole => Function::with(name, move |native| {
                 let id = path(native)?;
-                let path = format!(":/{ROLES}/{id}.md");
+                let path = role_path(&id);
                 charge_path(&path)?;
                 let read = scope.read_file(&path);
                 let read = read.map_err(|refusal| scope.about_role(&id, refusal));
@@ -194,7 +194,7 @@ impl PromptScope {
     }
 
     /// Adds the names of roles to the refusal of one that has no file.
-    fn about_role(&self, id: &str, mut refusal: Refusal) -> Refusal {
+    pub(super) fn about_role(&self, id: &str, mut refusal: Refusal) -> Refusal {
         if refusal.rule != &rules::PROMPT_MISSING {
             return refusal;
         }
@@ -272,7 +272,7 @@ impl PromptScope {
         normalise_path(rest).map_or(ResolvedPath::Outside, |path| ResolvedPath::In(worlds, path))
     }
 
-    fn read_file(&self, path: &str) -> Result<(String, ReadFile), Refusal> {
+    pub(super) fn read_file(&self, path: &str) -> Result<(String, ReadFile), Refusal> {
         let (worlds, inner) = match self.target(path) {
             ResolvedPath::In(worlds, inner) => (worlds, inner),
             ResolvedPath::Outside => return Err(outside(path)),

@@ -1,0 +1,171 @@
+//! Misspelt names of models.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::diag::is_misspelling;
+use crate::repo::{Family, ModelName, ModelPattern};
+
+/// Returns the known name that differs from a name in the spelling of one word. Other versions of
+/// known models, and new words, are not misspellings.
+pub(crate) fn misspelt(name: &str, families: &[Arc<Family>]) -> Option<String> {
+    let patterns: Vec<&ModelPattern> = families.iter().flat_map(|it| &it.models).collect();
+    let unknown: Vec<&str> = words(name)
+        .filter(|word| !ENDINGS.contains(word) && !is_in_a_pattern(word, &patterns))
+        .collect();
+    let [word] = unknown[..] else {
+        return None;
+    };
+    let all: BTreeSet<&str> = patterns
+        .iter()
+        .flat_map(|pattern| words(&pattern.text.value))
+        .collect();
+    let before = ModelName::new(name);
+    let known = all.iter().copied().chain(ENDINGS);
+    known
+        .filter(|known| is_misspelt_word(word, known))
+        .map(|known| (known, name.replacen(word, known, 1)))
+        .find(|(known, spelt)| {
+            let after = ModelName::new(spelt);
+            let mut newly = patterns
+                .iter()
+                .filter(|pattern| pattern.is_match(&after) && !pattern.is_match(&before));
+            ENDINGS.contains(known) || newly.next().is_some()
+        })
+        .map(|(_, spelt)| spelt)
+}
+
+/// Returns the known name that consists of the same parts as a name, with the version and the
+/// variant in the other order (`claude-5-5-sonnet`) or without the first dash (`gpt5.6-luna`). A
+/// name that a pattern with a version matches is known as it is.
+pub(crate) fn misplaced(name: &str, families: &[Arc<Family>]) -> Option<String> {
+    let arranged: Vec<Arranged> = [in_other_order(name), with_first_dash(name)]
+        .into_iter()
+        .flatten()
+        .collect();
+    if arranged.is_empty() {
+        return None;
+    }
+    let versioned = families.iter().flat_map(|it| &it.models);
+    let versioned: Vec<&ModelPattern> = versioned.filter(|it| has_version(it)).collect();
+    let before = ModelName::new(name);
+    if versioned.iter().any(|pattern| pattern.is_match(&before)) {
+        return None;
+    }
+    let known = arranged.into_iter().find(|it| {
+        let after = ModelName::new(&it.name);
+        let mut of_word = versioned
+            .iter()
+            .filter(|pattern| pattern.text.value.contains(&it.word));
+        of_word.any(|pattern| pattern.is_match(&after))
+    });
+    known.map(|it| it.name)
+}
+
+/// A name with the parts of another one.
+struct Arranged {
+    name: String,
+    /// The word that a pattern must contain to show that the name is known.
+    word: String,
+}
+
+/// Exchanges the version of a name with the words before or after it.
+fn in_other_order(name: &str) -> Option<Arranged> {
+    let parts: Vec<&str> = name.split('-').collect();
+    let (first, rest) = parts.split_first()?;
+    let is_version_first = rest.first().is_some_and(|part| is_version(part));
+    let begins_other = |part: &&str| is_version(part) != is_version_first;
+    let middle = rest.iter().position(begins_other)?;
+    let end = match is_version_first {
+        true => middle + 1,
+        false => {
+            middle
+                + rest[middle..]
+                    .iter()
+                    .take_while(|it| is_version(it))
+                    .count()
+        }
+    };
+    let arranged = [&[*first], &rest[middle..end], &rest[..middle], &rest[end..]].concat();
+    let word = if is_version_first {
+        rest[middle]
+    } else {
+        rest[0]
+    };
+    Some(Arranged {
+        name: arranged.join("-"),
+        word: word.to_owned(),
+    })
+}
+
+/// Inserts a dash between the first word of a name and the version.
+fn with_first_dash(name: &str) -> Option<Arranged> {
+    let end = name.find(|c: char| !c.is_ascii_alphabetic())?;
+    let (word, rest) = name.split_at(end);
+    let is_joined = word.len() >= SHORTEST_WORD && rest.starts_with(|c: char| c.is_ascii_digit());
+    is_joined.then(|| Arranged {
+        name: format!("{word}-{rest}"),
+        word: word.to_owned(),
+    })
+}
+
+/// Returns `true` for a part of a version: `5`, `v4`, `2.5`, but not for a date or a size.
+fn is_version(part: &str) -> bool {
+    let digits = part.strip_prefix('v').unwrap_or(part);
+    digits.len() <= LONGEST_VERSION
+        && digits.starts_with(|c: char| c.is_ascii_digit())
+        && digits.chars().all(|c| c.is_ascii_digit() || c == '.')
+}
+
+fn has_version(pattern: &ModelPattern) -> bool {
+    pattern.text.value.contains(|c: char| c.is_ascii_digit())
+}
+
+/// The maximum length of a part of a version, in bytes. Dates and months (`2512`) are longer.
+const LONGEST_VERSION: usize = 3;
+
+fn is_in_a_pattern(word: &str, patterns: &[&ModelPattern]) -> bool {
+    patterns.iter().any(|pattern| {
+        let text = &*pattern.text.value;
+        text.contains(word) && words(text).any(|known| known == word)
+    })
+}
+
+/// Words after a model name, which most patterns of families leave open.
+const ENDINGS: [&str; 6] = [
+    "experimental",
+    "instruct",
+    "latest",
+    "lite",
+    "live",
+    "preview",
+];
+
+/// Returns `true` if a word of a name is a misspelling of a known one. In short words, only letters
+/// in a different order and a missing last letter count: other short words may be new.
+fn is_misspelt_word(word: &str, known: &str) -> bool {
+    if word == known {
+        return false;
+    }
+    match (word.len(), known.len()) {
+        (3, 3) => sorted(word) == sorted(known),
+        (3, 4) => known.starts_with(word),
+        (3, _) | (_, 3) => false,
+        _ => is_misspelling(word, known),
+    }
+}
+
+fn sorted(word: &str) -> Vec<u8> {
+    let mut letters = word.as_bytes().to_vec();
+    letters.sort_unstable();
+    letters
+}
+
+/// The length of the shortest word whose spelling is judged.
+const SHORTEST_WORD: usize = 3;
+
+/// Returns the words of a name or a pattern: the runs of letters that are long enough.
+fn words(name: &str) -> impl Iterator<Item = &str> {
+    name.split(|c: char| !c.is_ascii_alphabetic())
+        .filter(|word| word.len() >= SHORTEST_WORD)
+}

@@ -1,0 +1,79 @@
+//! Calls in system prompts that read files which no layer has, whether or not a context reaches the
+//! call.
+
+use std::sync::Arc;
+
+use super::analyse::{Analysis, FileRead};
+use super::folders::Folders;
+use super::prompt::PromptScope;
+use super::refusal::Refusal;
+use super::{Engine, rules};
+use crate::diag::Diagnostic;
+use crate::repo::{LayerKind, Repo};
+use crate::world::{EntryKind, MemoryWorld};
+
+impl Engine {
+    /// Notes calls that read files of the layers by literal names, if there is no such file. A path
+    /// that the template passes to `file_exists` may be missing.
+    pub(super) fn note_missing_files(&mut self, repo: &Repo) {
+        let scope = files_of_layers(repo);
+        let prompts = self
+            .analyses
+            .iter()
+            .filter(|(name, _)| self.prompts.contains(*name));
+        let mut slips = Vec::new();
+        for (name, analysis) in prompts {
+            for read in unconditional(analysis) {
+                if is_there(&scope, read) {
+                    continue;
+                }
+                if let Some(refusal) = refusal(&scope, read) {
+                    let span = self.span(&repo.sources, name, read.range.clone());
+                    let slip = Diagnostic::new(refusal.rule, span, refusal.message);
+                    slips.push(slip.maybe_help(refusal.help).caused_by(refusal.cause));
+                }
+            }
+        }
+        self.slips.extend(slips);
+    }
+}
+
+/// Returns the reads of files whose existence the template does not test.
+fn unconditional(analysis: &Analysis) -> impl Iterator<Item = &FileRead> {
+    let tested = &analysis.tested_files;
+    analysis
+        .file_reads
+        .iter()
+        .filter(|read| !tested.contains(&read.path))
+}
+
+fn is_there(scope: &PromptScope, read: &FileRead) -> bool {
+    let path = read.path.trim_start_matches(":/");
+    scope
+        .layers
+        .iter()
+        .any(|world| world.kind(path) == Ok(EntryKind::File))
+}
+
+/// Returns the refusal of a call, if the file is missing.
+fn refusal(scope: &PromptScope, read: &FileRead) -> Option<Refusal> {
+    let refusal = scope.read_file(&read.path).err()?;
+    let refusal = match &read.role {
+        Some(id) => scope.about_role(id, refusal),
+        None => refusal,
+    };
+    (refusal.rule == &rules::PROMPT_MISSING).then_some(refusal)
+}
+
+/// Returns a scope with the files that prompts of the repository may read, and an empty project.
+fn files_of_layers(repo: &Repo) -> PromptScope {
+    let layers = || repo.readable_layers(LayerKind::Own);
+    PromptScope {
+        project: Arc::new(MemoryWorld::default()),
+        project_name: Arc::default(),
+        language: Arc::default(),
+        layers: layers().map(|layer| Arc::clone(&layer.world)).collect(),
+        shown_below: layers().map(|layer| repo.shown_below(layer.kind)).collect(),
+        folders: Folders::placeholders(),
+    }
+}
