@@ -228,7 +228,7 @@ impl Engine {
             [(only, _)] => (format!("`{only}` includes itself"), "remove this include"),
             _ => (
                 format!(
-                    "partials include each other in a circle: {}",
+                    "partials include each other in a cycle: {}",
                     chain::describe(&names)
                 ),
                 "remove one of these includes",

@@ -97,7 +97,7 @@ crate::diag::rules! {
          * wrong: `{% include \"blocks/\" ~ block.type ~ \".jinja\" %}`\n\
          * right: `{% if block.type == \"text\" %}{% include \"blocks/text.jinja\" %}{% endif %}`, one branch \
          per type";
-    INCLUDE_CYCLE = Error "include/cycle", "partials include each other in a circle",
+    INCLUDE_CYCLE = Error "include/cycle", "partials include each other in a cycle",
         "Rendering would never end. The message shows the circle; remove one of its includes. For recursion over data, use a \
          macro or a recursive loop.";
     LOOP_INDEX = Warning "dialect/loop-index", "`loop.index` in a template that uses inja syntax",

@@ -96,7 +96,7 @@ crate::diag::rules! {
          its own or inherited. A provider instance needs `name`, `client_api` and `url`. An `[[allow]]` entry \
          needs `code` and `reason`.\n\n\
          A profile that exists only to be extended needs just its name and `abstract = true`.";
-    NEWER_SCHEMA = Error "key/newer-schema", "the file is written for a newer reqc",
+    NEWER_SCHEMA = Error "key/newer-schema", "the file requires a newer version of reqc",
         "`schema_version` is higher than this version of reqc knows. Stopping is better than guessing what \
          the file means.\n\n\
          Upgrade reqc. If the number is a mistake, remove the key: version 1 is the default.";

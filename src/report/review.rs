@@ -375,7 +375,7 @@ fn verdict(cause: &Cause) -> Option<String> {
     (!told.is_empty()).then(|| told.join(" · "))
 }
 
-/// Returns `cached prefix lost from /system on (97 % to 100 %)`.
+/// Returns `cached prefix lost at /system (97 % to 100 %)`.
 fn prefix(cause: &Cause) -> Option<String> {
     if cause.bodies() == 0 {
         return None;
@@ -404,9 +404,9 @@ fn prefix(cause: &Cause) -> Option<String> {
         format!("{least} % to {most} %")
     };
     let from = match pointers.iter().collect::<Vec<_>>().as_slice() {
-        [only] => format!("from {only} on"),
-        [first, second] => format!("from {first} or {second} on"),
-        [first, ..] => format!("from {first} or another place on"),
+        [only] => format!("at {only}"),
+        [first, second] => format!("at {first} or {second}"),
+        [first, ..] => format!("at {first} or another place"),
         [] => String::new(),
     };
     let agents: BTreeSet<&Arc<str>> = cause

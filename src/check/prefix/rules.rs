@@ -26,7 +26,7 @@ rules! {
             "https://platform.claude.com/docs/en/build-with-claude/preserved-thinking":
                 "what thinking is bound to, and how it is checked",
             "anomalyco/opencode#48637": "*The block is bound to a different conversation*",
-            "NousResearch/hermes-agent#106426": "the same refusal",
+            "NousResearch/hermes-agent#106426": "the same error",
         };
     VOLATILE = Warning "cache/volatile", "the prefix before a prompt cache breakpoint changes between turns",
         "A breakpoint asks the server to cache everything before it, which costs more than an uncached read. If something before it differs \

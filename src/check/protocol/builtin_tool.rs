@@ -43,7 +43,7 @@ body_rule! {
         "https://platform.openai.com/docs/guides/tools-tool-search":
             "OpenAI: *Deferred tools require tools.tool_search*",
         "lmstudio-ai/lmstudio-bug-tracker#1812": "LM Studio rejects `namespace`",
-        "lmstudio-ai/lmstudio-bug-tracker#1810": "LM Studio: the same refusal",
+        "lmstudio-ai/lmstudio-bug-tracker#1810": "LM Studio: the same error",
         "vllm-project/vllm#49493": "vLLM: *tool type namespace not supported*",
         "pkg:pypi/google-genai@3.4#types.py": "Gemini: `GoogleSearch`, `FileSearch`",
         "anthropics/anthropic-sdk-csharp#255":
@@ -53,7 +53,7 @@ body_rule! {
         "8monkey-ai/hebo-platform#451": "Bedrock: `web_search_20260209` is rejected",
         "ag2ai/ag2#3145":
             "Gemini: *Please enable tool_config.include_server_side_tool_invocations*",
-        "cloudwego/eino-ext#761": "Gemini: the same refusal",
+        "cloudwego/eino-ext#761": "Gemini: the same error",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp": "llama.cpp: functions only",
         "https://github.com/ggml-org/llama.cpp/blob/03eb25f39343f1c9ecc6f85ca4f9796a6ab7b230/tools/server/server-chat.cpp":
             "llama.cpp: other tools are dropped",

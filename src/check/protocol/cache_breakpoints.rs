@@ -19,16 +19,16 @@ body_rule! {
             "four breakpoints, and the order of lifetimes",
         "tghamm/Anthropic.SDK#50":
             "*A maximum of 4 blocks with cache_control may be provided*",
-        "griffinmartin/opencode-claude-auth#121": "the same refusal",
-        "hotovo/aider-desk#513": "OpenRouter: the same refusal",
-        "cecli-dev/cecli#239": "OpenRouter: the same refusal",
+        "griffinmartin/opencode-claude-auth#121": "the same error",
+        "hotovo/aider-desk#513": "OpenRouter: the same error",
+        "cecli-dev/cecli#239": "OpenRouter: the same error",
         "askalf/dario#1066": "*cache_control cannot be set for empty text blocks*",
-        "NousResearch/hermes-agent#1216": "the same refusal",
+        "NousResearch/hermes-agent#1216": "the same error",
         "caozhiyuan/copilot-api#241":
             "*cache_control may not be specified within `tool_result.content`*",
         "headroomlabs-ai/headroom#2939":
             "*a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block*",
-        "vellum-ai/vellum-assistant#22191": "the same refusal",
+        "vellum-ai/vellum-assistant#22191": "the same error",
     }
 }
 

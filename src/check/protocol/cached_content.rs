@@ -14,9 +14,9 @@ body_rule! {
         "BerriAI/litellm#17304":
             "*CachedContent can not be used with GenerateContent request setting \
              system_instruction, tools or tool_config*",
-        "langchain-ai/langchain-google#978": "the same refusal, with an answer schema",
+        "langchain-ai/langchain-google#978": "the same error, with an answer schema",
         "567-labs/instructor#2580": "*should not be set in the request when using cached content*",
-        "vercel/ai#3333": "the same refusal",
+        "vercel/ai#3333": "the same error",
     }
 }
 

@@ -25,7 +25,7 @@ body_rule! {
         "HKUDS/nanobot#2469": "Qwen, another report",
         "NousResearch/hermes-agent#12167":
             "MiniMax: *invalid function arguments json string*",
-        "HKUDS/nanobot#2373": "MiniMax: the same refusal",
+        "HKUDS/nanobot#2373": "MiniMax: the same error",
         "OpenHands/software-agent-sdk#2887": "llama.cpp and vLLM",
         "sgl-project/sglang#28035": "SGLang fails on them",
         "pkg:pypi/sglang@0.5.23": "SGLang: *function.arguments must be valid JSON*",

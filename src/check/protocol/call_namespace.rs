@@ -24,9 +24,9 @@ body_rule! {
         "https://developers.openai.com/api/docs/guides/tools-tool-search":
             "calls of loaded tools have a `namespace`",
         "vercel/ai#15193": "*Missing namespace for function_call … Round-trip the model's function_call item*",
-        "earendil-works/pi#7709": "the same refusal",
-        "github/copilot-cli#4519": "GitHub Copilot: the same refusal",
-        "jlcodes99/cockpit-tools#1856": "the same refusal",
+        "earendil-works/pi#7709": "the same error",
+        "github/copilot-cli#4519": "GitHub Copilot: the same error",
+        "jlcodes99/cockpit-tools#1856": "the same error",
     }
 }
 

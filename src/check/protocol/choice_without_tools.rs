@@ -31,7 +31,7 @@ body_rule! {
             "OpenAI: *'tool_choice' is only allowed when 'tools' are specified*",
         "PlexPt/chatgpt-java#150":
             "OpenAI: *'function_call' is only allowed when 'functions' are specified*",
-        "Azure-Samples/azure-search-openai-demo#1175": "OpenAI: the same refusal",
+        "Azure-Samples/azure-search-openai-demo#1175": "OpenAI: the same error",
         "vllm-project/vllm#40399": "OpenAI's Responses, checked against the API",
         "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/entrypoints/openai/chat_completion/protocol.py":
             "vLLM: *When using `tool_choice`, `tools` must be set*",

@@ -31,7 +31,7 @@ body_rule! {
         "danny-avila/LibreChat#1571": "OpenAI: *your messages resulted in 8210 tokens*",
         "gencay/vscode-chatgpt#184": "OpenAI: *121 in the messages, 4096 in the completion*",
         "cline/cline#5474": "OpenAI: *Input tokens exceed the configured limit of 272000 tokens*",
-        "RooCodeInc/Roo-Code#6856": "OpenAI: the same refusal, GPT-5 mini",
+        "RooCodeInc/Roo-Code#6856": "OpenAI: the same error, GPT-5 mini",
         "cline/cline#3120": "xAI: *maximum prompt length is 131072*",
     }
 }

@@ -18,8 +18,8 @@ body_rule! {
         "recorded: pydantic-ai, test_cross_provider_capability_replay":
             "Claude: one id in two turns, accepted",
         "anthropics/claude-code#28515": "*`tool_use` ids must be unique*",
-        "anthropics/claude-code#20700": "the same refusal",
-        "NachoSEO/claudegram#12": "the same refusal",
+        "anthropics/claude-code#20700": "the same error",
+        "NachoSEO/claudegram#12": "the same error",
     }
 }
 

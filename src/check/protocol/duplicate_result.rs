@@ -15,8 +15,8 @@ body_rule! {
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
             "Mistral: *Duplicate tool call id … in tool results*",
         "microsoft/vscode#299295": "Gemini: as many responses as calls",
-        "GoogleCloudPlatform/generative-ai#368": "Gemini: the same refusal",
-        "langchain-ai/langchain#27799": "Gemini: the same refusal",
+        "GoogleCloudPlatform/generative-ai#368": "Gemini: the same error",
+        "langchain-ai/langchain#27799": "Gemini: the same error",
     }
 }
 

@@ -15,9 +15,9 @@ body_rule! {
      * right: `search_wiki`",
     seen "2026-11" {
         "danny-avila/LibreChat#13162": "Claude: *tools: Tool names must be unique*",
-        "microsoft/vscode#278073": "Claude: the same refusal",
-        "decolua/9router#3333": "DeepSeek: the same refusal, measured; Kimi, GLM and MiniMax accept them",
-        "openakita/openakita#477": "DeepSeek: the same refusal",
+        "microsoft/vscode#278073": "Claude: the same error",
+        "decolua/9router#3333": "DeepSeek: the same error, measured; Kimi, GLM and MiniMax accept them",
+        "openakita/openakita#477": "DeepSeek: the same error",
     }
 }
 

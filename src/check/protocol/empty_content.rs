@@ -38,21 +38,21 @@ body_rule! {
         "Portkey-AI/gateway#462": "Vertex AI: *it has an empty text parameter*",
         "pydantic/pydantic-ai#1409":
             "Vertex AI: *it must have a text parameter*, for an image alone; AI Studio accepted it",
-        "PublicAffairs/openai-gemini#31": "the same refusal",
-        "langchain-ai/langchainjs#9922": "Vertex AI: the same refusal",
+        "PublicAffairs/openai-gemini#31": "the same error",
+        "langchain-ai/langchainjs#9922": "Vertex AI: the same error",
         "pydantic/pydantic-ai#2032": "Vertex AI rejects empty text",
         "AstrBotDevs/AstrBot#7200": "Moonshot: *the message … with role 'assistant' must not be empty*",
-        "MoonshotAI/kimi-code#1985": "Moonshot: the same refusal",
-        "lobehub/lobehub#8419": "Moonshot: the same refusal",
+        "MoonshotAI/kimi-code#1985": "Moonshot: the same error",
+        "lobehub/lobehub#8419": "Moonshot: the same error",
         "recorded: pydantic-ai, tests/models/cassettes/test_google/test_google_model_empty_user_prompt.yaml":
             "Gemini accepted an empty text",
         "pkg:github/vllm-project/vllm#vllm/entrypoints/openai/chat_completion/protocol.py":
             "vLLM: *`tools` must not be an empty array*",
         "zed-industries/zed#38153": "Z.ai: *text cannot be empty*",
-        "gptme/gptme#1444": "Z.ai, through OpenRouter: the same refusal",
+        "gptme/gptme#1444": "Z.ai, through OpenRouter: the same error",
         "openclaw/openclaw#64644": "MiniMax: *chat content is empty*",
-        "openclaw/openclaw#71296": "MiniMax: the same refusal",
-        "agentscope-ai/QwenPaw#287": "Z.ai: the same refusal",
+        "openclaw/openclaw#71296": "MiniMax: the same error",
+        "agentscope-ai/QwenPaw#287": "Z.ai: the same error",
         "openclaw/openclaw#73688": "Z.ai: an assistant message without content",
         "langbot-app/LangBot#1205": "xAI: *Every message needs at least one non-empty content element*",
         "MarkPDFdown/markpdfdown#14": "Hunyuan: the content must not be empty",
@@ -61,7 +61,7 @@ body_rule! {
         "TencentCloud/TencentDB-Agent-Memory#1313": "Workers AI: *Bad input* for `content: null`",
         "lmstudio-ai/lmstudio-bug-tracker#261":
             "LM Studio: *'content' field must be a string or an array of objects*, for `content: null`",
-        "zed-industries/zed#62750": "LM Studio: the same refusal",
+        "zed-industries/zed#62750": "LM Studio: the same error",
         "continuedev/continue#11721": "the answer is empty",
         "pkg:github/ollama/ollama@fb30760#server/routes.go":
             "Ollama loads the model and returns an empty answer",

@@ -12,7 +12,7 @@ body_rule! {
     of AnthropicMessages;
     seen "2026-11" {
         "can1357/oh-my-pi#2250": "*content cannot be empty if `is_error` is true*",
-        "bytedance/trae-agent#230": "the same refusal",
+        "bytedance/trae-agent#230": "the same error",
     }
 }
 

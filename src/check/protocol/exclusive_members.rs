@@ -19,7 +19,7 @@ body_rule! {
             "Ollama: `raw` with `system`, `template` or `context`",
         "anthropics/claude-code#81084": "Claude: effort with thinking disabled",
         "vercel/ai#16540": "Groq: JSON mode with tools",
-        "agno-agi/agno#1065": "Groq: the same refusal",
+        "agno-agi/agno#1065": "Groq: the same error",
         "https://developers.openai.com/api/docs/guides/predicted-outputs":
             "OpenAI: what is not supported with `prediction`",
         "Agent-Field/agentfield#584":
@@ -32,7 +32,7 @@ body_rule! {
         "omeryasirkucuk/amx#66": "OpenRouter: `reasoning.effort` with `reasoning.max_tokens`",
         "danny-avila/LibreChat#6076": "OpenRouter: `include_reasoning` with `reasoning_effort`",
         "presenton/presenton#184": "Qwen: JSON mode with thinking",
-        "bytedance/deer-flow#80": "Qwen: the same refusal",
+        "bytedance/deer-flow#80": "Qwen: the same error",
         "HKUDS/nanobot#3939": "Kimi: `thinking` with `reasoning_effort`",
         "https://github.com/BerriAI/litellm/blob/main/litellm/llms/fireworks_ai/chat/transformation.py":
             "Fireworks: the same, in a gateway's code",

@@ -27,10 +27,10 @@ body_rule! {
             "Claude: only `auto` and `none` with a thinking budget",
         "can1357/oh-my-pi#341":
             "Claude: *Thinking may not be enabled when tool_choice forces tool use*",
-        "pydantic/pydantic-ai#6957": "Claude: the same refusal",
+        "pydantic/pydantic-ai#6957": "Claude: the same error",
         "cloudwego/eino#994": "DeepSeek and Qwen reject it while they think",
-        "QwenLM/qwen-code#7659": "Qwen: the same refusal",
-        "agentscope-ai/agentscope#1608": "Qwen: the same refusal",
+        "QwenLM/qwen-code#7659": "Qwen: the same error",
+        "agentscope-ai/agentscope#1608": "Qwen: the same error",
         "can1357/oh-my-pi#1077":
             "Kimi: *tool_choice 'specified' is incompatible with thinking enabled*",
     }

@@ -25,7 +25,7 @@ body_rule! {
         "openai/openai-agents-js#425": "*Duplicate item found*",
         "MacPaw/OpenAI#432": "an item that `previous_response_id` already contains",
         "vercel/ai#7543": "*Items are not persisted when `store` is set to false*",
-        "smixs/iva-agent#19": "the same refusal",
+        "smixs/iva-agent#19": "the same error",
     }
 }
 

@@ -28,7 +28,7 @@ body_rule! {
         "ggml-org/llama.cpp#23465": "llama.cpp: *Output of tool call should be 'Input text'*",
         "pkg:github/ollama/ollama@fb30760#openai/responses.go": "Ollama: `unmarshalResponsesInputItem`",
         "zyycn/codex-proxy-rs#178": "ChatGPT: *Input must be a list*",
-        "duolahypercho/codex-router#862": "ChatGPT: the same refusal",
+        "duolahypercho/codex-router#862": "ChatGPT: the same error",
         "router-for-me/CLIProxyAPI#4434": "xAI rejects `additional_tools`, tested live",
         "Wei-Shaw/sub2api#3982": "xAI rejects `additional_tools`",
         "https://raw.githubusercontent.com/api-evangelist/xai/refs/heads/main/openapi/xai-responses-api-openapi.yml":

@@ -16,10 +16,10 @@ body_rule! {
     seen "2026-11" {
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/request.py": "Mistral: `ResponseFormat`",
         "mem0ai/mem0#3008": "OpenAI: *must contain the word 'json' in some form*",
-        "ultimatejimmy/xray.koplugin#33": "similar servers: the same refusal",
+        "ultimatejimmy/xray.koplugin#33": "similar servers: the same error",
         "lmstudio-ai/lmstudio-bug-tracker#189":
             "LM Studio: *'response_format.type' must be 'json_schema' or 'text'*",
-        "whiteguo233/OpenBiliClaw#12": "LM Studio: the same refusal",
+        "whiteguo233/OpenBiliClaw#12": "LM Studio: the same error",
     }
 }
 

@@ -24,9 +24,9 @@ body_rule! {
         "HunorLaczko/ha-groq-cloud-api#25": "Groq: *'tools' : maximum number of items is 128*",
         "google-gemini/gemini-cli#19083":
             "Gemini: *At most 512 function declarations can be specified*",
-        "google-gemini/gemini-cli#25440": "Gemini: the same refusal",
+        "google-gemini/gemini-cli#25440": "Gemini: the same error",
         "BerriAI/litellm#3286": "Claude: stop sequences that are whitespace",
-        "EleutherAI/lm-evaluation-harness#3822": "Claude: the same refusal",
+        "EleutherAI/lm-evaluation-harness#3822": "Claude: the same error",
     }
 }
 

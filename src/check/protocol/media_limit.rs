@@ -33,7 +33,7 @@ body_rule! {
             "Qwen: sides, and their ratio",
         "https://console.groq.com/docs/vision": "Groq: 5 images in a request",
         "anthropics/claude-code#19631": "Claude: *image exceeds 5 MB maximum*",
-        "daya0576/pi-imessage#5": "the same refusal",
+        "daya0576/pi-imessage#5": "the same error",
         "aipoch/open-science#225": "the bytes of the Base64 count",
         "anthropics/claude-code#4778": "*image dimensions exceed max allowed size: 8000 pixels*",
         "anthropics/claude-code#9375": "*for many-image requests: 2000 pixels*",

@@ -42,7 +42,7 @@ body_rule! {
         "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/multimodal/media/image.py":
             "vLLM: *Failed to load image*",
         "openai/openai-node#1463": "OpenAI: *Please make sure your image is valid*",
-        "vercel/ai#1544": "OpenAI: the same refusal",
+        "vercel/ai#1544": "OpenAI: the same error",
         "anthropics/claude-code#5174": "Claude: *The PDF specified was not valid*",
         "anthropics/anthropic-sdk-python#903": "Claude: *Could not process PDF*",
         "BrokkAi/brokk-app#2269": "Claude: *Only HTTPS URLs are supported*",
@@ -65,9 +65,9 @@ body_rule! {
         "pkg:github/ollama/ollama@fb30760#openai/openai.go": "Ollama: data URLs only",
         "lmstudio-ai/lmstudio-bug-tracker#2008":
             "LM Studio: *Only text tool_result blocks are supported*",
-        "lmstudio-ai/lmstudio-bug-tracker#1590": "LM Studio: the same refusal",
+        "lmstudio-ai/lmstudio-bug-tracker#1590": "LM Studio: the same error",
         "lmstudio-ai/lmstudio-bug-tracker#1120": "LM Studio: no URLs",
-        "lmstudio-ai/lmstudio-bug-tracker#1752": "LM Studio: the same refusal",
+        "lmstudio-ai/lmstudio-bug-tracker#1752": "LM Studio: the same error",
         "lmstudio-ai/lmstudio-bug-tracker#1027": "LM Studio: no WebP",
         "https://platform.claude.com/docs/en/build-with-claude/pdf-support":
             "Claude: PDFs without passwords and encryption",
@@ -75,13 +75,13 @@ body_rule! {
         "https://github.com/BerriAI/litellm/blob/main/litellm/llms/fireworks_ai/chat/transformation.py":
             "Fireworks: no files, in a gateway's code",
         "googleapis/python-genai#71": "Gemini: *Invalid or unsupported file uri*",
-        "vercel/ai#16757": "Gemini: the same refusal",
+        "vercel/ai#16757": "Gemini: the same error",
         "agno-agi/agno#3964": "Vertex AI: *mimeType parameter … which is not supported*",
         "mistralai/client-python#212": "Mistral: *Invalid document type*",
-        "mistralai/platform-docs-public#211": "Mistral: the same refusal",
+        "mistralai/platform-docs-public#211": "Mistral: the same error",
         "vercel/ai#14369":
             "Gemini: *The referenced name … does not match to a display_name in the function_response.parts*",
-        "RooCodeInc/Roo-Code#11430": "Gemini: the same refusal",
+        "RooCodeInc/Roo-Code#11430": "Gemini: the same error",
         "OpenHands/OpenHands#7700":
             "OpenAI: *Image URLs are only allowed for messages with role 'user'*",
     }

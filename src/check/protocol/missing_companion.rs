@@ -23,23 +23,23 @@ body_rule! {
         "https://github.com/sgl-project/sglang/blob/v0.5.23/python/sglang/srt/entrypoints/openai/serving_chat.py":
             "SGLang: *schema_ is required for json_schema response format request*",
         "tmc/langchaingo#1484": "OpenAI: `metadata` needs `store`",
-        "looplj/axonhub#1380": "OpenAI: the same refusal",
+        "looplj/axonhub#1380": "OpenAI: the same error",
         "BerriAI/litellm#5803": "OpenAI: `stream_options` needs `stream`",
         "QuantumNous/new-api#1109": "Qwen: thinking must be streamed",
-        "tencentmusic/supersonic#2355": "Qwen: the same refusal",
+        "tencentmusic/supersonic#2355": "Qwen: the same error",
         "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/sampling_params.py":
             "vLLM: `logprob_token_ids` needs `logprobs`",
         "https://openrouter.ai/docs/api-reference/overview":
             "OpenRouter: either `messages` or `prompt` is required",
         "nextlevelbuilder/goclaw#660": "Fireworks: *must have stream=true*",
-        "nullclaw/nullclaw#231": "Fireworks: the same refusal",
+        "nullclaw/nullclaw#231": "Fireworks: the same error",
         "openclaw/openclaw#138395": "ChatGPT: *Store must be set to false* without `store`",
-        "tinyhumansai/openhuman#3201": "ChatGPT: the same refusal",
+        "tinyhumansai/openhuman#3201": "ChatGPT: the same error",
         "duolahypercho/codex-router#862": "ChatGPT: *Stream must be set to true*",
         "QuantumNous/new-api#5819": "ChatGPT: without `stream`",
         "diegosouzapw/OmniRoute#746": "ChatGPT: *Instructions are required*",
         "lmstudio-ai/lmstudio-bug-tracker#1576": "LM Studio: `text` needs `format`",
-        "n8n-io/n8n#24492": "LM Studio: the same refusal",
+        "n8n-io/n8n#24492": "LM Studio: the same error",
     }
 }
 

@@ -28,7 +28,7 @@ body_rule! {
         "vllm-project/vllm#11629": "OpenAI: *image_url is only supported by certain models*",
         "SillyTavern/SillyTavern#3470": "OpenAI: o3-mini, o1-mini and o1-preview",
         "vercel/ai#16757": "Gemini 2.0: *Invalid or unsupported file uri*",
-        "BoundaryML/baml#1548": "Gemini: the same refusal",
+        "BoundaryML/baml#1548": "Gemini: the same error",
         "Zoo-Code-Org/Zoo-Code#1106": "DeepSeek: *unknown variant `image_url`*",
     }
 }

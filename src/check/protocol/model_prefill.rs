@@ -10,7 +10,7 @@ use crate::repo::Property;
 use crate::text::cut;
 
 body_rule! {
-    Error "protocol/model-prefill", "the last turn is an assistant turn, which the model does not continue",
+    Error "protocol/model-prefill", "the conversation ends with an assistant turn, and the model does not support prefill",
     "A history that ends with an assistant turn asks the model to continue that turn. Claude 4.6 and later reject it: *This model \
      does not support assistant message prefill. The conversation must end with a user message.* So do Gemini after 3.1, and \
      DeepSeek's reasoning models, unless the message has `\"prefix\": true`. A turn that the server paused for its own tools is sent \
@@ -23,7 +23,7 @@ body_rule! {
             "Claude: prefill is not supported from Opus 4.6 on",
         "https://platform.claude.com/docs/en/models/haiku-5-5/migration-guide": "Claude: another source",
         "pipecat-ai/pipecat#5821": "Gemini: *Requests ending with a model turn are not supported*",
-        "crewAIInc/crewAI#6973": "Gemini: the same refusal",
+        "crewAIInc/crewAI#6973": "Gemini: the same error",
     }
 }
 

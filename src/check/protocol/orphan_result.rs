@@ -22,12 +22,12 @@ body_rule! {
             "Claude: *unexpected `tool_use_id` found in `tool_result` blocks*",
         "anthropics/claude-code#62577":
             "Claude: *must have a corresponding `server_tool_use` block before it*",
-        "anthropics/claude-code#64383": "Claude: the same refusal",
+        "anthropics/claude-code#64383": "Claude: the same error",
         "langchain-ai/langchain#27799": "Gemini: a response comes right after its call",
         "agentjido/req_llm#966":
             "OpenAI: *must be a response to a preceding message with 'tool_calls'*",
         "vercel/ai#8216": "OpenAI: *No tool call found for function call output*",
-        "continuedev/continue#11785": "OpenAI: the same refusal",
+        "continuedev/continue#11785": "OpenAI: the same error",
     }
 }
 

@@ -13,9 +13,9 @@ body_rule! {
     of OpenAiChat;
     seen "2026-11" {
         "FlowiseAI/Flowise#2948": "OpenAI: *string does not match pattern*",
-        "danny-avila/LibreChat#1075": "the same refusal",
-        "ag2ai/ag2#451": "the same refusal",
-        "langchain-ai/langgraph#277": "the same refusal",
+        "danny-avila/LibreChat#1075": "the same error",
+        "ag2ai/ag2#451": "the same error",
+        "langchain-ai/langgraph#277": "the same error",
     }
 }
 

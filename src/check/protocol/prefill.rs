@@ -29,7 +29,7 @@ body_rule! {
             "llama.cpp: no prefill with tools or thinking",
         "tailcallhq/forgecode#1872":
             "Claude: *final assistant content cannot end with trailing whitespace*",
-        "GCWing/OpenBitFun#825": "Claude: the same refusal",
+        "GCWing/OpenBitFun#825": "Claude: the same error",
         "zed-industries/zed#30346":
             "GitHub Copilot: *The final message must be from the user* after a system message",
         "aaif-goose/goose#5997":

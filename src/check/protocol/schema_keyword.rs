@@ -33,7 +33,7 @@ body_rule! {
         "https://ai.google.dev/api/caching#Schema": "the members of a schema",
         "pkg:pypi/google-genai@3.4#types.py": "`Schema`",
         "BerriAI/litellm#18442": "Vertex AI: *schema should be of type OBJECT*",
-        "vercel/ai#12183": "Vertex AI: the same refusal",
+        "vercel/ai#12183": "Vertex AI: the same error",
         "cline/cline#7339": "*items: missing field*",
         "browser-use/browser-use#3786": "*should be non-empty for OBJECT type*",
         "https://github.com/google-gemini/cookbook/blob/main/quickstarts/rest/Function_calling_config_REST.ipynb":
@@ -44,15 +44,15 @@ body_rule! {
         "bug-ops/zeph#1641": "an object without properties is accepted",
         "anomalyco/opencode#11889": "*only allowed for OBJECT type*",
         "diegosouzapw/OmniRoute#760": "*enum: only allowed for STRING type*",
-        "directus/directus#27100": "the same refusal",
+        "directus/directus#27100": "the same error",
         "Kilo-Org/kilocode#11955": "`required` names a property that does not exist",
         "elastic/kibana#286302": "*should be non-empty for STRING type with enum format*",
         "anomalyco/opencode#12295":
             "*was set alongside unsupported fields*",
-        "su-kaka/gcli2api#374": "the same refusal",
-        "diegosouzapw/OmniRoute#1416": "the same refusal",
+        "su-kaka/gcli2api#374": "the same error",
+        "diegosouzapw/OmniRoute#1416": "the same error",
         "google-gemini/gemini-cli#13326": "*reference to undefined schema*",
-        "agent-infra/sandbox#83": "the same refusal",
+        "agent-infra/sandbox#83": "the same error",
         "brightwave-inc/tidebreak#1537": "*didn't specify the schema type field*",
     }
 }

@@ -45,7 +45,7 @@ body_rule! {
         "mastra-ai/mastra#6548": "OpenAI: *schema must have a 'type' key*",
         "tidyverse/ellmer#671": "OpenAI: *levels of nesting exceeds limit*",
         "RooCodeInc/Roo-Code#10334": "Cerebras: *Tools with mixed values for 'strict' are not allowed*",
-        "mpfaffenberger/code_puppy#368": "Cerebras: the same refusal",
+        "mpfaffenberger/code_puppy#368": "Cerebras: the same error",
         "musistudio/claude-code-router#708": "Cerebras: *Unsupported JSON schema fields*",
         "https://inference-docs.cerebras.ai/capabilities/structured-outputs":
             "Cerebras: what strict schemas can contain",
@@ -59,7 +59,7 @@ body_rule! {
         "docker/docker-agent#1871": "OpenAI: an optional property",
         "bytedance/trae-agent#68": "OpenAI: an open object",
         "veryfront/veryfront-code#3921": "Claude: numeric limits",
-        "ax-llm/ax#458": "Claude: the same refusal",
+        "ax-llm/ax#458": "Claude: the same error",
         "elie222/inbox-zero#2323": "Claude: 24 optional properties",
         "elizaOS/eliza#16499": "Claude: 20 strict tools",
         "camel-ai/camel#4171": "Claude: all three limits",

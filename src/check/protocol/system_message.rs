@@ -30,7 +30,7 @@ body_rule! {
         "simonw/llm-anthropic#73": "*not supported on this model*",
         "MiniMax-AI/MiniMax-M2.7#43":
             "MiniMax: *chat content has invalid message role: system*",
-        "BigPizzaV3/CodexPlusPlus#267": "MiniMax: the same refusal",
+        "BigPizzaV3/CodexPlusPlus#267": "MiniMax: the same error",
         "zai-org/GLM-5#74": "Z.ai: *Input should be 'user' or 'assistant'*",
         "vllm-project/vllm#44000": "vLLM 0.20: *Input should be 'user' or 'assistant'*",
         "1CatAI/1Cat-vLLM#86": "vLLM accepts it from version 0.23 on",

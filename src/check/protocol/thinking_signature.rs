@@ -27,11 +27,11 @@ body_rule! {
         "vercel/ai#15550":
             "Gemini: *Function call is missing a thought_signature in functionCall parts*",
         "cline/cline#7620": "Claude: *Invalid `signature` in `thinking` block*",
-        "router-for-me/CLIProxyAPI#570": "Claude: the same refusal",
+        "router-for-me/CLIProxyAPI#570": "Claude: the same error",
         "massgen/MassGen#624":
             "OpenRouter: *Gemini models require OpenRouter reasoning details to be preserved*",
-        "microsoft/agent-framework#2947": "OpenRouter: the same refusal",
-        "janhq/jan#7009": "OpenRouter: the same refusal",
+        "microsoft/agent-framework#2947": "OpenRouter: the same error",
+        "janhq/jan#7009": "OpenRouter: the same error",
         "inngest/inngest-js#1180": "Gemini: each step of the turn needs a signature",
     }
 }

@@ -30,11 +30,11 @@ body_rule! {
             "Claude: thinking goes back with its turn",
         "tailcallhq/forgecode#1195":
             "Claude: thinking is sent back with its turn",
-        "tailcallhq/forgecode#1853": "Claude: the same refusal",
+        "tailcallhq/forgecode#1853": "Claude: the same error",
         "tailcallhq/forgecode#2107": "Claude: the last block is thinking",
         "anthropics/claude-code#20691":
             "Claude: *If an assistant message contains any thinking blocks, the first block must be `thinking`*",
-        "anthropics/claude-code#20705": "Claude: the same refusal",
+        "anthropics/claude-code#20705": "Claude: the same error",
         "zed-industries/zed#33317":
             "Claude: *Expected `thinking` or `redacted_thinking`, but found `tool_use`*",
         "vercel/ai#7099": "OpenAI: reasoning without the item that it led to",
@@ -44,7 +44,7 @@ body_rule! {
         "jin-bo/agentao#321": "OpenAI: a call without its reasoning is accepted",
         "decolua/9router#2497": "OpenAI: `content` of a reasoning item is unknown",
         "continuedev/continue#11600": "Kimi: `reasoning_content` is missing",
-        "n8n-io/n8n#29142": "Kimi: the same refusal",
+        "n8n-io/n8n#29142": "Kimi: the same error",
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/messages.py":
             "Mistral: *ThinkChunks must be leading*",
         "https://api-docs.deepseek.com/guides/thinking_mode":

@@ -44,8 +44,8 @@ body_rule! {
             "Mistral: a valid JSON Schema",
         "pkg:github/ollama/ollama@fb30760#api/types.go": "Ollama: `ToolProperty`",
         "tombii/better-ccflare#357": "OpenAI: *regex lookaround is not supported*; Claude accepts it",
-        "vercel/ai#21037": "OpenAI: the same refusal, measured",
-        "anomalyco/opencode#32073": "OpenAI: the same refusal, for the tools of Figma",
+        "vercel/ai#21037": "OpenAI: the same error, measured",
+        "anomalyco/opencode#32073": "OpenAI: the same error, for the tools of Figma",
         "cline/cline#8433": "Claude: *Invalid $ref in schema: … does not exist*",
         "BerriAI/litellm#26692":
             "Claude and Fireworks: *Error resolving schema reference*",
@@ -55,16 +55,16 @@ body_rule! {
         "MoonshotAI/kimi-cli#178":
             "Moonshot: *missing 'type' or 'anyOf' key in parameter type*",
         "earendil-works/pi#5822": "Moonshot: *At path 'properties.task': type is not defined*",
-        "earendil-works/pi#4138": "Moonshot, through OpenCode: the same refusal",
+        "earendil-works/pi#4138": "Moonshot, through OpenCode: the same error",
         "tailcallhq/forgecode#3123": "Moonshot, through OpenRouter: the same dialect",
         "end-4/dots-hyprland#3640": "DeepSeek: *must be a JSON Schema of 'type: \"object\"'*, measured with `{}`",
-        "vercel/ai#7924": "DeepSeek: the same refusal, with properties",
-        "farion1231/cc-switch#5490": "DeepSeek: the same refusal, with `oneOf`",
+        "vercel/ai#7924": "DeepSeek: the same error, with properties",
+        "farion1231/cc-switch#5490": "DeepSeek: the same error, with `oneOf`",
         "zed-industries/zed#64386": "DeepSeek: *is not a \"regex\"*, with `\\0`",
-        "Dokploy/mcp#43": "DeepSeek: the same refusal, with `[` within a class",
-        "Yachiyo-5i/xLyra#71": "DeepSeek: the same refusal",
+        "Dokploy/mcp#43": "DeepSeek: the same error, with `[` within a class",
+        "Yachiyo-5i/xLyra#71": "DeepSeek: the same error",
         "QwenLM/qwen-code#11834": "MiniMax: *function parameters is empty*, measured",
-        "QwenLM/qwen-code#11905": "MiniMax: the same refusal",
+        "QwenLM/qwen-code#11905": "MiniMax: the same error",
         "posit-dev/querychat#273":
             "Databricks: *\"parameters\" is a required property*",
         "pkg:github/MoonshotAI/walle#validator.go":
@@ -83,23 +83,23 @@ body_rule! {
             "Claude: *JSON schema is invalid. It must match JSON Schema draft 2020-12*",
         "openclaw/openclaw#98588": "Claude Opus 4.8 rejects an array as `items`, 4.7 accepts it",
         "anthropics/claude-code#40075": "Claude: `anyOf` at the root",
-        "anomalyco/opencode#35516": "Claude: the same refusal",
+        "anomalyco/opencode#35516": "Claude: the same error",
         "n8n-io/n8n#30590": "Claude: *Property keys should match pattern*",
         "aws-solutions-library-samples/accelerated-intelligent-document-processing-on-aws#709":
-            "Claude on Bedrock: the same refusal, measured; below the root, any name is accepted",
-        "erikmaday/unusual-whales-mcp#57": "Claude: the same refusal",
+            "Claude on Bedrock: the same error, measured; below the root, any name is accepted",
+        "erikmaday/unusual-whales-mcp#57": "Claude: the same error",
         "chatanywhere/GPT_API_free#403":
             "OpenAI: *must have type 'object' and not have \
              'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level*",
         "Mintplex-Labs/anything-llm#6273": "LM Studio: `properties` is required",
-        "lmstudio-ai/lmstudio-bug-tracker#2203": "LM Studio: the same refusal",
+        "lmstudio-ai/lmstudio-bug-tracker#2203": "LM Studio: the same error",
         "agno-agi/agno#3004": "Volcengine: *Invalid function format: unhashable type: 'list'*",
         "oracle/langchain-oracle#45": "xAI: *Invalid function schema*",
         "usestrix/strix#1088": "Groq: *'required' present but 'properties' is missing*",
         "spring-projects/spring-ai#4776": "OpenAI: *object schema missing properties*",
-        "tailcallhq/forgecode#1359": "OpenAI: the same refusal",
+        "tailcallhq/forgecode#1359": "OpenAI: the same error",
         "sigoden/aichat#1049": "OpenAI: *array schema missing items*",
-        "modelscope/ms-agent#610": "OpenAI: the same refusal",
+        "modelscope/ms-agent#610": "OpenAI: the same error",
     }
 }
 

@@ -35,7 +35,7 @@ body_rule! {
         "anthropics/claude-code#8210": "Claude: *ids were found without `tool_result` blocks*",
         "AnswerDotAI/lisette#108":
             "Claude: *found without a corresponding `web_search_tool_result` block*",
-        "vercel/ai#13046": "Claude: the same refusal",
+        "vercel/ai#13046": "Claude: the same error",
         "rowboatlabs/rowboat#378": "Claude: results over several messages",
         "MoonshotAI/kosong#45": "Claude: results over several messages",
         "langchain-ai/langchain#27799": "Gemini: as many responses as calls",
@@ -43,7 +43,7 @@ body_rule! {
         "BerriAI/litellm#10083": "OpenAI: *must be followed by tool messages*",
         "bytedance/trae-agent#245": "OpenAI: *No tool output found*",
         "microsoft/agent-framework#8663": "OpenAI: *No tool output found for shell call*",
-        "QwenLM/qwen-code#606": "Qwen: the same refusal",
+        "QwenLM/qwen-code#606": "Qwen: the same error",
     }
 }
 

@@ -8,7 +8,7 @@ use crate::provider::{Server, WireFormat};
 
 body_rule! {
     Error "protocol/unsupported-choice", "the server does not accept this tool choice",
-    "Servers of OpenAI's format differ in what they accept as `tool_choice`:\n\n\
+    "Servers that use OpenAI's format accept different `tool_choice` values:\n\n\
      * LM Studio accepts `none`, `auto` and `required`, and rejects an object\n\
      * llama.cpp silently treats an object as `auto` (reported as a warning)\n\
      * Ollama does not read `tool_choice` at all (a warning, unless it is `auto`)\n\
@@ -26,7 +26,7 @@ body_rule! {
             "Ollama: `tool_choice` is not read",
         "BerriAI/litellm#4655": "DeepInfra accepts `auto` and `none`",
         "lmstudio-ai/lmstudio-bug-tracker#670": "LM Studio rejects an object",
-        "can1357/oh-my-pi#6925": "LM Studio: the same refusal",
+        "can1357/oh-my-pi#6925": "LM Studio: the same error",
     }
 }
 
