@@ -82,7 +82,7 @@ impl From<Status> for ExitCode {
     }
 }
 
-/// The reason why a command could not run, as a phrase, and the next step if there is one.
+/// The reason a command could not run, as a phrase, and the next step if there is one.
 pub struct Failure {
     message: String,
     help: Option<String>,

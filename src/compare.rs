@@ -69,8 +69,8 @@ pub struct Difference {
     pub subject: &'static str,
     /// One sentence without a full stop.
     pub message: String,
-    /// The reason why the second body's wire format cannot express the value, as a sentence; `None`
-    /// if it can, or if that is unknown.
+    /// The reason the second body's wire format cannot express the value, as a sentence; `None` if
+    /// it can, or if that is unknown.
     pub no_place: Option<&'static str>,
     /// The place in the first body, if the value is there.
     pub first: Option<Pointer>,

@@ -167,7 +167,7 @@ pub(crate) fn read_live(
 enum Reading<'o> {
     /// To use a file of a repository.
     File(&'o Origins),
-    /// To find the places of the texts in a file that was read before.
+    /// To locate strings in a file that has already been read.
     Leaves,
     /// To use a conversation without a name.
     Live(&'o Origins),

@@ -65,8 +65,8 @@ pub struct Loss {
     pub why: String,
 }
 
-/// The reason why a body cannot become a context, as one lower-case phrase. It is the message of
-/// the finding that a repository would have about that context.
+/// The reason a body cannot become a context, as one lower-case phrase. It is the message of the
+/// finding that a repository would have about that context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportError(String);
 
@@ -121,7 +121,7 @@ const KEPT: [&str; 5] = [
     "cached_content",
 ];
 
-/// The reason why settings of an agent are not in a context.
+/// The reason settings of an agent are not in a context.
 const OF_AGENTS: &str = "this belongs to the agent, not to a context";
 
 fn chat<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {

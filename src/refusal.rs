@@ -389,8 +389,8 @@ impl Dictionary {
         plain.text
     }
 
-    /// Finds the first entry of which a phrase occurs, in the first message that contains one.
-    /// `read` returns the part of a message that is searched.
+    /// Finds the first entry that has a phrase in one of the messages. The messages are searched in
+    /// order, and the first match wins. `read` returns the part of a message that is searched.
     fn first_phrase(
         &'static self,
         messages: &[String],
@@ -650,9 +650,10 @@ struct Hit {
 }
 
 impl Hit {
-    /// Returns the rank among sentences that match: by the hint that the text gives of the
-    /// provider, the length of the match, the number of sentences known of the provider, as a
-    /// measure of how common it is, and the length of the fixed words with their marks.
+    /// Returns the sort key of a match, most important first: how strongly the text points to the
+    /// provider, the number of letters that match, whether the whole sentence matches, the width of
+    /// the match, the number of sentences known of the provider (which shows how common it is), and
+    /// the length of the fixed words with punctuation.
     fn rank(&self) -> (Hint, usize, bool, usize, usize, usize) {
         let (width, known) = (self.found.range.len(), self.provider.refusals.len());
         let fixed = self.refusal.pattern.fixed();

@@ -70,7 +70,7 @@ pub trait Format {
     fn findings(&self, report: &Report, rules: &[&'static Rule]) -> Text;
 }
 
-/// The layout of text for people.
+/// The layout of human-readable text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// The number of columns to wrap at, at least 40. Source lines are not wrapped.
@@ -94,8 +94,8 @@ fn figures(summary: &Summary) -> Text {
     text!("{}\n{}", summary.to_string(), lowered)
 }
 
-/// The maximum length in characters of a message, a help text, or a label for people; programs get
-/// the full text.
+/// The maximum length in characters of a message, a help text, or a label in human-readable output;
+/// programs get the full text.
 const LONGEST: usize = 1000;
 /// The maximum length in characters of a name or path in a list.
 const LONGEST_NAME: usize = 100;

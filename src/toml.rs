@@ -147,7 +147,7 @@ impl Table {
     }
 }
 
-/// The reason why a text is not TOML.
+/// The reason a text is not TOML.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {
     /// The message, one lower-case phrase.

@@ -71,7 +71,7 @@ impl Status {
     }
 }
 
-/// The reason why a provider does not simply accept a tool or a list.
+/// The reason a provider does not simply accept a tool or a list.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Objection {
@@ -402,7 +402,7 @@ pub struct LoweredTool {
     pub instead: Option<(ToolTarget, String)>,
     /// The checks that the tool's schema no longer makes.
     pub losses: Vec<Loss>,
-    /// The reason why the tool is omitted; `None` if the provider accepts a form of it.
+    /// The reason the tool is omitted; `None` if the provider accepts a form of it.
     pub refused: Option<String>,
     /// The tool's schema in the request.
     pub schema: Value,
@@ -497,7 +497,7 @@ fn is_plainly_taken(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget)
         .all(|problem| of_tool(target, problem).is_none())
 }
 
-/// Returns the reason why a provider rejects a tool; `None` if it does not.
+/// Returns why a provider rejects a tool; `None` if it does not.
 fn refusal(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Option<String> {
     let found = problems(compiler, target, &target.body(&[tool]));
     let told = found.into_iter().filter_map(|problem| {

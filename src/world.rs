@@ -38,14 +38,14 @@ pub trait World: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Returns the reason why the file was not read.
+    /// Returns why the file was not read.
     fn read_within(&self, path: &str, limit: u64) -> Result<Vec<u8>, ReadError>;
 
     /// Returns the bytes of a regular file.
     ///
     /// # Errors
     ///
-    /// Returns the reason why the file was not read, which is [`ReadError::TooLarge`] beyond
+    /// Returns the reason the file was not read, which is [`ReadError::TooLarge`] beyond
     /// [`MAX_FILE_BYTES`].
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
         self.read_within(path, MAX_FILE_BYTES)
@@ -60,7 +60,7 @@ pub trait World: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Returns the reason why the folder was not listed.
+    /// Returns why the folder was not listed.
     fn list(&self, folder: &str) -> Result<Vec<Entry>, ReadError>;
 
     /// Returns the entries of a folder like [`World::list`], and the number of entries that had to
@@ -79,7 +79,7 @@ pub trait World: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Returns the reason why the kind is not known, which is [`ReadError::Missing`] if there is no
+    /// Returns the reason the kind is not known, which is [`ReadError::Missing`] if there is no
     /// entry.
     fn kind(&self, path: &str) -> Result<EntryKind, ReadError>;
 
@@ -97,7 +97,7 @@ pub(crate) struct Remembering {
     read: Mutex<HashMap<String, Remembered>>,
 }
 
-/// The bytes of a small file, or the reason why it was not read.
+/// The bytes of a small file, or the reason it was not read.
 type Remembered = Result<Arc<[u8]>, ReadError>;
 
 impl Remembering {
@@ -215,7 +215,7 @@ pub trait Journal: Send {
     fn append(&mut self, line: &str) -> Result<(), AccessError>;
 }
 
-/// The reason why something outside could not be read or changed, as a phrase for users.
+/// The reason something outside could not be read or changed, as a phrase for users.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AccessError(String);
 
@@ -311,7 +311,7 @@ pub enum EntryKind {
     Folder,
 }
 
-/// The reason why a file could not be read.
+/// The reason a file could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -637,8 +637,8 @@ pub(crate) fn is_private_key(bytes: &[u8]) -> bool {
             && memchr::memmem::find(line, b"PRIVATE KEY").is_some()
 }
 
-/// Returns the reason why one of the common systems does not allow a file or folder with this name;
-/// `None` if all do. On Windows, some names refer to devices, whatever their extension
+/// Returns why one of the common systems does not allow a file or folder with this name; `None` if
+/// all do. On Windows, some names refer to devices, whatever their extension
 /// (<https://learn.microsoft.com/windows/win32/fileio/naming-a-file>). On almost all systems, a
 /// name can have at most 255 bytes.
 pub(crate) fn unusable_name(name: &str) -> Option<&'static str> {

@@ -45,8 +45,8 @@ struct Learned {
     groups: Arc<[Group]>,
 }
 
-/// A [`Question`]: whether rules find nothing, given these members. Only a positive answer is
-/// remembered.
+/// A [`Question`]: whether rules find nothing, given these members. Only positive results are
+/// cached.
 #[derive(PartialEq, Eq, Hash)]
 struct AreSilent {
     route: Identity,

@@ -52,7 +52,7 @@ impl Formats {
         }
     }
 
-    /// Returns the formats for people, without files.
+    /// Returns the formats for human-readable output, without files.
     pub(super) fn for_people() -> Formats {
         Formats {
             shown: Format::Human,

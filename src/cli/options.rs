@@ -70,7 +70,7 @@ impl Options {
         })
     }
 
-    /// Returns the options for exactly this folder, with output for people.
+    /// Returns the options for exactly this folder, with human-readable output.
     pub(super) fn for_people_in(&self, directory: PathBuf) -> Options {
         let formats = Formats::for_people();
         Options {
@@ -133,7 +133,7 @@ impl Options {
         }
     }
 
-    /// Resolves a path of the command line.
+    /// Resolves a path given on the command line.
     pub(super) fn path(&self, path: &Path) -> PathBuf {
         match self.directory == Path::new(".") {
             true => path.to_owned(),
@@ -165,7 +165,7 @@ impl Options {
         text!("reqc {}{}{}{}{}", name, folder, agents, contexts, layers)
     }
 
-    /// Returns `true` if standard output is for people.
+    /// Returns `true` if standard output is human-readable.
     pub(super) fn is_for_people(&self) -> bool {
         matches!(self.format, Format::Human | Format::Short)
     }
@@ -309,7 +309,7 @@ impl Opened {
             .map_err(|error| select_failure(&self.compiler, error))
     }
 
-    /// Limits the selection to the items that some files reach.
+    /// Limits the selection to the items that a change to some files can affect.
     pub(super) fn limit_to(&mut self, reach: Reach) {
         if let Ok(selection) = &mut self.selection {
             selection.reached = Some(reach);

@@ -121,7 +121,7 @@ struct Row<'o> {
     instance: &'o Instance,
     agents: usize,
     found: Found,
-    /// The reason why there is no key, or a remark about it.
+    /// The reason there is no key, or a remark about it.
     why: Option<String>,
 }
 

@@ -145,7 +145,7 @@ fn of_file(
     Ok(Live::new(&opened.compiler, plan).body(conversation, &setting, model))
 }
 
-/// Returns the estimate for people, with a line for each part.
+/// Returns the estimate in human-readable form, with a line for each part.
 fn tokens_table(estimate: &TokenEstimate) -> Text {
     let how = if estimate.is_tokenized {
         "counted"

@@ -38,7 +38,7 @@ pub(super) struct Terminal {
     printer: Printer,
     /// `true` if the reader of standard output has gone away.
     closed: bool,
-    /// The reason why standard output cannot be written, unless its reader has gone away.
+    /// The reason standard output cannot be written, unless its reader has gone away.
     broken: Option<String>,
 }
 
@@ -120,8 +120,8 @@ impl Terminal {
         }
     }
 
-    /// Returns the reason why output was lost, such as a full disk; `None` if nothing was lost or
-    /// the reader has gone away.
+    /// Returns why output was lost, such as a full disk; `None` if nothing was lost or the reader
+    /// has gone away.
     pub(super) fn lost(&self) -> Option<&str> {
         self.broken.as_deref()
     }
@@ -162,7 +162,7 @@ impl Terminal {
         self.text(&text);
     }
 
-    /// Writes changes of bodies, for people.
+    /// Writes changes of bodies in human-readable form.
     pub(super) fn changes(&mut self, groups: &[CausedGroup]) {
         self.text(&report::changes_text(groups, self.layout()));
     }

@@ -210,7 +210,7 @@ fn list(
     }
 }
 
-/// Returns the reason why a file has no tools to check.
+/// Returns why a file has no tools to check.
 fn without_tools(shown: &str, list: Option<&ToolList>) -> Failure {
     match list {
         Some(list) if !list.unread.is_empty() => {

@@ -1,4 +1,4 @@
-//! `reqc why400`: the reason why a provider refused a request, and its place in the body.
+//! `reqc why400`: the reason a provider refused a request, and its place in the body.
 
 use std::io::{IsTerminal, Read};
 use std::path::Path;
@@ -313,7 +313,7 @@ fn groups(told: &Told) -> Vec<Group<'_>> {
     groups
 }
 
-/// Returns the explanation for people.
+/// Returns the explanation in human-readable form.
 fn page(group: &Group<'_>, outside: Option<&str>, width: usize) -> Text {
     let (it, _) = group[0];
     let refusal = it.refusal;

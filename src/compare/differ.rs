@@ -59,8 +59,7 @@ struct Wires {
 }
 
 impl Wires {
-    /// Returns the reason why the second format cannot express a piece of the first body, as a
-    /// sentence.
+    /// Returns why the second format cannot express a piece of the first body, as a sentence.
     fn no_place(self, piece: &Piece<'_>) -> Option<&'static str> {
         if self.are_same() {
             None

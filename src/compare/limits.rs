@@ -46,8 +46,8 @@ pub(crate) fn of(wire: WireFormat, api: ClientApi) -> KindSet {
     kinds
 }
 
-/// Returns the reason why a wire format cannot express a kind of content with any client API;
-/// `None` if it can.
+/// Returns why a wire format cannot express a kind of content with any client API; `None` if it
+/// can.
 pub(crate) fn reason(wire: WireFormat, kind: ContentKind) -> Option<&'static str> {
     let mut limits = of_all_apis(wire);
     limits
@@ -55,7 +55,7 @@ pub(crate) fn reason(wire: WireFormat, kind: ContentKind) -> Option<&'static str
         .map(|limit| &*limit.reason)
 }
 
-/// Returns the reason why a wire format cannot express cache breakpoints; `None` if it can.
+/// Returns why a wire format cannot express cache breakpoints; `None` if it can.
 pub(crate) fn reason_against_cache_marks(wire: WireFormat) -> Option<&'static str> {
     let mut limits = of_all_apis(wire);
     limits

@@ -93,8 +93,7 @@ impl Piece<'_> {
         }
     }
 
-    /// Returns the reason why a wire format cannot express the piece, as a sentence; `None` if it
-    /// can.
+    /// Returns why a wire format cannot express the piece, as a sentence; `None` if it can.
     pub(super) fn no_place(&self, wire: WireFormat) -> Option<&'static str> {
         match self.content {
             Content::CacheMark => limits::reason_against_cache_marks(wire),

@@ -48,7 +48,7 @@ pub struct Reached {
     pub unfollowed: Option<&'static str>,
 }
 
-/// The reason why the reach of a place cannot be reported.
+/// The reason the reach of a place cannot be reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ImpactError {

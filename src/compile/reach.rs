@@ -1,5 +1,5 @@
-//! Finds the agents that some files reach, for any change of these files. It may find too many
-//! agents, but never too few.
+//! Finds the agents that a change to the given files can affect. It may find too many agents, but
+//! never too few.
 //!
 //! It follows everything that an agent is made from: its chain, the templates' includes, its
 //! provider instance, contexts, settings, and the files that its system prompt reads, looks for or

@@ -390,7 +390,7 @@ fn abstract_selected(compiler: &Compiler, id: ProfileId) -> Diagnostic {
     Diagnostic::new(&ABSTRACT_SELECTED, place, message).help(help)
 }
 
-/// The reason why nothing was selected.
+/// The reason nothing was selected.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SelectError {

@@ -49,8 +49,8 @@ impl Leaves {
     }
 }
 
-/// Returns `true` if an object has a member for messages that occurs in the bodies of chat APIs,
-/// and none that occurs in contexts.
+/// Returns `true` if an object has one of the members that chat APIs use for messages, and none of
+/// the members that identify a context.
 fn is_request_body(value: &Value) -> bool {
     has_any(value, &["messages", "contents", "input"])
         && !has_any(value, &["history", "prefix", "suffix", "kind"])

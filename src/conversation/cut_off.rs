@@ -1,6 +1,6 @@
 //! The reasons why an answer may be incomplete.
 
-/// The reason why an answer is incomplete.
+/// The reason an answer is incomplete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CutOff {

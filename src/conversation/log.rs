@@ -154,7 +154,7 @@ pub enum Entry {
     Partial {
         /// The part of the answer that arrived.
         message: Message,
-        /// The reason why the answer is incomplete.
+        /// The reason the answer is incomplete.
         cut_off: CutOff,
     },
     /// A tool finished. Its result, a [`Block::ToolResult`], is added to one message with the
@@ -197,7 +197,7 @@ pub struct Loaded {
     pub tail_bytes: usize,
 }
 
-/// The reason why bytes are not a log.
+/// The reason bytes are not a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogError {
     /// The line, counted from 1.
@@ -659,8 +659,8 @@ impl Log {
                 == Some(0)
     }
 
-    /// Returns the reason why the last answer is incomplete; `None` if it is complete, or if the
-    /// history does not end with an answer. Items are ignored.
+    /// Returns why the last answer is incomplete; `None` if it is complete, or if the history does
+    /// not end with an answer. Items are ignored.
     pub fn cut_off(&self) -> Option<CutOff> {
         let last = self
             .history

@@ -16,9 +16,9 @@ const MAX_DISTANCE: usize = 500;
 const DEEPEST: usize = 16;
 
 /// Returns the operations that convert one list to another. They are minimal, unless the lists are
-/// long and very different: then the common beginning and end stay, and so do elements that occur
-/// once in both lists, unless most of them are in another order; parts between them that are long
-/// and very different are replaced.
+/// long and very different. In that case, the common beginning and end are kept. Elements that
+/// occur once in both lists are kept too, unless most of them are in a different order. Parts
+/// between them are replaced if they are long and very different.
 pub(super) fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     if is_cheap(old, new) {
         return minimal(old, new);

@@ -68,7 +68,7 @@ pub fn pick(
     search.picked()
 }
 
-/// The reason why no body was found. Its message continues a sentence after the file's name.
+/// The reason no body was found. Its message continues a sentence after the file's name.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PickError {

@@ -24,7 +24,7 @@ pub(crate) enum Input<R> {
     Lines(Lines<R>),
 }
 
-/// The reason why reading a file of bodies stops. Its message continues a sentence after the file's
+/// The reason reading a file of bodies stops. Its message continues a sentence after the file's
 /// name.
 #[derive(Debug)]
 #[non_exhaustive]

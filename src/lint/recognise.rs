@@ -13,7 +13,7 @@ use WireFormat::{
     OllamaGenerate, OpenAiChat, OpenAiResponses,
 };
 
-/// The reason why a body's wire format is unknown.
+/// The reason a body's wire format is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unrecognised {

@@ -7,9 +7,9 @@ use crate::conversation::ProviderBlockKind::Call;
 use crate::conversation::{Block, ProviderBlock};
 
 impl WireFormat {
-    /// Returns a result for one of the format's own calls, with the reason why the call was not
-    /// run. Returns `None` if the format has no such result: for example, the result of a computer
-    /// call is always an image.
+    /// Returns a result for one of the format's own calls, with the reason the call was not run.
+    /// Returns `None` if the format has no such result: for example, the result of a computer call
+    /// is always an image.
     pub(crate) fn own_error(self, call: &ProviderBlock, why: &str) -> Option<Block> {
         let Call(name) = self.own_blocks().of(&call.data) else {
             return None;

@@ -150,7 +150,7 @@ const ACCOUNTS: [(Server, &[&str]); 4] = [
 /// The prefixes of the Claude models whose versions are written with dots.
 const DOTTED: [&str; 3] = ["claude-1.", "claude-2.", "claude-instant-1."];
 
-/// Returns the reason why a server does not serve a model.
+/// Returns why a server does not serve a model.
 pub(crate) fn unserved(
     server: Server,
     model: &str,

@@ -40,18 +40,18 @@ static NAMES: LazyLock<Names> = LazyLock::new(|| {
     }
 });
 
-/// Returns the entries with a setting: a field at the top of a body, or in a member that groups
+/// Returns the entries for a setting: a top-level field, or a field of an object that groups
 /// settings.
 pub(crate) fn of_setting(name: &str) -> impl Iterator<Item = &'static Synonyms> {
     having(&NAMES.settings, name)
 }
 
-/// Returns the entries with a field of a message, a part, a call or a tool.
+/// Returns the entries for a field of a message, a part, a call or a tool.
 pub(crate) fn of_field(name: &str) -> impl Iterator<Item = &'static Synonyms> {
     having(&NAMES.fields, name)
 }
 
-/// Returns the entries with a value, such as a role or a type.
+/// Returns the entries for a value, such as a role or a type.
 pub(crate) fn of_value(value: &str) -> impl Iterator<Item = &'static Synonyms> {
     having(&NAMES.values, value)
 }

@@ -15,7 +15,8 @@ pub(crate) enum WrongPath {
         /// The end of the path as it should be, from these segments on. What is before them may
         /// contain a key.
         right: String,
-        /// `true` if the host belongs to a known server. A gateway may have such a path.
+        /// `true` if the host belongs to a known server. For other hosts, such as gateways, the
+        /// path may be valid.
         is_at_known_host: bool,
     },
     /// The host has the endpoint, but at another path.

@@ -40,7 +40,7 @@ pub struct Refusal {
     pub status: Option<i64>,
     /// The type or code in the envelope.
     pub kind: Option<String>,
-    /// The rule that predicts the refusal, or the reason why none does.
+    /// The rule that predicts the refusal, or why no rule does.
     pub reason: Reason,
     /// The meaning, as a sentence.
     pub meaning: String,
@@ -52,7 +52,7 @@ pub struct Refusal {
     pub sources: Vec<String>,
 }
 
-/// The rule that predicts a refusal, or the reason why none does.
+/// The rule that predicts a refusal, or why no rule does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
     /// The rule with this code.
@@ -62,8 +62,8 @@ pub enum Reason {
 }
 
 impl Refusal {
-    /// Returns the sentence for people: `{name}` marks a variable part, and other braces are not
-    /// doubled.
+    /// Returns the sentence in human-readable form: `{name}` marks a variable part, and other
+    /// braces are not doubled.
     pub fn shown(&self) -> String {
         self.sentence.replace("{{", "{").replace("}}", "}")
     }

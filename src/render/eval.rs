@@ -308,8 +308,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         }
     }
 
-    /// Writes a text with its runs; a tag that writes it is recorded as the writer of runs that no
-    /// tag has written before.
+    /// Writes text with its runs. Runs that have no writer yet are attributed to `tag`.
     fn write(&mut self, rope: RopeSlice<'_>, tag: Place, at: Place) -> Outcome<()> {
         self.check_room(rope.text, at)?;
         let Some(Sink::Text(out)) = self.out.last_mut() else {

@@ -17,7 +17,7 @@ use crate::repo::folders::ROLES;
 use crate::repo::{PartialState, Repo};
 use crate::world::EntryKind;
 
-/// Returns the reason why a name is rejected, whatever it refers to.
+/// Returns why a name is rejected, whatever it refers to.
 fn refusal(name: &str) -> Option<&'static str> {
     let drive = matches!(name.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
     match name {
@@ -359,8 +359,7 @@ impl Links {
     }
 }
 
-/// Visits everything reachable from a partial that was not seen yet; each is added after all those
-/// it leads to.
+/// Visits all unseen partials that are reachable from a partial, each after those that it includes.
 fn walk(start: usize, edges: &[Vec<usize>], seen: &mut [bool], finished: &mut Vec<usize>) {
     if seen[start] {
         return;

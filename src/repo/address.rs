@@ -8,7 +8,7 @@
 use crate::diag::did_you_mean;
 use crate::secret::{is_key_in_path, is_secret_name, is_secret_value, places_to_hide};
 
-/// The reason why an address was rejected.
+/// The reason an address was rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NoAddress {
     /// The mistake, described in words.

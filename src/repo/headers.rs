@@ -108,7 +108,7 @@ fn is_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-/// Returns the reason why a repository must not set this header; `None` if it may.
+/// Returns why a repository must not set this header; `None` if it may.
 fn reserved(name: &str) -> Option<&'static str> {
     Some(match name.to_ascii_lowercase().as_str() {
         "content-length" | "transfer-encoding" | "content-encoding" | "trailer" | "te" => {

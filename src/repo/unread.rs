@@ -18,7 +18,7 @@ pub(super) const MAX_ALL_BYTES: u64 = 64 << 20;
 /// The maximum number of files that are reported.
 pub(super) const MOST: usize = 100;
 
-/// The reason why a file should probably be read.
+/// The reason a file should probably be read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Suspicion {
     pub(super) rule: &'static Rule,

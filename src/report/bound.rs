@@ -1,5 +1,5 @@
-//! Limits on the number of findings for people, so that a log can be read to the end. Programs get
-//! more of them: see [`LeftOut`].
+//! Limits on the number of findings in human-readable output, so that a log can be read to the end.
+//! Programs get more of them: see [`LeftOut`].
 
 use std::collections::BTreeMap;
 

@@ -7,7 +7,7 @@ use crate::compare::{ComparedFiles, ComparedPair, LineColumn, PlacedDifference};
 use crate::diag::count;
 use crate::text::{Text, text};
 
-/// Returns the comparison for people.
+/// Returns the comparison in human-readable form.
 pub fn comparison_text(compared: &ComparedFiles) -> Text {
     let mut shown = text!("");
     for pair in &compared.pairs {

@@ -15,7 +15,7 @@ use crate::diag::count;
 use crate::source::Position;
 use crate::text::{Text, text};
 
-/// Returns the gaps for people, by file, and the totals.
+/// Returns the gaps by file, and the totals, in human-readable form.
 pub fn coverage_text(coverage: &Coverage) -> Text {
     let mut shown = Text::new();
     for file in coverage.files.iter().filter(|file| !file.gaps.is_empty()) {

@@ -347,7 +347,7 @@ pub fn explanation_json(
     })
 }
 
-/// Describes where a piece of a context is used, for people.
+/// Describes where a piece of a context is used, in human-readable form.
 pub fn content_text(fate: &ContentFate, sources: &Sources) -> Text {
     let mut shown = Text::new();
     if fate.values.is_empty() {

@@ -1,4 +1,4 @@
-//! Output for people at a terminal: source lines with labels, drawn by miette.
+//! Human-readable output for a terminal: source lines with labels, drawn by miette.
 
 use std::fmt;
 

@@ -13,10 +13,10 @@ use super::escape::{code, html};
 use crate::text::{Text, text};
 use crate::traffic::{Place, Stories, Story};
 
-/// The maximum number of stories without findings in reports for people.
+/// The maximum number of stories without findings in human-readable reports.
 const MOST_QUIET: usize = 20;
 
-/// Returns the stories for people.
+/// Returns the stories in human-readable form.
 pub fn stories_text(stories: &Stories) -> Text {
     let mut shown = text!("");
     for (at, story) in told(stories) {

@@ -181,7 +181,7 @@ fn tokens(column: &Column) -> String {
     }
 }
 
-/// Returns the matrix for people.
+/// Returns the matrix in human-readable form.
 pub fn tools_text(source: &str, matrix: &Matrix) -> Text {
     let mut shown = text!("{} of {}\n\n", count(matrix.tools.len(), "tool"), source);
     for (index, column) in matrix.columns.iter().enumerate() {
@@ -425,7 +425,7 @@ pub fn lowered_json(list: &LoweredList) -> Value {
     json!({"version": 1, "tools": list.tools, "conversions": told.collect::<Vec<_>>()})
 }
 
-/// Returns the constraints that lowered tools no longer check, for people.
+/// Returns the constraints that lowered tools no longer check, in human-readable form.
 pub fn losses_text(list: &LoweredList) -> Text {
     list.told.iter().map(tool_losses).collect()
 }

@@ -249,7 +249,7 @@ impl Trials<'_> {
         (cluster, done)
     }
 
-    /// Returns the agents, of those given, on which a cluster alone has the wanted effect.
+    /// Returns those of the given agents on which the cluster alone has the wanted effect.
     fn done(
         &self,
         cluster: &Cluster,

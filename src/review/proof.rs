@@ -131,8 +131,8 @@ impl Proof<'_> {
         by_file.into_values().collect()
     }
 
-    /// Makes some bodies of the older side with some edits applied, but without edits that break
-    /// the body's agent.
+    /// Builds the given bodies of the older side with the given edits applied, except edits that
+    /// break the body's agent.
     fn made(
         &self,
         chosen: impl Fn(usize) -> bool,

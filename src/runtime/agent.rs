@@ -152,7 +152,7 @@ pub(super) struct Made {
     pub(super) tokens: u64,
 }
 
-/// The reason why a request could not be compiled.
+/// The reason a request could not be compiled.
 ///
 /// A `main` that returns this error prints its [`Display`](fmt::Display) form: its `Debug` form is
 /// the same, except for `{:#?}`, which contains the findings.

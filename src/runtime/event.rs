@@ -114,7 +114,7 @@ pub enum Event {
     Refused(Refusal),
     /// The answer of this round is complete.
     TurnEnd {
-        /// The reason why the model stopped.
+        /// The reason the model stopped.
         stop: StopReason,
     },
     /// The round ended without a complete answer.
@@ -143,7 +143,7 @@ pub struct Refusal {
 /// The result of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// The request finished; contains the reason why the model stopped.
+    /// The request finished; contains the reason the model stopped.
     Finished(StopReason),
     /// The request failed, with no answer or only a partial one.
     Failed(Error),
@@ -151,7 +151,7 @@ pub enum Outcome {
     Cancelled,
 }
 
-/// The reason why a model stopped.
+/// The reason a model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StopReason {

@@ -19,11 +19,11 @@ pub trait Secrets: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Returns the reason why there is no key, without any part of a key.
+    /// Returns why there is no key, without any part of a key.
     fn read(&self, reference: &SecretRef) -> Result<SecretString, SecretError>;
 }
 
-/// The reason why there is no key.
+/// The reason there is no key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SecretError {

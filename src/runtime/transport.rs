@@ -1,5 +1,5 @@
-//! HTTP: sends a compiled request, and returns a response that has begun, or the reason why there
-//! is none.
+//! HTTP: sends a compiled request, and returns a response that has begun, or the reason there is
+//! none.
 //!
 //! Requests are retried here, but only before the first byte of an answer. Redirects are not
 //! followed, because the key would be sent along.

@@ -98,7 +98,7 @@ pub trait TrustStore: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Returns a phrase with the reason why it cannot be recorded.
+    /// Returns a phrase that says why it cannot be recorded.
     fn remember(&self, fingerprint: &str, text: &str) -> Result<(), AccessError>;
 }
 

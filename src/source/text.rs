@@ -18,7 +18,7 @@ pub struct SourceText {
     map: Option<Box<OffsetMap>>,
 }
 
-/// The reason why bytes are not source text. Offsets are in bytes of the file.
+/// The reason bytes are not source text. Offsets are in bytes of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TextError {
@@ -62,7 +62,7 @@ impl SourceText {
     ///
     /// # Errors
     ///
-    /// Returns the reason why the bytes are not source text.
+    /// Returns why the bytes are not source text.
     pub fn from_bytes(bytes: &[u8]) -> Result<SourceText, TextError> {
         if bytes.len() > MAX_SOURCE_BYTES {
             return Err(TextError::TooLarge { size: bytes.len() });

@@ -131,8 +131,7 @@ impl Disk {
         }
     }
 
-    /// Returns the reason why a file does not exist, if one of the links in its path leads outside
-    /// or nowhere.
+    /// Returns why a file does not exist, if one of the links in its path leads outside or nowhere.
     fn lost_on_the_way(&self, place: &Path) -> Option<ReadError> {
         let mut folders = place
             .ancestors()

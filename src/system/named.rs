@@ -89,7 +89,7 @@ pub(crate) fn read_input() -> Result<String, AccessError> {
 ///
 /// # Errors
 ///
-/// Returns a phrase with the reason why the file cannot be written.
+/// Returns a phrase that says why the file cannot be written.
 pub(crate) fn write_named(path: &Path, bytes: &[u8]) -> Result<(), AccessError> {
     let place = to_write(path, None)?;
     let (Some(folder), Some(name)) = (place.parent(), place.file_name()) else {

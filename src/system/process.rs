@@ -30,8 +30,8 @@ enum Input {
 /// The maximum size of a program file in a repository that can be trusted, in bytes.
 const MAX_PROGRAM_BYTES: u64 = 256 * 1024 * 1024;
 
-/// The time for which pipes may stay open after the program has ended, because a process that left
-/// the program's group may still hold them.
+/// How long pipes may stay open after the program has ended. A process that left the program's
+/// group may still hold them.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// The time that a supervisor has to end all processes.

@@ -61,7 +61,7 @@ impl SystemSecrets {
     ///
     /// # Errors
     ///
-    /// Returns the reason why the file is missing or cannot contain a key.
+    /// Returns why the file is missing or cannot contain a key.
     pub fn look_for_file(&self, reference: &SecretRef) -> Result<(), SecretError> {
         match reference {
             SecretRef::File(path) => Self::found(&self.path(path)?),

@@ -15,7 +15,7 @@ use crate::world::AccessError;
 /// A folder that contains a file for each permitted grant.
 #[derive(Debug, Clone)]
 pub struct TrustFolder {
-    /// The folder, or the reason why grants cannot be recorded.
+    /// The folder, or the reason grants cannot be recorded.
     folder: Result<PathBuf, AccessError>,
 }
 

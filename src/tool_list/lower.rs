@@ -41,7 +41,7 @@ pub struct Lowered {
     pub losses: Vec<Loss>,
 }
 
-/// The reason why a schema dialect has no equivalent schema that is not stricter.
+/// The reason a schema dialect has no equivalent schema that is not stricter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsayable {
     /// The place in the original schema.

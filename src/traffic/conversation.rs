@@ -406,7 +406,7 @@ impl Conversation {
     }
 
     /// Returns the loss caused by a change of the prefix, which includes everything after the
-    /// change, or the reason why there is none.
+    /// change, or the reason there is none.
     fn loss(&self, sent: &Sent, shared: usize) -> (Loss, Option<Unpriced>) {
         let old: u64 = self.pieces[shared.min(self.pieces.len())..]
             .iter()

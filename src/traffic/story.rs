@@ -174,7 +174,7 @@ pub struct Break {
     pub place: Place,
     /// The tokens that were processed again, the requests, and the cost.
     pub loss: Loss,
-    /// The reason why nothing was lost; `None` if tokens were lost.
+    /// The reason nothing was lost; `None` if tokens were lost.
     pub unpriced: Option<Unpriced>,
     /// The number of requests with this change.
     pub times: usize,

@@ -118,7 +118,7 @@ async fn called(overrides: &str, more: &str) -> (bool, String) {
     (output.is_error, output.content.to_string())
 }
 
-/// Returns the reason why a server cannot be used.
+/// Returns why a server cannot be used.
 async fn refused(overrides: &str, more: &str) -> String {
     let folder = scene(overrides, more);
     start(folder.path())

@@ -88,7 +88,7 @@ pub(super) struct Extensions {
     value: OnceLock<Value>,
 }
 
-/// The reason why a schema with its extensions cannot be used, with the place to fix.
+/// The reason a schema with its extensions cannot be used, with the place to fix.
 #[derive(Debug, Clone)]
 pub(super) struct Unusable {
     pub(super) refusal: Refusal,

@@ -110,7 +110,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// Returns the first reason why the work of the document is unbounded.
+    /// Returns the first reason the work of the document is unbounded.
     pub(super) fn of(document: &Value) -> Result<Graph, Refusal> {
         if extend::count(document) > MAX_VALUES {
             let message = format!("the schema has more than {MAX_VALUES} values");

@@ -1,6 +1,6 @@
 //! Reasons why schemas cannot be used.
 
-/// The reason why a schema cannot be used.
+/// The reason a schema cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     /// The place in the document, as a JSON pointer.

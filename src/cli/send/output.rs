@@ -1,4 +1,4 @@
-//! The output of an answer: for people, as events, or as a single result.
+//! The output of an answer: human-readable, as events, or as a single result.
 
 use serde_json::{Value, json};
 

@@ -30,7 +30,7 @@ pub(super) struct Spot<'a> {
 
 impl Spot<'_> {
     /// Returns the effect of a place that wrote nothing in the agent's bodies; `None` if the place
-    /// has no effect. `unknown` is the reason why some bodies are unknown, if there is one.
+    /// has no effect. `unknown` is the reason some bodies are unknown, if there is one.
     pub(super) fn unfollowed(&self, unknown: Option<&'static str>) -> Option<&'static str> {
         let text = self.text();
         let is_profile = self.is_of_profile();

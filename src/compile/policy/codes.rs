@@ -6,7 +6,7 @@ use super::levels::{can_silence, is_known};
 use crate::compile::rules::all_rules;
 use crate::diag::did_you_mean;
 
-/// The reason why a code on the command line cannot be used.
+/// The reason a code on the command line cannot be used.
 #[derive(Debug)]
 pub(crate) enum CodeError {
     /// No rule has this code; `near` suggests similar codes, as a phrase.

@@ -56,7 +56,7 @@ impl<'c> Policy<'c> {
         }
     }
 
-    /// Returns the remaining findings, with the severity of this run, sorted by file and place.
+    /// Returns the remaining findings, with their severity in this run, sorted by file and place.
     pub(in crate::compile) fn judge(&self, sources: &Sources, findings: Findings) -> Judgement {
         let mut left = self.apply(sources, findings.into_vec());
         left = told_by_context(told_by_instance(told_by_cause(left)));

@@ -19,7 +19,7 @@ pub struct Route {
     pub passed: Vec<(Arc<str>, PassedOver)>,
 }
 
-/// The reason why an agent was skipped.
+/// The reason an agent was skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PassedOver {
     /// Its `match` does not accept the file.

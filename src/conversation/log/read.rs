@@ -15,7 +15,7 @@ use crate::json::parse;
 /// The result of reading a line, or a part of one.
 pub(in crate::conversation) type Read<T> = Result<T, LineError>;
 
-/// The reason why a line cannot be read: one lower-case phrase.
+/// The reason a line cannot be read: one lower-case phrase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::conversation) struct LineError(String);
 

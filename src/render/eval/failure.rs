@@ -60,7 +60,7 @@ impl Failure {
         }))
     }
 
-    /// Returns a failure about a value, which may be that the value is undefined.
+    /// Returns a failure about a value. If the value is undefined, the failure says so.
     pub(super) fn of(at: Place, error: Error, value: &Tracked) -> Failure {
         let missing = if value.value.is_undefined() {
             value.origin.missing().or(Some(Absent::value(at)))

@@ -43,7 +43,7 @@ pub(super) struct Variables<'e> {
     data: Vec<(Arc<str>, Tracked)>,
     /// The open scopes, the innermost last.
     scopes: Vec<Scope<'e>>,
-    /// The depth of the render outside the first scope.
+    /// The nesting depth outside `scopes`.
     outside: usize,
     closures: Vec<Vec<(&'e str, Tracked)>>,
 }

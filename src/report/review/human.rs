@@ -1,4 +1,4 @@
-//! Output for people at a terminal.
+//! Human-readable output for a terminal.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -176,7 +176,7 @@ fn names(review: &Review, layout: Layout) -> Text {
     all
 }
 
-/// Lists up to `most` names, and the number of the others.
+/// Lists up to `most` names, and how many more there are.
 fn some_names(names: &[&Arc<str>], most: usize) -> Text {
     let shown: Vec<Text> = names.iter().take(most).map(|agent| name(agent)).collect();
     let rest = names.len().saturating_sub(most);

@@ -88,7 +88,7 @@ impl Deadline {
     }
 }
 
-/// The reason why a request ends before its answer is complete. All steps return it as their error.
+/// The reason a request ends before its answer is complete. All steps return it as their error.
 pub(super) enum Stop {
     Cancelled,
     /// The request exceeded this time limit.
@@ -178,7 +178,7 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Returns the reason why something outside the request stopped it.
+    /// Returns why something outside the request stopped it.
     pub(super) fn stopped(&self) -> Stop {
         match self.deadline {
             Some(deadline) if self.is_late.load(Ordering::Relaxed) => Stop::Late(deadline.limit),

@@ -36,7 +36,7 @@ pub(super) struct State {
     given: Option<usize>,
     /// The additions to the history that have not been reported yet, except answers and results.
     news: Vec<Event>,
-    /// The reason why the last answer was cut off, if no part of it is in the history to be marked.
+    /// The reason the last answer was cut off, if no part of it is in the history to be marked.
     unsaid: Option<CutOff>,
     /// `true` if the history contains the agent's surroundings and the attached files.
     is_told: bool,

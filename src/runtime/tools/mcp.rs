@@ -112,7 +112,7 @@ struct Connected {
     program: Option<BoxFuture<'static, Option<i32>>>,
 }
 
-/// The reason why no connection was established.
+/// The reason no connection was established.
 enum Failed {
     /// The server rejected the handshake.
     Refused(Error),
@@ -126,7 +126,7 @@ impl McpServer {
     ///
     /// # Errors
     ///
-    /// Returns the reason why the server cannot be used, with the end of its standard error output.
+    /// Returns why the server cannot be used, with the end of its standard error output.
     pub async fn start(
         spec: &ServerSpec,
         processes: &dyn Processes,
@@ -153,7 +153,7 @@ impl McpServer {
     ///
     /// # Errors
     ///
-    /// Returns the reason why the server cannot be used, with the end of its standard error output.
+    /// Returns why the server cannot be used, with the end of its standard error output.
     pub async fn survey(
         spec: &ServerSpec,
         processes: &dyn Processes,

@@ -19,7 +19,7 @@ pub trait Processes: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Returns a phrase with the reason why it cannot be run.
+    /// Returns a phrase that says why it cannot be run.
     fn find(&self, program: &str) -> Result<(), AccessError>;
 
     /// Runs a program until it ends or exceeds a limit. Dropping the future kills the program and
@@ -31,7 +31,7 @@ pub trait Processes: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Returns a phrase with the reason why it does not start.
+    /// Returns a phrase that says why it does not start.
     fn start(
         &self,
         program: &ProgramSpec,

@@ -22,7 +22,7 @@ pub(super) struct Watch(Mutex<Seen>);
 struct Seen {
     /// The beginning of the first line that is not a message.
     noise: Vec<u8>,
-    /// The reason why reading has stopped.
+    /// The reason reading has stopped.
     end: Option<&'static str>,
 }
 
