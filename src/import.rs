@@ -163,7 +163,7 @@ fn chat<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
         if let Some(value) = read.values.get(change.message()) {
             lost.tell(
                 value,
-                format!("{}: a context cannot represent this", change.describe()),
+                format!("{}: contexts do not support this", change.describe()),
             );
         }
     }
@@ -223,7 +223,7 @@ fn attached<'b>(file: &'b Value, lost: &mut Lost<'b>) -> Option<AttachedFile> {
         return None;
     };
     let file_path = text_of(file, "filename").unwrap_or("file").into();
-    lost.rest(file, &["text", "filename"], "a context cannot hold this");
+    lost.rest(file, &["text", "filename"], "contexts do not support this");
     Some(AttachedFile {
         file_path,
         content: content.into(),

@@ -795,7 +795,7 @@ fn calls_of_custom_tools_keep_their_results_and_answers_their_members() {
         lost,
         [(
             "/messages/3/annotations".to_owned(),
-            "a context cannot hold this".to_owned()
+            "contexts do not support this".to_owned()
         )]
     );
     assert_eq!(

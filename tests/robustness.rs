@@ -695,7 +695,7 @@ fn bodies_that_take_too_long_to_check_are_told() {
         .find(|finding| finding.rule.code == "schema/unusable")
         .expect("it is told");
     assert!(
-        unusable.message.contains("too much work"),
+        unusable.message.contains("work limit"),
         "{}",
         unusable.message
     );

@@ -201,8 +201,8 @@ pub(super) enum Command {
         agent: String,
         /// The value, as a JSON pointer: /messages/0/content
         pointer: Option<String>,
-        /// Show where a piece of the context file went, instead of a value of the body. A JSON
-        /// pointer: /history/3/blocks/0
+        /// Show where a value of the context file ends up in the body, instead of where a value of
+        /// the body comes from. A JSON pointer: /history/3/blocks/0
         #[arg(long, value_name = "POINTER", value_parser = filled, conflicts_with = "pointer")]
         content: Option<String>,
     },
@@ -392,7 +392,7 @@ pub(super) struct Coverage {
     /// Exit with 1 if fewer lines or outcomes are covered
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(super) fail_under: Option<f64>,
-    /// Write a context that covers a gap: one at the place of `--gap`, or the first that can be
+    /// Write a context that covers the gap at `--gap`, or by default the first gap that can be
     /// covered
     #[arg(long, value_name = "FILE")]
     pub(super) write_context: Option<PathBuf>,
@@ -672,12 +672,12 @@ pub(super) struct Route {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
-    /// For people
+    /// Human-readable text
     #[value(alias = "text")]
     Human,
     /// One line per finding
     Short,
-    /// For programs; docs/json.md describes it
+    /// Machine-readable JSON; see docs/json.md
     Json,
     /// For code scanning
     Sarif,

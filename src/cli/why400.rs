@@ -33,8 +33,8 @@ pub(super) fn run(options: &Options, args: &Why400, terminal: &mut Terminal) -> 
     let argument = match &args.answer {
         Some(argument) => argument,
         None if std::io::stdin().is_terminal() => {
-            return Err(Failure::new("there is no answer to explain")
-                .help("write the error message as an argument, or pipe it in"));
+            return Err(Failure::new("there is no error message to explain")
+                .help("pass the error message as an argument, or pipe it in"));
         }
         None => "-",
     };

@@ -71,7 +71,7 @@ crate::diag::rules! {
          Bundled files are never reported. While there are errors, nothing is reported, because a misspelt name would be reported twice. A \
          library that also has its own agents sets `\"repo/unused\" = \"off\"` under `[rules]`, or names the files in an `[[allow]]` \
          entry.";
-    TOO_MUCH_WORK = Error "run/too-much-work", "an agent or a run takes too much work",
+    TOO_MUCH_WORK = Error "run/too-much-work", "an agent or a run exceeds the work limit",
         "Every template has limits; these limits apply to all templates together, so that a repository from a stranger cannot keep a build \
          busy for hours. An agent may take 1,000 million units of work in all its contexts, and a run 8,000 million plus 250,000 per body. \
          A usual body takes about ten thousand; `template/too-much-work` explains the unit. The count is the same on every machine: agents \
@@ -257,12 +257,12 @@ pub(super) fn unknown_contexts(repo: &Repo, contexts: &[Context]) -> Vec<Diagnos
 /// compiled.
 pub(super) fn agent_too_much_work(plan: &Plan<'_>, context: &Arc<str>) -> Diagnostic {
     let message = format!(
-        "the agent `{}` takes too much work: it is not compiled from context `{context}` on",
+        "agent `{}` exceeds the work limit; context `{context}` and all later contexts are not compiled",
         plan.name()
     );
     let finding = Diagnostic::new(&TOO_MUCH_WORK, plan.profile.name_span(), message);
     finding.help(
-        "look for templates that copy, join, compare or search long text or lists again and again",
+        "look for templates that repeatedly copy, join, compare or search long strings or lists",
     )
 }
 
@@ -270,7 +270,7 @@ pub(super) fn agent_too_much_work(plan: &Plan<'_>, context: &Arc<str>) -> Diagno
 pub(super) fn agent_too_large(plan: &Plan<'_>, context: &Arc<str>) -> Diagnostic {
     let most = budget::MAX_HELD >> 20;
     let message = format!(
-        "the bodies of `{}` have more than {most} MiB in total: it is not compiled from context `{context}` on",
+        "the bodies of `{}` exceed {most} MiB in total; context `{context}` and all later contexts are not compiled",
         plan.name()
     );
     let finding = Diagnostic::new(&TOO_MUCH_WORK, plan.profile.name_span(), message);
@@ -291,7 +291,7 @@ pub(super) fn too_many_values(
         String::new()
     };
     let message = format!(
-        "merging the profiles takes too much work: `{}` is not compiled{others}",
+        "merging the profiles exceeds the work limit; `{}` is not compiled{others}",
         name.value
     );
     let finding = Diagnostic::new(&TOO_MUCH_WORK, name.span, message);
@@ -316,7 +316,7 @@ pub(super) fn run_too_much_work(
     };
     let comma = if others.is_empty() { "" } else { "," };
     let message = format!(
-        "the run takes too much work: `{}` is not compiled{comma}{others}",
+        "the run exceeds the work limit; `{}` is not compiled{comma}{others}",
         name.value
     );
     let finding = Diagnostic::new(&TOO_MUCH_WORK, name.span, message);

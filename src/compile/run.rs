@@ -398,7 +398,7 @@ struct Spent {
     held: usize,
     /// The number of values in each body that no template renders.
     static_values: usize,
-    /// `true` if a finding already reports that a template takes too much work.
+    /// `true` if a finding already reports that a template exceeds its work limit.
     is_told: bool,
 }
 

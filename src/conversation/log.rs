@@ -50,7 +50,7 @@ pub struct Log {
     /// that they answer, by id.
     #[expect(
         clippy::box_collection,
-        reason = "a log stays small beside what else a session may begin with"
+        reason = "keeps the log small compared with the other ways to start a session"
     )]
     collecting: Option<Box<HashMap<Arc<str>, usize>>>,
     usage: Usage,

@@ -223,18 +223,20 @@ impl NormalFormChange {
             NormalFormChange::CallWithoutResult { .. }
             | NormalFormChange::ResultWithoutCall { .. }
             | NormalFormChange::SecondResult { .. } => {
-                "it is dropped before rendering: remove it, or complete the pair"
+                "reqc drops it before rendering; remove it, or complete the pair"
             }
             NormalFormChange::RepeatedId { .. } => {
-                "it gets a different id before rendering: give each call a unique id"
+                "reqc changes the id before rendering; give each call a unique id"
             }
-            NormalFormChange::CallWithoutId { .. } => "it gets an id before rendering: write one",
-            NormalFormChange::RefusedName { .. } => "it gets a different name before rendering",
+            NormalFormChange::CallWithoutId { .. } => {
+                "reqc generates an id before rendering; add one to the context"
+            }
+            NormalFormChange::RefusedName { .. } => "reqc changes the name before rendering",
             NormalFormChange::ResultApart { .. } => {
-                "it is moved before rendering: put all results of a turn at the start of the message after the calls"
+                "reqc moves it before rendering; put all results of a turn at the start of the message after the calls"
             }
             NormalFormChange::ErrorWithoutText { .. } => {
-                "it gets a fixed text before rendering: describe what failed"
+                "reqc adds a fixed text before rendering; describe what failed"
             }
             NormalFormChange::ForeignThinking { .. }
             | NormalFormChange::UnboundThinking { .. }
@@ -242,7 +244,7 @@ impl NormalFormChange {
             | NormalFormChange::OwnHalf { .. }
             | NormalFormChange::UnsignedThinking { .. }
             | NormalFormChange::ThinkingAlone { .. }
-            | NormalFormChange::EmptyMessage { .. } => "it is dropped before rendering: remove it",
+            | NormalFormChange::EmptyMessage { .. } => "reqc drops it before rendering; remove it",
         }
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn rest<'b>(part: &'b Value, block: &Block, lost: &mut Lost<'b>) {
         "inline_data",
         "fileData",
     ];
-    const WHY: &str = "a context cannot hold this";
+    const WHY: &str = "contexts do not support this";
     if let Some(cites) = part.get("citations").filter(|cites| cites.is_object()) {
         lost.tell(cites, super::OF_AGENTS);
     }

@@ -63,10 +63,10 @@ pub(super) fn question<'b>(body: &'b Value, lost: &mut Lost<'b>) -> Option<Messa
     })
 }
 
-const NO_MEMBER: &str = "a context cannot hold this";
-const NO_IMAGE: &str = "a context can hold only text and images here";
-const NO_SUCH: &str = "a context cannot hold such a part for this role";
-const NO_MEDIA: &str = "a context can hold only images, documents and audio recordings";
+const NO_MEMBER: &str = "contexts do not support this";
+const NO_IMAGE: &str = "contexts support only text and images here";
+const NO_SUCH: &str = "contexts do not support such a part for this role";
+const NO_MEDIA: &str = "contexts support only images, documents and audio recordings";
 
 struct Reader<'b, 'l> {
     wire: WireFormat,
@@ -85,7 +85,7 @@ impl<'b> Reader<'b, '_> {
             Speaker::System => self.system_item(turn),
             Speaker::Other => self
                 .lost
-                .tell(turn.value, "a context cannot hold a turn of this kind"),
+                .tell(turn.value, "contexts do not support turns of this kind"),
             Speaker::User | Speaker::Assistant | Speaker::Tool => self.message(speaker, turn),
         }
         self.last = Some(speaker);
@@ -243,7 +243,7 @@ impl<'b> Reader<'b, '_> {
             (Kind::Call(call), Role::Assistant) => match unknown_call(self.wire, part.value) {
                 Some(kind) => self.lost.tell(
                     part.value,
-                    format!("a context cannot hold a call of kind `{kind}`"),
+                    format!("contexts do not support calls of type `{kind}`"),
                 ),
                 None => {
                     signed(part.value, blocks);
@@ -264,7 +264,7 @@ impl<'b> Reader<'b, '_> {
                     role,
                     turn,
                     part,
-                    &format!("a context cannot hold a part of kind `{name}`"),
+                    &format!("contexts do not support parts of type `{name}`"),
                     blocks,
                 );
             }

@@ -69,7 +69,7 @@ fn member_texts<'b>(member: &'b Value, texts: &mut Vec<String>, lost: &mut Lost<
                 .for_each(|block| match block.get("text").and_then(Value::as_str) {
                     Some(text) => {
                         texts.push(text.to_owned());
-                        lost.rest(block, &["type", "text"], "a context cannot hold this");
+                        lost.rest(block, &["type", "text"], "contexts do not support this");
                     }
                     None => lost.tell(block, "a system prompt can be only text"),
                 });
@@ -78,7 +78,7 @@ fn member_texts<'b>(member: &'b Value, texts: &mut Vec<String>, lost: &mut Lost<
             if let Some(parts) = member.get("parts") {
                 member_texts(parts, texts, lost);
             }
-            lost.rest(member, &["role", "parts"], "a context cannot hold this");
+            lost.rest(member, &["role", "parts"], "contexts do not support this");
         }
         _ => lost.tell(member, "it is not a string"),
     }
@@ -89,7 +89,7 @@ pub(super) fn text_of<'b>(entry: &Entry<'b>, lost: &mut Lost<'b>) -> Option<Stri
     lost.rest(
         entry.value,
         &["type", "role", "content"],
-        "a context cannot hold this",
+        "contexts do not support this",
     );
     let mut texts = Vec::new();
     for part in &entry.parts {
@@ -99,7 +99,7 @@ pub(super) fn text_of<'b>(entry: &Entry<'b>, lost: &mut Lost<'b>) -> Option<Stri
                 lost.rest(
                     part.value,
                     &["type", "text", "refusal"],
-                    "a context cannot hold this",
+                    "contexts do not support this",
                 );
             }
             _ => lost.tell(part.value, "a system message can contain only text"),

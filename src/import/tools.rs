@@ -67,9 +67,9 @@ fn one<'b>(tool: &'b Value, lost: &mut Lost<'b>) -> Option<Tool> {
         strict,
     ]
     .concat();
-    lost.rest(tool, &read, "a context cannot hold this");
+    lost.rest(tool, &read, "contexts do not support this");
     if tool.get("function").is_some() {
-        lost.rest(function, &read, "a context cannot hold this");
+        lost.rest(function, &read, "contexts do not support this");
     }
     let description = function
         .get("description")

@@ -103,7 +103,7 @@ pub(super) fn list(len: usize) -> Result<(), Error> {
 fn spent() -> Error {
     let message = "the template processes too much data".to_owned();
     Refusal::new(&rules::TOO_MUCH_WORK, message)
-        .help("look for a loop that copies, joins, compares or searches long text or lists again and again")
+        .help("look for a loop that repeatedly copies, joins, compares or searches long strings or lists")
         .into()
 }
 

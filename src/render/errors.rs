@@ -237,7 +237,7 @@ fn endless(engine: &Engine, sources: &Sources, failure: &Failure) -> Diagnostic 
             Some(engine.place_span(sources, Place::new(place.template, found)))
         })
         .unwrap_or_else(|| engine.place_span(sources, Place::new(outermost.template, &(0..0))));
-    let help = "look for a loop that grows with itself; a normal template needs a few hundred steps per message";
+    let help = "look for nested loops over the history; a typical template needs a few hundred steps per message";
     Diagnostic::new(
         &rules::TOO_MANY_STEPS,
         span,

@@ -65,7 +65,7 @@ crate::diag::rules! {
         "Each operation costs units in proportion to the data it touches: 1 for a byte read, 2 for a byte written, 32 for a list \
          element, 16 for a step. A template may spend 400 million units, and so may all templates of one body together. That is \
          enough for an output of 32 MiB, and takes a second or two at most. The count is the same on every machine.\n\n\
-         Look for a loop that copies, joins, compares or searches long text or lists again and again.\n\n\
+         Look for a loop that repeatedly copies, joins, compares or searches long strings or lists.\n\n\
          * wrong: `{% for i in range(100000) %}{% set ns.text = ns.text ~ ctx.history[0].content %}{% endfor %}`\n\
          * right: collect the parts once, and join them: `parts | join`";
     TOO_DEEP = Error "template/too-deep", "a template is nested too deeply",
@@ -121,7 +121,7 @@ crate::diag::rules! {
     LINE_STATEMENT = Warning "dialect/line-statement", "a line that begins with `##` looks like a statement, but is text",
         "inja reads `## for x in y` at the beginning of a line as the tag `{% for x in y %}`, and Jinja can be configured to do so. Here, \
          such a line is text in every dialect, because prompts are full of Markdown headings. The client whose collections are read with \
-         `dialect = \"inja\"` has disabled line statements too.\n\n\
+         `dialect = \"inja\"` disables line statements as well.\n\n\
          Write tags. A heading alone is not a finding: at least one of the lines must end a block (`## endfor`, `## endif`, `## \
          endblock`), set a variable or include a file.\n\n\
          * wrong: `## for message in ctx.history`\n\

@@ -384,7 +384,7 @@ const BY_MESSAGE: [(&str, &str, &str); 20] = [
     ),
     (
         "too few unicode value digits",
-        "`\\u` and `\\U` must be followed by the code of a character",
+        "`\\u` and `\\U` must be followed by a hexadecimal code point",
         BACKSLASH,
     ),
     (

@@ -537,6 +537,6 @@ pub(super) fn too_much_work(literal: Span) -> Diagnostic {
     let message = "the templates of this body process too much data in total";
     let finding = Diagnostic::new(&render_rules::TOO_MUCH_WORK, literal, message);
     finding.help(
-        "look for templates that copy, join, compare or search long text or lists again and again",
+        "look for templates that repeatedly copy, join, compare or search long strings or lists",
     )
 }

@@ -743,7 +743,7 @@ async fn wrong_usage_is_told_before_anything_is_sent() {
         (
             &["Tester", "--context", "nope"],
             2,
-            "there is no context `nope`",
+            "no context is named `nope`",
         ),
         (
             &["Tester", "--context", "zzzz"],

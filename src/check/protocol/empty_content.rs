@@ -146,9 +146,9 @@ fn empty_part<'b>(part: &'b Value, is_sure: bool, found: &mut Found<'b>) {
             part,
             "text",
             if is_sure {
-                "an empty text, which Vertex AI rejects"
+                "empty text, which Vertex AI rejects"
             } else {
-                "an empty text: some reports say that the API rejects it"
+                "empty text, which the API reportedly rejects"
             },
         );
         let note = if is_sure { note } else { note.warning() };

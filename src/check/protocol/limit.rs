@@ -20,12 +20,12 @@ body_rule! {
         "ujisati/claude-code-provider-proxy#11": "OpenRouter: 128 characters of `user`",
         "pkg:pypi/openai@3.54": "OpenAI: 128 characters of `safety_identifier`",
         "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/sampling_params.py":
-            "vLLM: `MAX_LOGPROB_TOKEN_IDS`, and the most words of `bad_words`",
+            "vLLM: `MAX_LOGPROB_TOKEN_IDS`, and the maximum number of `bad_words`",
         "HunorLaczko/ha-groq-cloud-api#25": "Groq: *'tools' : maximum number of items is 128*",
         "google-gemini/gemini-cli#19083":
             "Gemini: *At most 512 function declarations can be specified*",
         "google-gemini/gemini-cli#25440": "Gemini: the same error",
-        "BerriAI/litellm#3286": "Claude: stop sequences that are whitespace",
+        "BerriAI/litellm#3286": "Claude: whitespace-only stop sequences",
         "EleutherAI/lm-evaluation-harness#3822": "Claude: the same error",
     }
 }

@@ -458,11 +458,7 @@ fn openai_audio<'b>(found: &mut Found<'b>, audio: &'b Value) {
     let real = text_of(audio, "data").and_then(media_type::media_type);
     if let Some(real) = real.filter(|real| !is_sound(real)) {
         found
-            .at_member(
-                audio,
-                "data",
-                format!("the data is of the type `{real}`, not audio"),
-            )
+            .at_member(audio, "data", format!("the data is `{real}`, not audio"))
             .warning()
             .help("send the intended recording");
     }
@@ -719,11 +715,7 @@ fn google<'b>(found: &mut Found<'b>, part: &'b Value) {
         .filter(|real| media_type == PDF && *real != PDF)
     {
         found
-            .at_member(
-                data,
-                "data",
-                format!("the data is of the type `{real}`, not PDF"),
-            )
+            .at_member(data, "data", format!("the data is `{real}`, not PDF"))
             .warning()
             .help("send the intended document");
     } else if text_of(data, "data").is_some_and(|bytes| is_unknown_picture(media_type, bytes)) {
@@ -801,11 +793,7 @@ fn anthropic_bytes<'b>(subject: &Subject<'b>, found: &mut Found<'b>, source: &'b
         mismatch(found, source, "media_type", real);
     } else if said == PDF && real != PDF && subject.server.is_claude() {
         found
-            .at_member(
-                source,
-                "data",
-                format!("the data is of the type `{real}`, not PDF"),
-            )
+            .at_member(source, "data", format!("the data is `{real}`, not PDF"))
             .help("send the intended document");
     }
 }

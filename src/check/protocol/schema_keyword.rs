@@ -286,7 +286,7 @@ fn check_values<'b>(inner: &'b Value, found: &mut Found<'b>) {
     {
         found
             .at(empty, "a value of `enum` cannot be empty")
-            .help("leave it out, or replace it with a word");
+            .help("remove the empty value, or replace it with a non-empty string");
     }
     let is_of_other = ["integer", "number", "boolean", "array", "object"]
         .iter()

@@ -356,7 +356,7 @@ fn leading<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             found
                 .at(
                     late,
-                    "the reasoning of a message comes before its other parts",
+                    "reasoning must come before the other parts of a message",
                 )
                 .help("put the reasoning first");
         }

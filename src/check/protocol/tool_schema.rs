@@ -598,10 +598,7 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut 
     for value in super::schemas::no_schemas(inner) {
         let kind = crate::json::kind_of(value);
         let note = found
-            .at(
-                value,
-                format!("this is not a JSON Schema: it must be a schema here, not {kind}"),
-            )
+            .at(value, format!("expected a JSON Schema, not {kind}"))
             .about(About::Form);
         let note = if is_sure { note } else { note.warning() };
         note.help("write an object: `{ \"type\": … }`");

@@ -399,8 +399,8 @@ impl Document {
         (!mistakes.is_empty()).then_some(mistakes)
     }
 
-    /// Returns a single mistake for a body whose mistakes take too much work to find. The place is
-    /// its first invalid member, if that is known.
+    /// Returns a single mistake for a body whose mistakes cannot be found within the work limit.
+    /// The place is its first invalid member, if that is known.
     fn unexplained(&self, subject: Input<'_>) -> Mistake {
         let members = subject.members().unwrap_or_default();
         let refused = self.bundled.and_then(|bundled| bundled.refused(&members));
@@ -522,13 +522,13 @@ impl Compiled {
     }
 }
 
-/// Returns the mistake for a body that takes too much work to validate against a repository's
-/// schema.
+/// Returns the mistake for a body that cannot be validated against a repository's schema within the
+/// work limit.
 fn unchecked() -> Mistake {
     let message =
-        "it takes too much work to check this body against the schema of the repository".to_owned();
+        "checking this body against the repository's schema exceeds the work limit".to_owned();
     let help =
-        "the work grows with the alternatives of the schema and the size of the body: simplify the schema".to_owned();
+        "simplify the schema: the work grows with its number of alternatives and with the size of the body".to_owned();
     Mistake {
         rule: &rules::BAD_SCHEMA,
         pointer: Pointer::root(),

@@ -68,7 +68,7 @@ crate::diag::rules! {
          and write `$ref` with a JSON pointer\n\
          * patterns with look-around or back references, or with more than a few thousand states: patterns run in linear \
          time\n\n\
-         A body has this finding too if checking it would still take too much work, because of its size and the schema's \
+         A body has this finding too if checking it would still exceed the work limit, because of its size and the schema's \
          alternatives.\n\n\
          * wrong: `{ \"$ref\": \"common.json#/model\" }`: another file\n\
          * right: `{ \"$ref\": \"#/$defs/model\" }`, with the definition in the same file\n\

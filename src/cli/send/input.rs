@@ -308,7 +308,7 @@ fn context(
         Ok(text) => text,
         Err(why) => {
             let failure = Failure::new(format!(
-                "there is no context `{wanted}`, and the file of that name {why}"
+                "no context is named `{wanted}`, and the file with that name {why}"
             ));
             let known = opened
                 .compiler

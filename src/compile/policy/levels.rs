@@ -198,7 +198,7 @@ impl<'c> Policy<'c> {
             None => or_meant(wanted, paths.into_iter()),
         };
         Some(format!(
-            "no file is `{wanted}`, as paths are written in findings{meant}"
+            "no file matches `{wanted}`; write the path as it appears in findings{meant}"
         ))
     }
 

@@ -121,8 +121,8 @@ impl Property {
                 "accepts calls without signatures",
             ),
             Property::BuiltinChoice => (
-                "accepts a choice among functions even if there are only built-in tools",
-                "rejects a choice among functions if there are only built-in tools",
+                "accepts a `tool_choice` of functions even if the request has only built-in tools",
+                "rejects a `tool_choice` of functions if the request has only built-in tools",
             ),
             Property::ThinksByDefault => ("thinks by default", "thinks only on request"),
             Property::ForcedCalls => (

@@ -343,7 +343,7 @@ fn help(change: &Change, story: &Story) -> Option<&'static str> {
             "send earlier messages again exactly as they were, and append new ones"
         }
         Change::Removed(_) => {
-            "truncate rarely and by a lot, or replace what is left out with a summary"
+            "truncate rarely, in large steps, or replace the removed part with a summary"
         }
         Change::Thinking => "send thinking blocks back unchanged",
         Change::Setting(_) if story.has_bodies => "keep it for the whole conversation",

@@ -399,13 +399,13 @@ impl AnswerBuilder {
     /// Reports a part of the answer that is not read, unless it was reported before. `what` is a
     /// clause such as "the event `x` is unknown".
     pub(super) fn not_read(&mut self, what: &str) {
-        let message = format!("part of the answer is ignored: {what}");
+        let message = format!("part of the response is ignored: {what}");
         if self.warned.contains(&message) || self.not_read > MOST_NOT_READ {
             return;
         }
         self.not_read += 1;
         match self.not_read > MOST_NOT_READ {
-            true => self.warn("more parts of the answer are ignored; they are not listed"),
+            true => self.warn("more parts of the response are ignored, but not listed"),
             false => self.warn(&message),
         }
     }
