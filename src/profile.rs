@@ -479,7 +479,7 @@ fn is_value(value: &str, node: &Node) -> bool {
 fn check_glob(reader: &mut Reader<'_, '_>, key: &str, pattern: &Spanned<Arc<str>>) {
     if let Err(why) = glob(&pattern.value) {
         let message = format!("`{key}` contains an invalid glob: {why}");
-        let help = "a glob is a path with `*`, `?`, `[a-z]` or `{a,b}` in it, for instance `*.rs`";
+        let help = "a glob is a path with `*`, `?`, `[a-z]` or `{a,b}` in it, for example `*.rs`";
         reader
             .report(Diagnostic::new(&repo_rules::INVALID_VALUE, pattern.span, message).help(help));
     }
@@ -533,11 +533,11 @@ const OLD_KEYS: [(&str, &str); 5] = [
     ),
     (
         "sampling",
-        "put the fields into `[body]` under the provider's own names, for instance `temperature = 0.7`",
+        "put the fields into `[body]` under the provider's own names, for example `temperature = 0.7`",
     ),
     (
         "thinking",
-        "put the provider's own fields into `[body]`, for instance `thinking = { type = \"adaptive\" }`, and set `enable_thinking = true`",
+        "put the provider's own fields into `[body]`, for example `thinking = { type = \"adaptive\" }`, and set `enable_thinking = true`",
     ),
 ];
 

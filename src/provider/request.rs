@@ -36,7 +36,7 @@ pub enum HeaderValue {
     Plain(String),
     /// A key after a prefix.
     Key {
-        /// The text before the key, for instance `Bearer `.
+        /// The text before the key, for example `Bearer `.
         prefix: &'static str,
         /// The place from which the key is read.
         key: SecretRef,

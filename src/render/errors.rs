@@ -356,7 +356,7 @@ fn unknown_method(detail: &str, span: Span) -> Diagnostic {
         None if kind == "map" => {
             "values have no methods here; if it should be a macro, the imported template has none of this name".to_owned()
         }
-        None => "values have no methods here: use a filter, for instance `text | trim`".to_owned(),
+        None => "values have no methods here: use a filter, for example `text | trim`".to_owned(),
     })
 }
 

@@ -132,7 +132,7 @@ impl Engine {
                     format!("the include name `{target}` is not allowed: {why}"),
                 );
                 return Verdict::refused(
-                    finding.help("partials are named relative to `partials/`, for instance `openai/messages.jinja`"),
+                    finding.help("partials are named relative to `partials/`, for example `openai/messages.jinja`"),
                 );
             }
             let full = full_name(target);

@@ -6,7 +6,7 @@
 //!
 //! Several families may each allow some values of one member. Only values that all of them allow,
 //! and that lead to no other finding in the same body, are listed: `between_tools` for
-//! `thinking.type`, for instance, works with some efforts only.
+//! `thinking.type`, for example, works with some efforts only.
 
 use serde_json::Value;
 

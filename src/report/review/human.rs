@@ -345,7 +345,7 @@ fn cause_text(review: &Review, cause: &Cause, layout: Layout) -> Text {
     if let (true, Some(first)) = (cause.changes.len() > 1, cause.changes.first()) {
         let context = first.subject.context.as_deref().unwrap_or("request");
         all.push(&text!(
-            "  for instance {}/{}\n",
+            "  for example {}/{}\n",
             name(&first.subject.agent),
             name(context)
         ));
