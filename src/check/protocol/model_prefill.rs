@@ -51,7 +51,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let model = cut(subject.model.unwrap_or("this model"), 60);
     let note = found.at(
         last,
-        format!("the last turn is an assistant turn, which {model} does not continue"),
+        format!(
+            "the conversation ends with an assistant turn, and {model} does not support prefill"
+        ),
     );
     note.of_model()
         .level(severity)
