@@ -421,7 +421,7 @@ fn what_stands_around_a_message_does_not_hide_it() {
         ),
         (
             "an odd regex lookaround in the schema is unsupported",
-            "about the schema",
+            "about a tool schema",
         ),
         ("this odd image was unwelcome", "about an image"),
     ];
@@ -442,7 +442,7 @@ fn what_stands_around_a_message_does_not_hide_it() {
 
 #[test]
 fn words_blame_what_the_message_is_about() {
-    let about_schema = "about the schema";
+    let about_schema = "about a tool schema";
     let about_server = "about the model on the server";
     for (text, meaning) in [
         (
