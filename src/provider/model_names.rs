@@ -299,10 +299,10 @@ pub(crate) fn maker_of(model: &str) -> Option<Server> {
 
 /// Returns the name that a vendor or a router serves, if a name is probably a misspelling of it.
 fn spelling(server: Server, name: &str, families: &[Arc<Family>]) -> Option<String> {
-    let serves = |spelt: &String| {
-        server == Server::OpenRouter || maker_of(spelt).is_some_and(|maker| maker == server)
-    };
-    misspelt(name, families).or_else(|| misplaced(name, families).filter(serves))
+    misspelt(name, families).or_else(|| {
+        misplaced(name, families)
+            .filter(|spelt| server == Server::OpenRouter || maker_of(spelt) == Some(server))
+    })
 }
 
 /// Returns the account of a vendor of which an account is probably a misspelling. Both end with a
