@@ -44,7 +44,7 @@ pub use request::{Header, HeaderValue, MODEL_PLACEHOLDER, RequestLine, request_l
 pub use server::Server;
 pub(crate) use server::{Site, is_claude_model, is_openai_model, is_workers_ai_model};
 #[cfg(feature = "cli")]
-pub(crate) use spelling::{misplaced as misplaced_model, misspelt as misspelt_model};
+pub(crate) use spelling::known_name as known_model;
 pub use tools::tool_definitions;
 pub(crate) use tools::{Tools, is_injected, shaped, tool_source, with_own_tools};
 pub(crate) use url::UrlParts;

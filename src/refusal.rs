@@ -560,21 +560,18 @@ impl Dictionary {
 
 /// Returns an explanation once for each field of the body that the answer names beside its message.
 fn at_each(explanation: &Explanation, fields: Vec<String>) -> Vec<Explanation> {
-    let at = |field| Explanation {
-        path: field,
-        ..explanation.clone()
-    };
-    match fields.is_empty() {
-        true => vec![at(None)],
-        false => fields
-            .into_iter()
-            .take(MOST_EXPLAINED)
-            .map(|field| Explanation {
-                is_field: true,
-                ..at(Some(field))
-            })
-            .collect(),
+    if fields.is_empty() {
+        return vec![explanation.clone()];
     }
+    fields
+        .into_iter()
+        .take(MOST_EXPLAINED)
+        .map(|field| Explanation {
+            path: Some(field),
+            is_field: true,
+            ..explanation.clone()
+        })
+        .collect()
 }
 
 fn pattern_at(providers: &[Provider], place: Place) -> &Pattern {

@@ -9,7 +9,7 @@ use super::list::columns;
 use super::options::Options;
 use super::{Outcome, Status, Terminal};
 use crate::diag::{Rank, Severity, count};
-use crate::provider::{misplaced_model, misspelt_model};
+use crate::provider::known_model;
 use crate::repo::{
     Condition, Demand, Fact, Family, ModelName, ModelPattern, Origin, Price, Property, State,
 };
@@ -30,9 +30,8 @@ pub(super) fn run(options: &Options, name: Option<&str>, terminal: &mut Terminal
     }
     match model {
         Some(model) => {
-            let (normal, all) = (model.normal(), &opened.compiler.repo().families);
-            let known = misspelt_model(normal, all).or_else(|| misplaced_model(normal, all));
-            of_model(normal, known.as_deref(), &families, terminal);
+            let known = known_model(model.normal(), &opened.compiler.repo().families);
+            of_model(model.normal(), known.as_deref(), &families, terminal);
         }
         None => overview(&families, terminal),
     }

@@ -8,7 +8,7 @@ use crate::repo::{Family, ModelName, ModelPattern};
 
 /// Returns the known name that differs from a name in the spelling of one word. Other versions of
 /// known models, and new words, are not misspellings.
-pub(crate) fn misspelt(name: &str, families: &[Arc<Family>]) -> Option<String> {
+pub(super) fn misspelt(name: &str, families: &[Arc<Family>]) -> Option<String> {
     let patterns: Vec<&ModelPattern> = families.iter().flat_map(|it| &it.models).collect();
     let unknown: Vec<&str> = words(name)
         .filter(|word| !ENDINGS.contains(word) && !is_in_a_pattern(word, &patterns))
@@ -38,7 +38,7 @@ pub(crate) fn misspelt(name: &str, families: &[Arc<Family>]) -> Option<String> {
 /// Returns the known name that consists of the same parts as a name, with the version and the
 /// variant in the other order (`claude-5-5-sonnet`) or without the first dash (`gpt5.6-luna`). A
 /// name that a pattern with a version matches is known as it is.
-pub(crate) fn misplaced(name: &str, families: &[Arc<Family>]) -> Option<String> {
+pub(super) fn misplaced(name: &str, families: &[Arc<Family>]) -> Option<String> {
     let arranged: Vec<Arranged> = [in_other_order(name), with_first_dash(name)]
         .into_iter()
         .flatten()
@@ -60,6 +60,12 @@ pub(crate) fn misplaced(name: &str, families: &[Arc<Family>]) -> Option<String> 
         of_word.any(|pattern| pattern.is_match(&after))
     });
     known.map(|it| it.name)
+}
+
+/// Returns the known name that a name is probably a misspelling of.
+#[cfg(feature = "cli")]
+pub(crate) fn known_name(name: &str, families: &[Arc<Family>]) -> Option<String> {
+    misspelt(name, families).or_else(|| misplaced(name, families))
 }
 
 /// A name with the parts of another one.

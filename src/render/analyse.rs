@@ -52,6 +52,9 @@ pub(super) struct Analysis {
     pub(super) file_reads: Vec<FileRead>,
     /// The literal paths that `file_exists` is called with.
     pub(super) tested_files: HashSet<String>,
+    /// `true` if the template tests files that it does not name literally: it lists a folder, or
+    /// computes the path.
+    pub(super) tests_any_file: bool,
 }
 
 /// A call in a system prompt that reads a file of the layers by a literal name.
@@ -322,11 +325,7 @@ impl Walker {
     fn call(&mut self, call: &Call<'_>, range: Range<usize>) {
         match call.identify_call() {
             CallType::Function(name) => {
-                if let [CallArg::Pos(argument)] = call.args.as_slice()
-                    && let Some(argument) = literal_name(argument)
-                {
-                    self.file_call(name, argument, range);
-                }
+                self.file_call(name, &call.args, range);
                 let range = parts::range(call.expr.span());
                 self.found.misplaced.extend(self.scope.called(name, &range));
                 self.called(Callable::Function, name, range);
@@ -350,21 +349,27 @@ impl Walker {
         self.arguments(&call.args);
     }
 
-    /// Notes a call of a function about files with a literal argument.
-    fn file_call(&mut self, function: &str, argument: String, range: Range<usize>) {
-        let reads = &mut self.found.file_reads;
-        match function {
-            "agent_role" => reads.push(FileRead {
-                path: role_path(&argument),
-                role: Some(argument),
+    /// Notes a call of a function about files.
+    fn file_call(&mut self, function: &str, arguments: &[CallArg<'_>], range: Range<usize>) {
+        let literal = match arguments {
+            [CallArg::Pos(argument)] => literal_name(argument),
+            _ => None,
+        };
+        match (function, literal) {
+            ("agent_role", Some(id)) => self.found.file_reads.push(FileRead {
+                path: role_path(&id),
+                role: Some(id),
                 range,
             }),
-            "read_file" if argument.starts_with(":/") => reads.push(FileRead {
-                path: argument,
-                role: None,
-                range,
-            }),
-            "file_exists" => drop(self.found.tested_files.insert(argument)),
+            ("read_file", Some(path)) if path.starts_with(":/") => {
+                self.found.file_reads.push(FileRead {
+                    path,
+                    role: None,
+                    range,
+                });
+            }
+            ("file_exists", Some(path)) => drop(self.found.tested_files.insert(path)),
+            ("file_exists", None) | ("read_dir", _) => self.found.tests_any_file = true,
             _ => {}
         }
     }

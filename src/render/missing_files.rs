@@ -14,7 +14,8 @@ use crate::world::{EntryKind, MemoryWorld};
 
 impl Engine {
     /// Notes calls that read files of the layers by literal names, if there is no such file. A path
-    /// that the template passes to `file_exists` may be missing.
+    /// that the template passes to `file_exists` may be missing; if the template computes such a path
+    /// or lists a folder, any may.
     pub(super) fn note_missing_files(&mut self, repo: &Repo) {
         let scope = files_of_layers(repo);
         let prompts = self
@@ -44,7 +45,7 @@ fn unconditional(analysis: &Analysis) -> impl Iterator<Item = &FileRead> {
     analysis
         .file_reads
         .iter()
-        .filter(|read| !tested.contains(&read.path))
+        .filter(|read| !analysis.tests_any_file && !tested.contains(&read.path))
 }
 
 fn is_there(scope: &PromptScope, read: &FileRead) -> bool {
