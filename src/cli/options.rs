@@ -431,6 +431,7 @@ fn is_plain(c: char) -> bool {
 fn matcher(globs: &[String]) -> impl Fn(&str) -> bool + use<> {
     let patterns: Vec<Glob> = globs
         .iter()
+        .filter(|text| text.contains(['*', '?', '[', '{', '\\']))
         .filter_map(|text| Glob::new(text).ok())
         .collect();
     // A name may itself contain brackets or stars.

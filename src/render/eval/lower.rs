@@ -15,7 +15,7 @@ use super::super::dialect::syntax;
 use super::super::folders::PROMPT_VARIABLES;
 use super::super::place::Place;
 use super::closure;
-use super::tags::{Parentheses, Side, Tags};
+use super::tags::{Parentheses, Side, Tags, Tokens};
 use super::tree::{
     Argument, Block, Call, Callee, Choice, Emit, Expr, ExprKind, Filtered, For, If, Imported,
     Macro, Parameter, Slice, Stmt, StmtKind, Target, Template, Tested,
@@ -38,8 +38,9 @@ pub(in super::super) fn lower(
     pairs: &[Range<usize>],
 ) -> Result<Template, Error> {
     let tree = machinery::parse(text, "", syntax(dialect))?;
-    let tags = Tags::of(text, dialect);
-    let parentheses = Parentheses::of(text, dialect);
+    let tokens = Tokens::of(text, dialect);
+    let tags = Tags::of(&tokens);
+    let parentheses = Parentheses::of(&tokens);
     let mut lowering = Lowering {
         text,
         number,

@@ -19,6 +19,21 @@ pub(super) struct Tags {
     elifs: HashSet<usize>,
 }
 
+/// The tokens of a template, each with its range.
+pub(super) struct Tokens<'t>(Vec<(Token<'t>, Range<usize>)>);
+
+impl<'t> Tokens<'t> {
+    /// Reads the tokens of a text that is known to parse.
+    pub(super) fn of(text: &'t str, dialect: Dialect) -> Tokens<'t> {
+        let tokens = machinery::tokenize(text, false, syntax(dialect)).map_while(Result::ok);
+        Tokens(
+            tokens
+                .map(|(token, span)| (token, span.start_offset as usize..span.end_offset as usize))
+                .collect(),
+        )
+    }
+}
+
 /// A tag that is being read.
 struct OpenTag {
     start: usize,
@@ -26,13 +41,11 @@ struct OpenTag {
 }
 
 impl Tags {
-    /// Finds the tags of a text that is known to parse.
-    pub(super) fn of(text: &str, dialect: Dialect) -> Tags {
+    /// Finds the tags among the tokens of a template.
+    pub(super) fn of(tokens: &Tokens<'_>) -> Tags {
         let mut tags = Tags::default();
         let (mut open, mut around) = (None, Vec::new());
-        for (token, span) in machinery::tokenize(text, false, syntax(dialect)).map_while(Result::ok)
-        {
-            let range = span.start_offset as usize..span.end_offset as usize;
+        for (token, range) in &tokens.0 {
             match (token, &mut open) {
                 (Token::BlockStart, _) => {
                     open = Some(OpenTag {
@@ -50,7 +63,7 @@ impl Tags {
                     }
                 }
                 (Token::Ident(name), Some(tag)) if tag.keyword.is_none() => {
-                    tag.keyword = Some((name.to_owned(), range.start));
+                    tag.keyword = Some(((*name).to_owned(), range.start));
                 }
                 _ => {}
             }
@@ -109,16 +122,15 @@ enum Sign {
 }
 
 impl Parentheses {
-    /// Finds the parentheses of a text that is known to parse.
-    pub(super) fn of(text: &str, dialect: Dialect) -> Parentheses {
-        let tokens = machinery::tokenize(text, false, syntax(dialect)).map_while(Result::ok);
-        let signs = tokens.map(|(token, span)| {
+    /// Finds the parentheses among the tokens of a template.
+    pub(super) fn of(tokens: &Tokens<'_>) -> Parentheses {
+        let signs = tokens.0.iter().map(|(token, range)| {
             let sign = match token {
                 Token::ParenOpen => Sign::Open,
                 Token::ParenClose => Sign::Close,
                 _ => Sign::Other,
             };
-            (sign, span.start_offset as usize..span.end_offset as usize)
+            (sign, range.clone())
         });
         Parentheses(signs.collect())
     }
