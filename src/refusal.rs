@@ -233,11 +233,9 @@ impl Dictionary {
             }
             let plain = Plain::of(candidate);
             for explanation in self.explain_one(&plain, hints, general) {
-                let is_new = !explained
-                    .iter()
-                    .any(|known| known.said.contains(&explanation.said));
+                let is_new = !explained.iter().any(|known| explanation.is_part_of(known));
                 if is_new {
-                    explained.retain(|known| !explanation.said.contains(&known.said));
+                    explained.retain(|known| !known.is_part_of(&explanation));
                     explained.push(explanation);
                 }
             }
@@ -720,6 +718,15 @@ impl Explanation {
     /// Returns `true` if the sentence has a variable part, which may show where the mistake is.
     fn says_where(&self) -> bool {
         self.path.is_some() || !self.holes.is_empty()
+    }
+
+    /// Returns `true` if another explanation contains the whole sentence, or has the same sentence
+    /// with a path whose beginning was lost here.
+    fn is_part_of(&self, other: &Explanation) -> bool {
+        let paths = self.path.as_deref().zip(other.path.as_deref());
+        let is_tail = std::ptr::eq(self.refusal, other.refusal)
+            && paths.is_some_and(|(tail, whole)| whole.ends_with(tail));
+        is_tail || other.said.contains(&self.said)
     }
 
     /// Returns `true` if the message does not say what is wrong.

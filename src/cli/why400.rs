@@ -313,6 +313,14 @@ fn groups(told: &Told) -> Vec<Group<'_>> {
     groups
 }
 
+/// Returns the sentence to show: the one in the text, or the known one if the text has a similar one.
+fn sentence(it: &Explanation) -> String {
+    match it.basis {
+        Basis::Near => it.refusal.shown(),
+        Basis::Sentence | Basis::Words | Basis::Code => it.said.clone(),
+    }
+}
+
 /// Returns the explanation in human-readable form.
 fn page(group: &Group<'_>, outside: Option<&str>, width: usize) -> Text {
     let (it, _) = group[0];
@@ -336,12 +344,10 @@ fn page(group: &Group<'_>, outside: Option<&str>, width: usize) -> Text {
         ),
     };
     page.push(&text!("{}\n", heading(it)));
-    for (it, _) in group {
-        let sentence = match it.basis {
-            Basis::Near => refusal.shown(),
-            Basis::Sentence | Basis::Words | Basis::Code => it.said.clone(),
-        };
-        page.push(&text!("  {}\n", Text::line(&sentence)));
+    let mut sentences: Vec<String> = group.iter().map(|(it, _)| sentence(it)).collect();
+    sentences.dedup();
+    for sentence in &sentences {
+        page.push(&text!("  {}\n", Text::line(sentence)));
     }
     page.push(&text!("\n"));
     let mut paragraph = |text: &str| {
@@ -419,9 +425,10 @@ fn heading(it: &Explanation) -> String {
         .collect();
     let also = match also.is_empty() {
         true => String::new(),
-        false => format!(" (also of {})", also.join(", ")),
+        false => format!(" (also from {})", also.join(", ")),
     };
-    format!("The request is rejected{details}. This is a known error message of {name}{also}:")
+    let name = name.replacen("A ", "a ", usize::from(name.starts_with("A ")));
+    format!("The request is rejected{details}. This is a known error message from {name}{also}:")
 }
 
 /// Returns the report as JSON.

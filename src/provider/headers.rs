@@ -110,7 +110,15 @@ impl ApiHeaders {
     }
 
     /// Adds the beta features that the body asks for, which clouds that serve Claude read there.
+    /// Bedrock reads them nowhere else, so there the features are known.
     pub(crate) fn with_betas_of(mut self, body: &Value) -> ApiHeaders {
+        let is_of_bedrock = body
+            .get("anthropic_version")
+            .and_then(Value::as_str)
+            .is_some_and(|version| version.starts_with("bedrock-"));
+        if is_of_bedrock {
+            self.betas.get_or_insert_default();
+        }
         let Some(named) = body.get("anthropic_beta").and_then(Value::as_array) else {
             return self;
         };

@@ -162,16 +162,16 @@ impl Unruled {
         match self {
             Unruled::Gap => "No rule detects this before you send the request.",
             Unruled::Auth => {
-                "This cannot be seen in the request body: the cause is a key or a permission."
+                "The request body alone does not show this: the cause is a key or a permission."
             }
             Unruled::Quota => {
-                "This cannot be seen in the request body: the cause is a limit of your account."
+                "The request body alone does not show this: the cause is a limit of your account."
             }
             Unruled::Server => {
-                "This cannot be seen in the request body: the cause is the server or its models."
+                "The request body alone does not show this: the cause is the server or its models."
             }
             Unruled::Transport => {
-                "This cannot be seen in the request body: the cause is the way in which the request was sent."
+                "The request body alone does not show this: the cause is the way in which the request was sent."
             }
             Unruled::Content => "No rule detects this: it depends on the meaning of the content.",
             Unruled::Format => "No rule detects this: `reqc` does not support this wire format.",

@@ -79,6 +79,10 @@ fn parts(text: &str) -> Vec<Part<'_>> {
     parts
 }
 
+/// The maximum length, in bytes, of a text whose lines may have been wrapped by a terminal, within
+/// words as well.
+const LONGEST_WRAPPED: usize = 4096;
+
 /// Returns the texts that may contain a sentence: JSON strings, lines, and the whole text. Requests
 /// are omitted, because text in a conversation is not a provider's answer.
 pub(super) fn candidates(text: &str) -> Vec<String> {
@@ -103,6 +107,9 @@ pub(super) fn candidates(text: &str) -> Vec<String> {
             .filter(|line| !line.is_empty())
             .map(str::to_owned),
     );
+    if between.len() <= LONGEST_WRAPPED {
+        candidates.push(between.lines().map(str::trim).collect());
+    }
     candidates.push(between);
     let mut known = HashSet::new();
     candidates.retain(|candidate| known.insert(candidate.trim().to_owned()));
@@ -127,8 +134,9 @@ static PARAM: LazyLock<Regex> =
 
 /// Returns the parameter that an answer names in addition to its message, such as `input[3].action.type`.
 fn param(text: &str) -> Option<String> {
-    let param = PARAM.captures(text).map(|found| found[1].to_owned());
-    param.filter(|param| param != "None")
+    let param = PARAM.captures(text)?[1].to_owned();
+    // Some gateways repeat the message there.
+    (param != "None" && !param.contains(char::is_whitespace)).then_some(param)
 }
 
 /// The place that pydantic names beside its message: `'loc': ('body', 'messages', 0, 'content')`.
@@ -144,7 +152,7 @@ pub(super) fn fields(text: &str) -> Vec<String> {
 
 /// Returns the path that pydantic's errors in an answer lead to (`messages.0.content`), or several
 /// fields at the top of the body. Several paths in a value are the alternatives of its type, of
-/// which the request needs only one.
+/// which the request needs only one, unless they lead to fields that must not be there.
 fn locs(text: &str) -> Vec<String> {
     let mut paths: Vec<String> = Vec::new();
     for found in LOC.captures_iter(text) {
@@ -153,7 +161,9 @@ fn locs(text: &str) -> Vec<String> {
             paths.push(path);
         }
     }
-    let are_clear = paths.len() < 2 || !paths.iter().any(|path| path.contains('.'));
+    let are_clear = paths.len() < 2
+        || text.contains("extra_forbidden")
+        || !paths.iter().any(|path| path.contains('.'));
     if are_clear { paths } else { Vec::new() }
 }
 
@@ -491,6 +501,10 @@ mod tests {
             (
                 "{'loc': ('body', 'a', 'str')}, {'loc': ('body', 'a', 'list')}",
                 vec![],
+            ),
+            (
+                "{'type': 'extra_forbidden', 'loc': ('body', 'a', 0, 'b')}, {'loc': ('body', 'a', 0, 'c')}",
+                vec!["a.0.b", "a.0.c"],
             ),
         ] {
             assert_eq!(locs(text), expected, "{text}");

@@ -97,7 +97,7 @@ fn condition(breach: &Breach<'_, '_>) -> String {
         .family
         .without_beta
         .as_ref()
-        .map(|beta| format!(" without the beta header `{beta}`"));
+        .map(|beta| format!(" without the beta feature `{beta}`"));
     let conditions: Vec<String> = version.into_iter().chain(beta).collect();
     match (conditions.is_empty(), breach.is_conditional) {
         (true, _) => String::new(),

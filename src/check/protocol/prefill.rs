@@ -17,7 +17,8 @@ body_rule! {
      * Snowflake: a report says that it is rejected together with `tools` (reported as a warning)\n\
      * DeepSeek: models continue the message only with `\"prefix\": true`, at its beta endpoint (without it, a warning). Reasoning models \
      reject it, which `protocol/model-prefill` reports\n\
-     * llama.cpp: it must not contain `tool_calls`; with `enable_thinking`, it is rejected\n\n\
+     * llama.cpp: it must not contain `tool_calls`; with `enable_thinking`, it is rejected (a warning if the \
+     model thinks by default)\n\n\
      * wrong: `{ \"role\": \"assistant\", \"content\": \"The answer is \" }`\n\
      * right: `{ \"role\": \"assistant\", \"content\": \"The answer is\" }`",
     seen "2026-11" {
@@ -27,6 +28,8 @@ body_rule! {
             "Mistral: the last assistant message needs `prefix`",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
             "llama.cpp: no prefill with tools or thinking",
+        "ggml-org/llama.cpp#21889":
+            "llama.cpp: *Assistant response prefill is incompatible with enable_thinking*",
         "tailcallhq/forgecode#1872":
             "Claude: *final assistant content cannot end with trailing whitespace*",
         "GCWing/OpenBitFun#825": "Claude: the same error",
@@ -206,5 +209,12 @@ fn llamacpp<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) {
             "the last message has the role `assistant`, which is not allowed with `enable_thinking`",
         );
         note.help("end with a user message, or turn thinking off");
+    } else if thinks.is_none() && subject.facts.is(Property::ThinksByDefault) {
+        let note = found.at(
+            last,
+            "the last message has the role `assistant`, which llama.cpp rejects while the model thinks",
+        );
+        note.warning()
+            .help("end with a user message, or set `enable_thinking` to `false` in `chat_template_kwargs`");
     }
 }

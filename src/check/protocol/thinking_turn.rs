@@ -61,10 +61,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         WireFormat::OpenAiResponses if subject.server.is_openai() => {
             responses(subject, found);
         }
+        WireFormat::AnthropicMessages => reasoned_tool_uses(subject, found),
         WireFormat::OpenAiChat => reasoned_calls(subject, found),
         WireFormat::MistralChat => leading(subject, found),
-        WireFormat::AnthropicMessages
-        | WireFormat::OpenAiResponses
+        WireFormat::OpenAiResponses
         | WireFormat::GoogleGenerateContent
         | WireFormat::MistralFim
         | WireFormat::OllamaChat
@@ -341,6 +341,30 @@ fn reasoned_calls<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             );
             note.level(level.min(likely))
                 .help("send back the reasoning that came with the calls, or turn thinking off");
+        }
+    }
+}
+
+/// Reports calls in Anthropic's format that come back without their thinking, for models of others
+/// that require it while they think.
+fn reasoned_tool_uses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let required = subject.facts.value(|family| family.reasoned_calls);
+    let is_off = subject
+        .member("thinking")
+        .is_some_and(|thinking| is_type(thinking, "disabled"));
+    let Some((level, likely)) = required.filter(|_| !is_off) else {
+        return;
+    };
+    for message in elements(subject.member("messages")) {
+        let has_thinking = elements(message.get("content")).iter().any(is_thinking);
+        if has(message, "tool_use") && !has_thinking {
+            let model = cut(subject.model.unwrap_or("this model"), 60);
+            let note = found.at(
+                message,
+                format!("these calls have no thinking, which {model} requires while it thinks"),
+            );
+            note.level(level.min(likely))
+                .help("send back the thinking that came with the calls, or turn thinking off");
         }
     }
 }

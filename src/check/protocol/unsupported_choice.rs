@@ -12,7 +12,8 @@ body_rule! {
      * LM Studio accepts `none`, `auto` and `required`, and rejects an object\n\
      * llama.cpp silently treats an object as `auto` (reported as a warning)\n\
      * Ollama does not read `tool_choice` at all (a warning, unless it is `auto`)\n\
-     * DeepInfra accepts only `auto` and `none`, according to reports (reported as a warning)\n\n\
+     * DeepInfra accepts only `auto` and `none`, according to reports (reported as a warning)\n\
+     * vLLM accepts only `auto` and `none` for gpt-oss in its Responses API (reported as a warning)\n\n\
      Gemini accepts `allowedFunctionNames` only with the modes `ANY` and `VALIDATED`, in upper or lower \
      case.\n\n\
      * wrong, for LM Studio: `tool_choice = { type = \"function\", function = { name = \"get_weather\" } \
@@ -25,6 +26,8 @@ body_rule! {
         "pkg:github/ollama/ollama@fb30760#docs/api/openai-compatibility.mdx":
             "Ollama: `tool_choice` is not read",
         "BerriAI/litellm#4655": "DeepInfra accepts `auto` and `none`",
+        "vllm-project/vllm#53626":
+            "vLLM: *Only 'auto' or 'none' tool_choice is supported in response API with Harmony*",
         "lmstudio-ai/lmstudio-bug-tracker#670": "LM Studio rejects an object",
         "can1357/oh-my-pi#6925": "LM Studio: the same error",
     }
@@ -46,8 +49,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 fn of_server<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_ollama = subject.server == Server::Ollama;
     let is_deepinfra = subject.level_of(Server::DeepInfra).is_some();
+    let is_harmony = is_harmony_of_vllm(subject);
     let is_known = is_deepinfra || matches!(subject.server, Server::LmStudio | Server::LlamaCpp);
-    if !is_ollama && !is_known {
+    if !is_ollama && !is_known && !is_harmony {
         return;
     }
     let Some(choice) = choice(subject) else {
@@ -67,6 +71,12 @@ fn of_server<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         );
         note.warning()
             .help("write `auto`, and name the tool to call in the prompt");
+    } else if is_harmony && !is_auto_or_none(choice.value) {
+        let note = found.at(
+            choice.value,
+            "vLLM accepts only `auto` and `none` for gpt-oss in its Responses API",
+        );
+        note.warning().help("write `auto`, or use Chat Completions");
     } else if subject.server == Server::LmStudio && choice.value.is_object() {
         let note = found.at(
             choice.value,
@@ -81,6 +91,15 @@ fn of_server<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         note.warning()
             .help("write `required`, and declare only the tool to call");
     }
+}
+
+/// Returns `true` if vLLM, which is one of the unknown servers, would render the request in
+/// Harmony's format.
+fn is_harmony_of_vllm(subject: &Subject<'_>) -> bool {
+    matches!(
+        (subject.wire, subject.server),
+        (WireFormat::OpenAiResponses, Server::Unknown)
+    ) && subject.model.is_some_and(|model| model.contains("gpt-oss"))
 }
 
 fn is_auto_or_none(choice: &Value) -> bool {
