@@ -83,9 +83,22 @@ fn parts(text: &str) -> Vec<Part<'_>> {
 /// words as well.
 const LONGEST_WRAPPED: usize = 4096;
 
-/// Returns the texts that may contain a sentence: JSON strings, lines, and the whole text. Requests
-/// are omitted, because text in a conversation is not a provider's answer.
+/// Returns the texts that may contain a sentence: JSON strings, lines, the text without line breaks,
+/// and last the whole text.
 pub(super) fn candidates(text: &str) -> Vec<String> {
+    let mut candidates = texts(text);
+    if let Some(whole) = candidates.pop() {
+        if whole.len() <= LONGEST_WRAPPED && whole.trim().contains('\n') {
+            candidates.push(whole.lines().map(str::trim).collect());
+        }
+        candidates.push(whole);
+    }
+    candidates
+}
+
+/// Returns the texts in an answer: JSON strings, lines, and last the whole text. Requests are
+/// omitted, because text in a conversation is not a provider's answer.
+fn texts(text: &str) -> Vec<String> {
     let (mut candidates, mut between) = (Vec::new(), String::new());
     for part in parts(text) {
         match part {
@@ -107,9 +120,6 @@ pub(super) fn candidates(text: &str) -> Vec<String> {
             .filter(|line| !line.is_empty())
             .map(str::to_owned),
     );
-    if between.len() <= LONGEST_WRAPPED {
-        candidates.push(between.lines().map(str::trim).collect());
-    }
     candidates.push(between);
     let mut known = HashSet::new();
     candidates.retain(|candidate| known.insert(candidate.trim().to_owned()));
@@ -201,7 +211,7 @@ static TAG: LazyLock<Regex> = LazyLock::new(|| pattern(r"</?[A-Za-z!][^<>]*>"));
 pub(super) fn messages(text: &str, status: Option<u16>) -> Vec<String> {
     let mut messages = members(text);
     if status.is_some() || !messages.is_empty() || text.trim().lines().count() == 1 {
-        messages.extend(candidates(text));
+        messages.extend(texts(text));
     }
     messages
         .iter()
