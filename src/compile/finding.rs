@@ -366,10 +366,10 @@ fn written(
         .fold(finding, |finding, (span, what)| finding.related(span, what))
 }
 
-/// Returns `true` if a value of a body comes from a block that the provider sent, or is the
-/// signature of a thinking block with a known origin. `history` is in the normal form of the client
-/// API, without blocks from other providers. The writer of a value also writes its key; the writer
-/// of an object also writes the empty objects in it.
+/// Returns `true` if a value of a body comes from a provider-specific block, or is the signature of
+/// a thinking block whose origin is known. `history` is in the client API's normal form, without
+/// other providers' blocks. A key counts as coming from the source of its value, and an empty
+/// object as coming from the source of the object around it.
 fn is_providers_own(record: &Record<'_>, pointer: &Pointer, history: &[Message]) -> bool {
     let around = std::iter::successors(Some(pointer.clone()), Pointer::parent);
     let path = around

@@ -63,8 +63,8 @@ impl<'a> Live<'a> {
         })?
     }
 
-    /// Returns the findings of schemas and rules in the body of a conversation, before any policy.
-    /// The list is empty if the body cannot be made.
+    /// Returns the findings of schemas and rules for the body of a conversation, before any policy
+    /// is applied. The list is empty if the body cannot be compiled.
     pub fn findings(
         &self,
         conversation: Conversation,

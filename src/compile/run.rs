@@ -411,8 +411,8 @@ impl Spent {
         self.held > budget::MAX_HELD || self.cost > budget::AGENT_LIMIT
     }
 
-    /// Returns the finding that compilation of the agent stopped at a context, unless the reason is
-    /// already reported.
+    /// Returns a finding that says at which context compilation of the agent stopped, or `None` if
+    /// the reason was already reported.
     fn finding(&self, plan: &Plan<'_>, context: &Arc<str>) -> Option<Diagnostic> {
         match self.held > budget::MAX_HELD {
             true => Some(rules::agent_too_large(plan, context)),

@@ -305,7 +305,7 @@ fn spelling(server: Server, name: &str, families: &[Arc<Family>]) -> Option<Stri
     })
 }
 
-/// Returns the account of a vendor of which an account is probably a misspelling. Both end with a
+/// Returns the account of a vendor that was probably meant by a misspelt account. Both end with a
 /// slash.
 fn meant_account(account: &str, maker: Server) -> Option<&'static str> {
     let (_, accounts) = ACCOUNTS.iter().find(|(known, _)| *known == maker)?;

@@ -55,7 +55,7 @@ impl Known {
         })
     }
 
-    /// Returns the known key of which a key is a misspelling.
+    /// Returns the known key that was probably meant.
     fn meant_by(&self, key: &str) -> Option<&'static str> {
         self.keys
             .iter()

@@ -37,7 +37,7 @@ pub struct FileToRoute {
 pub struct Mismatch {
     /// The dimension.
     pub dimension: Dimension,
-    /// The patterns as written, at least one of which would have to match.
+    /// The patterns as written. At least one of them would have to match.
     pub wanted: Vec<Arc<str>>,
     /// The actual name; `None` if no project was specified.
     pub found: Option<String>,

@@ -960,7 +960,7 @@ fn digest(story: &Story) -> String {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// However conversations are interleaved, their stories are the same.
+    /// Interleaving conversations in any order does not change their stories.
     #[test]
     fn the_order_of_interleaving_changes_no_story(order in proptest::collection::vec(0_usize..3, 0..18)) {
         let dated: Vec<Value> = (0..5).map(|turn| claude(&format!("{}Today is 2026-11-2{turn}.", long("c")), &talk("c", turn))).collect();

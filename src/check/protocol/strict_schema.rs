@@ -193,8 +193,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Finds keywords that Cerebras does not support in strict schemas, and tools of which only some
-/// are strict.
+/// Finds keywords that Cerebras does not support in strict schemas, and strict tools next to tools
+/// that are not strict.
 fn cerebras<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let tools = tools(subject);
     let lax = tools.iter().find(|tool| !tool.is_strict());
@@ -299,7 +299,7 @@ fn check_names<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// The keywords one of which a strict schema must have.
+/// A strict schema must have at least one of these keywords.
 const SAYS_TYPE: [&str; 5] = ["type", "anyOf", "$ref", "enum", "const"];
 
 /// Finds a schema that does not declare its type.

@@ -436,7 +436,7 @@ fn moonshot_shape<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// The keywords one of which Moonshot requires in the schema of a property.
+/// Moonshot requires at least one of these keywords in the schema of a property.
 const MOONSHOT_KINDS: [&str; 5] = ["type", "anyOf", "oneOf", "allOf", "$ref"];
 
 /// Finds properties without a type.

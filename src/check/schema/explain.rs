@@ -358,7 +358,7 @@ impl<'s> Explaining<'s> {
     }
 }
 
-/// Returns the fields of which an object needs one. `None` unless each of its alternatives fails
+/// Returns the fields if an object needs one of them. `None` unless each of its alternatives fails
 /// only because one field is missing.
 fn asked_for(context: &[Vec<ValidationError<'static>>]) -> Option<Vec<String>> {
     context

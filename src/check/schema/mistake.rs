@@ -33,7 +33,7 @@ pub(super) enum What {
     Unknown,
     /// Missing fields.
     Missing(Vec<String>),
-    /// Several missing fields, of which the object needs one, with the schema's own message.
+    /// Several missing fields, with the schema's own message. The object needs one of them.
     NoneOf { names: Vec<String>, message: String },
     /// A value that the schema does not accept, with its message and the kind of value.
     /// Alternatives of the schema may have different requirements for one kind.

@@ -10,7 +10,7 @@ use crate::source::{BUNDLED, FileId, Span};
 use crate::toml::{self, Kind, Table};
 use crate::unit::Plan;
 
-/// The keys of a profile that are for people or for choosing an agent.
+/// The keys of a profile that never affect a body, or only choose an agent.
 const ASIDE: [&str; 5] = ["schema_version", "description", "tags", "hidden", "match"];
 
 /// The settings that are templates, whose output is traced.
@@ -79,8 +79,8 @@ impl Spot<'_> {
         around
     }
 
-    /// Returns `true` if the place is in a profile, and is for people or overridden by a
-    /// descendant.
+    /// Returns `true` if the place is in a profile, and its key never affects a body or is
+    /// overridden by a descendant.
     pub(super) fn is_aside(&self) -> bool {
         self.is_of_profile() && self.is_replaced()
     }
@@ -124,8 +124,8 @@ impl Spot<'_> {
         })
     }
 
-    /// Returns `true` if a descendant of the profile overrides the setting, or the key is for
-    /// people.
+    /// Returns `true` if a descendant of the profile overrides the setting, or the key never
+    /// affects a body.
     fn is_replaced(&self) -> bool {
         let mut entries = self
             .profiles()

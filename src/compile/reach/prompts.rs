@@ -146,7 +146,7 @@ impl Setting<'_> {
     }
 }
 
-/// An access to a file or folder of a world by a prompt.
+/// A file or folder of a world that a prompt accesses.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Question {
     path: Arc<str>,

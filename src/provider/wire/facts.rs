@@ -16,7 +16,7 @@ pub(crate) struct Facts {
     /// The only server to which these paths apply, if another format uses the same paths at other
     /// servers.
     pub(crate) only_at: Option<Server>,
-    /// Members of which every body has at least one.
+    /// Every body contains at least one of these members.
     pub(crate) begins_with: &'static [&'static str],
     /// `true` if the body contains the model.
     pub(crate) has_model_in_body: bool,

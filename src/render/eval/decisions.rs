@@ -46,7 +46,7 @@ impl DecisionKind {
     }
 }
 
-/// The statements and decisions of a template, of which a render covers a part.
+/// The statements and decisions of a template. A render covers a part of them.
 pub(in super::super) struct Ground<'t> {
     /// Its statements, except blank text.
     pub(in super::super) statements: Vec<Place>,

@@ -10,7 +10,7 @@
 //!   is called only within itself. Such a render ends ([`Verdict::Refused`]), and how many do is
 //!   bounded.
 //! - A slice with a negative step is what Python makes of it.
-//! - `default(path, other)` of the other dialect takes a path of which any part is missing
+//! - `default(path, other)` of the other dialect accepts a path even if a part of it is missing
 //!   ([`Verdict::Meant`]).
 //! - What fails in the tag of a block or a call block fails there; the engine says the line where
 //!   its body ends.

@@ -573,7 +573,7 @@ fn of_type(
     Ok(said)
 }
 
-/// The keywords one of which must define the type of a property.
+/// At least one of these keywords must define the type of a property.
 const KINDS: [&str; 5] = ["type", "anyOf", "oneOf", "allOf", "$ref"];
 
 /// Adds a type to each property that has none.
