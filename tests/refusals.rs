@@ -585,7 +585,7 @@ fn each_reason_of_a_joined_message_is_a_sentence() {
         (
             bedrock,
             "#: required key [odd] not found, please reformat your input and try again.",
-            "lacks a member",
+            "lacks a field",
         ),
         (
             bedrock,
