@@ -17,8 +17,8 @@ body_rule! {
      * Snowflake: a report says that it is rejected together with `tools` (reported as a warning)\n\
      * DeepSeek: models continue the message only with `\"prefix\": true`, at its beta endpoint (without it, a warning). Reasoning models \
      reject it, which `protocol/model-prefill` reports\n\
-     * llama.cpp: it must not contain `tool_calls`; with `enable_thinking`, it is rejected (a warning if the \
-     model thinks by default)\n\n\
+     * llama.cpp: it must not contain `tool_calls`; while the model thinks, it is rejected (a warning if only the \
+     model's default says that it thinks)\n\n\
      * wrong: `{ \"role\": \"assistant\", \"content\": \"The answer is \" }`\n\
      * right: `{ \"role\": \"assistant\", \"content\": \"The answer is\" }`",
     seen "2026-11" {

@@ -61,8 +61,12 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         WireFormat::OpenAiResponses if subject.server.is_openai() => {
             responses(subject, found);
         }
-        WireFormat::AnthropicMessages => reasoned_tool_uses(subject, found),
-        WireFormat::OpenAiChat => reasoned_calls(subject, found),
+        WireFormat::AnthropicMessages => {
+            reasoned_calls(subject, "thinking", lacks_thinking, found);
+        }
+        WireFormat::OpenAiChat => {
+            reasoned_calls(subject, "`reasoning_content`", lacks_reasoning, found);
+        }
         WireFormat::MistralChat => leading(subject, found),
         WireFormat::OpenAiResponses
         | WireFormat::GoogleGenerateContent
@@ -319,7 +323,13 @@ fn is_of_assistant(item: &Value) -> bool {
 }
 
 /// Reports calls without the reasoning that led to them, if the model requires this reasoning.
-fn reasoned_calls<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+/// `name` is what the message `lacks`.
+fn reasoned_calls<'b>(
+    subject: &Subject<'b>,
+    name: &str,
+    lacks: fn(&Value) -> bool,
+    found: &mut Found<'b>,
+) {
     let Some((level, likely)) = subject.facts.value(|family| family.reasoned_calls) else {
         return;
     };
@@ -331,42 +341,29 @@ fn reasoned_calls<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     {
         return;
     }
-    for message in elements(subject.member("messages")) {
-        let has_calls = !elements(message.get("tool_calls")).is_empty();
-        if has_calls && message.get("reasoning_content").is_none_or(Value::is_null) {
-            let model = cut(subject.model.unwrap_or("this model"), 60);
-            let note = found.at(
-                message,
-                format!("these calls have no `reasoning_content`, which {model} requires while it thinks"),
-            );
-            note.level(level.min(likely))
-                .help("send back the reasoning that came with the calls, or turn thinking off");
-        }
+    for message in elements(subject.member("messages"))
+        .iter()
+        .filter(|message| lacks(message))
+    {
+        let model = cut(subject.model.unwrap_or("this model"), 60);
+        let note = found.at(
+            message,
+            format!("these calls have no {name}, which {model} requires while it thinks"),
+        );
+        note.level(level.min(likely))
+            .help("send back the reasoning that came with the calls, or turn thinking off");
     }
 }
 
-/// Reports calls in Anthropic's format that come back without their thinking, for models of others
-/// that require it while they think.
-fn reasoned_tool_uses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let required = subject.facts.value(|family| family.reasoned_calls);
-    let is_off = subject
-        .member("thinking")
-        .is_some_and(|thinking| is_type(thinking, "disabled"));
-    let Some((level, likely)) = required.filter(|_| !is_off) else {
-        return;
-    };
-    for message in elements(subject.member("messages")) {
-        let has_thinking = elements(message.get("content")).iter().any(is_thinking);
-        if has(message, "tool_use") && !has_thinking {
-            let model = cut(subject.model.unwrap_or("this model"), 60);
-            let note = found.at(
-                message,
-                format!("these calls have no thinking, which {model} requires while it thinks"),
-            );
-            note.level(level.min(likely))
-                .help("send back the thinking that came with the calls, or turn thinking off");
-        }
-    }
+/// Returns `true` for a message with calls in Anthropic's format and without thinking.
+fn lacks_thinking(message: &Value) -> bool {
+    has(message, "tool_use") && !elements(message.get("content")).iter().any(is_thinking)
+}
+
+/// Returns `true` for a message with calls in OpenAI's format and without its reasoning.
+fn lacks_reasoning(message: &Value) -> bool {
+    let has_calls = !elements(message.get("tool_calls")).is_empty();
+    has_calls && message.get("reasoning_content").is_none_or(Value::is_null)
 }
 
 /// Reports reasoning that comes after other parts of a message, which Mistral does not accept.
