@@ -90,7 +90,7 @@ impl<'a> Server<'a> {
     /// Returns the server as an entry of `tools.toml`.
     fn entry(&self) -> String {
         let mut entry = format!(
-            "[[server]]\nname = \"server\"\ntimeout_seconds = {}\n",
+            "[[server]]\nname = \"server\"\nstartup_timeout_seconds = {}\n",
             self.args.timeout
         );
         // Writing to a string never fails.

@@ -138,16 +138,21 @@ struct Limits {
 impl Limits {
     /// Reads the limits; `None` if a finding was reported.
     fn read(reader: &mut Reader<'_, '_>) -> Option<Limits> {
-        let seconds = reader.integer_within("timeout_seconds", 1..=MAX_SECONDS);
+        let time = Limits::time(reader, "timeout_seconds");
         let bytes = reader.integer_within("max_output_bytes", 1..=MAX_BYTES);
         Some(Limits {
-            time: seconds?
-                .and_then(|it| u64::try_from(it).ok())
-                .map_or(DEFAULT_TIME_LIMIT, Duration::from_secs),
+            time: time?,
             output: bytes?
                 .and_then(|it| usize::try_from(it).ok())
                 .unwrap_or(DEFAULT_OUTPUT_LIMIT),
         })
+    }
+
+    /// Reads the time limit at a key, in seconds; `None` if a finding was reported.
+    fn time(reader: &mut Reader<'_, '_>, key: &'static str) -> Option<Duration> {
+        let seconds = reader.integer_within(key, 1..=MAX_SECONDS)?;
+        let seconds = seconds.and_then(|it| u64::try_from(it).ok());
+        Some(seconds.map_or(DEFAULT_TIME_LIMIT, Duration::from_secs))
     }
 }
 

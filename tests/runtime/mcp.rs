@@ -63,7 +63,7 @@ fn write(folder: &Path, overrides: &str, more: &str) {
         "timeout_seconds = 5\n"
     };
     let toml = format!(
-        "[[server]]\nname = \"s\"\ncommand = [\"./server\"]\nenv = [\"PATH\"]\n{limit}{more}\n"
+        "[[server]]\nname = \"s\"\ncommand = [\"./server\"]\nenv = [\"PATH\"]\nstartup_timeout_seconds = 5\n{limit}{more}\n"
     );
     std::fs::write(folder.join("tools.toml"), toml).expect("written");
 }
@@ -485,7 +485,7 @@ async fn http(
     let server = Server::start(script).await;
     let folder = tempfile::tempdir().expect("a folder");
     let toml = format!(
-        "[[server]]\nname = \"h\"\nurl = \"{}/mcp\"\ntimeout_seconds = 3\n{more}\n",
+        "[[server]]\nname = \"h\"\nurl = \"{}/mcp\"\nstartup_timeout_seconds = 3\ntimeout_seconds = 3\n{more}\n",
         server.url
     );
     std::fs::write(folder.path().join("tools.toml"), toml).expect("written");

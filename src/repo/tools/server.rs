@@ -11,7 +11,7 @@ use crate::toml::Table;
 use crate::world::World;
 
 /// Every key of a `[[server]]` entry.
-pub const SERVER_KEYS: [&str; 11] = [
+pub const SERVER_KEYS: [&str; 12] = [
     "name",
     "command",
     "working_directory",
@@ -21,6 +21,7 @@ pub const SERVER_KEYS: [&str; 11] = [
     "api_key_ref",
     "api_key_header",
     "tools",
+    "startup_timeout_seconds",
     "timeout_seconds",
     "max_output_bytes",
 ];
@@ -44,7 +45,9 @@ pub struct ServerSpec {
     pub connection: ServerConnection,
     /// The tools that a model may call, by the names that the server uses; `None` for all tools.
     pub tools: Option<Vec<Spanned<Arc<str>>>>,
-    /// The time limit for starting the server, and for each call.
+    /// The time limit for starting the server, until its list of tools is read.
+    pub startup_limit: Duration,
+    /// The time limit for each call.
     pub time_limit: Duration,
     /// The maximum size of the text that one call returns, in bytes.
     pub output_limit: usize,
@@ -99,6 +102,7 @@ pub(super) fn read(
         .filter(|name| check_name(reader, "server", name, MAX_SERVER_NAME));
     let connection = read_connection(world, reader, entry.span);
     let tools = reader.strings("tools").map(|tools| tools.value);
+    let startup_limit = Limits::time(reader, "startup_timeout_seconds");
     let limits = Limits::read(reader);
 
     let (name, limits) = (name?, limits?);
@@ -106,6 +110,7 @@ pub(super) fn read(
         name: name.clone(),
         connection: connection?,
         tools,
+        startup_limit: startup_limit?,
         time_limit: limits.time,
         output_limit: limits.output,
     };
@@ -260,7 +265,7 @@ mod tests {
         let text = "[[server]]\nname = \"a\"\ncommand = [\"p\", \"-x\"]\nenv = [\"PATH\"]\nworking_directory = \"in\"\n\
                     tools = [\"one.two\"]\n\n\
                     [[server]]\nname = \"b\"\nurl = \"https://h.example/mcp?x=1\"\nheaders = { X-Title = \"t\" }\n\
-                    api_key_ref = \"env:KEY\"\napi_key_header = \"X-Api-Key\"\ntimeout_seconds = 5\nmax_output_bytes = 9\n";
+                    api_key_ref = \"env:KEY\"\napi_key_header = \"X-Api-Key\"\nstartup_timeout_seconds = 7\ntimeout_seconds = 5\nmax_output_bytes = 9\n";
         let (servers, found) = servers(text);
         assert_eq!(found, "");
         let [a, b] = &servers[..] else {
@@ -279,11 +284,12 @@ mod tests {
         );
         assert_eq!(
             (
+                a.startup_limit.as_secs(),
                 a.time_limit.as_secs(),
                 a.output_limit,
                 program.working_directory.as_str()
             ),
-            (60, 65_536, "in")
+            (60, 60, 65_536, "in")
         );
         assert_eq!(
             a.tools
@@ -302,8 +308,13 @@ mod tests {
         );
         assert_eq!(http.headers, [("x-title".into(), "t".into())]);
         assert_eq!(
-            (b.time_limit.as_secs(), b.output_limit, &b.tools),
-            (5, 9, &None)
+            (
+                b.startup_limit.as_secs(),
+                b.time_limit.as_secs(),
+                b.output_limit,
+                &b.tools
+            ),
+            (7, 5, 9, &None)
         );
     }
 

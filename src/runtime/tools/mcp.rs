@@ -138,7 +138,7 @@ impl McpServer {
             complaint: Complaint::default(),
         });
         let started = timeout(
-            spec.time_limit,
+            spec.startup_limit,
             McpServer::open(spec, processes, transport, &remote),
         )
         .await;
@@ -165,14 +165,11 @@ impl McpServer {
             complaint: Complaint::default(),
         });
         let reached = timeout(
-            spec.time_limit,
+            spec.startup_limit,
             McpServer::reach(spec, processes, transport, &remote),
         )
         .await;
-        let reached = reached.unwrap_or_else(|_| {
-            let late = format!("it was not ready after {}", seconds(spec.time_limit));
-            Err(remote.unusable(&late))
-        });
+        let reached = reached.unwrap_or_else(|_| Err(late(&remote, spec)));
         let (
             Connected {
                 mut service,
@@ -238,7 +235,7 @@ impl McpServer {
                 let mode = ClientLifecycleMode::Discover {
                     preferred_versions: vec![ProtocolVersion::LATEST],
                 };
-                let patience = spec.time_limit.min(PATIENCE) / 2;
+                let patience = spec.startup_limit.min(PATIENCE) / 2;
                 match timeout(patience, connect(spec, processes, transport, remote, mode)).await {
                     Ok(Ok(connected)) => connected,
                     _ => return Err(refused),
@@ -293,7 +290,7 @@ impl McpServer {
 fn late(remote: &Arc<Remote>, spec: &ServerSpec) -> Error {
     remote.unusable(&format!(
         "it was not ready after {}",
-        seconds(spec.time_limit)
+        seconds(spec.startup_limit)
     ))
 }
 
