@@ -69,6 +69,10 @@ pub struct Explanation {
     /// The HTTP status: the one in the text if there is exactly one, or else the one that comes
     /// with the sentence, if known.
     pub status: Option<i64>,
+    /// `true` if the text itself contains the status.
+    pub says_status: bool,
+    /// `true` if the text itself contains the type or code of the sentence.
+    pub says_kind: bool,
     /// `true` if the text itself names the provider. Otherwise, another server may have copied the
     /// sentence.
     pub is_named: bool,
@@ -155,12 +159,13 @@ impl Dictionary {
     /// assert_eq!(found[0].refusal.reason, Reason::Rule("schema/invalid-value".to_owned()));
     /// ```
     pub fn explain(&'static self, text: &str) -> Vec<Explanation> {
+        let text = &*wrapping::without_times(text);
         let text = &*wrapping::without_parsers(text);
-        let lower = text.to_lowercase();
+        let (lower, plain) = (text.to_lowercase(), Plain::of(text));
         let hints: Vec<Hint> = self
             .providers
             .iter()
-            .map(|provider| provider.hint(&lower))
+            .map(|provider| provider.hint(&lower, &plain))
             .collect();
         let candidates = said::candidates(text);
         let all = self.explain_all(&candidates, &hints, None);
@@ -175,6 +180,10 @@ impl Dictionary {
         if let [general] = explained.as_slice() {
             let behind = self.behind(general, &candidates, &hints, status);
             explained = behind.map_or(explained, |it| vec![it]);
+        }
+        // A message that says nothing is the echo of one that names the mistake.
+        if explained.iter().any(Explanation::has_rule) {
+            explained.retain(|it| !it.is_unsaid());
         }
         explained.sort_by_key(Explanation::is_unsaid);
         if explained.is_empty() {
@@ -208,6 +217,8 @@ impl Dictionary {
         }
         for it in &mut explained {
             it.status = status.map(i64::from).or(it.status);
+            it.says_status = status.is_some();
+            it.says_kind = it.kind().is_some_and(|kind| text.contains(kind));
         }
         let mut told = HashSet::new();
         explained
@@ -233,6 +244,13 @@ impl Dictionary {
             }
             let plain = Plain::of(candidate);
             for explanation in self.explain_one(&plain, hints, general) {
+                let joined = explained
+                    .iter_mut()
+                    .find(|known| explanation.is_less_joined_than(known));
+                if let Some(joined) = joined {
+                    joined.said = explanation.said;
+                    continue;
+                }
                 let is_new = !explained.iter().any(|known| explanation.is_part_of(known));
                 if is_new {
                     explained.retain(|known| !known.is_part_of(&explanation));
@@ -542,8 +560,10 @@ impl Dictionary {
                 .iter()
                 .filter(|hit| hit.letters * 10 >= best * 8)
                 .collect();
+            // Of equal ones, the first in the text.
             let chosen = near
                 .iter()
+                .rev()
                 .max_by_key(|hit| hit.rank())
                 .expect("one is the best");
             explained.push(chosen.explanation(plain, &fitting));
@@ -554,6 +574,10 @@ impl Dictionary {
         }
         explained
     }
+}
+
+fn without_spaces(text: &str) -> String {
+    text.split_whitespace().collect()
 }
 
 /// Returns an explanation once for each field of the body that the answer names beside its message.
@@ -677,6 +701,8 @@ impl Hit {
                 false => Basis::Sentence,
             },
             status: self.refusal.status,
+            says_status: false,
+            says_kind: false,
             is_named: self.hint.is_named,
             also,
             empty: self.found.empty_name(plain),
@@ -708,6 +734,8 @@ impl Explanation {
             is_field: false,
             basis,
             status: refusal.status,
+            says_status: false,
+            says_kind: false,
             letters: refusal.pattern.letters(),
             is_named: false,
             also: Vec::new(),
@@ -721,12 +749,27 @@ impl Explanation {
     }
 
     /// Returns `true` if another explanation contains the whole sentence, or has the same sentence
-    /// with a path whose beginning was lost here.
+    /// with a path whose beginning was lost here, or with spaces that a line break replaced here.
     fn is_part_of(&self, other: &Explanation) -> bool {
         let paths = self.path.as_deref().zip(other.path.as_deref());
-        let is_tail = std::ptr::eq(self.refusal, other.refusal)
-            && paths.is_some_and(|(tail, whole)| whole.ends_with(tail));
-        is_tail || other.said.contains(&self.said)
+        let is_same = std::ptr::eq(self.refusal, other.refusal);
+        let is_tail = paths.is_some_and(|(tail, whole)| whole.ends_with(tail));
+        is_same && (is_tail || without_spaces(&other.said).contains(&without_spaces(&self.said)))
+            || other.said.contains(&self.said)
+    }
+
+    /// Returns `true` if this is the same sentence with spaces that line breaks replaced in the
+    /// other.
+    fn is_less_joined_than(&self, other: &Explanation) -> bool {
+        std::ptr::eq(self.refusal, other.refusal)
+            && self.path == other.path
+            && self.said.len() > other.said.len()
+            && without_spaces(&self.said) == without_spaces(&other.said)
+    }
+
+    /// Returns `true` if a rule predicts the refusal.
+    fn has_rule(&self) -> bool {
+        matches!(self.refusal.reason, Reason::Rule(_))
     }
 
     /// Returns `true` if the message does not say what is wrong.
@@ -830,6 +873,40 @@ mod tests {
         ] {
             assert_eq!(reason(text), Reason::Unruled(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn an_echo_without_a_reason_is_not_reported() {
+        let text = "failed: messages.2: `tool_use` ids were found without `tool_result` blocks immediately after: \
+                    toolu_1. Each `tool_use` block must have a corresponding `tool_result` block in the next message.\n\
+                    Model call failed: \"400 400 Bad Request\\n\"";
+        let found = Dictionary::bundled().explain(text);
+        let codes: Vec<_> = found.iter().map(|it| it.refusal.reason.name()).collect();
+        assert_eq!(codes, ["protocol/unanswered-call"]);
+    }
+
+    #[test]
+    fn what_a_text_does_not_contain_is_only_usual() {
+        let explained = |text: &str| {
+            let it = &Dictionary::bundled().explain(text)[0];
+            (it.status, it.says_status, it.says_kind)
+        };
+        let message = "messages: text content blocks must be non-empty";
+        assert_eq!(explained(message), (Some(400), false, false));
+        assert_eq!(
+            explained(&format!("400 invalid_request_error: {message}")),
+            (Some(400), true, true)
+        );
+    }
+
+    #[test]
+    fn a_log_wraps_a_message_with_times() {
+        let text = "2025-04-04 08:21:16 ERROR 400 messages: text content blocks\n\
+                    2025-04-04 08:21:16       must be non-empty\n";
+        assert_eq!(
+            Dictionary::bundled().explain(text)[0].said,
+            "messages: text content blocks must be non-empty"
+        );
     }
 
     #[test]

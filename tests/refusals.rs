@@ -726,7 +726,7 @@ fn the_command_tells_the_place_in_the_body() {
     let out = String::from_utf8_lossy(&told.stdout);
     assert_eq!(told.status.code(), Some(0), "{out}");
     assert!(
-        out.starts_with("The request is rejected with status 400, `invalid_request_error`. This is a known error message from Anthropic:\n"),
+        out.starts_with("The request is rejected, usually with status 400, `invalid_request_error`. This is a known error message from Anthropic:\n"),
         "{out}"
     );
     assert!(

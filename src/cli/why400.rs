@@ -111,6 +111,13 @@ struct Told {
     is_request: bool,
 }
 
+impl Told {
+    fn has_findings(&self) -> bool {
+        let report = self.report.as_ref();
+        report.is_some_and(|report| !report.findings.is_empty())
+    }
+}
+
 /// A place in a body, with its value.
 struct Place {
     pointer: Pointer,
@@ -277,7 +284,7 @@ fn show(options: &Options, told: &Told, terminal: &mut Terminal) {
         terminal.text(&text!("this answer contains no known error message\n"));
     }
     for group in groups(told) {
-        terminal.text(&page(&group, told.outside.as_deref(), terminal.width()));
+        terminal.text(&page(&group, told, terminal.width()));
     }
     if let Some(path) = &told.outside {
         terminal.text(&text!(
@@ -322,8 +329,9 @@ fn sentence(it: &Explanation) -> String {
 }
 
 /// Returns the explanation in human-readable form.
-fn page(group: &Group<'_>, outside: Option<&str>, width: usize) -> Text {
+fn page(group: &Group<'_>, told: &Told, width: usize) -> Text {
     let (it, _) = group[0];
+    let outside = told.outside.as_deref();
     let refusal = it.refusal;
     let mut page = match it.basis {
         Basis::Sentence => text!(""),
@@ -367,6 +375,8 @@ fn page(group: &Group<'_>, outside: Option<&str>, width: usize) -> Text {
         Reason::Unruled(Unruled::Unsaid) if it.basis == Basis::Words => {
             paragraph("With `--body FILE`, the request is checked too.");
         }
+        // The body may have such a mistake all the same.
+        Reason::Unruled(Unruled::Gap) if told.has_findings() => {}
         Reason::Unruled(unruled) => paragraph(unruled.told()),
     }
     for (it, place) in group {
@@ -382,7 +392,7 @@ fn page(group: &Group<'_>, outside: Option<&str>, width: usize) -> Text {
             .filter(|path| (it.is_field || is_path(path)) && outside != Some(*path))
         {
             paragraph(&format!(
-                "It refers to `{}` in the body.",
+                "The message names `{}`.",
                 Text::line(path).cut(LONGEST_VALUE)
             ));
         }
@@ -408,12 +418,7 @@ fn is_path(path: &str) -> bool {
 /// Returns the line above the sentence. It says that a provider rejects the request only if the
 /// text names that provider, because servers copy sentences of others.
 fn heading(it: &Explanation) -> String {
-    let details = match (it.status, it.kind()) {
-        (Some(status), Some(kind)) => format!(" with status {status}, `{kind}`"),
-        (Some(status), None) => format!(" with status {status}"),
-        (None, Some(kind)) => format!(" with `{kind}`"),
-        (None, None) => String::new(),
-    };
+    let details = envelope(it);
     let name = &it.provider.name;
     if it.is_named || it.provider.is_general() {
         return format!("{name} rejects a request{details}:");
@@ -429,6 +434,22 @@ fn heading(it: &Explanation) -> String {
     };
     let name = name.replacen("A ", "a ", usize::from(name.starts_with("A ")));
     format!("The request is rejected{details}. This is a known error message from {name}{also}:")
+}
+
+/// Returns the status and the type of the answer. Those that the text does not contain are what
+/// usually comes with the sentence.
+fn envelope(it: &Explanation) -> String {
+    let kind = it.kind().filter(|_| it.says_kind || !it.says_status);
+    let details = match (it.status, kind) {
+        (Some(status), Some(kind)) => format!(" with status {status}, `{kind}`"),
+        (Some(status), None) => format!(" with status {status}"),
+        (None, Some(kind)) => format!(" with `{kind}`"),
+        (None, None) => return String::new(),
+    };
+    match it.says_status || it.status.is_none() {
+        true => details,
+        false => format!(", usually{details}"),
+    }
 }
 
 /// Returns the report as JSON.

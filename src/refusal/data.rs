@@ -2,7 +2,7 @@
 
 use include_dir::{Dir, include_dir};
 
-use super::pattern::{self, Pattern};
+use super::pattern::{self, Pattern, Plain};
 use crate::toml::{self, Kind, Table};
 
 static FILES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/refusals");
@@ -17,8 +17,11 @@ pub struct Provider {
     pub name: String,
     /// The words of the name that a text may use to refer to the provider, in lower case.
     words: Vec<String>,
-    /// The hosts that use these sentences; empty for software that people run themselves.
+    /// The hosts that use these sentences, or the addresses of their endpoints; empty for software
+    /// that people run themselves.
     pub hosts: Vec<String>,
+    /// Words of the provider's envelopes that other servers rarely use, without spaces and quotes.
+    marks: Vec<Plain>,
     /// The provider's sentences, in the order of the file.
     pub refusals: Vec<Refusal>,
 }
@@ -188,8 +191,12 @@ pub(super) struct Hint {
     is_host: bool,
     /// `true` if the text contains one of the provider's hosts, or the full name as separate words.
     pub(super) is_named: bool,
+    /// `true` if the text has the provider's envelope.
+    is_marked: bool,
     /// The number of words of the name that occur in the text.
     words: usize,
+    /// The length of the longest host or address of an endpoint in the text.
+    host: usize,
 }
 
 /// The file with the sentences of validators, which many servers share. They are used only if no
@@ -228,20 +235,28 @@ impl Provider {
         self.id == CODES && !refusal.sentence.contains(char::is_whitespace)
     }
 
-    /// Returns how strongly a text refers to the provider. The text must be in lower case.
-    pub(super) fn hint(&self, lower: &str) -> Hint {
+    /// Returns how strongly a text, given in lower case and in its plain form, refers to the
+    /// provider.
+    pub(super) fn hint(&self, lower: &str, plain: &Plain) -> Hint {
         let met = self
             .words
             .iter()
             .filter(|word| lower.contains(word.as_str()))
             .count();
-        let is_host = self.hosts.iter().any(|host| lower.contains(host.as_str()));
+        let hosts = self
+            .hosts
+            .iter()
+            .filter(|host| lower.contains(host.as_str()));
+        let host = hosts.map(String::len).max().unwrap_or_default();
+        let is_host = host > 0;
         let is_named =
             !self.words.is_empty() && self.words.iter().all(|word| stands_alone(word, lower));
         Hint {
             is_host,
             is_named: is_host || is_named,
+            is_marked: self.marks.iter().any(|mark| plain.contains(mark)),
             words: met,
+            host,
         }
     }
 }
@@ -287,6 +302,11 @@ fn provider(table: &Table) -> Provider {
         words: words_of(&name),
         name,
         hosts: table.texts("hosts"),
+        marks: table
+            .texts("marks")
+            .iter()
+            .map(|it| Plain::of(it))
+            .collect(),
         refusals: table.tables("refusal").flat_map(refusals).collect(),
     }
 }

@@ -76,6 +76,9 @@ const CLAUSE_ENDS: [&str; 3] = [": ", "; ", ". "];
 /// The name of holes that contain another message.
 const INNER_HOLE: &str = "reason";
 
+/// A mark before each message of a list, which texts on one line lose.
+const BULLET: &str = "* ";
+
 /// Returns `true` if a hole stands for a single name. Such a hole cannot contain the end of one
 /// message and the beginning of the next.
 fn is_name(hole: &str) -> bool {
@@ -94,19 +97,34 @@ fn is_of_body(hole: &str) -> bool {
 /// member, or the end of a clause, outside brackets.
 fn reaches_on(text: &str) -> bool {
     let text = text.trim();
-    let bare = text.split(['(', '[']).next().unwrap_or_default();
+    let bare = without_brackets(text);
     text.contains(MEMBER_END) || CLAUSE_ENDS.iter().any(|end| bare.contains(end))
+}
+
+fn without_brackets(text: &str) -> String {
+    let mut depth = 0_usize;
+    let outside = text.chars().filter(|c| {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth = depth.saturating_sub(1),
+            _ => return depth == 0,
+        }
+        false
+    });
+    outside.collect()
 }
 
 /// Members of answers that contain a sentence.
 const MEMBERS: [&str; 4] = ["msg", "message", "detail", "error"];
 
 impl Pattern {
-    /// Parses a sentence: `{name}` is a hole, `{{` and `}}` are braces.
+    /// Parses a sentence: `{name}` is a hole, `{{` and `}}` are braces. The mark of a list before it
+    /// is left out, as in texts.
     pub(super) fn parse(sentence: &str) -> Pattern {
         let mut parts = Vec::new();
         let mut words = String::new();
         let mut chars = sentence
+            .trim_start_matches(BULLET)
             .trim_end_matches(['.', '\u{3002}'])
             .chars()
             .peekable();
@@ -183,12 +201,13 @@ impl Pattern {
 
     /// Finds every occurrence of the sentence in a text, up to `most`.
     pub(super) fn find_all(&self, plain: &Plain, most: usize) -> Vec<Found> {
-        let next = |found: &Found| self.find_from(plain, found.range.end);
+        let next = |found: &Found| self.find_from(plain, plain.folded_from(found.range.end));
         std::iter::successors(self.find(plain), next)
             .take(most)
             .collect()
     }
 
+    /// Finds the sentence in a text from a position in its folded form on.
     fn find_from(&self, plain: &Plain, from: usize) -> Option<Found> {
         let first = self.words().next()?;
         let rest = plain.folded.get(from..)?;

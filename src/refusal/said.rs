@@ -154,27 +154,40 @@ static LOC: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r#"["']loc\\*["']\s*:\s*[(\[]([^()\[\]]*(?:\[[^\]]*\][^()\[\]]*)*)[)\]]"#)
 });
 
+/// The place that pydantic names in the text of an error, on the line before its message:
+/// `tools.0.name\n  Field required [type=missing, …]`.
+static LOC_OF_TEXT: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"(?:\n|\\n)[ \t]*([a-z_][\w.]*)(?:\n|\\n)[ \t]+[A-Z][^\n\[]*\[type=\w+, input_")
+});
+
 /// Returns the paths that fields of an answer name beside its message: OpenAI's `param`, or else
 /// those of pydantic's errors.
 pub(super) fn fields(text: &str) -> Vec<String> {
-    param(text).map_or_else(|| locs(text), |path| vec![path])
+    if let Some(path) = param(text) {
+        return vec![path];
+    }
+    let paths = locs(text);
+    match paths.is_empty() {
+        true => told_once(LOC_OF_TEXT.captures_iter(text).map(|it| it[1].to_owned())),
+        false => paths,
+    }
 }
 
 /// Returns the path that pydantic's errors in an answer lead to (`messages.0.content`), or several
 /// fields at the top of the body. Several paths in a value are the alternatives of its type, of
 /// which the request needs only one, unless they lead to fields that must not be there.
 fn locs(text: &str) -> Vec<String> {
-    let mut paths: Vec<String> = Vec::new();
-    for found in LOC.captures_iter(text) {
-        let path = path_of_loc(&found[1]);
-        if path.contains(char::is_alphabetic) && !paths.contains(&path) {
-            paths.push(path);
-        }
-    }
+    let paths = LOC.captures_iter(text).map(|it| path_of_loc(&it[1]));
+    let paths = told_once(paths.filter(|path| path.contains(char::is_alphabetic)));
     let are_clear = paths.len() < 2
         || text.contains("extra_forbidden")
         || !paths.iter().any(|path| path.contains('.'));
     if are_clear { paths } else { Vec::new() }
+}
+
+fn told_once(paths: impl Iterator<Item = String>) -> Vec<String> {
+    let mut known = HashSet::new();
+    paths.filter(|path| known.insert(path.clone())).collect()
 }
 
 /// Returns the path of a place such as `'body', 'messages', 0, 'content'`. The names of pydantic's
@@ -518,6 +531,16 @@ mod tests {
             ),
         ] {
             assert_eq!(locs(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_place_above_a_message_of_pydantic_is_a_path() {
+        let text = "2 validation errors for Request\ntools.0.name\n  Field required [type=missing, input_value={}, input_type=dict]\n    \
+                    For further information visit https://errors.pydantic.dev/2.7/v/missing\n\
+                    odd\n  Extra inputs are not permitted [type=extra_forbidden, input_value=1, input_type=int]\n";
+        for text in [text.to_owned(), text.replace('\n', "\\n")] {
+            assert_eq!(fields(&text), ["tools.0.name", "odd"], "{text}");
         }
     }
 

@@ -99,6 +99,18 @@ pub(super) fn without_parsers(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
+/// The time at the beginning of a line in a log, with the spaces after it.
+static TIME: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?m)^[\[(]?\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[ ]?[+-]\d\d:?\d\d)?[\])]?[ \t]+",
+    )
+});
+
+/// Removes the times at the beginnings of lines. A log that wraps a message writes them inside it.
+pub(super) fn without_times(text: &str) -> Cow<'_, str> {
+    TIME.replace_all(text, "")
+}
+
 fn pattern(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is valid")
 }

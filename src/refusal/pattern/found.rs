@@ -52,7 +52,7 @@ impl Found {
             start = quoted_start(&text[..start]);
         }
         let shown = &text[start..end];
-        if shown.matches('\'').count() % 2 == 1 {
+        if quotes(shown).count() % 2 == 1 {
             match is_quote_left_out(shown) {
                 true if text[..start].ends_with('\'') => start -= 1,
                 false if text[end..].starts_with('\'') => end += 1,
@@ -133,14 +133,27 @@ fn quoted_length(text: &str) -> usize {
         let Some(separator) = separator.filter(|it| it.is_empty() == (length == 0)) else {
             break;
         };
-        let word = &rest[separator.len() + 1..];
-        let Some(end) = word.find('\'') else {
+        let Some(quoted) = quoted_word(&rest[separator.len()..]) else {
             break;
         };
-        length += separator.len() + end + 2;
+        length += separator.len() + quoted;
         rest = &text[length..];
     }
     length
+}
+
+/// Returns the length of the quoted word at the start of a text, with its quotes: `'a'`, or `''a''`
+/// if it is quoted twice. Marks between quotes are not a word.
+fn quoted_word(text: &str) -> Option<usize> {
+    let word = text.trim_start_matches('\'');
+    let opening = text.len() - word.len();
+    let end = word.find('\'')?;
+    let closing = word[end..].len() - word[end..].trim_start_matches('\'').len();
+    match (opening, word[..end].contains(char::is_alphanumeric)) {
+        (1 | 2, true) => Some(opening + end + opening.min(closing)),
+        (2, false) => Some(opening),
+        _ => None,
+    }
 }
 
 /// The maximum number of quoted words that are shown after a sentence.
@@ -152,10 +165,19 @@ fn quoted_start(text: &str) -> usize {
     word.unwrap_or(text.len())
 }
 
+/// Returns the positions of the quotes in a text. Apostrophes between letters are not quotes.
+fn quotes(text: &str) -> impl Iterator<Item = usize> {
+    let quotes = text.match_indices('\'').map(|(at, _)| at);
+    quotes.filter(|at| {
+        !text[..*at].ends_with(char::is_alphabetic)
+            || !text[at + 1..].starts_with(char::is_alphabetic)
+    })
+}
+
 /// Returns `true` if the first quote in a text closes a word, which means that its opening quote is
 /// missing.
 fn is_quote_left_out(text: &str) -> bool {
-    let first = text.find('\'').unwrap_or_default();
+    let first = quotes(text).next().unwrap_or_default();
     text[..first].ends_with(|c: char| c.is_alphanumeric())
 }
 

@@ -37,6 +37,16 @@ impl Plain {
         &self.folded
     }
 
+    /// Returns `true` if a text occurs in this one, apart from spaces, quotes and case.
+    pub(in crate::refusal) fn contains(&self, other: &Plain) -> bool {
+        self.folded.contains(&other.folded)
+    }
+
+    /// Returns the position in `folded` of the first character at or after a position in `text`.
+    pub(super) fn folded_from(&self, at: usize) -> usize {
+        self.places.partition_point(|place| *place < at)
+    }
+
     /// Returns the range of the text that corresponds to a range of `folded`.
     pub(super) fn between(&self, start: usize, end: usize) -> Range<usize> {
         let start = self.places[start];

@@ -23,6 +23,15 @@ fn a_sentence_is_found_in_whatever_wraps_it() {
 }
 
 #[test]
+fn each_of_several_sentences_is_found() {
+    let text = "* a.b[0]: the odd property is no thing at all\n* c.d[1]: the odd property is no thing at all\n";
+    let plain = Plain::of(text);
+    let found = Pattern::parse("* {path}: the odd property is no thing at all").find_all(&plain, 9);
+    let paths: Vec<_> = found.iter().filter_map(|it| it.path(&plain)).collect();
+    assert_eq!(paths, ["a.b[0]", "c.d[1]"]);
+}
+
+#[test]
 fn a_sentence_may_be_cut_off_before_advice_of_a_client() {
     let pattern = Pattern::parse("odd tool choice requires the server to have a tool parser set");
     let cut = |text: &str| pattern.find_cut(&Plain::of(text), false).is_some();
@@ -68,6 +77,21 @@ fn a_sentence_is_shown_with_its_quoted_words() {
             "'{path}' : for an odd role the following must hold",
             "'messages.2' : for an odd role the following must hold",
             "'messages.2' : for an odd role the following must hold",
+        ),
+        (
+            "the odd value is here: {value}",
+            r#"{"message": "the odd value is here: \"\"1\"\" instead"}"#,
+            "the odd value is here: ''1''",
+        ),
+        (
+            "the odd value of {path} is no value",
+            r#"{"message": "the odd value of a.b is no value\n","code": 1}"#,
+            "the odd value of a.b is no value",
+        ),
+        (
+            "the provider's odd value is no value",
+            r#"{"message": "the provider's odd value is no value"}"#,
+            "the provider's odd value is no value",
         ),
     ] {
         assert_eq!(shown(sentence, text), expected, "{sentence}");
@@ -221,6 +245,7 @@ fn a_name_does_not_reach_into_another_clause() {
         "model 'odd-1' with streaming: status 400 lookaround is not supported here",
         "The model returned the following errors: that is not supported here",
         "model odd-1 was called. That is not supported here",
+        "model (odd-1): request failed: [odd] that is not supported here",
     ] {
         assert!(holes(sentence, text).is_none(), "{text}");
     }
