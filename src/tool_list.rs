@@ -397,7 +397,7 @@ pub struct LoweredTool {
     pub name: String,
     /// The tool's name in the request, if it differs.
     pub renamed: Option<String>,
-    /// The form of the tool in the request, with the reason. `None` if the requested form can
+    /// The form used instead of the requested one, and why. `None` if the requested form can
     /// express the tool's schema.
     pub instead: Option<(ToolTarget, String)>,
     /// The checks that the tool's schema no longer makes.

@@ -242,7 +242,7 @@ pub(super) enum Command {
     /// Send one request and print the answer as it arrives
     #[cfg(feature = "runtime")]
     Send(Send),
-    /// Show which agent of a roster handles a file, and why the others do not
+    /// Show which agent in a roster handles a file, and why the others do not
     Route(Route),
     /// Explain a rule, or list all of them
     Rule {
@@ -545,7 +545,7 @@ pub(super) struct Compare {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Lint {
-    /// Files of bodies: JSON, JSON Lines, batches, HAR; `-` is standard input
+    /// Files that contain request bodies (JSON, JSON Lines, batches, HAR); `-` reads standard input
     #[arg(value_name = "FILE", required = true)]
     pub(super) files: Vec<PathBuf>,
     /// Analyse each conversation in the files: where the cache was lost, what that cost, and why
@@ -567,7 +567,7 @@ pub(super) struct Why400 {
     /// a cassette; `-` or no argument is standard input
     #[arg(value_name = "ANSWER", allow_hyphen_values = true, value_parser = filled)]
     pub(super) answer: Option<String>,
-    /// A file with the request body, to show the place in it
+    /// File with the request body, to show where the error is in it
     #[arg(long, value_name = "FILE")]
     pub(super) body: Option<PathBuf>,
     /// The wire format of the body, for example openai-chat; by default detected from its shape

@@ -170,8 +170,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the context, and the places of its texts if they were recorded; `None` if there are
-    /// errors.
+    /// Returns the context, and the locations of its text values if they were recorded; `None` if
+    /// there are errors.
     pub(super) fn context(mut self, layer: LayerKind, value: &Value) -> Option<(Context, Leaves)> {
         let context = self.whole(layer, value);
         self.tell_the_rest();
@@ -570,7 +570,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the texts of the project's files, by path.
+    /// Reads the contents of the project's files, keyed by path.
     fn project_files(&mut self, project: &Object<'_>) -> BTreeMap<String, Arc<str>> {
         let at = project.at.member("files");
         match project.members.get("files") {

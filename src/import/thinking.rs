@@ -34,7 +34,7 @@ fn text<'v>(part: &'v Value, name: &str) -> &'v str {
     part.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns a thought of unknown origin.
+/// Returns a thinking block whose origin is unknown.
 pub(super) fn thought(text: &str, signature: &str) -> Block {
     Block::Thinking {
         text: text.into(),

@@ -18,7 +18,7 @@ pub fn tool_definitions(wire: WireFormat, tools: &[Tool]) -> Option<Value> {
 }
 
 impl ToolForm {
-    /// Returns the value of the member `tools` with these definitions.
+    /// Returns the value of `tools` for these definitions.
     pub(crate) fn list(self, definitions: Vec<Value>) -> Value {
         match self {
             ToolForm::Declarations => json!([{"functionDeclarations": definitions}]),

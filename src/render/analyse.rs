@@ -16,7 +16,7 @@ use super::recursion::{Misplaced, Scope};
 use super::slips_of_data::{self, DataSlips};
 use super::unexpanded::Unexpanded;
 
-/// The entry among the read members of `ctx` that means "any of them".
+/// The entry in `reads` that stands for every member of `ctx`.
 pub(super) const ALL_OF_CTX: &str = "*";
 
 /// The known facts about one template.

@@ -165,8 +165,8 @@ fn schema_of<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
         .filter(|schema| schema.is_object())
 }
 
-/// Renames members from `snake_case`. If both spellings are present, the member is not renamed, so
-/// it is reported as unknown.
+/// Renames `snake_case` members to `camelCase`. If both spellings are present, the member is not
+/// renamed, so it is reported as unknown.
 fn rename(schema: &Value, members: &mut Map<String, Value>) -> bool {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return false;

@@ -31,7 +31,7 @@ pub struct ValueSource {
 pub enum SourceKind {
     /// Literal text of a template.
     Template,
-    /// A value of the conversation.
+    /// A value from the conversation.
     Data,
     /// A file that a prompt read.
     File,

@@ -209,7 +209,8 @@ impl<'e, W: Watch> Eval<'e, W> {
         result.map_err(|error| Failure::of_call(at, error, name, &native.arguments))
     }
 
-    /// Notifies the watch that arguments are examined, except a first one that is only passed on.
+    /// Notifies the watch that the arguments are examined. If `passes_on` is `true`, the first
+    /// argument is skipped, because it is only passed on.
     pub(super) fn look_at(&mut self, arguments: &Arguments, passes_on: bool) {
         let skipped = usize::from(passes_on);
         for (value, origin) in arguments

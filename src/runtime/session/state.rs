@@ -789,7 +789,8 @@ fn interrupted_call(call: &Block) -> Option<Block> {
 /// The result of a call whose outcome is unknown.
 const CALL_INTERRUPTED: &str = "the turn was interrupted before the tool returned a result; it is unknown whether the tool ran";
 
-/// The result of a provider-specific call if tools answered other calls of the same answer.
+/// The result sent for a provider-specific call when other calls in the same response were run by
+/// tools.
 const NO_TOOL_TAKES_IT: &str = "there is no such tool here: the call was not run";
 
 fn unwritable(why: AccessError) -> Error {

@@ -776,8 +776,8 @@ impl AnswerBuilder {
         Ok(true)
     }
 
-    /// Returns the stop reason corrected by the content, because servers report `stop` with calls
-    /// and `tool_calls` without any.
+    /// Corrects the stop reason to match the content: some servers report `stop` when there are
+    /// tool calls, or `tool_calls` when there are none.
     fn agreed(&self, stop: StopReason) -> StopReason {
         let calls = self
             .slots
