@@ -136,7 +136,7 @@ impl Question for FieldAt {
 pub(super) struct Explaining<'s> {
     schema: KnownSchema<'s>,
     part: Found<'s>,
-    /// `true` if errors name fields in another spelling than the original body.
+    /// `true` if errors spell field names differently from the original body.
     is_respelt: bool,
     pub(super) mistakes: Vec<Mistake>,
 }

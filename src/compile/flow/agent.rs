@@ -157,8 +157,8 @@ impl<'c> AgentFlow<'c> {
         }
     }
 
-    /// Moves a finding from a bundled file to the place that brings it in: the line that sets
-    /// another provider instance than the bundled one, or the entrance.
+    /// Moves a finding from a bundled file to the place that brings it in: the line that sets a
+    /// provider instance other than the bundled one, or the entrance.
     fn at_cause(&self, finding: Diagnostic, plan: &Plan<'_>) -> Diagnostic {
         let sources = self.compiler.sources();
         let instance = plan.profile.string("provider_instance");

@@ -454,8 +454,8 @@ fn told_by_cause(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     merged.into_vec()
 }
 
-/// Removes the findings about a provider instance that has another wire format than the inherited
-/// body: once the format is right, its endpoint and its content are, too.
+/// Removes the findings about a provider instance whose wire format differs from that of the
+/// inherited body: once the format is right, its endpoint and its content are, too.
 fn told_by_instance(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut causes: HashMap<Span, BTreeSet<Arc<str>>> = HashMap::new();
     for finding in &findings {
