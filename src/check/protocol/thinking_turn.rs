@@ -289,7 +289,7 @@ fn reasoning_item<'b>(
             "some reports say that the API does not know `content` of a reasoning item",
         );
         note.warning()
-            .help("leave it out: `encrypted_content` contains it");
+            .help("omit `content`: `encrypted_content` contains the reasoning");
     }
 }
 

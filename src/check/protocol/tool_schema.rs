@@ -296,7 +296,7 @@ fn check_pattern<'b>(inner: &'b Value, found: &mut Found<'b>) {
                 "pattern",
                 format!("DeepSeek cannot read this pattern: {what}"),
             )
-            .help("leave it out, or state it in the description");
+            .help("omit `pattern`, or describe the pattern in the description");
     }
 }
 
@@ -432,7 +432,7 @@ fn moonshot_shape<'b>(inner: &'b Value, found: &mut Found<'b>) {
                 name,
                 "Moonshot rejects a name in `required` that is not in `properties`",
             )
-            .help("leave it out, or declare the property");
+            .help("remove the name from `required`, or declare the property");
     }
 }
 
