@@ -106,7 +106,7 @@ const SHORTEST_PIECE: usize = 8;
 /// The size in bytes of a block for counting characters.
 const BLOCK: usize = 4096;
 
-/// The beginning of the paths of files that come with the program.
+/// The prefix of the paths of files that come with the program.
 pub(crate) const BUNDLED: &str = "bundled:";
 
 /// Returns `true` if a path, as users see it, belongs to a file that comes with the program.

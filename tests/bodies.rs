@@ -276,7 +276,7 @@ fn files(folder: &Path) -> Vec<(WireFormat, PathBuf)> {
     files
 }
 
-/// Beginnings of sources without an address: bodies written for this test, and code that cannot be
+/// Prefixes of sources without an address: bodies written for this test, and code that cannot be
 /// cited.
 const UNCITED: [&str; 2] = ["made for this test", "public code that quotes"];
 

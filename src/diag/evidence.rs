@@ -100,10 +100,10 @@ pub struct Citation {
     pub address: String,
 }
 
-/// The beginning of a recording's address. It is followed by the project and its cassette.
+/// The prefix of a recording's address. It is followed by the project and its cassette.
 const RECORDED: &str = "recorded:";
 
-/// The beginning of a package URL (<https://github.com/package-url/purl-spec>).
+/// The prefix of a package URL (<https://github.com/package-url/purl-spec>).
 const PACKAGE: &str = "pkg:";
 
 /// Domains whose pages are written by a provider, or by the project that a rule is about.

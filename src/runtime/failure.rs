@@ -415,7 +415,7 @@ const KINDS: &[(&[&str], Family)] = &[
     ),
 ];
 
-/// Beginnings of words that identify an error in a message.
+/// Prefixes of words that identify an error in a message.
 const PHRASES: &[(&[&str], Family)] = &[
     (
         &[

@@ -27,7 +27,7 @@ pub enum Vocabulary {
     Mistral,
 }
 
-/// The beginnings of model names in normal form, and their vocabularies. The first match applies.
+/// Prefixes of model names in normal form, and their vocabularies. The first match applies.
 const BY_NAME: [(&str, Vocabulary); 24] = [
     ("gpt-4o", Vocabulary::O200k),
     ("gpt-4-1", Vocabulary::O200k),

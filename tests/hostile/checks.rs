@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::recipe::Recipe;
 use super::sandbox::{Ran, SECRET, Sandbox};
 
-/// Beginnings of lines that a CI system interprets as a command or as the head of a group.
+/// Prefixes of lines that a CI system interprets as a command or as the head of a group.
 const WORKFLOW_COMMANDS: [&str; 12] = [
     "::",
     "##[",

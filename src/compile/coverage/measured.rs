@@ -331,7 +331,7 @@ impl FileCoverage {
     }
 }
 
-/// The beginning of a comment that excuses unreached code on its line.
+/// The prefix of a comment that excuses unreached code on its line.
 const EXCUSE: &str = "no coverage:";
 
 impl FileCoverage {
