@@ -72,9 +72,9 @@ pub struct Difference {
     /// The reason the second body's wire format cannot express the value, as a sentence; `None` if
     /// it can, or if that is unknown.
     pub no_place: Option<&'static str>,
-    /// The place in the first body, if the value is there.
+    /// The location in the first body, if the value is there.
     pub first: Option<Pointer>,
-    /// The place in the second body, if the value is there.
+    /// The location in the second body, if the value is there.
     pub second: Option<Pointer>,
 }
 

@@ -343,7 +343,7 @@ pub struct StoredContent {
 
 /// A part of an answer that only its provider understands: a call that the server ran and its
 /// result, the citations of a text, a compaction, or a call to a custom tool. It is sent back,
-/// unchanged and in the same place, to the API that produced it, and to no other.
+/// unchanged and in the same position, to the API that produced it, and to no other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProviderBlock {
     /// The client API that produced it.

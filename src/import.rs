@@ -59,7 +59,7 @@ pub struct Imported {
 /// A value of a body that a context does not contain unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
-    /// The place of the value in the body.
+    /// The location of the value in the body.
     pub pointer: Pointer,
     /// The reason, as one lower-case phrase.
     pub why: String,

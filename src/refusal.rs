@@ -745,8 +745,8 @@ impl Explanation {
         path.is_some_and(|path| place::is_outside(body, path))
     }
 
-    /// Returns the place in a body that the sentence names: by its path, or else by an id or name
-    /// that the sentence quotes.
+    /// Returns the location in a body that the sentence names: by its path, or else by an id or
+    /// name that the sentence quotes.
     pub fn place(&self, body: &Value) -> Option<Pointer> {
         let by_path = self
             .path

@@ -1,4 +1,4 @@
-//! Source files, places in them, and maps from derived text back to the file.
+//! Source files, locations in them, and maps from derived text back to the file.
 //!
 //! Input: bytes that [`world`](crate::world) read. Output: [`Sources`], the table of files that
 //! every later stage refers to, and [`OffsetMap`], which maps a position in text *derived* from a
@@ -62,12 +62,12 @@ impl Span {
     }
 }
 
-/// A value and its place. Equality ignores the place.
+/// A value and its location. Equality ignores the location.
 #[derive(Debug, Clone, Copy)]
 pub struct Spanned<T> {
     /// The value.
     pub value: T,
-    /// The place.
+    /// The location.
     pub span: Span,
 }
 
@@ -96,7 +96,7 @@ pub struct SourceFile {
     characters: OnceLock<Box<[u32]>>,
     /// The spans that must not be shown, sorted by start.
     masked: Vec<Span>,
-    /// The place in the file where the text begins; not the start for a part of a file.
+    /// The location in the file where the text begins; not the start for a part of a file.
     start: Position,
 }
 
@@ -196,7 +196,7 @@ impl SourceFile {
         }
     }
 
-    /// Returns the place in the file where the text begins: line 1, column 1 for a whole file.
+    /// Returns the location in the file where the text begins: line 1, column 1 for a whole file.
     pub fn start(&self) -> Position {
         self.start
     }
@@ -304,7 +304,7 @@ impl Sources {
     }
 
     /// Adds a part of a file that begins at `start` there, and returns its id. For a file too large
-    /// to keep in memory, only the parts that places refer to are added.
+    /// to keep in memory, only the parts that locations refer to are added.
     pub fn add_part(&self, path: impl Into<Arc<str>>, text: SourceText, start: Position) -> FileId {
         let index = self.files.push(Arc::new(SourceFile {
             path: path.into(),

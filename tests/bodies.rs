@@ -1,7 +1,7 @@
 //! Request bodies from other programs: reqc must report the mistake in those that providers reject,
 //! and no error in those that they accept.
 //!
-//! `tests/bodies/wrong/<wire format>/<name>.json` contains a body with one mistake, the place of
+//! `tests/bodies/wrong/<wire format>/<name>.json` contains a body with one mistake, the location of
 //! the mistake, and the source of the fact; `tests/bodies/right/<wire format>/<name>.json` contains
 //! a correct body. Each file is a test. `tests/bodies/open.txt` lists wrong bodies that are not
 //! reported yet, with reasons.
@@ -498,7 +498,7 @@ fn told(problems: &[Problem]) -> String {
     problems.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The mistake is reported at its place and with its level.
+/// The mistake is reported at its location and with its level.
 fn wrong(compiler: &Compiler, wire: WireFormat, file: &Path, is_open: bool) -> Result<(), Failed> {
     let case = read(file)?;
     let (at, level) = (text(&case, "at")?, text(&case, "level")?);
@@ -518,7 +518,7 @@ fn wrong(compiler: &Compiler, wire: WireFormat, file: &Path, is_open: bool) -> R
     }
 }
 
-/// Returns whether a place is that of the mistake, or contains it, or is inside it.
+/// Returns whether a location is that of the mistake, or contains it, or is inside it.
 fn is_near(found: &str, expected: &str) -> bool {
     let holds = |outer: &str, inner: &str| {
         inner

@@ -376,7 +376,7 @@ fn what_the_readme_shows_is_what_happens() {
     page.close();
 }
 
-/// The place where a shown command runs.
+/// The environment in which a shown command runs.
 enum Place {
     /// This repository.
     Here,

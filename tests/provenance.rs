@@ -1071,7 +1071,7 @@ fn a_place_of_what_cannot_be_made_does_not_reach_nothing() {
     assert_eq!(told("more/b.md"), ["no agent is made from `more/b.md`"]);
 }
 
-/// The values in all bodies of an agent that a place affects, after `request` if it affects the
+/// The values in all bodies of an agent that a location affects, after `request` if it affects the
 /// rest of the request.
 fn reached(compiler: &Compiler, place: &str, agent: &str) -> Vec<String> {
     let all = impact(compiler, &ImpactQuery::parse(place), None).expect("there is such a place");

@@ -1,6 +1,6 @@
 //! Hostile text from a repository is printed without any effect.
 //!
-//! Hostile texts are planted in every place of a repository. Every command prints them in every
+//! Hostile texts are planted in every location of a repository. Every command prints them in every
 //! format, with and without colour, and the bytes of standard output and standard error are
 //! checked.
 
@@ -52,7 +52,7 @@ fn write(root: &Path, name: &str, text: &str) {
     fs::write(file, text).expect("written");
 }
 
-/// Writes a repository that compiles, with a hostile text in every possible place.
+/// Writes a repository that compiles, with a hostile text in every possible location.
 fn sound(root: &Path, x: &str) {
     let (t, p) = (toml(x), path(x));
     write(

@@ -1,4 +1,4 @@
-//! `reqc why400`: the reason a provider refused a request, and its place in the body.
+//! `reqc why400`: the reason a provider refused a request, and its location in the body.
 
 use std::io::{IsTerminal, Read};
 use std::path::Path;
@@ -101,7 +101,7 @@ struct Body {
 /// The reported facts about an answer.
 struct Told {
     explained: Vec<Explanation>,
-    /// The places in the body that the sentences name, in the order of `explained`.
+    /// The locations in the body that the sentences name, in the order of `explained`.
     places: Vec<Option<Place>>,
     /// The findings in the body that the sentences are about, or else all errors.
     report: Option<Report>,
@@ -111,7 +111,7 @@ struct Told {
     is_request: bool,
 }
 
-/// A place in a body, with its value.
+/// A location in a body, with its value.
 struct Place {
     pointer: Pointer,
     value: String,
@@ -295,7 +295,7 @@ fn show(options: &Options, told: &Told, terminal: &mut Terminal) {
     }
 }
 
-/// Explanations by the same entry of the dictionary, with their places.
+/// Explanations by the same entry of the dictionary, with their locations.
 type Group<'t> = Vec<(&'t Explanation, Option<&'t Place>)>;
 
 /// Returns the explanations, with those of one entry together, so that its meaning is shown once.

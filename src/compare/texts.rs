@@ -61,10 +61,10 @@ fn escaped_for_html(text: &str) -> String {
         .replace('\'', "&#39;")
 }
 
-/// The maximum number of characters shown after the place where two texts begin to differ.
+/// The maximum number of characters shown after the location where two texts begin to differ.
 const LONGEST: usize = 30;
 
-/// Describes the place where two texts begin to differ, and how each text continues.
+/// Describes the location where two texts begin to differ, and how each text continues.
 fn first_difference(before: &str, after: &str) -> String {
     let same = before
         .chars()

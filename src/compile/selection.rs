@@ -265,7 +265,7 @@ impl<'a> Names<'a> {
     ///
     /// # Errors
     ///
-    /// Returns an error with suggestions if none matches, or with the profile's place if an
+    /// Returns an error with suggestions if none matches, or with the profile's location if an
     /// abstract profile does.
     pub fn agents(
         &self,

@@ -42,7 +42,7 @@ impl Question for VersionOf {
 }
 
 /// Asks for a version that is still in use. A version of a very long conversation is too large for
-/// the cache, but it is needed to find each place in its bodies.
+/// the cache, but it is needed to find each location in its bodies.
 #[derive(PartialEq, Eq, Hash)]
 struct VersionInUse(VersionOf);
 

@@ -24,7 +24,7 @@ pub(super) struct Version {
     earlier: OnceLock<Vec<Earlier>>,
     arrivals: Vec<Arrival>,
     /// The history of the file as templates see it, by client API. It is made on the first request
-    /// for a place in it.
+    /// for a location in it.
     normal: Vec<(ClientApi, OnceLock<Arc<[Message]>>)>,
 }
 

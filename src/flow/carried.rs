@@ -84,7 +84,7 @@ pub(crate) fn judge(wire: WireFormat, members: &Members<'_>, expected: &Expected
     judge.judged
 }
 
-/// A text of the conversation, and its place in the template data.
+/// A text of the conversation, and its location in the template data.
 struct Said<'c> {
     kind: Kind,
     text: &'c str,
@@ -811,7 +811,7 @@ struct OtherCall<'c> {
 struct Called {
     /// The index of the call in the body.
     number: usize,
-    /// The place of the call in the conversation.
+    /// The location of the call in the conversation.
     at: Pointer,
     /// `true` if the call has an id in the body.
     has_id: bool,

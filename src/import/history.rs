@@ -533,7 +533,7 @@ fn empty() -> Value {
 }
 
 /// Returns the kind of a Chat Completions call that is neither a function call nor a custom tool
-/// call. The places of the name and arguments of such a call are unknown.
+/// call. The locations of the name and arguments of such a call are unknown.
 fn unknown_call(wire: WireFormat, call: &Value) -> Option<&str> {
     let kind = call.get("type")?.as_str()?;
     let is_read = ["function", "custom", "name"]

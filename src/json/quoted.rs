@@ -1,4 +1,4 @@
-//! Maps the text of a JSON string to places in its file.
+//! Maps the text of a JSON string to locations in its file.
 
 use crate::source::OffsetMap;
 

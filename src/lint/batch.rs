@@ -64,7 +64,7 @@ enum Held {
 /// A line of a batch, without its body.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Envelope {
-    /// The place of the line in the document.
+    /// The location of the line in the document.
     pub(crate) at: Pointer,
     pub(crate) form: Form,
     /// `true` if this is a line of a batch regardless of the other lines. Otherwise, it may be a
@@ -85,9 +85,9 @@ pub(crate) struct Envelope {
 pub(crate) struct Flaw {
     pub(crate) rule: &'static Rule,
     pub(crate) severity: Severity,
-    /// The place of the mistake in the document.
+    /// The location of the mistake in the document.
     pub(crate) at: Pointer,
-    /// `true` if the mistake is in the key at that place.
+    /// `true` if the mistake is in the key at that location.
     pub(crate) is_about_key: bool,
     pub(crate) message: String,
     pub(crate) help: &'static str,

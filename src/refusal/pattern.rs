@@ -302,7 +302,7 @@ impl Pattern {
             && ends_at(plain, found.range.end)
     }
 
-    /// Returns `true` if a sentence may begin at a place. It cannot begin inside a word or path.
+    /// Returns `true` if a sentence may begin at a location. It cannot begin inside a word or path.
     fn may_begin(&self, plain: &Plain, start: usize) -> bool {
         let begins_with_word = matches!(self.parts.first(), Some(Part::Words(words)) if words.starts_with(char::is_alphanumeric));
         let before = plain.text[..plain.places[start]].chars().next_back();

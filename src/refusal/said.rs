@@ -149,7 +149,8 @@ fn param(text: &str) -> Option<String> {
     (param != "None" && !param.contains(char::is_whitespace)).then_some(param)
 }
 
-/// The place that pydantic names beside its message: `'loc': ('body', 'messages', 0, 'content')`.
+/// The location that pydantic names beside its message: `'loc': ('body', 'messages', 0,
+/// 'content')`.
 static LOC: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r#"["']loc\\*["']\s*:\s*[(\[]([^()\[\]]*(?:\[[^\]]*\][^()\[\]]*)*)[)\]]"#)
 });
@@ -177,8 +178,8 @@ fn locs(text: &str) -> Vec<String> {
     if are_clear { paths } else { Vec::new() }
 }
 
-/// Returns the path of a place such as `'body', 'messages', 0, 'content'`. The names of pydantic's
-/// own types are left out.
+/// Returns the path of a location such as `'body', 'messages', 0, 'content'`. The names of
+/// pydantic's own types are left out.
 fn path_of_loc(place: &str) -> String {
     let steps = place
         .split(',')

@@ -29,7 +29,7 @@ pub(super) struct Analysis {
     pub(super) reads: BTreeSet<String>,
     /// Names that are assigned anywhere.
     pub(super) assigned: HashSet<String>,
-    /// The variables that are read, with their places.
+    /// The variables that are read, with their locations.
     pub(super) variables: Vec<(String, Range<usize>)>,
     /// Variables that the template allows to be absent: it tests them with `is defined`, or gives
     /// them a default.
@@ -38,7 +38,7 @@ pub(super) struct Analysis {
     pub(super) namespace_members: HashSet<String>,
     /// The values that loops by key and value iterate over.
     pub(super) pair_loops: Vec<Range<usize>>,
-    /// Statements at places where the engine cannot run them.
+    /// Statements at locations where the engine cannot run them.
     pub(super) misplaced: Vec<Misplaced>,
     /// The outermost loops, bodies included.
     pub(super) loops: Vec<Range<usize>>,

@@ -1,7 +1,7 @@
 //! Evaluates templates by walking the engine's own syntax tree, under observation.
 //!
 //! Input: a [`Template`], which [`lower`] creates from a text, the data, and a [`Watch`] that is
-//! notified of events. Output: the text, or a [`Failure`] with its place. Values, filters and
+//! notified of events. Output: the text, or a [`Failure`] with its location. Values, filters and
 //! arithmetic are minijinja's; the effects of statements are implemented here, and a differential
 //! test compares them with the engine. The source of a value accompanies it as its [`Origin`].
 //!
@@ -11,9 +11,9 @@
 //! 2. The output of a template and its [`Trace`] become a `Recording`, which the splice of the body
 //!    holds, and which the memory keeps for agents that share the template.
 //! 3. A splice is the part of a body that one template wrote; all other parts are literals of
-//!    profiles or provider steps, which have places of their own.
-//! 4. When a finding needs a place, `unit::record` finds the splice that contains it, and looks the
-//!    place up in the recording.
+//!    profiles or provider steps, which have locations of their own.
+//! 4. When a finding needs a location, `unit::record` finds the splice that contains it, and looks
+//!    the location up in the recording.
 //! 5. Each variable that is passed to the template starts with an origin: `ctx` with the root of
 //!    the data, any other with its own path.
 //! 6. The origin of a member or an element of data is the path of its object, extended by its name
@@ -26,7 +26,7 @@
 //!     run contains its number of bytes, their writer, how often they were escaped, the tag that
 //!     wrote them, and its frame.
 //! 11. Literal text of a template, or a literal of an expression, becomes a run whose writer is its
-//!     place in the template.
+//!     location in the template.
 //! 12. `{{ value }}` becomes a run with the value's origin: a path of the data, a file that a
 //!     prompt read, or the inputs that it was computed from.
 //! 13. JSON that a tag writes is divided into leaves with their own writers, and the quotes and
@@ -41,10 +41,10 @@
 //!     frames of a run are the steps that led to it.
 //! 18. A text with too many runs becomes one run that was computed from its first inputs.
 //! 19. The system prompt has a separate recording. In a body, it is a value of the data, until
-//!     somebody asks for a place inside it: then its own runs replace that value, and their tags
+//!     somebody asks for a location inside it: then its own runs replace that value, and their tags
 //!     and frames are looked up in its recording.
 //! 20. To find the writer of a byte, `Recording::written` finds the run that covers it, and
-//!     converts its place to a span of a file, or its path to a value of the conversation.
+//!     converts its location to a span of a file, or its path to a value of the conversation.
 
 mod closure;
 mod tags;

@@ -118,7 +118,7 @@ pub(super) fn differs(name: &str) -> bool {
 enum ResolvedPath<'a> {
     /// A file in the first of these worlds that has it.
     In(Vec<&'a Arc<dyn World>>, String),
-    /// A place that must not be read.
+    /// A location that must not be read.
     Outside,
     /// A path with an unknown variable.
     Unresolved(String),

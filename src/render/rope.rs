@@ -28,13 +28,13 @@ pub(super) type FrameId = u32;
 /// A file that a prompt read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ReadFile {
-    /// The place that contains the file.
+    /// The location that contains the file.
     pub place: ReadPlace,
-    /// Its path in that place.
+    /// Its path in that location.
     pub path: Arc<str>,
 }
 
-/// The place of a prompt's file.
+/// The location of a prompt's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReadPlace {
     /// The project of the conversation.

@@ -50,11 +50,11 @@ pub(super) struct Absent {
 /// Kinds of missing values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AbsentKind {
-    /// A variable, a member or an element; the place is the expression that reads it.
+    /// A variable, a member or an element; the location is the expression that reads it.
     Value,
-    /// A parameter without a value in the call; the place is its name in the declaration.
+    /// A parameter without a value in the call; the location is its name in the declaration.
     Parameter,
-    /// A name that the imported template does not have; the place is the name in the tag.
+    /// A name that the imported template does not have; the location is the name in the tag.
     Import,
 }
 

@@ -1,8 +1,8 @@
 //! Folder variables in the texts of expressions, where they are not expanded.
 //!
 //! `${PROJECT_DIR}` is expanded in the prompt's own text and in arguments of file functions, but
-//! not in a string that an expression prints. A string in a variable is tracked to the place where
-//! the variable is printed.
+//! not in a string that an expression prints. A string in a variable is tracked to the location
+//! where the variable is printed.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,9 +14,9 @@ use super::folders::PROMPT_VARIABLES;
 /// The texts found so far in one template.
 #[derive(Debug, Default)]
 pub(super) struct Unexpanded {
-    /// Variables that contain such a text, with the places where it is written.
+    /// Variables that contain such a text, with the locations where it is written.
     held: HashMap<String, Vec<Range<usize>>>,
-    /// The places of texts that are printed.
+    /// The locations of texts that are printed.
     pub(super) printed: Vec<Range<usize>>,
 }
 

@@ -148,7 +148,7 @@ fn source_text(source: &ValueSource, with_steps: bool, sources: &Sources) -> Tex
     shown
 }
 
-/// Describes a place that contributed to the output of a step.
+/// Describes a location that contributed to the output of a step.
 fn step_line(what: &str, span: Span, sources: &Sources) -> Text {
     text!(
         "  {} {}{}\n",
@@ -181,7 +181,7 @@ fn at(sources: &Sources, span: Span) -> Text {
     )
 }
 
-/// Returns the source text at a place, on one line.
+/// Returns the source text at a location, on one line.
 fn said(sources: &Sources, span: Span) -> Text {
     let file = sources.get(span.file);
     let range = span.range();

@@ -14,9 +14,9 @@ use crate::diff::ChangedFile;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PrefixLoss {
-    /// The first differing place, as a JSON pointer.
+    /// The first differing location, as a JSON pointer.
     pub pointer: String,
-    /// The share of the older prefix after that place, from 0 to 1, in bytes.
+    /// The share of the older prefix after that location, from 0 to 1, in bytes.
     pub share: f64,
 }
 

@@ -544,7 +544,7 @@ fn path_of(key: &str) -> Option<Vec<String>> {
     None
 }
 
-/// Returns the place of the last key on a path of nested keys.
+/// Returns the location of the last key on a path of nested keys.
 fn locate(table: &Table, path: &[String]) -> Option<Range<usize>> {
     let (first, rest) = path.split_first()?;
     let (key, node) = table.entry(first)?;

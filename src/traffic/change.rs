@@ -1,4 +1,4 @@
-//! Identifies the change at the first place where two requests differ.
+//! Identifies the change at the first location where two requests differ.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::story::{Break, Change};
 use crate::check::prefix::{Part, difference};
 use crate::json::Pointer;
 
-/// A change, with its place and the text around it.
+/// A change, with its location and the text around it.
 #[derive(Debug, Clone)]
 pub(super) struct Changed {
     pub(super) change: Change,
@@ -33,9 +33,9 @@ impl Changed {
 }
 
 impl Break {
-    /// Returns `true` if this break and a change are of the same kind and at the same place.
-    /// Changes of messages are compared without their places, because messages move as the history
-    /// grows.
+    /// Returns `true` if this break and a change are of the same kind and at the same location.
+    /// Changes of messages are compared without their locations, because messages move as the
+    /// history grows.
     pub(super) fn is_like(&self, changed: &Changed) -> bool {
         match (&self.change, &changed.change) {
             (Change::Removed(_), Change::Removed(_))

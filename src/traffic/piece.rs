@@ -80,7 +80,7 @@ pub(super) struct Mark {
 pub(super) const LONGEST_TEXT: usize = 256 << 10;
 
 impl Piece {
-    /// Returns the place of the piece in the body, such as `system[0]` or `messages[12]`.
+    /// Returns the location of the piece in the body, such as `system[0]` or `messages[12]`.
     pub(super) fn place(&self) -> String {
         match self.index {
             Some(index) => format!("{}[{index}]", self.member),

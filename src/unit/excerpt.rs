@@ -1,11 +1,11 @@
-//! Rendered text around a place, on one line.
+//! Rendered text around a location, on one line.
 
 use std::fmt;
 use std::ops::Range;
 
 use crate::secret::masked;
 
-/// The length of the text shown on either side of a place, in bytes.
+/// The length of the text shown on either side of a location, in bytes.
 const AROUND: usize = 24;
 
 /// The extra distance to search, in bytes: a secret key is recognised only as a whole.

@@ -40,7 +40,7 @@ pub(super) struct Shared {
     pretty: OnceLock<Box<str>>,
     /// The number of prompt-cache breakpoints that the author set, if the value holds messages.
     authored: OnceLock<usize>,
-    /// The places of the system prompt, which differs between bodies.
+    /// The locations of the system prompt, which differs between bodies.
     holes: Option<Holes>,
 }
 

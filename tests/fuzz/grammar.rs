@@ -165,7 +165,7 @@ const OPERATORS: [&str; 17] = [
     "+", "-", "*", "/", "//", "%", "**", "~", "==", "!=", "<", "<=", ">", ">=", "and", "or", "in",
 ];
 
-/// The place of a template, which decides which functions it can call.
+/// The location of a template, which decides which functions it can call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     Body,

@@ -241,7 +241,7 @@ async fn what_a_hook_rewrites_has_to_fit_as_well() {
     assert!(notes.lock().unwrap().is_empty());
 }
 
-/// A place to look for.
+/// A location to look for.
 #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
 struct Place {
     /// Its name.

@@ -13,7 +13,7 @@ use crate::provider::{Server, WireFormat};
 /// first. Real conversations have fewer.
 const MOST_CANDIDATES: usize = 32;
 
-/// The place where a server looks for the results of an entry's calls.
+/// The location where a server looks for the results of an entry's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answers {
     /// In the next entry.
@@ -83,7 +83,7 @@ impl Answers {
         start + reach
     }
 
-    /// Returns the place of the results in words.
+    /// Returns the location of the results in words.
     pub(super) fn place(self) -> &'static str {
         match self {
             Answers::Next => "in the next message",

@@ -72,7 +72,7 @@ pub(super) type SchemaId = usize;
 /// All schemas that can be reached from the root.
 pub(super) struct Graph {
     pub(super) schemas: Vec<Schema>,
-    /// The place of each schema, as a JSON pointer.
+    /// The location of each schema, as a JSON pointer.
     places: Vec<String>,
 }
 
@@ -145,7 +145,7 @@ impl Graph {
         Ok(heights.graph)
     }
 
-    /// Returns the id of the schema at a place.
+    /// Returns the id of the schema at a location.
     pub(super) fn find(&self, place: &str) -> Option<SchemaId> {
         self.places.iter().position(|known| known == place)
     }
@@ -153,10 +153,10 @@ impl Graph {
 
 struct Builder<'s> {
     document: &'s Value,
-    /// The ids of schemas, by their places.
+    /// The ids of schemas, by their locations.
     known: HashMap<String, SchemaId>,
     schemas: Vec<Schema>,
-    /// The value and place of each schema, by id.
+    /// The value and location of each schema, by id.
     places: Vec<(&'s Value, String)>,
 }
 

@@ -105,7 +105,7 @@ pub(super) struct Printer<'t> {
     held: Option<Held>,
 }
 
-/// Text that is held back, and the text around its place.
+/// Text that is held back, and the text around its location.
 #[derive(Default)]
 pub(super) struct Held {
     text: String,

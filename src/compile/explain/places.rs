@@ -1,6 +1,6 @@
-//! Finds the places in files where values of a body come from: contexts, files that prompts read,
-//! and the sources of texts that no context file contains in the same form, such as an agent's
-//! surroundings, an attached file, or several joined blocks.
+//! Finds the locations in files where values of a body come from: contexts, files that prompts
+//! read, and the sources of texts that no context file contains in the same form, such as an
+//! agent's surroundings, an attached file, or several joined blocks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::repo::LayerKind;
 use crate::source::Span;
 use crate::unit::{KeyOrValue, Plan, Provenance};
 
-/// Finds places for the body of an agent in a context.
+/// Finds locations for the body of an agent in a context.
 #[derive(Clone, Copy)]
 pub(in crate::compile) struct Places<'a> {
     pub(in crate::compile) compiler: &'a Compiler,
@@ -28,7 +28,7 @@ pub(in crate::compile) struct Places<'a> {
     pub(in crate::compile) loaded: &'a LoadedContext,
 }
 
-/// A place outside templates and profiles: in a context, or in a file that a prompt read.
+/// A location outside templates and profiles: in a context, or in a file that a prompt read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::compile) struct Outside {
     pub(in crate::compile) span: Span,
@@ -36,7 +36,7 @@ pub(in crate::compile) struct Outside {
 }
 
 impl Outside {
-    /// Returns `true` if the place is a value of a context. Findings there are reported once for
+    /// Returns `true` if the location is a value of a context. Findings there are reported once for
     /// all agents.
     pub(in crate::compile) fn is_in_context(self) -> bool {
         self.how == PutBy::Writing
@@ -73,7 +73,7 @@ pub(super) enum Arrived {
 pub(super) struct Piece {
     /// The length in bytes.
     pub(super) len: usize,
-    /// The place where it is written; `None` for text of the program itself.
+    /// The location where it is written; `None` for text of the program itself.
     pub(super) span: Option<Span>,
 }
 
@@ -93,7 +93,7 @@ impl Piece {
     }
 }
 
-/// Asks for the place of a value in its context file. The key consists of the context, the
+/// Asks for the location of a value in its context file. The key consists of the context, the
 /// surroundings that an agent adds to the conversation, the layer from which the surroundings read,
 /// and the client API whose normal form the conversation has.
 #[derive(PartialEq, Eq, Hash)]
@@ -122,8 +122,8 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Returns the original place of a value that a template or a step only copied into the body,
-    /// and the way it got there.
+    /// Returns the original location of a value that a template or a step only copied into the
+    /// body, and the way it got there.
     pub(in crate::compile) fn outside(&self, place: &Provenance) -> Option<Outside> {
         let read = place
             .file
@@ -141,7 +141,7 @@ impl<'a> Places<'a> {
         })
     }
 
-    /// Returns the place to edit in a context, for a value that comes from the context.
+    /// Returns the location to edit in a context, for a value that comes from the context.
     fn written_outside(&self, place: &Provenance) -> Option<Span> {
         // Authors of agents do not edit the bundled contexts.
         let is_own =
@@ -167,8 +167,8 @@ impl<'a> Places<'a> {
         (!sources.get(span.file).is_bundled()).then_some(span)
     }
 
-    /// Returns the place where a value is edited, and the steps that led there. `outside` takes
-    /// precedence over the place of the template or profile.
+    /// Returns the location where a value is edited, and the steps that led there. `outside` takes
+    /// precedence over the location of the template or profile.
     pub(in crate::compile) fn in_files(
         &self,
         place: &Provenance,
@@ -195,7 +195,7 @@ impl<'a> Places<'a> {
         (outside.map_or(place.span, |outside| outside.span), related)
     }
 
-    /// Returns the place of the source of a computed text.
+    /// Returns the location of the source of a computed text.
     pub(super) fn span_of(&self, from: &ComputedFrom) -> Option<Span> {
         match from {
             ComputedFrom::Data(path) => self.data_span(path),
@@ -204,7 +204,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Returns the place of a range in a file that a prompt read, or of the whole file.
+    /// Returns the location of a range in a file that a prompt read, or of the whole file.
     pub(super) fn file_span(&self, file: &ReadFile, bytes: Option<Range<usize>>) -> Option<Span> {
         match file.place {
             ReadPlace::Project => self.file()?.project_file_span(&file.path, usize::MAX),
@@ -220,8 +220,8 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Returns the place in the context file of a value of the template data. It is found once for
-    /// all agents that get the same conversation.
+    /// Returns the location in the context file of a value of the template data. It is found once
+    /// for all agents that get the same conversation.
     pub(in crate::compile) fn data_span(&self, path: &Pointer) -> Option<Span> {
         let asked = SpanOf {
             context: self.loaded.id,
@@ -245,7 +245,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Returns the place of a part of a larger value of the template data, or of its key.
+    /// Returns the location of a part of a larger value of the template data, or of its key.
     fn member_span(&self, path: &Pointer, target: KeyOrValue) -> Option<Span> {
         match target {
             KeyOrValue::Value => self.data_span(path),
@@ -253,7 +253,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Finds a place in the file of the context; `normal` converts its history to the form that
+    /// Finds a location in the file of the context; `normal` converts its history to the form that
     /// templates see.
     fn in_context<T>(
         &self,
@@ -268,7 +268,7 @@ impl<'a> Places<'a> {
         })
     }
 
-    /// Returns the file of the context, with the places of its values.
+    /// Returns the file of the context, with the locations of its values.
     pub(super) fn file(&self) -> Option<&'a ContextSource> {
         self.loaded.source(self.compiler.sources())
     }
@@ -317,7 +317,7 @@ impl Places<'_> {
                 .is_some_and(|message| message.item.is_some())
     }
 
-    /// Returns the message of the history that contains a place, as templates see it.
+    /// Returns the message of the history that contains a location, as templates see it.
     fn message(&self, path: &Pointer) -> Option<Message> {
         let mut tokens = path.tokens();
         let index: usize = (tokens.next()? == "history").then(|| tokens.next()?.parse().ok())??;

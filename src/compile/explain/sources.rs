@@ -17,7 +17,7 @@ pub struct ValueSource {
     pub tag: Option<Span>,
     /// The steps that led there, innermost first.
     pub steps: Vec<Step>,
-    /// The place in the template data, for values of a conversation.
+    /// The location in the template data, for values of a conversation.
     pub data: Option<Pointer>,
     /// The sources of a computed text.
     pub made_of: Vec<Span>,
@@ -37,12 +37,12 @@ pub enum SourceKind {
     File,
     /// The text that a tag writes around values.
     Tag,
-    /// A value computed by a tag: the place is inferred.
+    /// A value computed by a tag: the location is inferred.
     Computed,
 }
 
 impl SourceKind {
-    /// Returns `true` if the place is inferred: it contributes to the value but does not contain
+    /// Returns `true` if the location is inferred: it contributes to the value but does not contain
     /// it.
     pub fn is_inferred(self) -> bool {
         self == SourceKind::Computed

@@ -157,7 +157,7 @@ impl<'c> AgentFlow<'c> {
         }
     }
 
-    /// Moves a finding from a bundled file to the place that brings it in: the line that sets a
+    /// Moves a finding from a bundled file to the location that brings it in: the line that sets a
     /// provider instance other than the bundled one, or the entrance.
     fn at_cause(&self, finding: Diagnostic, plan: &Plan<'_>) -> Diagnostic {
         let sources = self.compiler.sources();
@@ -174,8 +174,8 @@ impl<'c> AgentFlow<'c> {
         }
     }
 
-    /// Returns the places where the templates of the member that should contain the content certainly
-    /// misspell a member of the data: these errors are the cause of losses.
+    /// Returns the locations where the templates of the member that should contain the content
+    /// certainly misspell a member of the data: these errors are the cause of losses.
     fn explaining(&self, plan: &Plan<'_>, content: ContentKind) -> Vec<Span> {
         let Some(places) = self.compiler.impossible.get(plan.name()) else {
             return Vec::new();

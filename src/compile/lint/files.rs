@@ -308,7 +308,7 @@ impl<'c> Linting<'c> {
         let (mut counted, mut at) = (0, Position { line, column: 1 });
         for told in told {
             let part = part_around(text, &told);
-            // The parts are sorted by place.
+            // The parts are sorted by location.
             at = after(at, &text[counted..part.start]);
             counted = part.start;
             findings.push(self.shown(path, at, &text[part.clone()], part.start, told));
@@ -459,7 +459,7 @@ impl Skipped {
 
 impl DocumentJudge<'_> {
     /// Checks a line, and returns the result and the text. The result is `None` if the line is not
-    /// JSON. Text before a document is blanked, so that places stay the same.
+    /// JSON. Text before a document is blanked, so that locations stay the same.
     fn line(&self, line: &Line) -> Result<(Option<Judged>, SourceText), TextError> {
         let text = SourceText::from_bytes(&line.bytes)?;
         let judged = match content(text.as_str()) {

@@ -39,7 +39,7 @@ struct First {
     model: Option<String>,
 }
 
-/// The place of a line, for messages.
+/// The location of a line, for messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     /// The number of the line or, in a document, of the request in its list, from 1.

@@ -72,7 +72,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         Tracked::plain(Value::from_object(MacroRef::new(number, node)))
     }
 
-    /// Calls a value. `caller` is the body of a `{% call %}` block; `site` is the place reported
+    /// Calls a value. `caller` is the body of a `{% call %}` block; `site` is the location reported
     /// for a call to a macro.
     pub(super) fn call(
         &mut self,

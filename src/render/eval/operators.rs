@@ -479,7 +479,7 @@ fn sliced(base: &Tracked, picked: &Picked) -> Result<Tracked, Error> {
         ValueKind::None => Ok(Tracked::plain(Vec::<Value>::new())),
         ValueKind::String => {
             let text = base.value.as_str().unwrap_or_default();
-            // The places of the characters take more memory than the text.
+            // The locations of the characters take more memory than the text.
             account::make(16 * text.len())?;
             let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
             let base = base.with_runs(text);

@@ -1,4 +1,4 @@
-//! The places of tags and parentheses, which the engine's tree does not contain.
+//! The locations of tags and parentheses, which the engine's tree does not contain.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;

@@ -445,8 +445,8 @@ enum Step {
     Index(usize),
 }
 
-/// Returns the steps of a JSON path (RFC 9535) that identifies a single place: `.name`, `['name']`,
-/// `["name"]`, `[0]`.
+/// Returns the steps of a JSON path (RFC 9535) that identifies a single location: `.name`,
+/// `['name']`, `["name"]`, `[0]`.
 fn steps(path: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut rest = path.strip_prefix('$').unwrap_or(path);

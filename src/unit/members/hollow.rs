@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::super::prompt::{SystemPrompt, placeholder};
 use super::Shared;
 
-/// The places of each body's system prompt in a value.
+/// The locations of each body's system prompt in a value.
 #[derive(Debug)]
 pub(super) struct Holes {
     /// The number of occurrences of the prompt.

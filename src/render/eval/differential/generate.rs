@@ -1,9 +1,9 @@
 //! Templates at random, from a seed: every statement and every kind of expression, around values of
 //! every kind.
 //!
-//! Most expressions have the kind that their place asks for, so that templates get far; some have
-//! any. A filter reads what may be a list that is added, repeated or cut: the engine makes lists of
-//! these that can be read but are not sequences.
+//! Most expressions have the kind that their position asks for, so that templates get far; some
+//! have any. A filter reads what may be a list that is added, repeated or cut: the engine makes
+//! lists of these that can be read but are not sequences.
 
 use fastrand::Rng;
 
