@@ -149,8 +149,8 @@ fn param(text: &str) -> Option<String> {
     (param != "None" && !param.contains(char::is_whitespace)).then_some(param)
 }
 
-/// The location that pydantic names beside its message: `'loc': ('body', 'messages', 0,
-/// 'content')`.
+/// The location that pydantic names beside its message:
+/// `'loc': ('body', 'messages', 0, 'content')`.
 static LOC: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r#"["']loc\\*["']\s*:\s*[(\[]([^()\[\]]*(?:\[[^\]]*\][^()\[\]]*)*)[)\]]"#)
 });
