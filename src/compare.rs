@@ -42,7 +42,7 @@ pub struct Side<'b> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Comparison {
-    /// The number of pieces of content that are in both bodies: texts, calls, results, images,
+    /// The number of pieces of content that are in both bodies: strings, calls, results, images,
     /// tools …
     pub shared: usize,
     /// The differences: of content, of tools, of settings.

@@ -312,7 +312,7 @@ impl ContextSource {
         Some(Span::new(self.file, key))
     }
 
-    /// Returns the locations of the texts in a list of blocks that templates get as one text;
+    /// Returns the locations of the strings in a list of blocks that templates get as one string;
     /// `None` if the file contains no list there.
     pub(crate) fn texts_in(
         &self,

@@ -178,7 +178,7 @@ impl Message {
     }
 }
 
-/// The content of a message, which can be created from a text, one block, or several blocks.
+/// The content of a message, which can be created from a string, one block, or several blocks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Content(pub Vec<Block>);
 
@@ -342,8 +342,8 @@ pub struct StoredContent {
 }
 
 /// A part of an answer that only its provider understands: a call that the server ran and its
-/// result, the citations of a text, a compaction, or a call to a custom tool. It is sent back,
-/// unchanged and in the same position, to the API that produced it, and to no other.
+/// result, the citations of a text block, a compaction, or a call to a custom tool. It is sent
+/// back, unchanged and in the same position, to the API that produced it, and to no other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProviderBlock {
     /// The client API that produced it.

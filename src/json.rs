@@ -468,7 +468,7 @@ mod tests {
     }
 
     proptest! {
-        /// The scanner and the fast parser accept the same texts.
+        /// The scanner and the fast parser accept the same strings.
         #[test]
         fn scanner_and_parser_agree(text in r#"([\[\]{},:" \n]|true|null|-?[0-9]{1,2}(\.[0-9])?(e[0-9]{1,3})?|"a"|"b"|\\u[d0][8c]00|x){0,14}"#) {
             prop_assert_eq!(parse_fast(&text).is_some(), scan::scan(&text).is_ok(), "{}", text);

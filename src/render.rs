@@ -633,7 +633,7 @@ impl Engine {
         }
     }
 
-    /// Reports folder variables in texts that a prompt's expressions print.
+    /// Reports folder variables in strings that a prompt's expressions print.
     fn check_unexpanded(
         &self,
         sources: &Sources,

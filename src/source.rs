@@ -130,7 +130,7 @@ impl SourceFile {
         self.text.as_str()
     }
 
-    /// Returns the pieces into which parsers may split a masked text: long runs that contain both
+    /// Returns the pieces into which parsers may split a masked string: long runs that contain both
     /// letters and digits.
     pub(crate) fn masked_pieces(&self) -> impl Iterator<Item = &str> {
         let texts = self
@@ -219,7 +219,7 @@ impl SourceFile {
         let block = offset / BLOCK;
         match blocks.get(block) {
             Some(before) => *before as usize + characters(&bytes[block * BLOCK..offset]),
-            // The offset is the end of a text whose last block is full.
+            // The offset is the end of a string whose last block is full.
             None => {
                 let last = bytes.len().saturating_sub(1) / BLOCK * BLOCK;
                 blocks.last().map_or(0, |before| *before as usize) + characters(&bytes[last..])

@@ -116,7 +116,7 @@ impl Table {
         }
     }
 
-    /// Returns the texts in the array of a key, without its other elements.
+    /// Returns the strings in the array of a key, without its other elements.
     pub(crate) fn texts(&self, name: &str) -> Vec<String> {
         let texts = self.elements(name).filter_map(|node| match &node.kind {
             Kind::String(text) => Some(text.clone()),
@@ -147,7 +147,7 @@ impl Table {
     }
 }
 
-/// The reason a text is not TOML.
+/// The reason a string is not TOML.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {
     /// The message, one lower-case phrase.
@@ -177,11 +177,11 @@ const MAX_BYTES: usize = 2 * 1024 * 1024;
 /// parsing.
 const MAX_VALUES: usize = 250_000;
 
-/// Returns the location where a text exceeds the maximum number of keys and values. Strings and
+/// Returns the location where a string exceeds the maximum number of keys and values. Strings and
 /// comments do not count: they may be long.
 fn too_many_values(text: &str) -> Option<Range<usize>> {
     use toml_parser::lexer::TokenKind;
-    // Few texts contain this many separator bytes, even including those in strings.
+    // Few strings contain this many separator bytes, even including those in strings.
     if memchr::memchr3_iter(b',', b'=', b'.', text.as_bytes()).count() <= MAX_VALUES {
         return None;
     }
@@ -241,7 +241,7 @@ fn too_large(span: Range<usize>, message: &str) -> SyntaxError {
     }
 }
 
-/// Returns the parts of an invalid text that can still be read: everything above the mistake, and
+/// Returns the parts of an invalid string that can still be read: everything above the mistake, and
 /// those lines above the first table that are valid TOML on their own.
 pub fn salvage(text: &str, error: &SyntaxError) -> Option<Table> {
     let header = first_header(text);

@@ -9,7 +9,7 @@
 //! `provider`, `model`, `headers` and `url` define the destination; a `url` alone is enough.
 //! `source` contains addresses that `reqc::diag::citations` finds; the rank of a body is the best
 //! rank of its addresses. In a right body, `near` names the rules that it almost breaks. `repeat`
-//! repeats texts of the body, given by their pointer: `{"/messages/0/content": 9000}`.
+//! repeats strings of the body, given by their pointer: `{"/messages/0/content": 9000}`.
 //! `tests/bodies/recorded.txt` lists the rules for which recordings show both a rejected and an
 //! accepted body.
 
@@ -85,7 +85,7 @@ fn of_evidence(compiler: &Arc<Compiler>, root: &Path) -> Vec<Trial> {
     ]
 }
 
-/// Formats that complete a single text, without messages and tools.
+/// Formats that complete a single piece of text, without messages and tools.
 const COMPLETIONS: [WireFormat; 3] = [
     WireFormat::MistralFim,
     WireFormat::OllamaGenerate,
@@ -456,7 +456,7 @@ fn problems(compiler: &Compiler, wire: WireFormat, case: &Value) -> Result<Vec<P
     Ok(Judge::new(compiler).problems(&body(case)?, wire, &target))
 }
 
-/// The body of a case, with repeated texts expanded.
+/// The body of a case, with repeated strings expanded.
 fn body(case: &Value) -> Result<Value, Failed> {
     let mut body = case.get("body").ok_or("the file has no `body`")?.clone();
     for (pointer, times) in case

@@ -189,8 +189,8 @@ fn answer(options: &Options, opened: &Opened, argument: &str) -> Result<String, 
     }
 }
 
-/// Returns `true` for a text that is the name of a file rather than an error message: one word with
-/// a usual ending.
+/// Returns `true` for a string that is the name of a file rather than an error message: one word
+/// with a usual ending.
 fn is_file_name(argument: &str) -> bool {
     const ENDINGS: [&str; 9] = [
         "json", "jsonl", "ndjson", "har", "log", "txt", "yaml", "yml", "out",
@@ -397,7 +397,7 @@ fn page(group: &Group<'_>, outside: Option<&str>, width: usize) -> Text {
     page
 }
 
-/// Returns `true` if a text is a path into a body, rather than a single word or a number.
+/// Returns `true` if a string is a path into a body, rather than a single word or a number.
 fn is_path(path: &str) -> bool {
     let is_of_path = |c: char| c.is_ascii_alphanumeric() || "_.[]$/".contains(c);
     path.starts_with(|c: char| c.is_ascii_alphabetic())

@@ -224,7 +224,7 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// Reads Gemini's signature on a text or a call.
+    /// Reads Gemini's signature on a text part or a call.
     fn signature_of_part(&mut self, value: &'b Value) {
         if let Some(signature) = forms::signature(value) {
             self.push(
@@ -392,7 +392,7 @@ fn arguments(value: Option<&Value>) -> String {
     }
 }
 
-/// Returns the text of a result: the text itself, the texts of its parts, the text in Gemini's
+/// Returns the text of a result: the text itself, the text of its parts, the text in Gemini's
 /// object, or its JSON.
 fn text_of_result(content: Option<&Value>) -> String {
     match content {

@@ -119,7 +119,7 @@ fn tell(
 struct Differing<'a> {
     later: &'a Compiled<'a>,
     pointer: &'a Pointer,
-    /// The offset of the first byte that differs, if both values are texts.
+    /// The offset of the first byte that differs, if both values are strings.
     from: Option<usize>,
 }
 

@@ -104,7 +104,7 @@ fn positive(part: &str) -> Option<u64> {
     part.parse::<u64>().ok().filter(|number| *number > 0)
 }
 
-/// The error for a text that is not `INDEX/COUNT` with an index from 1 to the count.
+/// The error for a string that is not `INDEX/COUNT` with an index from 1 to the count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShardError;

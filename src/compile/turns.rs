@@ -82,7 +82,7 @@ impl Version {
             .into()
     }
 
-    /// Returns the version of a file for surroundings with these texts, one for each turn.
+    /// Returns the version of a file for surroundings with these contents, one for each turn.
     pub(super) fn told(states: &[State], texts: &[Arc<str>]) -> Version {
         let Told { states, arrivals } = told(states, texts);
         Version::new(states, arrivals)

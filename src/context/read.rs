@@ -33,7 +33,7 @@ pub(super) struct Reader<'a> {
     origins: Option<&'a Origins>,
 }
 
-/// The locations of a conversation's texts in its file, by the memory address of each text. The
+/// The locations of a conversation's strings in its file, by the memory address of each text. The
 /// address does not change until templates get the text.
 #[derive(Debug, Default)]
 pub(super) struct Leaves(HashMap<usize, Pointer>);
@@ -43,7 +43,7 @@ impl Leaves {
         self.0.insert(text.as_ptr() as usize, at);
     }
 
-    /// Returns the location of a text; `None` if the text is not from the file.
+    /// Returns the location of a string; `None` if the text is not from the file.
     pub(super) fn of(&self, text: &str) -> Option<&Pointer> {
         self.0.get(&(text.as_ptr() as usize))
     }
@@ -428,7 +428,7 @@ impl<'a> Reader<'a> {
         text
     }
 
-    /// Reads a text that is required and must not be blank.
+    /// Reads a string that is required and must not be blank.
     fn filled_text(&mut self, object: &Object<'_>, key: &str) -> Arc<str> {
         let text = self.text(object, key, true);
         if object
@@ -659,7 +659,7 @@ impl<'a> Reader<'a> {
                 );
                 return None;
             }
-            // A role that is missing or not a text is reported elsewhere.
+            // A role that is missing or not a string is reported elsewhere.
             "" if object
                 .members
                 .get("role")

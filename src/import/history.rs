@@ -472,7 +472,7 @@ impl<'b> Reader<'b, '_> {
         }
     }
 
-    /// Reads the text and images of a result. The content is a text or a list of parts.
+    /// Reads the text and images of a result. The content is a string or a list of parts.
     fn content(&mut self, content: Option<&'b Value>) -> (String, Vec<Image>) {
         let parts = match content {
             Some(Value::String(text)) => return (text.clone(), Vec::new()),

@@ -101,7 +101,7 @@ fn shared(it: &mut Arc<str>) {
     *it = text(it).into();
 }
 
-/// Returns a meaningless text with the same length in bytes.
+/// Returns a meaningless string with the same length in bytes.
 fn text(original: &str) -> String {
     original.chars().map(character).collect()
 }

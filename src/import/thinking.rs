@@ -73,7 +73,7 @@ fn item(item: &Value) -> Option<Block> {
     (!text.is_empty() || !signature.is_empty()).then(|| thought(&text, signature))
 }
 
-/// Returns a text, or the joined text of parts.
+/// Returns a string, or the joined text of parts.
 fn words(value: Option<&Value>) -> String {
     match value {
         Some(Value::String(text)) => text.clone(),

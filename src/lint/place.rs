@@ -1,4 +1,4 @@
-//! Maps pointers to locations in a text, including locations inside strings that contain JSON.
+//! Maps pointers to locations in a string, including locations inside strings that contain JSON.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use crate::source::OffsetMap;
 /// The maximum length of a value that a finding covers, in bytes.
 const LONGEST: usize = 4096;
 
-/// The locations of the values in a text.
+/// The locations of the values in a string.
 pub(crate) struct Places<'t> {
     text: &'t str,
     tree: Option<Tree>,
@@ -27,7 +27,7 @@ impl<'t> Places<'t> {
     }
 
     /// Returns the location of a value or of its key. If the value is missing, returns the location
-    /// of its nearest ancestor. A container is shown by its bracket, and a long text by its
+    /// of its nearest ancestor. A container is shown by its bracket, and a long string by its
     /// beginning.
     pub(crate) fn of(
         &mut self,

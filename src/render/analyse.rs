@@ -44,7 +44,7 @@ pub(super) struct Analysis {
     pub(super) loops: Vec<Range<usize>>,
     /// Variables whose values a loop sets and loses.
     pub(super) lost_sets: Vec<LostSet>,
-    /// Texts with folder variables that expressions print.
+    /// Strings with folder variables that expressions print.
     pub(super) unexpanded: Unexpanded,
     /// Mistakes about the data.
     pub(super) slips_of_data: DataSlips,

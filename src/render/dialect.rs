@@ -239,7 +239,7 @@ impl Pairs {
     }
 }
 
-/// Returns `true` if a text ends with a `{% raw %}` tag.
+/// Returns `true` if a string ends with a `{% raw %}` tag.
 fn after_raw_tag(before: &str) -> bool {
     let Some(tag) = before
         .trim_end()

@@ -658,7 +658,7 @@ fn member_of(expression: &str) -> Option<(String, String)> {
     (is_path(object) && is_name(&member)).then(|| (object.to_owned(), member))
 }
 
-/// Returns `true` if a text is a variable with members and elements, or a literal, and all its
+/// Returns `true` if a string is a variable with members and elements, or a literal, and all its
 /// brackets are closed.
 fn is_path(text: &str) -> bool {
     text.chars()

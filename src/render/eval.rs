@@ -1,6 +1,6 @@
 //! Evaluates templates by walking the engine's own syntax tree, under observation.
 //!
-//! Input: a [`Template`], which [`lower`] creates from a text, the data, and a [`Watch`] that is
+//! Input: a [`Template`], which [`lower`] creates from a string, the data, and a [`Watch`] that is
 //! notified of events. Output: the text, or a [`Failure`] with its location. Values, filters and
 //! arithmetic are minijinja's; the effects of statements are implemented here, and a differential
 //! test compares them with the engine. The source of a value accompanies it as its [`Origin`].
@@ -18,10 +18,10 @@
 //!    the data, any other with its own path.
 //! 6. The origin of a member or an element of data is the path of its object, extended by its name
 //!    or index.
-//! 7. The origin of a captured text is the text itself, with all of its writers.
+//! 7. The origin of a captured string is the text itself, with all of its writers.
 //! 8. The origin of a list or an object that a template creates consists of the origins of its
 //!    parts.
-//! 9. The origin of any other value is unknown, and a text computed from it names no inputs.
+//! 9. The origin of any other value is unknown, and a string computed from it names no inputs.
 //! 10. Text with writers is a `Rope`: the text, and runs that cover all of its bytes in order. A
 //!     run contains its number of bytes, their writer, how often they were escaped, the tag that
 //!     wrote them, and its frame.
@@ -39,7 +39,7 @@
 //!     the capture does not replace it.
 //! 17. A frame is an include, a macro, a `call`, `set` or `filter` block, and has a parent: the
 //!     frames of a run are the steps that led to it.
-//! 18. A text with too many runs becomes one run that was computed from its first inputs.
+//! 18. A string with too many runs becomes one run that was computed from its first inputs.
 //! 19. The system prompt has a separate recording. In a body, it is a value of the data, until
 //!     somebody asks for a location inside it: then its own runs replace that value, and their tags
 //!     and frames are looked up in its recording.
@@ -147,7 +147,7 @@ pub(super) struct Known {
     pub(super) steps: u64,
 }
 
-/// A text with its writers, and the scopes in which they wrote.
+/// A string with its writers, and the scopes in which they wrote.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Traced {
     pub(super) rope: Rope,
@@ -356,7 +356,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         Ok(())
     }
 
-    /// Checks that the output may still grow by a text.
+    /// Checks that the output may still grow by a string.
     fn check_room(&mut self, text: &str, at: Place) -> Outcome<()> {
         match self.out.as_slice() {
             [Sink::Text(out)] if out.text.len() + text.len() > self.most => {
@@ -387,7 +387,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         }
     }
 
-    /// Returns a captured text as a value.
+    /// Returns a captured string as a value.
     fn captured(&self, text: Rope) -> Tracked {
         let text = Tracked::text(text);
         match (self.escapes, text.value.as_str()) {

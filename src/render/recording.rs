@@ -1,7 +1,7 @@
 //! Records who wrote each byte of a template's output; the only source of this information for
 //! findings, explanations and diffs.
 //!
-//! Every evaluation of a template tracks its texts. The result is a [`Recording`], which returns
+//! Every evaluation of a template tracks its strings. The result is a [`Recording`], which returns
 //! the writers of ranges of the output.
 
 use std::ops::Range;
@@ -92,7 +92,7 @@ pub enum By {
     Computed(Vec<From>),
 }
 
-/// An input of a computed text.
+/// An input of a computed string.
 #[derive(Debug, Clone, PartialEq)]
 pub enum From {
     /// A value of the data.

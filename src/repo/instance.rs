@@ -119,7 +119,7 @@ impl fmt::Display for SecretRef {
     }
 }
 
-/// The reason a text cannot be a reference to a secret.
+/// The reason a string cannot be a reference to a secret.
 enum NoSecretRef {
     /// The text looks like the secret itself.
     Key,

@@ -1,9 +1,9 @@
 //! The source lines at a finding's labels, in the form that miette expects.
 //!
-//! The lines of all files are joined into one text, with a block for each run of consecutive lines,
-//! so that one drawing shows a whole include chain. No label extends beyond one line. Long lines
-//! are cut to the part around their first label, and control characters are replaced. Line and
-//! column numbers match the file.
+//! The lines of all files are joined into one string, with a block for each run of consecutive
+//! lines, so that one drawing shows a whole include chain. No label extends beyond one line. Long
+//! lines are cut to the part around their first label, and control characters are replaced. Line
+//! and column numbers match the file.
 
 use std::ops::Range;
 

@@ -18,7 +18,7 @@ use crate::unit::ProviderStep;
 /// The version of the document's format. It is increased when a key is removed or changes its
 /// meaning.
 const VERSION: u32 = 1;
-/// The maximum length of a displayed text, in bytes.
+/// The maximum length of a displayed string, in bytes.
 const SHOWN: usize = 120;
 
 /// Describes a value in detail: its source, the steps that led to it, and the data it was made

@@ -59,7 +59,7 @@ pub(super) fn loss(file: &ChangedFile) -> Option<PrefixLoss> {
     })
 }
 
-/// Returns the parts of a body that form its prefix, in order, as texts.
+/// Returns the parts of a body that form its prefix, in order, as strings.
 fn texts(body: &Value) -> Vec<(String, String)> {
     let parts = prefix::parts(|name| body.get(name)).into_iter();
     parts

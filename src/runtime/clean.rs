@@ -91,7 +91,7 @@ fn without_fence(answer: &str, is_markdown: bool) -> &str {
         .map_or(code, |code| code.strip_suffix('\r').unwrap_or(code))
 }
 
-/// Returns `true` if a text introduces code, that is, if it is a short paragraph that ends with a
+/// Returns `true` if a string introduces code, that is, if it is a short paragraph that ends with a
 /// colon.
 fn is_preamble(text: &str) -> bool {
     let text = text.trim();

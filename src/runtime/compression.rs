@@ -56,7 +56,7 @@ impl Compression {
         }
     }
 
-    /// Replaces the guidance for the agent; a blank text removes it.
+    /// Replaces the guidance for the agent; a blank string removes it.
     #[must_use]
     pub fn guided(self, guidance: impl Into<Arc<str>>) -> Compression {
         Compression {

@@ -24,7 +24,7 @@ pub enum Event {
     /// the model about an interruption.
     Item(Item),
     /// The system prompt and tools were renewed. The possible reasons are that the host renewed or
-    /// changed them, that the agent now produces a different text to which thinking is bound, or
+    /// changed them, that the agent now produces a different string to which thinking is bound, or
     /// that an older version wrote the log and did not record that text. For APIs that bind
     /// thinking to the messages before it, thinking in earlier messages is omitted from now on.
     Renewed,

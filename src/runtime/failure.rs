@@ -607,7 +607,7 @@ fn message(error: &Value) -> String {
     }
 }
 
-/// Returns the message in a text, in a list of validation errors (`{"loc": […], "msg": "…"}`), or
+/// Returns the message in a string, in a list of validation errors (`{"loc": […], "msg": "…"}`), or
 /// in an object that contains either.
 fn plain(value: &Value) -> String {
     match value {

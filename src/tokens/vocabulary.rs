@@ -165,7 +165,7 @@ fn usual(wire: WireFormat) -> Vocabulary {
 }
 
 /// For each kind, the average number of tokens per piece in a vocabulary. The numbers were fitted
-/// by least squares to 2,433 texts of 115 kinds: code, prose, JSON, requests, keys, and
+/// by least squares to 2,433 samples of 115 kinds: code, prose, JSON, requests, keys, and
 /// translations into 100 languages.
 type Weights = [f64; KINDS];
 

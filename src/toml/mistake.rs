@@ -568,7 +568,7 @@ fn locate(table: &Table, path: &[String]) -> Option<Range<usize>> {
 mod tests {
     use super::*;
 
-    /// Returns the message, the marked text, and the help for a text.
+    /// Returns the message, the marked text, and the help for a string.
     fn told(text: &str) -> (String, &str, String) {
         let error = parse(text).expect_err(text);
         (

@@ -256,7 +256,7 @@ fn volatile(older: &str, newer: &str, from: usize) -> Option<Change> {
     around.iter().all(Around::is_id).then_some(Change::Id)
 }
 
-/// The text around the first difference between two texts.
+/// The text around the first difference between two strings.
 struct Around<'t> {
     /// The text nearby, on the same line.
     near: &'t str,

@@ -254,7 +254,7 @@ const FREE: [&str; 9] = [
     "schema",
 ];
 
-/// Returns a hash of a value, ignoring cache breakpoints. A text and a list with one text block
+/// Returns a hash of a value, ignoring cache breakpoints. A string and a list with one text block
 /// have the same hash.
 fn fingerprint(value: &Value, order: Order) -> u64 {
     let mut hasher = FixedState::with_seed(SEED).build_hasher();

@@ -162,7 +162,7 @@ pub struct Break {
     pub change: Change,
     /// The location in the body, for example `system[0]` or `messages[3].content[0].text`.
     pub at: String,
-    /// The offset of the first differing byte in the text, if the change is in a text.
+    /// The offset of the first differing byte in the text, if the change is in a string.
     pub byte: Option<usize>,
     /// The old text, starting shortly before the change.
     pub before: Option<String>,

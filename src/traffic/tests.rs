@@ -63,7 +63,7 @@ fn changes(story: &Story) -> Vec<(&'static str, usize)> {
         .collect()
 }
 
-/// Returns a text that is long enough to be cached.
+/// Returns a string that is long enough to be cached.
 fn long(of: &str) -> String {
     format!("{of} reads every file with care and says what it does. ").repeat(160)
 }

@@ -80,7 +80,7 @@ pub(crate) struct Check {
     pub(crate) accepts: fn(&Value) -> bool,
 }
 
-/// The question for the value of a text that a template wrote.
+/// The question for the value of a string that a template wrote.
 #[derive(PartialEq, Eq, Hash)]
 struct ValueOf(Arc<str>);
 
@@ -227,7 +227,8 @@ impl Shared {
         }
     }
 
-    /// Returns the value of a text, reusing the value of an equal text that another template wrote.
+    /// Returns the value of a string, reusing the value of an equal string that another template
+    /// wrote.
     ///
     /// # Errors
     ///

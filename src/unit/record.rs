@@ -93,8 +93,8 @@ pub(crate) struct Provenance {
     pub(crate) data: Option<Arc<Pointer>>,
     /// The first conversation value in an object or list that a tag wrote.
     pub(crate) holds: Option<Arc<Pointer>>,
-    /// The first conversation values in a text joined from several parts that begins with template
-    /// text.
+    /// The first conversation values in a string joined from several parts that begins with
+    /// template text.
     pub(crate) parts: Vec<Arc<Pointer>>,
     /// The conversation value that a tag wrote as a part of a larger one, and whether the location
     /// is its key or its value.
@@ -103,7 +103,7 @@ pub(crate) struct Provenance {
     pub(crate) literals: Vec<Span>,
     /// `true` if the location itself is in the conversation: no template determines the value.
     pub(crate) is_in_data: bool,
-    /// The first value that a computed text was derived from.
+    /// The first value that a computed string was derived from.
     pub(crate) made_of: Option<ComputedFrom>,
     /// The prompt file that was written, and the range in it.
     pub(crate) file: Option<(Arc<ReadFile>, Range<usize>)>,
@@ -276,7 +276,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Returns the location that wrote the character of a text at a byte offset.
+    /// Returns the location that wrote the character of a string at a byte offset.
     pub(crate) fn place_in_text(&self, pointer: &Pointer, from: usize) -> Provenance {
         let Owner::Splice(index, splice, inner) = self.owner(pointer) else {
             return self.place(pointer, KeyOrValue::Value);
@@ -792,7 +792,7 @@ fn range_of(text: &Text, inner: &Pointer, target: KeyOrValue) -> Option<Range<us
     key.or_else(|| Some(nearest()?.span.clone()))
 }
 
-/// The maximum number of values in a joined text that a finding names.
+/// The maximum number of values in a joined string that a finding names.
 const MOST_PARTS: usize = 3;
 
 /// Returns `true` if a run is a literal outside the tag that wrote it.
@@ -824,7 +824,7 @@ fn start(word: &str, text: &str) -> usize {
     word.as_ptr() as usize - text.as_ptr() as usize
 }
 
-/// Returns the range of a text without its quotes; any other value unchanged.
+/// Returns the range of a string without its quotes; any other value unchanged.
 fn inside(text: &Text, range: &Range<usize>) -> Range<usize> {
     let is_text = text.text.as_bytes().get(range.start) == Some(&b'"');
     match is_text && range.len() > 2 {

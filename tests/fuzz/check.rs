@@ -70,7 +70,7 @@ pub(crate) fn check(
     outcome
 }
 
-/// Compiles an input, and returns all results as one text.
+/// Compiles an input, and returns all results as one string.
 fn compile(
     base: &Arc<MemoryWorld>,
     files: &Files,

@@ -242,7 +242,7 @@ fn atom(rng: &mut Rng) -> String {
     }
 }
 
-/// Replaces each `E` in a text with an expression.
+/// Replaces each `E` in a string with an expression.
 fn filled(rng: &mut Rng, place: Place, depth: u32, shape: &str) -> String {
     let mut parts = shape.split('E');
     let mut text = parts.next().unwrap_or_default().to_owned();

@@ -384,7 +384,7 @@ impl FileCoverage {
     }
 }
 
-/// Returns the excuses in a text, each with its line number from 1 and its range in bytes.
+/// Returns the excuses in a string, each with its line number from 1 and its range in bytes.
 fn excuses(text: &str) -> Vec<(usize, Range<usize>)> {
     let (mut found, mut at) = (Vec::new(), 0);
     for (line, number) in text.split_inclusive('\n').zip(1..) {

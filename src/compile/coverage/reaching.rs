@@ -25,7 +25,7 @@ const MOST_BASES: usize = 64;
 const MOST_TRIED: usize = 20_000;
 /// The maximum size of a context that is changed, in bytes.
 const LARGEST: usize = 32 * 1024;
-/// The minimum size of a text that templates treat as long, in bytes.
+/// The minimum size of a string that templates treat as long, in bytes.
 const LONG: usize = 1_000;
 
 /// A context that reaches a gap.

@@ -1,5 +1,5 @@
 //! Finds the locations in files where values of a body come from: contexts, files that prompts
-//! read, and the sources of texts that no context file contains in the same form, such as an
+//! read, and the sources of strings that no context file contains in the same form, such as an
 //! agent's surroundings, an attached file, or several joined blocks.
 
 use std::ops::Range;
@@ -61,15 +61,15 @@ impl PutBy {
     }
 }
 
-/// The origin of a text that no context file contains in this form.
+/// The origin of a string that no context file contains in this form.
 pub(super) enum Arrived {
     /// A template wrote it in a turn, in these runs. Turn 0 is the first turn of the context.
     Rendered(usize, Vec<Written>),
-    /// Texts of the context, joined.
+    /// Strings of the context, joined.
     Joined(Vec<Piece>),
 }
 
-/// A part of a joined text.
+/// A part of a joined string.
 pub(super) struct Piece {
     /// The length in bytes.
     pub(super) len: usize,
@@ -78,7 +78,7 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// Returns the parts of a text within a range.
+    /// Returns the parts of a string within a range.
     fn within(pieces: Vec<Piece>, bytes: &Range<usize>) -> Vec<Piece> {
         let (mut start, mut inside) = (0, Vec::new());
         for piece in pieces {
@@ -195,7 +195,7 @@ impl<'a> Places<'a> {
         (outside.map_or(place.span, |outside| outside.span), related)
     }
 
-    /// Returns the location of the source of a computed text.
+    /// Returns the location of the source of a computed string.
     pub(super) fn span_of(&self, from: &ComputedFrom) -> Option<Span> {
         match from {
             ComputedFrom::Data(path) => self.data_span(path),
@@ -279,7 +279,7 @@ impl<'a> Places<'a> {
 }
 
 impl Places<'_> {
-    /// Returns the origin of a byte range in a text of the history that the file does not contain
+    /// Returns the origin of a byte range in a string of the history that the file does not contain
     /// in this form; `None` for any other value.
     pub(super) fn arrived(&self, path: &Pointer, bytes: Range<usize>) -> Option<Arrived> {
         let tokens: Vec<String> = path.tokens().collect();
@@ -324,7 +324,7 @@ impl Places<'_> {
         self.in_context(|source, normal| normal(source.history()).get(index).cloned())
     }
 
-    /// Returns the texts of several blocks that are joined as the message's content.
+    /// Returns the text of several blocks that is joined as the message's content.
     fn texts_of_blocks(&self, message: &Message, path: &Pointer) -> Option<Vec<Piece>> {
         let blocks = path.parent()?.member("content_blocks");
         let mut pieces = Vec::new();
@@ -340,7 +340,7 @@ impl Places<'_> {
         (pieces.len() > 1).then_some(pieces)
     }
 
-    /// Returns the texts of a tool result that is a list of blocks in the file.
+    /// Returns the text of a tool result that is a list of blocks in the file.
     fn texts_of_result(&self, path: &Pointer) -> Option<Vec<Piece>> {
         let texts = self.in_context(|source, normal| source.texts_in(path, normal))?;
         texts.into_iter().map(|span| self.literal(span)).collect()
@@ -373,7 +373,7 @@ impl Places<'_> {
         None
     }
 
-    /// Returns the runs of a text that the agent's surroundings wrote, and the turn.
+    /// Returns the runs of a string that the agent's surroundings wrote, and the turn.
     fn said_of_surroundings(&self, text: &str, bytes: &Range<usize>) -> Option<Arrived> {
         let (renderer, layer) = (self.compiler.engine.renderer(1), self.layer());
         let scopes = self
@@ -388,7 +388,7 @@ impl Places<'_> {
         })
     }
 
-    /// Returns the runs of a text, if the surroundings write it in this scope.
+    /// Returns the runs of a string, if the surroundings write it in this scope.
     fn rendered(
         &self,
         text: &str,
@@ -406,7 +406,7 @@ impl Places<'_> {
     }
 }
 
-/// Returns the attached file that a text is the message for, and its index.
+/// Returns the attached file that a string is the message for, and its index.
 fn attached_as<'c>(
     conversation: &'c Conversation,
     text: &str,

@@ -19,7 +19,7 @@ pub struct ValueSource {
     pub steps: Vec<Step>,
     /// The location in the template data, for values of a conversation.
     pub data: Option<Pointer>,
-    /// The sources of a computed text.
+    /// The sources of a computed string.
     pub made_of: Vec<Span>,
     /// The length of the run in bytes of rendered JSON.
     pub len: usize,
@@ -148,7 +148,8 @@ impl Places<'_> {
 }
 
 impl ValueSource {
-    /// Returns the origin of a part of a joined text. The tag wrote any part that no file contains.
+    /// Returns the origin of a part of a joined string. The tag wrote any part that no file
+    /// contains.
     fn piece(&self, piece: &Piece) -> ValueSource {
         let (kind, span) = match piece.span {
             Some(span) => (SourceKind::Data, Some(span)),

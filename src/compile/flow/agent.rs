@@ -200,7 +200,7 @@ impl<'c> AgentFlow<'c> {
             .collect()
     }
 
-    /// Returns `true` if content seems altered only because a body without it has a similar text:
+    /// Returns `true` if content seems altered only because a body without it has a similar string:
     /// it never reaches a body, and is missing in more contexts.
     fn is_coincidence(&self, kind: LossKind, lost: &Lost<'_>) -> bool {
         matches!(lost.smallest.fate, Fate::Altered(_))

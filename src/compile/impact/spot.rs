@@ -69,8 +69,8 @@ impl Spot<'_> {
     }
 
     /// Returns the locations that this one belongs to: for a tag that ends or splits a block, the
-    /// tag that begins it; for a key or the quotes of a text, the whole text; for a table header,
-    /// the content of the table.
+    /// tag that begins it; for a key or the quotes of a string, the whole string; for a table
+    /// header, the content of the table.
     pub(super) fn belongs_to(&self) -> Vec<Range<usize>> {
         let mut around = openers(self.text(), self.range);
         for profile in self.profiles() {
@@ -234,7 +234,7 @@ fn openers(text: &str, range: &Range<usize>) -> Vec<Range<usize>> {
     found
 }
 
-/// Returns the range of each `{% … %}` in a text, except in comments and raw text.
+/// Returns the range of each `{% … %}` in a string, except in comments and raw text.
 fn tags(text: &str) -> Vec<Range<usize>> {
     let (mut found, mut at) = (Vec::new(), 0);
     while let Some(start) = text[at..].find("{%").map(|start| at + start) {
@@ -275,7 +275,7 @@ fn word_of(tag: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// Returns `true` if a text ends inside a `{%` tag.
+/// Returns `true` if a string ends inside a `{%` tag.
 fn is_in_statement(before: &str) -> bool {
     before
         .rfind("{%")

@@ -230,7 +230,7 @@ impl<'c> Linting<'c> {
         self.findings.push(finding);
     }
 
-    /// Keeps the findings in a text that begins at a line of a file, and only those parts of the
+    /// Keeps the findings in a string that begins at a line of a file, and only those parts of the
     /// text that the findings show.
     fn keep(
         &mut self,
@@ -295,7 +295,7 @@ impl<'c> Linting<'c> {
         found
     }
 
-    /// Returns findings in a text that begins at a line of a file.
+    /// Returns findings in a string that begins at a line of a file.
     fn shown_all(
         &mut self,
         path: &Arc<str>,
@@ -476,7 +476,7 @@ impl DocumentJudge<'_> {
 /// The number of bytes that are kept on each side of a finding.
 const AROUND: usize = 1024;
 
-/// Returns the part of a text to keep: the line of a finding and its neighbours or, if these are
+/// Returns the part of a string to keep: the line of a finding and its neighbours or, if these are
 /// long, only some bytes on each side of the finding.
 fn part_around(text: &str, told: &Told) -> Range<usize> {
     let Range {
@@ -498,7 +498,7 @@ fn part_around(text: &str, told: &Told) -> Range<usize> {
     begin..after.map_or(highest, |newline| end + newline)
 }
 
-/// Returns the position after a text that begins at another position.
+/// Returns the position after a string that begins at another position.
 fn after(at: Position, text: &str) -> Position {
     let newlines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
     let rest = text.rsplit('\n').next().unwrap_or_default().chars().count();

@@ -1,5 +1,5 @@
-//! Searches all texts of prompts and bodies for characters that reviewers cannot see but models
-//! can, and for markers of an unfinished merge.
+//! Searches the text of prompts and bodies for characters that reviewers cannot see but models can,
+//! and for markers of an unfinished merge.
 //!
 //! It checks the raw text of files, decoded names, and paths. The conversations of contexts may
 //! contain hidden characters on purpose.
@@ -170,7 +170,8 @@ fn in_name(name: &str, span: Span, what: &str) -> Option<Diagnostic> {
     )
 }
 
-/// Checks names that are written with escapes. Other names are covered by the search in raw texts.
+/// Checks names that are written with escapes. Other names are covered by the search in raw
+/// strings.
 fn in_names(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     let profiles = hierarchy
         .ids()

@@ -453,7 +453,7 @@ pub(in crate::conversation) fn usage(line: &Object) -> Read<Usage> {
     })
 }
 
-/// Returns the beginning of a text that may be too long for a message.
+/// Returns the beginning of a string that may be too long for a message.
 fn excerpt(text: &str) -> String {
     text.chars().take(40).collect()
 }

@@ -256,7 +256,7 @@ impl Pairing<'_> {
             .collect()
     }
 
-    /// Returns the block of a result. An error without content gets a default text.
+    /// Returns the block of a result. An error without content gets a default string.
     fn with_text(&mut self, result: Placed) -> Block {
         let mut block = result.block;
         if let Block::ToolResult {

@@ -81,7 +81,7 @@ pub(in crate::refusal) fn ends_at(plain: &Plain, end: usize) -> bool {
         || rest.starts_with(" (")
 }
 
-/// Returns `true` if there are letters or digits directly on both sides of a location in a text.
+/// Returns `true` if there are letters or digits directly on both sides of a location in a string.
 pub(super) fn is_inside_word(text: &str, at: usize) -> bool {
     text[..at].ends_with(char::is_alphanumeric)
         && text[at..].starts_with(|c: char| c.is_alphanumeric() || c == '_')

@@ -1,5 +1,5 @@
-//! Converts a text to a [`Template`]: parses it with the engine's parser, and records the location
-//! of every node.
+//! Converts a string to a [`Template`]: parses it with the engine's parser, and records the
+//! location of every node.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -535,7 +535,7 @@ fn elements_at<'v>(document: &'v Value, name: &str) -> &'v [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// Returns a text of `OpenCode` as a block.
+/// Returns text from `OpenCode` as a block.
 fn text_of_open_code(part: &Value) -> Option<Value> {
     let is_ignored = part.get("ignored") == Some(&Value::Bool(true));
     let text = text_at(part, "/text").filter(|text| !text.is_empty() && !is_ignored)?;
@@ -631,7 +631,7 @@ fn is_result_of_claude(message: &Value) -> bool {
     })
 }
 
-/// Returns the content of a Gemini CLI message as parts. It may be a text, a part, or a list of
+/// Returns the content of a Gemini CLI message as parts. It may be a string, a part, or a list of
 /// either.
 fn parts_of_gemini(content: Option<&Value>) -> Vec<Value> {
     match content {

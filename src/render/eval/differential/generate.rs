@@ -78,7 +78,7 @@ const FUNCTIONS: [&str; 15] = [
     "l",
     "caller",
 ];
-/// Numbers at the ends of their ranges, and texts of odd characters.
+/// Numbers at the ends of their ranges, and strings of odd characters.
 const HOSTILE: [&str; 14] = [
     "1e308",
     "(1e308 * 10)",
