@@ -98,7 +98,7 @@ static PIECE: Shape = Shape::new(
         ignored(&["nullValue"], "an argument is null until it has a value"),
         ignored(
             &["willContinue"],
-            "a text goes on with the next piece of the same path",
+            "a string continues with the next piece of the same path",
         ),
     ],
 );
