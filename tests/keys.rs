@@ -400,7 +400,7 @@ fn reviews(older: &Loaded, newer: &Loaded) -> Vec<Text> {
     shown
 }
 
-/// Explains the values of a body of each agent.
+/// Explains the values in a body of each agent.
 fn explanations(compiler: &Compiler) -> Vec<Text> {
     let mut shown = Vec::new();
     for (id, _) in compiler.agents().iter().take(3) {

@@ -201,7 +201,7 @@ pub(super) enum Command {
         agent: String,
         /// The value, as a JSON pointer: /messages/0/content
         pointer: Option<String>,
-        /// Show where a value of the context file ends up in the body, instead of where a value of
+        /// Show where a value in the context file ends up in the body, instead of where a value in
         /// the body comes from. A JSON pointer: /history/3/blocks/0
         #[arg(long, value_name = "POINTER", value_parser = filled, conflicts_with = "pointer")]
         content: Option<String>,
@@ -651,8 +651,8 @@ pub(super) struct Send {
     /// Continue a saved session; without `--save`, append to its file
     #[arg(long, value_name = "FILE")]
     pub(super) resume: Option<PathBuf>,
-    /// First replace the conversation so far with a summary, written by an agent of the roster
-    /// `chat_compression`
+    /// First replace the conversation so far with a summary, written by an agent in the
+    /// `chat_compression` roster
     #[arg(long, conflicts_with_all = ["dry_run", "curl"])]
     pub(super) compress: bool,
 }

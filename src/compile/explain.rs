@@ -1,4 +1,4 @@
-//! Finds the files that wrote a value of a body, for findings, `reqc explain` and the causes of
+//! Finds the files that wrote a value in a body, for findings, `reqc explain` and the causes of
 //! changes.
 
 pub(super) mod entrance;
@@ -51,7 +51,7 @@ pub struct Explanation {
     /// The provider steps that added to a list or object which they did not create, each with its
     /// setting.
     pub added: Vec<(ProviderStep, Option<Span>)>,
-    /// The runs of a template's output, or the single value of the context that a step wrote.
+    /// The runs of a template's output, or the single value in the context that a step wrote.
     pub sources: Vec<ValueSource>,
 }
 

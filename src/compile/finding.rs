@@ -366,7 +366,7 @@ fn written(
         .fold(finding, |finding, (span, what)| finding.related(span, what))
 }
 
-/// Returns `true` if a value of a body comes from a provider-specific block, or is the signature of
+/// Returns `true` if a value in a body comes from a provider-specific block, or is the signature of
 /// a thinking block whose origin is known. `history` is in the client API's normal form, without
 /// other providers' blocks. A key counts as coming from the source of its value, and an empty
 /// object as coming from the source of the object around it.

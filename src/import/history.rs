@@ -12,7 +12,7 @@ use crate::conversation::{Block, Image, ItemKind, Message, Role};
 use crate::json;
 use crate::provider::{TurnForm, WireFormat};
 
-/// Messages, each with the first value of the body that it was read from.
+/// Messages, each with the first value in the body that it was read from.
 pub(super) struct Messages<'b> {
     pub(super) messages: Vec<Message>,
     pub(super) values: Vec<&'b Value>,

@@ -44,7 +44,7 @@
 //!     somebody asks for a location inside it: then its own runs replace that value, and their tags
 //!     and frames are looked up in its recording.
 //! 20. To find the writer of a byte, `Recording::written` finds the run that covers it, and
-//!     converts its location to a span of a file, or its path to a value of the conversation.
+//!     converts its location to a span of a file, or its path to a value in the conversation.
 
 mod closure;
 mod tags;

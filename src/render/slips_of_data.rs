@@ -34,7 +34,7 @@ pub(super) struct Impossible {
     pub(super) is_of_inja: bool,
 }
 
-/// A value of a conversation that is written unescaped between the quotes of a JSON string.
+/// A value in a conversation that is written unescaped between the quotes of a JSON string.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unescaped {
     pub(super) range: Range<usize>,

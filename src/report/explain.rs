@@ -351,7 +351,7 @@ pub fn explanation_json(
 pub fn content_text(fate: &ContentFate, sources: &Sources) -> Text {
     let mut shown = Text::new();
     if fate.values.is_empty() {
-        shown.push(&text!("it affects no value of the body\n"));
+        shown.push(&text!("it affects no value in the body\n"));
     }
     fate.values
         .iter()

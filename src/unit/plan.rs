@@ -55,7 +55,7 @@ pub enum KeyOrValue {
     Value,
 }
 
-/// A value of the body before rendering.
+/// A value in the body before rendering.
 pub(super) enum Part {
     /// A value without templates.
     Constant(Value),

@@ -1,4 +1,4 @@
-//! Finds out who wrote each value of a body: literals of profiles, templates, provider steps.
+//! Finds out who wrote each value in a body: literals of profiles, templates, provider steps.
 //!
 //! Input: a body, and everything that it was made from. Assembly and the provider steps leave
 //! behind what they did ([`Splice`], [`Steps`](super::body::Steps)); a splice holds the recording
@@ -134,7 +134,7 @@ impl Provenance {
     }
 }
 
-/// Finds the authors of the values of one body.
+/// Finds the authors of the values in one body.
 pub(crate) struct Record<'a> {
     plan: &'a Plan<'a>,
     sources: &'a Sources,

@@ -1,4 +1,4 @@
-//! The values of a body that templates rendered, and where they are: a location is found without
+//! The values in a body that templates rendered, and where they are: a location is found without
 //! going through all of them.
 
 use std::cell::RefCell;
@@ -12,7 +12,7 @@ use crate::render::{Recording, TemplateId, is_template};
 use crate::source::{FileId, Span};
 use crate::toml::{Kind, Node};
 
-/// A value of a body that a template rendered.
+/// A value in a body that a template rendered.
 #[derive(Debug, Clone)]
 pub struct Splice {
     /// The location in the body.

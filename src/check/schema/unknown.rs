@@ -41,8 +41,8 @@ pub(super) struct UnknownField<'s> {
 }
 
 impl UnknownField<'_> {
-    /// Returns a hint about what was meant: this API's name or location for a field of another API,
-    /// or a similar name.
+    /// Returns a hint about what was meant: this API's name or location for another API's field, or
+    /// a similar name.
     pub(super) fn hint(&self) -> FieldHint {
         let of_other_api = self.synonyms().find_map(|synonyms| self.synonym(synonyms));
         of_other_api
@@ -73,8 +73,8 @@ impl UnknownField<'_> {
             .or_else(|| self.elsewhere(&synonyms.names))
     }
 
-    /// Returns the fields of the object with a similar name. A setting of another API is not
-    /// treated as a typing mistake.
+    /// Returns the fields of the object with a similar name. Another API's setting is not treated
+    /// as a typing mistake.
     fn misspelt(&self) -> Option<FieldHint> {
         let is_setting = self.level == Level::Body && self.synonyms().next().is_some();
         let near = || meant(self.name, &known_fields(self.schema, self.owner));

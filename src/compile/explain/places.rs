@@ -1,4 +1,4 @@
-//! Finds the locations in files where values of a body come from: contexts, files that prompts
+//! Finds the locations in files where values in a body come from: contexts, files that prompts
 //! read, and the sources of strings that no context file contains in the same form, such as an
 //! agent's surroundings, an attached file, or several joined blocks.
 
@@ -36,14 +36,14 @@ pub(in crate::compile) struct Outside {
 }
 
 impl Outside {
-    /// Returns `true` if the location is a value of a context. Findings there are reported once for
+    /// Returns `true` if the location is a value in a context. Findings there are reported once for
     /// all agents.
     pub(in crate::compile) fn is_in_context(self) -> bool {
         self.how == PutBy::Writing
     }
 }
 
-/// How a value of a context or of another file got into a body.
+/// How a value from a context or another file got into a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PutBy {
     /// A prompt read it.

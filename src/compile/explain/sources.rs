@@ -17,7 +17,7 @@ pub struct ValueSource {
     pub tag: Option<Span>,
     /// The steps that led there, innermost first.
     pub steps: Vec<Step>,
-    /// The location in the template data, for values of a conversation.
+    /// The location in the template data, for values from a conversation.
     pub data: Option<Pointer>,
     /// The sources of a computed string.
     pub made_of: Vec<Span>,
@@ -133,7 +133,7 @@ impl Places<'_> {
         source
     }
 
-    /// Returns the single value of the context that a provider step wrote.
+    /// Returns the single value in the context that a provider step wrote.
     pub(super) fn source_of_step(&self, path: Pointer) -> ValueSource {
         ValueSource {
             kind: SourceKind::Data,
