@@ -745,7 +745,7 @@ impl Explanation {
         path.is_some_and(|path| place::is_outside(body, path))
     }
 
-    /// Returns the location in a body that the sentence names: by its path, or else by an id or
+    /// Returns the location in a body that the sentence names: by its path, or else by an ID or
     /// name that the sentence quotes.
     pub fn place(&self, body: &Value) -> Option<Pointer> {
         let by_path = self

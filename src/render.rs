@@ -776,7 +776,7 @@ pub struct BodyInput<'a> {
     pub context: &'a ContextData,
     /// The rendered system prompt, if it is not blank.
     pub system_prompt: Option<&'a str>,
-    /// The rule of the wire format for tool ids.
+    /// The rule of the wire format for tool IDs.
     pub ids: IdRule,
     /// The permission to keep output for other agents; `None` if nothing may be kept.
     pub(crate) keep: Option<Keep>,

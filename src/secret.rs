@@ -55,7 +55,7 @@ const FORMS: [Form; 54] = [
     unsure("AQ.", 24, is_word),
     unsure("ya29.", 16, is_word),
     unsure("GOCSPX-", 16, is_word),
-    // Amazon: access key ids, and Bedrock keys.
+    // Amazon: access key IDs, and Bedrock keys.
     unsure("AKIA", 16, is_upper),
     unsure("ASIA", 16, is_upper),
     unsure("ABSK", 32, is_word),

@@ -298,12 +298,12 @@ impl Clone for Sources {
 }
 
 impl Sources {
-    /// Adds a file and returns its id.
+    /// Adds a file and returns its ID.
     pub fn add(&self, path: impl Into<Arc<str>>, text: SourceText) -> FileId {
         self.add_part(path, text, Position { line: 1, column: 1 })
     }
 
-    /// Adds a part of a file that begins at `start` there, and returns its id. For a file too large
+    /// Adds a part of a file that begins at `start` there, and returns its ID. For a file too large
     /// to keep in memory, only the parts that locations refer to are added.
     pub fn add_part(&self, path: impl Into<Arc<str>>, text: SourceText, start: Position) -> FileId {
         let index = self.files.push(Arc::new(SourceFile {
@@ -341,7 +341,7 @@ impl Sources {
         masked.insert(place, span);
     }
 
-    /// Returns the file with an id.
+    /// Returns the file with an ID.
     pub fn get(&self, id: FileId) -> &SourceFile {
         &self.files[id.0 as usize]
     }
@@ -361,7 +361,7 @@ impl Sources {
         )
     }
 
-    /// Returns all files with their ids.
+    /// Returns all files with their IDs.
     pub fn iter(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
         (0..)
             .map(FileId)

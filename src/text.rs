@@ -486,7 +486,7 @@ pub(crate) fn mask_strings(value: &mut Value) {
     }
 }
 
-/// Returns nine letters and digits computed from an id or a name: valid in every format, and
+/// Returns nine letters and digits computed from an ID or a name: valid in every format, and
 /// stable. FNV-1a, 64 bits, in base 62.
 pub(crate) fn stable_id(id: &str) -> String {
     const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";

@@ -104,7 +104,7 @@ const OF_ANY_FORMAT: [&str; 8] = [
     "protocol/sampling",
 ];
 
-/// Rules about features that only some formats have: cache breakpoints, items with ids, named
+/// Rules about features that only some formats have: cache breakpoints, items with IDs, named
 /// caches.
 const OF_FORMATS: [(&str, &[WireFormat]); 13] = [
     (

@@ -621,7 +621,7 @@ fn lonely_call(root: &Path) {
     );
 }
 
-/// Writes a batch whose last line repeats an id.
+/// Writes a batch whose last line repeats an ID.
 fn batch(root: &Path) {
     let lines = ["a", "b", "a"].map(|id| {
         json!({"custom_id": id, "method": "POST", "url": "/v1/chat/completions",

@@ -301,7 +301,7 @@ impl<'b> Reader<'b> {
     }
 }
 
-/// The members of calls that are read. Ids themselves are not compared; they only match results
+/// The members of calls that are read. IDs themselves are not compared; they only match results
 /// with calls.
 const OF_CALLS: [&str; 12] = [
     "type",
@@ -418,7 +418,7 @@ fn text_of_result(content: Option<&Value>) -> String {
     }
 }
 
-/// Matches results with calls: by id or, without ids, by the order of the calls of a tool.
+/// Matches results with calls: by ID or, without IDs, by the order of the calls of a tool.
 #[derive(Default)]
 struct Calls {
     by_id: HashMap<String, usize>,

@@ -18,7 +18,7 @@ use crate::source::FileId;
 /// The agents and contexts of a run, and the model.
 #[derive(Default)]
 pub struct Selection {
-    /// The ids of the agents; `None` for all.
+    /// The IDs of the agents; `None` for all.
     pub agents: Option<Vec<ProfileId>>,
     /// The names of the contexts; `None` for all.
     pub contexts: Option<Vec<Arc<str>>>,
@@ -261,7 +261,7 @@ impl<'a> Names<'a> {
         Names { compiler }
     }
 
-    /// Returns the ids of the agents whose name matches.
+    /// Returns the IDs of the agents whose name matches.
     ///
     /// # Errors
     ///

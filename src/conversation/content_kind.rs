@@ -27,7 +27,7 @@ pub enum ContentKind {
     ToolCalls,
     /// The arguments of tool calls.
     ToolArguments,
-    /// The ids that link results to calls.
+    /// The IDs that link results to calls.
     CallIds,
     /// The text of tool results.
     ToolResults,
@@ -54,11 +54,11 @@ pub enum ContentKind {
     DocumentText,
     /// Documents given by URL.
     DocumentUrls,
-    /// Documents given by file id.
+    /// Documents given by file ID.
     DocumentFiles,
     /// The titles of documents given as bytes or text.
     DocumentTitles,
-    /// The titles of documents given by URL or file id.
+    /// The titles of documents given by URL or file ID.
     LinkedTitles,
     /// Recordings.
     Audio,

@@ -421,7 +421,7 @@ pub(crate) fn anchor<'c>(
     }
 }
 
-/// Returns the name of the tool called by the call with this id.
+/// Returns the name of the tool called by the call with this ID.
 fn called_name<'c>(history: &'c [Message], wanted: &str) -> Option<&'c str> {
     history
         .iter()

@@ -104,7 +104,7 @@ struct Judge<'b, 'c> {
     leaves: OnceCell<Leaves<'b>>,
     /// The number of bytes that were searched so far.
     searched: Cell<usize>,
-    /// The calls in the body, by the ids of the calls in the conversation.
+    /// The calls in the body, by the IDs of the calls in the conversation.
     calls: HashMap<&'c str, Called>,
     said: Vec<Said<'c>>,
     /// The pieces that are whole strings, calls or results of messages, each with the index of its
@@ -691,7 +691,7 @@ impl<'b, 'c> Judge<'b, 'c> {
     fn own_block(&mut self, data: &Value, text: Option<&str>, at: &Pointer) {
         let mut leaves = Vec::new();
         collect_telling(data, &mut leaves);
-        // A spoken answer is sent back only by its id.
+        // A spoken answer is sent back only by its ID.
         let spoken = data.pointer("/audio/id").and_then(Value::as_str);
         // Members of a message are merged with those of other blocks; a block with a type stays
         // whole.
@@ -742,7 +742,7 @@ impl<'b, 'c> Judge<'b, 'c> {
                     .text_of_message()
                     .unwrap_or_default()
                     .to_owned();
-                // Results that come before their calls also explain the problems with their ids.
+                // Results that come before their calls also explain the problems with their IDs.
                 self.judged.losses.retain(|loss| loss.kind != Kind::CallIds);
                 return self.tell(kind, Fate::Reordered, &at, &shown);
             }
@@ -813,7 +813,7 @@ struct Called {
     number: usize,
     /// The location of the call in the conversation.
     at: Pointer,
-    /// `true` if the call has an id in the body.
+    /// `true` if the call has an ID in the body.
     has_id: bool,
 }
 
@@ -879,7 +879,7 @@ fn collect<'v>(value: &'v Value, leaves: &mut Vec<&'v str>) {
     }
 }
 
-/// Collects the strings in a value that identify the value: ids, words, data.
+/// Collects the strings in a value that identify the value: IDs, words, data.
 fn collect_telling<'v>(value: &'v Value, leaves: &mut Vec<&'v str>) {
     const SHORTEST: usize = 4;
     const COMMON: [&str; 4] = ["type", "role", "status", "name"];
@@ -915,7 +915,7 @@ fn holds(value: &Value, wanted: &Value) -> bool {
         }
 }
 
-/// Returns `true` if a call has an id, under any of its names.
+/// Returns `true` if a call has an ID, under any of its names.
 fn has_id(call: &Value) -> bool {
     let inner = ["functionCall", "function_call"]
         .into_iter()

@@ -46,7 +46,7 @@ pub(super) struct Pattern {
     has_spaces: bool,
 }
 
-/// The maximum length of a hole in bytes: enough for a list of ids, but not for another message.
+/// The maximum length of a hole in bytes: enough for a list of IDs, but not for another message.
 const WIDEST_HOLE: usize = 1_000;
 
 /// The minimum number of letters with which a sentence with a hole is recognised inside a string.

@@ -68,7 +68,7 @@ fn letters(text: &str) -> String {
         .collect::<String>()
 }
 
-/// Returns the words in a list of ids or names.
+/// Returns the words in a list of IDs or names.
 pub(super) fn words(list: &str) -> impl Iterator<Item = &str> {
     list.split([',', ' ', '\'', '[', ']'])
         .map(|word| word.trim_end_matches('.'))

@@ -62,7 +62,7 @@ pub(super) struct Analysis {
 pub(super) struct FileRead {
     /// The path, with `:/` at the beginning.
     pub(super) path: String,
-    /// The id of the role, if the call names a role.
+    /// The ID of the role, if the call names a role.
     pub(super) role: Option<String>,
     pub(super) range: Range<usize>,
 }

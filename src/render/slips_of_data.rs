@@ -40,7 +40,7 @@ pub(super) struct Unescaped {
     pub(super) range: Range<usize>,
     /// The expression of the value.
     pub(super) value: Range<usize>,
-    /// `true` if it may contain any text; ids, names and media types have a restricted character
+    /// `true` if it may contain any text; IDs, names and media types have a restricted character
     /// set.
     pub(super) is_free: bool,
     pub(super) is_guess: bool,

@@ -246,7 +246,7 @@ fn spelled(pointer: &Pointer) -> String {
     place
 }
 
-/// Returns the kind of a value that changes by itself: a date or time, or an id. `None` for other
+/// Returns the kind of a value that changes by itself: a date or time, or an ID. `None` for other
 /// values.
 fn volatile(older: &str, newer: &str, from: usize) -> Option<Change> {
     let around = [older, newer].map(|text| Around::of(text, from));
@@ -311,7 +311,7 @@ impl<'t> Around<'t> {
             || named && (digits > 0 || DAYS_AND_MONTHS.iter().any(|name| word.starts_with(name)))
     }
 
-    /// Returns `true` for a UUID, a long hexadecimal or decimal number, or an id with a prefix.
+    /// Returns `true` for a UUID, a long hexadecimal or decimal number, or an ID with a prefix.
     fn is_id(&self) -> bool {
         let word = self.word;
         let digits = word.bytes().filter(u8::is_ascii_digit).count();

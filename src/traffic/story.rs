@@ -203,7 +203,7 @@ pub enum Unpriced {
 pub enum Change {
     /// A date or time changed.
     Time,
-    /// An id changed, such as a UUID or a long number.
+    /// An ID changed, such as a UUID or a long number.
     Id,
     /// The definition of the tool with this name changed.
     Tool(String),

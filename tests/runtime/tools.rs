@@ -66,7 +66,7 @@ impl Tool for Noting {
     }
 }
 
-/// The ids of the results that the events report, in order.
+/// The IDs of the results that the events report, in order.
 fn told(events: &[Event]) -> Vec<&str> {
     events
         .iter()

@@ -293,8 +293,8 @@ fn reasoning_item<'b>(
     }
 }
 
-/// Reports an item without an id after reasoning with an id, because the server matches the two by
-/// their ids.
+/// Reports an item without an ID after reasoning with an ID, because the server matches the two by
+/// their IDs.
 fn lost_id<'b>(item: &'b Value, next: &'b Value, found: &mut Found<'b>) {
     if !has_id(item) || has_id(next) {
         return;

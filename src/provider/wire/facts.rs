@@ -50,9 +50,9 @@ pub(crate) struct Facts {
     /// `true` if the arguments of a call are a string that contains JSON; otherwise, they are an
     /// object.
     pub(crate) has_arguments_as_text: bool,
-    /// The rule for ids of tool calls.
+    /// The rule for IDs of tool calls.
     pub(crate) ids: IdRule,
-    /// `true` if calls and results must have ids.
+    /// `true` if calls and results must have IDs.
     pub(crate) has_ids: bool,
     /// The rule for tool names, as in the schemas.
     pub(crate) names: NameRule,

@@ -67,7 +67,7 @@ pub(super) struct RoundInput {
     pub(super) conversation: Conversation,
     /// The tools that the model can call.
     pub(super) tools: ToolSet,
-    /// The prefix of ids for calls that have none in the model's answer.
+    /// The prefix of IDs for calls that have none in the model's answer.
     pub(super) id_prefix: String,
     /// `true` if the system prompt and tools differ from those of the last request and must
     /// therefore be recorded.
@@ -578,7 +578,7 @@ impl State {
         self.admit_waiting()
     }
 
-    /// Returns the ids of calls without results, each with its tool's name.
+    /// Returns the IDs of calls without results, each with its tool's name.
     pub(super) fn open_calls(&self) -> Vec<(Arc<str>, Arc<str>)> {
         self.log
             .open_calls()

@@ -64,7 +64,7 @@ const MODEL_PLACES: [&str; 4] = [
     "/modelVersion",
 ];
 
-/// Records the id and the model of an answer if a value contains them. Values that are already
+/// Records the ID and the model of an answer if a value contains them. Values that are already
 /// known are kept.
 pub(super) fn note_info(info: &mut ResponseInfo, value: &Value) {
     if info.response_id.is_none() {

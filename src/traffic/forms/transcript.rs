@@ -59,11 +59,11 @@ pub(in crate::traffic) struct Transcript {
     bytes: usize,
     /// A request whose usage has not been read so far.
     pending: Option<Sent>,
-    /// The index among the messages of each answer read so far, by the answer's id.
+    /// The index among the messages of each answer read so far, by the answer's ID.
     answers: HashMap<u64, usize>,
     is_answering: bool,
     is_compacted: bool,
-    /// The length of the history after each line, by the line's id.
+    /// The length of the history after each line, by the line's ID.
     lengths: HashMap<u64, usize>,
     place: Place,
     /// The counter value at the last use.
@@ -249,7 +249,7 @@ impl Transcript {
     }
 
     /// Reads a line that contains a part of an answer. The blocks of an answer are on separate
-    /// lines with the same id, and the results of its first calls may be in between.
+    /// lines with the same ID, and the results of its first calls may be in between.
     fn claude_answer(&mut self, message: &Value, time: Option<i64>, sizer: &Sizer) -> Option<Sent> {
         let id = message.get("id").and_then(Value::as_str).map(of_name);
         let model = message.get("model").and_then(Value::as_str);
