@@ -383,7 +383,7 @@ fn mentions(evidence: &Evidence, server: Server) -> bool {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct LoweredList {
-    /// The member `tools` of a request, with all tools that the provider accepts.
+    /// The `tools` member of a request, with all tools that the provider accepts.
     pub tools: Value,
     /// The result for each tool, in the order of the list.
     pub told: Vec<LoweredTool>,

@@ -44,7 +44,7 @@ pub(crate) enum Tools<T> {
     All(T),
     /// A name clash: this tool of the body has the same name as one of the request's tools.
     Twice {
-        /// The location of the name, relative to the member `tools`.
+        /// The location of the name, relative to the `tools` member.
         at: Pointer,
         /// The name that occurs twice.
         name: String,
@@ -148,7 +148,7 @@ pub(crate) fn shaped(wire: WireFormat, name: &str, description: &str, schema: &V
     }
 }
 
-/// Returns `true` if a location below the member `tools` belongs to one of the request's tools,
+/// Returns `true` if a location below the `tools` member belongs to one of the request's tools,
 /// which follow the body's `own` tools.
 pub(crate) fn is_injected(own: usize, inner: &Pointer) -> bool {
     let index = inner
