@@ -1,10 +1,10 @@
-//! The limits on the cost of rendering: each template has an account, which is charged by the size
-//! of the data that an operation touches.
+//! The limits on the cost of rendering: each template has an account; the cost of an operation
+//! depends on the size of the data that it touches.
 //!
-//! The engine counts steps, but one step can process many megabytes of text. Every operation that
-//! reads, creates or compares values is therefore charged for their size here, if possible before
-//! it starts. Units are counted rather than time, so that a template stops at the same operation on
-//! every machine.
+//! The engine counts steps, but one step can process many megabytes of text. The cost of every
+//! operation that reads, creates or compares values therefore depends on their size. It is counted
+//! here, if possible before the operation starts. Units are counted rather than time, so that a
+//! template stops at the same operation on every machine.
 
 use std::cell::Cell;
 
