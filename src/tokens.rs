@@ -129,7 +129,7 @@ pub(crate) fn shortest_side(base64: &str) -> Option<u32> {
     media::shortest_side(base64)
 }
 
-/// The guaranteed share of an estimate, in hundredths. The error was at most 15 % at the 95th
+/// The guaranteed share of an estimate, in hundredths. The error was at most 15% at the 95th
 /// percentile of real requests in five vocabularies (`docs/runtime.md` has the figures); this
 /// allows twice that, for the outliers.
 const SURE: u64 = 70;
