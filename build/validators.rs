@@ -33,7 +33,7 @@ const APART: [&str; 10] = [
 ];
 /// Keywords of a root schema that constrain several members together.
 const TOGETHER: [&str; 2] = ["allOf", "dependentSchemas"];
-/// Keywords that apply to members that are not named, or that refer to other places.
+/// Keywords that apply to members that are not named, or that refer to other locations.
 const UNBOUNDED: [&str; 8] = [
     "$ref",
     "$dynamicRef",

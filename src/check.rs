@@ -38,21 +38,21 @@ use crate::repo::{Family, Instance};
 use crate::source::Span;
 use crate::unit::{Body, Plan};
 
-/// A problem at one place in a body.
+/// A problem at one location in a body.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
     /// The rule that is broken.
     pub rule: &'static Rule,
     /// The severity of the problem, if it differs from the rule's default.
     pub severity: Option<Severity>,
-    /// The place in the body.
+    /// The location in the body.
     pub pointer: Pointer,
     /// The message: one lower-case phrase.
     pub message: String,
     /// Advice on how to fix it.
     pub help: Option<String>,
-    /// A key that distinguishes problems of one rule at one place: formats, servers and models may
-    /// have different requirements for the same value.
+    /// A key that distinguishes problems of one rule at one location: formats, servers and models
+    /// may have different requirements for the same value.
     pub sense: Option<String>,
     /// The aspect of the value that the problem concerns.
     pub(crate) about: About,
@@ -60,7 +60,7 @@ pub struct Problem {
     pub(crate) is_of_model: bool,
     /// The missing members that cause the problem, the most important one first.
     pub(crate) lacks: Vec<Pointer>,
-    /// The place to fix, if it differs from the place where the value was written.
+    /// The location to fix, if it differs from the location where the value was written.
     pub place: Option<Span>,
 }
 
@@ -409,7 +409,7 @@ fn is_in_history(problem: &Problem, name: &str) -> bool {
         .is_some_and(|token| token == name)
 }
 
-/// Moves problems of a respelled body to the matching places in the original body.
+/// Moves problems of a respelled body to the matching locations in the original body.
 fn at_places_of(body: &Value, problems: Vec<Problem>) -> Vec<Problem> {
     problems
         .into_iter()

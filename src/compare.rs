@@ -42,7 +42,7 @@ pub struct Side<'b> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Comparison {
-    /// The number of pieces of content that are in both bodies: texts, calls, results, images,
+    /// The number of pieces of content that are in both bodies: strings, calls, results, images,
     /// tools …
     pub shared: usize,
     /// The differences: of content, of tools, of settings.
@@ -72,9 +72,9 @@ pub struct Difference {
     /// The reason the second body's wire format cannot express the value, as a sentence; `None` if
     /// it can, or if that is unknown.
     pub no_place: Option<&'static str>,
-    /// The place in the first body, if the value is there.
+    /// The location in the first body, if the value is there.
     pub first: Option<Pointer>,
-    /// The place in the second body, if the value is there.
+    /// The location in the second body, if the value is there.
     pub second: Option<Pointer>,
 }
 

@@ -16,9 +16,9 @@
 //! | [`live`] | hosts that make bodies of their own conversations and send them themselves |
 //! | [`lint`] | programs that check files of bodies which other programs made |
 //! | [`compare`] | programs that compare bodies with golden files or an older side |
-//! | [`explain`] | editors and reviewers, which show where a value of a body comes from |
+//! | [`explain`] | editors and reviewers, which show where a value in a body comes from |
 //! | [`flow`] | editors and reviewers, which show where a piece of a conversation went |
-//! | [`impact`] | editors and reviewers, which show the values that a place in a file affects |
+//! | [`impact`] | editors and reviewers, which show the values that a location in a file affects |
 //! | [`reach`] | CI, which checks only the agents that a change affects |
 //! | [`route`] | editors, which choose the agent for a file |
 //! | [`mend`] | tools that apply fixes |

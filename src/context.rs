@@ -224,7 +224,7 @@ fn read_for(
     Some((context, leaves))
 }
 
-/// A context file, read again to find the places of the values that templates get.
+/// A context file, read again to find the locations of the values that templates get.
 pub(crate) struct ContextSource {
     file: FileId,
     conversation: Conversation,
@@ -262,14 +262,14 @@ impl ContextSource {
         }
     }
 
-    /// Returns the place of a value in the file.
+    /// Returns the location of a value in the file.
     pub(crate) fn span(&self, at: &Pointer) -> Option<Span> {
         self.tree
             .locate(at)
             .map(|tree| Span::new(self.file, tree.span.clone()))
     }
 
-    /// Returns the place of the language or the project's name that prompts get in a turn.
+    /// Returns the location of the language or the project's name that prompts get in a turn.
     pub(crate) fn setting_span(&self, path: &Pointer, turn: usize) -> Option<Span> {
         match path.tokens().next()?.as_str() {
             "language" => self.span(&self.below_until(turn, "language", &[])),
@@ -278,18 +278,18 @@ impl ContextSource {
         }
     }
 
-    /// Returns the place of a project file that prompts get in a turn.
+    /// Returns the location of a project file that prompts get in a turn.
     pub(crate) fn project_file_span(&self, path: &str, turn: usize) -> Option<Span> {
         self.span(&self.below_until(turn, "project", &["files", path]))
     }
 
-    /// Returns the place of a member of an attached file, in a turn.
+    /// Returns the location of a member of an attached file, in a turn.
     pub(crate) fn file_span(&self, turn: usize, index: usize, member: &str) -> Option<Span> {
         self.span(&self.below_until(turn, "files", &[&index.to_string(), member]))
     }
 
-    /// Returns the place of a value of the template data. `normal` converts the history in the file
-    /// to the normal form that the template got.
+    /// Returns the location of a value of the template data. `normal` converts the history in the
+    /// file to the normal form that the template got.
     pub(crate) fn data_span(
         &self,
         path: &Pointer,
@@ -298,7 +298,7 @@ impl ContextSource {
         self.span(&self.at(path, normal)?)
     }
 
-    /// Returns the place of the key of a value in the template data.
+    /// Returns the location of the key of a value in the template data.
     pub(crate) fn key_span(
         &self,
         path: &Pointer,
@@ -312,8 +312,8 @@ impl ContextSource {
         Some(Span::new(self.file, key))
     }
 
-    /// Returns the places of the texts in a list of blocks that templates get as one text; `None`
-    /// if the file contains no list there.
+    /// Returns the locations of the strings in a list of blocks that templates get as one string;
+    /// `None` if the file contains no list there.
     pub(crate) fn texts_in(
         &self,
         path: &Pointer,
@@ -386,7 +386,8 @@ impl ContextSource {
     }
 }
 
-/// Returns the pointer to the message that contains a place: `/history/2` or `/turns/0/history/2`.
+/// Returns the pointer to the message that contains a location: `/history/2` or
+/// `/turns/0/history/2`.
 fn message_of(at: &Pointer) -> Pointer {
     let depth = if at.tokens().next().as_deref() == Some("turns") {
         4

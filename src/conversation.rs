@@ -178,7 +178,7 @@ impl Message {
     }
 }
 
-/// The content of a message, which can be created from a text, one block, or several blocks.
+/// The content of a message, which can be created from a string, one block, or several blocks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Content(pub Vec<Block>);
 
@@ -235,7 +235,7 @@ pub enum Block {
     },
     /// A tool call by the model.
     ToolUse {
-        /// The call's id.
+        /// The call's ID.
         id: Arc<str>,
         /// The tool's name.
         name: Arc<str>,
@@ -244,7 +244,7 @@ pub enum Block {
     },
     /// The result of a tool call, sent to the model.
     ToolResult {
-        /// The id of the call to which the result belongs.
+        /// The ID of the call to which the result belongs.
         id: Arc<str>,
         /// The text of the result.
         content: Arc<str>,
@@ -271,7 +271,7 @@ pub enum Block {
 pub struct Document {
     /// The form in which the data is given.
     pub source: DocumentSource,
-    /// The base64 data without a `data:` prefix, the URL, the file id, or the text.
+    /// The base64 data without a `data:` prefix, the URL, the file ID, or the text.
     pub data: Arc<str>,
     /// The MIME type.
     pub media_type: Arc<str>,
@@ -286,7 +286,7 @@ pub enum DocumentSource {
     Base64,
     /// A URL from which the provider downloads it.
     Url,
-    /// The id of a file uploaded to the provider.
+    /// The ID of a file uploaded to the provider.
     File,
     /// The text of the document.
     Text,
@@ -342,8 +342,8 @@ pub struct StoredContent {
 }
 
 /// A part of an answer that only its provider understands: a call that the server ran and its
-/// result, the citations of a text, a compaction, or a call to a custom tool. It is sent back,
-/// unchanged and in the same place, to the API that produced it, and to no other.
+/// result, the citations of a text block, a compaction, or a call to a custom tool. It is sent
+/// back, unchanged and in the same position, to the API that produced it, and to no other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProviderBlock {
     /// The client API that produced it.
@@ -357,7 +357,7 @@ pub struct ProviderBlock {
 impl ProviderBlock {
     /// Returns the time at which the content that the block refers to expires at the provider, in
     /// seconds since 1970; `None` if it does not expire. For example, an audio answer is sent back
-    /// only as an id.
+    /// only as an ID.
     #[cfg(feature = "runtime")]
     pub(crate) fn expires_at(&self) -> Option<u64> {
         self.data.pointer("/audio/expires_at")?.as_u64()

@@ -1,8 +1,9 @@
 //! Findings as values.
 //!
 //! A [`Diagnostic`] has a stable code (through its [`Rule`]), a message that fits on one line, a
-//! primary place in a source file, related places (such as the `extends` or include chain that led
-//! there), and help that says what to do. Stages return diagnostics; this module prints nothing.
+//! primary location in a source file, related locations (such as the `extends` or include chain
+//! that led there), and help that says what to do. Stages return diagnostics; this module prints
+//! nothing.
 
 mod evidence;
 mod fix;
@@ -139,13 +140,13 @@ macro_rules! rules {
 }
 pub(crate) use rules;
 
-/// A place that a finding refers to, with a note.
+/// A location that a finding refers to, with a note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Label {
-    /// The place.
+    /// The location.
     pub span: Span,
-    /// The note at the place. It may be empty for a primary label.
+    /// The note at the location. It may be empty for a primary label.
     pub message: String,
 }
 
@@ -159,25 +160,25 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// A lower-case phrase that makes sense on its own.
     pub message: String,
-    /// The primary place.
+    /// The primary location.
     pub primary: Label,
-    /// The chain that led to the primary place, or the other half of a conflict.
+    /// The chain that led to the primary location, or the other half of a conflict.
     pub related: Vec<Label>,
     /// The next step, as advice.
     pub help: Option<String>,
     /// The edit that fixes the finding, if the stage that made it knows one; see
     /// [`Diagnostic::fix`].
     pub(crate) fix: Option<Edit>,
-    /// `true` if the mistake itself is in a place that cannot be edited. The names at the reported
-    /// place are then not misspelt.
+    /// `true` if the mistake itself is in a location that cannot be edited. The names at the
+    /// reported location are then not misspelt.
     pub(crate) is_elsewhere: bool,
     /// A string that distinguishes the finding from other findings of the same rule at the same
-    /// place.
+    /// location.
     pub(crate) sense: Option<String>,
     /// The maximum severity of the finding under any policy.
     pub(crate) worst: Severity,
-    /// The places of template errors that explain the finding. It is not reported for agents that
-    /// such an error affects, after the policy is applied.
+    /// The locations of template errors that explain the finding. It is not reported for agents
+    /// that such an error affects, after the policy is applied.
     pub(crate) explained_at: Vec<Span>,
     /// What to fix elsewhere, such as a missing file. Findings of the same rule with the same cause
     /// are merged.
@@ -221,14 +222,14 @@ impl Diagnostic {
         self
     }
 
-    /// Sets the note at the primary place.
+    /// Sets the note at the primary location.
     #[must_use]
     pub fn label(mut self, message: impl Into<String>) -> Diagnostic {
         self.primary.message = message.into();
         self
     }
 
-    /// Adds a related place.
+    /// Adds a related location.
     #[must_use]
     pub fn related(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
         self.related.push(Label {
@@ -238,8 +239,8 @@ impl Diagnostic {
         self
     }
 
-    /// Moves the finding to the place that brings in the mistake. The original place becomes a
-    /// related one, with its own note or, if that is empty, with `what`.
+    /// Moves the finding to the location that brings in the mistake. The original location becomes
+    /// a related one, with its own note or, if that is empty, with `what`.
     #[must_use]
     pub(crate) fn told_at(mut self, span: Span, what: &str) -> Diagnostic {
         let mut before = std::mem::replace(
@@ -259,7 +260,7 @@ impl Diagnostic {
     }
 
     /// Sets the string that distinguishes the finding from other findings of the same rule at the
-    /// same place.
+    /// same location.
     #[must_use]
     pub(crate) fn in_sense(mut self, sense: Option<String>) -> Diagnostic {
         self.sense = sense;
@@ -267,22 +268,22 @@ impl Diagnostic {
     }
 
     /// Sets the cause, which must be fixed elsewhere. Findings of the same rule with the same cause
-    /// are merged, even if their places differ.
+    /// are merged, even if their locations differ.
     #[must_use]
     pub(crate) fn caused_by(mut self, cause: Option<String>) -> Diagnostic {
         self.cause = cause;
         self
     }
 
-    /// Sets the places of the errors that explain the finding.
+    /// Sets the locations of the errors that explain the finding.
     #[must_use]
     pub(crate) fn explained_at(mut self, places: Vec<Span>) -> Diagnostic {
         self.explained_at = places;
         self
     }
 
-    /// Makes the value at the primary place the cause. Findings of the same rule at this place are
-    /// merged into one finding, which lists their messages.
+    /// Makes the value at the primary location the cause. Findings of the same rule at this
+    /// location are merged into one finding, which lists their messages.
     #[must_use]
     pub(crate) fn once_at_its_place(self) -> Diagnostic {
         let Span { file, start, end } = self.primary.span;
@@ -303,7 +304,7 @@ impl Diagnostic {
         self
     }
 
-    /// Adds another place of a finding with the same cause.
+    /// Adds another location of a finding with the same cause.
     fn met_at(&mut self, span: Span) {
         let is_known =
             self.primary.span == span || self.related.iter().any(|label| label.span == span);
@@ -373,8 +374,8 @@ fn words(text: &str) -> String {
         .collect::<String>()
 }
 
-/// Findings without duplicates. Findings of one rule with the same place, severity, and sense are
-/// merged. So are findings with the same cause, whose other places become related ones.
+/// Findings without duplicates. Findings of one rule with the same location, severity, and sense
+/// are merged. So are findings with the same cause, whose other locations become related ones.
 ///
 /// The first finding's wording is kept, so the result depends on the order of insertion, which must
 /// be stable.
@@ -389,21 +390,21 @@ pub struct Findings {
 struct Key {
     code: &'static str,
     severity: Severity,
-    /// The place; `None` if the finding has a cause, which is then compared instead.
+    /// The location; `None` if the finding has a cause, which is then compared instead.
     place: Option<Span>,
     /// The sense or the cause.
     words: Option<String>,
     explained_at: Vec<Span>,
 }
 
-/// The note at each additional place of a cause.
+/// The note at each additional location of a cause.
 const MET_HERE: &str = "also here";
 
-/// The maximum number of additional places shown for a cause.
+/// The maximum number of additional locations shown for a cause.
 const MOST_PLACES: usize = 3;
 
-/// The maximum number of related places. Messages of further findings with the same cause are not
-/// added.
+/// The maximum number of related locations. Messages of further findings with the same cause are
+/// not added.
 const MOST_RELATED: usize = 16;
 
 impl Key {
@@ -487,7 +488,7 @@ impl Findings {
             .for_each(|diagnostic| self.push(diagnostic));
     }
 
-    /// Adds findings, except those whose rule has already reported something at the same place.
+    /// Adds findings, except those whose rule has already reported something at the same location.
     pub(crate) fn extend_where_nothing_is<'d>(
         &mut self,
         diagnostics: impl Iterator<Item = &'d Diagnostic>,

@@ -26,13 +26,13 @@ pub(crate) fn line_operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     bounded::operations(old, new)
 }
 
-/// Returns the similarity of two texts by lines, from 0 to 1.
+/// Returns the similarity of two strings by lines, from 0 to 1.
 pub(crate) fn similarity(old: &str, new: &str) -> f32 {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     similar::diff_ratio(&line_operations(&old, &new), old.len(), new.len())
 }
 
-/// Returns the similarity of two texts by words, from 0 to 1.
+/// Returns the similarity of two strings by words, from 0 to 1.
 pub(crate) fn word_similarity(old: &str, new: &str) -> f32 {
     let (old, new) = (words_of(old), words_of(new));
     similar::diff_ratio(&line_operations(&old, &new), old.len(), new.len())
@@ -42,7 +42,7 @@ fn words_of(text: &str) -> Vec<&str> {
     str::split_inclusive(text, |c: char| !c.is_alphanumeric()).collect()
 }
 
-/// Returns a textual diff with three lines of context. If long texts have little in common,
+/// Returns a textual diff with three lines of context. If long strings have little in common,
 /// everything between the first and the last difference is replaced. It starts with
 /// `diff a/NAME b/NAME`, because Buildkite treats the usual `--- a/NAME` as the title of a group.
 pub fn textual(old: &str, new: &str, name: &str) -> String {

@@ -173,7 +173,7 @@ fn line(value: &Value) -> String {
     Text::json_line(value).to_string()
 }
 
-/// Converts a text to a file name. Every character except ASCII letters, digits, `.`, `-` and `_`
+/// Converts a string to a file name. Every character except ASCII letters, digits, `.`, `-` and `_`
 /// becomes a dash.
 fn file_name(text: &str) -> String {
     text.trim_matches('/')

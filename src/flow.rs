@@ -32,7 +32,7 @@ pub(crate) struct Loss {
     pub(crate) also: Option<ContentKind>,
     /// What happened to the content.
     pub(crate) fate: Fate,
-    /// The place in the template data.
+    /// The location in the template data.
     pub(crate) at: Pointer,
     /// The size of the content in bytes.
     pub(crate) size: usize,

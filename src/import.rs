@@ -1,7 +1,7 @@
 //! Converts a real request body to a context.
 //!
 //! Input: a body and its wire format. Output: an [`Imported`]: the text of a context file, and each
-//! value of the body that a context cannot contain. `pick` finds the body in a file. Settings of
+//! value in the body that a context cannot contain. `pick` finds the body in a file. Settings of
 //! agents (model, sampling, limits) are not part of a conversation. The system prompt becomes
 //! layers, because nothing shows which part of it belonged to an agent. Nothing here knows about
 //! profiles or writes files.
@@ -56,10 +56,10 @@ pub struct Imported {
     pub losses: Vec<Loss>,
 }
 
-/// A value of a body that a context does not contain unchanged.
+/// A value in a body that a context does not contain unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
-    /// The place of the value in the body.
+    /// The location of the value in the body.
     pub pointer: Pointer,
     /// The reason, as one lower-case phrase.
     pub why: String,

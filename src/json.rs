@@ -1,9 +1,9 @@
-//! JSON text: blanks trailing commas, parses strictly, explains mistakes, and finds the places of
-//! values.
+//! JSON text: blanks trailing commas, parses strictly, explains mistakes, and finds the locations
+//! of values.
 //!
 //! Input: text that a template rendered, or a context file. Output: a [`serde_json::Value`] with
-//! members in the author's order, a [`JsonError`] with the mistake and its place, or a [`Tree`]
-//! that maps JSON pointers to places. This module is independent of profiles and schemas.
+//! members in the author's order, a [`JsonError`] with the mistake and its location, or a [`Tree`]
+//! that maps JSON pointers to locations. This module is independent of profiles and schemas.
 
 mod commas;
 mod pointer;
@@ -105,7 +105,7 @@ pub enum Problem {
     BadNumber,
     /// An integer that does not fit 64 bits, or a float that does not fit a double.
     NumberOutOfRange,
-    /// A duplicate key in an object, with the place of its first occurrence.
+    /// A duplicate key in an object, with the location of its first occurrence.
     DuplicateKey(String, Range<usize>),
     /// Text after the value.
     SecondValue,
@@ -270,7 +270,7 @@ impl Problem {
 ///
 /// # Errors
 ///
-/// Returns the first mistake and its place.
+/// Returns the first mistake and its location.
 pub fn parse(text: &str) -> Result<Value, JsonError> {
     match parse_fast(text) {
         Some(value) => Ok(value),
@@ -282,7 +282,7 @@ pub fn parse(text: &str) -> Result<Value, JsonError> {
     }
 }
 
-/// Parses text, and keeps the place of every value.
+/// Parses text, and keeps the location of every value.
 ///
 /// # Errors
 ///
@@ -468,7 +468,7 @@ mod tests {
     }
 
     proptest! {
-        /// The scanner and the fast parser accept the same texts.
+        /// The scanner and the fast parser accept the same strings.
         #[test]
         fn scanner_and_parser_agree(text in r#"([\[\]{},:" \n]|true|null|-?[0-9]{1,2}(\.[0-9])?(e[0-9]{1,3})?|"a"|"b"|\\u[d0][8c]00|x){0,14}"#) {
             prop_assert_eq!(parse_fast(&text).is_some(), scan::scan(&text).is_ok(), "{}", text);

@@ -45,7 +45,7 @@
 //! | [`conversation`] | hosts that build or read conversations |
 //! | [`system`] | hosts whose repositories, sessions and keys are on a real machine |
 //! | [`world`] | hosts that keep files elsewhere, and tests |
-//! | [`diag`], [`source`] | hosts that show findings themselves: rules, places, fixes |
+//! | [`diag`], [`source`] | hosts that show findings themselves: rules, locations, fixes |
 //! | [`report`], [`text`] | hosts that print findings and changes in the forms of the command line |
 //! | [`tokens`] | hosts that plan the cost of requests |
 //! | [`export`] | programs that hand requests to others: scripts, HAR, batches |

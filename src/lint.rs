@@ -1,5 +1,5 @@
-//! Finds request bodies from any program in a text, with their wire formats and the places of their
-//! values.
+//! Finds request bodies from any program in text, with their wire formats and the locations of
+//! their values.
 //!
 //! Input: a JSON document, or one line of many: a body, a list of bodies, a batch, a log, a HAR
 //! file. Output: a [`Harvest`] of [`FoundBody`]s, each with the facts from its URL; [`recognise`]

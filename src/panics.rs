@@ -15,7 +15,7 @@ crate::diag::rules! {
          Please report it, with the message and the file that the finding points at.";
 }
 
-/// The message of a panic, and its place in the source code.
+/// The message of a panic, and its location in the source code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Panic {
     message: String,
@@ -23,8 +23,8 @@ pub(crate) struct Panic {
 }
 
 impl Panic {
-    /// Returns the finding about a panic, at the place in the repository that was being processed.
-    /// `what` was being processed.
+    /// Returns the finding about a panic, at the location in the repository that was being
+    /// processed. `what` was being processed.
     pub(crate) fn finding(&self, what: &str, span: Span) -> Diagnostic {
         let (message, help) = self.told(what);
         Diagnostic::new(&PANIC, span, message).help(help)

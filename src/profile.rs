@@ -83,7 +83,7 @@ pub struct Profile {
     pub name: Spanned<Arc<str>>,
     /// The parent's name.
     pub extends: Option<Spanned<Arc<str>>>,
-    /// The place of the key that makes the profile abstract, if there is one.
+    /// The location of the key that makes the profile abstract, if there is one.
     pub abstract_at: Option<Span>,
     /// `true` if listings omit it.
     pub hidden: bool,
@@ -308,7 +308,7 @@ fn without_name(file: FileId, table: &Table) -> Diagnostic {
     }
 }
 
-/// Finds a key of profiles that is in one of the tables: the table's name, and the place of the
+/// Finds a key of profiles that is in one of the tables: the table's name, and the location of the
 /// key.
 pub(crate) fn below_header<'t>(table: &'t Table, wanted: &str) -> Option<(&'t str, Range<usize>)> {
     table
@@ -485,7 +485,7 @@ fn check_glob(reader: &mut Reader<'_, '_>, key: &str, pattern: &Spanned<Arc<str>
     }
 }
 
-/// A place for a prompt-cache breakpoint.
+/// A position for a prompt-cache breakpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Breakpoint {
     /// The last system block.

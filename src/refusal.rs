@@ -30,7 +30,7 @@ use crate::provider::WrongPath;
 pub struct Dictionary {
     providers: Vec<Provider>,
     /// Finds the longest words of every sentence in one pass. Only sentences whose longest words
-    /// occur in a text are examined further.
+    /// occur in a string are examined further.
     words: AhoCorasick,
     /// The pattern for each of these words.
     places: Vec<Place>,
@@ -47,7 +47,7 @@ struct Place {
 
 static BUNDLED: LazyLock<Dictionary> = LazyLock::new(|| Dictionary::new(data::bundled()));
 
-/// A sentence of a provider, found in a text.
+/// A sentence of a provider, found in a string.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Explanation {
@@ -84,7 +84,7 @@ pub struct Explanation {
     letters: usize,
 }
 
-/// The part of a text that an explanation is based on.
+/// The part of a string that an explanation is based on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
     /// The sentence itself.
@@ -147,7 +147,7 @@ impl Dictionary {
         pairs.filter(move |(_, refusal)| refusal.reason == Reason::Rule(code.to_owned()))
     }
 
-    /// Finds the known sentences in a text. Longer sentences take precedence, and no sentence
+    /// Finds the known sentences in a string. Longer sentences take precedence, and no sentence
     /// inside another one is returned.
     ///
     /// ```
@@ -229,7 +229,7 @@ impl Dictionary {
         }
     }
 
-    /// Finds the sentences in several texts. `general` is the general file to search; `None` for
+    /// Finds the sentences in several strings. `general` is the general file to search; `None` for
     /// the files of providers.
     fn explain_all(
         &'static self,
@@ -429,7 +429,7 @@ impl Dictionary {
         })
     }
 
-    /// Finds a URL with a wrong path in a text that says that something does not exist.
+    /// Finds a URL with a wrong path in a string that says that something does not exist.
     fn wrong_path(&'static self, text: &str, status: Option<u16>) -> Option<Explanation> {
         let is_missing = match status {
             Some(status) => matches!(status, 404 | 405),
@@ -485,7 +485,7 @@ impl Dictionary {
         }
     }
 
-    /// Finds the sentence that is most similar to a text; `None` if none is similar enough.
+    /// Finds the sentence that is most similar to a string; `None` if none is similar enough.
     fn nearest(&'static self, text: &str, hints: &[Hint]) -> Option<Explanation> {
         let mut best: Option<(usize, Explanation)> = None;
         for candidate in said::candidates(text) {
@@ -643,20 +643,20 @@ const WRONG_PATH: &str = "HTTP 404 /v1/v1";
 /// The sentence that marks entries for a status with a web page as the answer.
 const PAGE: &str = "<!DOCTYPE html>";
 
-/// The maximum length of a text, in bytes, that is searched for changed sentences and for phrases,
-/// because each of them is compared with each line.
+/// The maximum length of a string, in bytes, that is searched for changed sentences and for
+/// phrases, because each of them is compared with each line.
 const LONGEST_NEAR: usize = 16_000;
 
 /// The minimum number of words after a general sentence that can show more than it.
 const FEWEST_BEHIND: usize = 3;
 
-/// The maximum number of sentences reported for one text.
+/// The maximum number of sentences reported for one string.
 const MOST_EXPLAINED: usize = 50;
 
-/// The share of a sentence that a similar text must contain, in percent.
+/// The share of a sentence that a similar string must contain, in percent.
 const NEAR: usize = 65;
 
-/// A sentence that matches a text.
+/// A sentence that matches a string.
 struct Hit {
     provider: &'static Provider,
     refusal: &'static Refusal,
@@ -788,8 +788,8 @@ impl Explanation {
         path.is_some_and(|path| place::is_outside(body, path))
     }
 
-    /// Returns the place in a body that the sentence names: by its path, or else by an id or name
-    /// that the sentence quotes.
+    /// Returns the location in a body that the sentence names: by its path, or else by an ID or
+    /// name that the sentence quotes.
     pub fn place(&self, body: &Value) -> Option<Pointer> {
         let by_path = self
             .path

@@ -115,7 +115,7 @@ pub fn is_template(text: &str) -> bool {
 enum TemplateOrigin {
     /// A whole file.
     File(FileId),
-    /// A string of a TOML file, with the place of the literal.
+    /// A string of a TOML file, with the location of the literal.
     Toml(Span),
 }
 
@@ -358,7 +358,7 @@ impl Engine {
     }
 
     /// Returns the full names that a template in a profile includes, directly or indirectly,
-    /// whether they exist or not; `literal` is the place of its text. Each name in an include
+    /// whether they exist or not; `literal` is the location of its text. Each name in an include
     /// reduces `left` by one; when it reaches zero, no further template is examined.
     pub(crate) fn partials_of(&self, literal: Span, left: &mut usize) -> BTreeSet<Arc<str>> {
         let template = self.by_span.get(&literal).into_iter();
@@ -633,7 +633,7 @@ impl Engine {
         }
     }
 
-    /// Reports folder variables in texts that a prompt's expressions print.
+    /// Reports folder variables in strings that a prompt's expressions print.
     fn check_unexpanded(
         &self,
         sources: &Sources,
@@ -679,7 +679,7 @@ impl Engine {
         self.broken.insert(Arc::clone(name));
     }
 
-    /// Returns the place in a file of a range in a template's text.
+    /// Returns the location in a file of a range in a template's text.
     fn span(&self, sources: &Sources, name: &str, range: Range<usize>) -> Span {
         match self.places.get(name) {
             Some(TemplateOrigin::File(file)) => Span::new(*file, range),
@@ -696,7 +696,7 @@ impl Engine {
         }
     }
 
-    /// Returns the place in a file of a place in a template.
+    /// Returns the location in a file of a location in a template.
     fn place_span(&self, sources: &Sources, place: Place) -> Span {
         self.span(
             sources,
@@ -776,7 +776,7 @@ pub struct BodyInput<'a> {
     pub context: &'a ContextData,
     /// The rendered system prompt, if it is not blank.
     pub system_prompt: Option<&'a str>,
-    /// The rule of the wire format for tool ids.
+    /// The rule of the wire format for tool IDs.
     pub ids: IdRule,
     /// The permission to keep output for other agents; `None` if nothing may be kept.
     pub(crate) keep: Option<Keep>,

@@ -88,11 +88,11 @@ pub struct LayerFile {
 /// The model that `models.toml` specifies for an agent.
 #[derive(Debug, Clone)]
 pub struct AgentModel {
-    /// The place of the agent's name.
+    /// The location of the agent's name.
     pub name: Span,
     /// The model's name.
     pub value: Arc<str>,
-    /// The place of the model.
+    /// The location of the model.
     pub span: Span,
 }
 

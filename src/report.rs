@@ -162,7 +162,7 @@ mod tests {
         report
     }
 
-    /// Returns the place of `what` in a file.
+    /// Returns the location of `what` in a file.
     pub(super) fn find(sources: &Sources, file: FileId, what: &str) -> Span {
         let start = sources.get(file).text().find(what).expect("it is there");
         Span::new(file, start..start + what.len())

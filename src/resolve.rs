@@ -2,7 +2,7 @@
 //! ancestors.
 //!
 //! Input: all [`Profile`]s. Output: a [`Hierarchy`] (checked once) and, on demand, a
-//! [`ResolvedProfile`] in which every value has its place and the values that it overrides. A
+//! [`ResolvedProfile`] in which every value has its location and the values that it overrides. A
 //! resolved profile borrows from the profiles, so that thousands can be resolved one after another
 //! in little memory.
 
@@ -134,7 +134,7 @@ impl<'r> ResolvedProfile<'r> {
         pair[0].extends.as_ref().map(|name| name.span)
     }
 
-    /// Returns a string setting and its place.
+    /// Returns a string setting and its location.
     pub fn string(&self, key: &str) -> Option<Spanned<&'r str>> {
         let merged = self.merged.get(key)?;
         match &merged.node.kind {
@@ -146,7 +146,7 @@ impl<'r> ResolvedProfile<'r> {
         }
     }
 
-    /// Returns a switch and its place.
+    /// Returns a switch and its location.
     pub fn switch(&self, key: &str) -> Option<Spanned<bool>> {
         let merged = self.merged.get(key)?;
         match merged.node.kind {
@@ -178,7 +178,7 @@ impl<'r> ResolvedProfile<'r> {
         texts.collect()
     }
 
-    /// Returns the places of all strings, without those that a descendant overrides.
+    /// Returns the locations of all strings, without those that a descendant overrides.
     pub(crate) fn strings_in_effect(&self) -> Vec<Span> {
         let mut found = Vec::new();
         for (_, value) in self.merged.iter() {
@@ -192,7 +192,7 @@ impl<'r> ResolvedProfile<'r> {
         self.merged.get("body").and_then(Merged::table)
     }
 
-    /// Returns the merged `[headers]`, each with its lower-case name, its value and its place.
+    /// Returns the merged `[headers]`, each with its lower-case name, its value and its location.
     pub fn headers(&self) -> impl Iterator<Item = (&'r str, Spanned<&'r str>)> {
         let headers = self
             .merged
@@ -212,7 +212,7 @@ impl<'r> ResolvedProfile<'r> {
         })
     }
 
-    /// Returns the place of the profile's name.
+    /// Returns the location of the profile's name.
     pub fn name_span(&self) -> Span {
         self.profile.name.span
     }

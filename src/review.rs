@@ -123,7 +123,7 @@ pub struct Cause {
 pub enum Class {
     /// No body changes.
     Silent,
-    /// Only texts change.
+    /// Only text changes.
     Text,
     /// Other values change, or members are added.
     Value,

@@ -1,6 +1,6 @@
 //! Recognises text that is probably a secret, by its name, form, or position.
 //!
-//! The same functions are used for headers, URLs, references, and text. Input: a name or a text.
+//! The same functions are used for headers, URLs, references, and text. Input: a name or a string.
 //! Output: `true` for a secret, or the secret's position, but never the secret itself. How certain
 //! the result must be depends on the context: where a reference is expected, the beginning of a key
 //! is enough; in prose, which may describe keys, a complete key is required.
@@ -55,7 +55,7 @@ const FORMS: [Form; 54] = [
     unsure("AQ.", 24, is_word),
     unsure("ya29.", 16, is_word),
     unsure("GOCSPX-", 16, is_word),
-    // Amazon: access key ids, and Bedrock keys.
+    // Amazon: access key IDs, and Bedrock keys.
     unsure("AKIA", 16, is_upper),
     unsure("ASIA", 16, is_upper),
     unsure("ABSK", 32, is_word),
@@ -187,7 +187,7 @@ pub(crate) fn is_key_in_path(part: &str) -> bool {
             .any(|form| form.is_key(part) && part.bytes().any(|byte| byte.is_ascii_digit()))
 }
 
-/// Returns `true` if a text is or contains a key, although a reference is expected. Anything that
+/// Returns `true` if a string is or contains a key, although a reference is expected. Anything that
 /// begins like a key is treated as one, and so is anything that nobody would use as a name.
 pub(crate) fn is_key_for_reference(text: &str) -> bool {
     is_login(text)
@@ -530,7 +530,7 @@ fn is_json(part: Option<&str>) -> bool {
     part.is_some_and(|part| part.starts_with("eyJ") && part.len() >= 8)
 }
 
-/// Returns `true` if a text contains at least `least` consecutive letters and digits that do not
+/// Returns `true` if a string contains at least `least` consecutive letters and digits that do not
 /// form a word, that is, if they change at least `changes` times between letters, digits, and
 /// capitals, or if they are 32 hexadecimal digits.
 fn is_random(word: &str, least: usize, changes: usize) -> bool {

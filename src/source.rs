@@ -1,4 +1,4 @@
-//! Source files, places in them, and maps from derived text back to the file.
+//! Source files, locations in them, and maps from derived text back to the file.
 //!
 //! Input: bytes that [`world`](crate::world) read. Output: [`Sources`], the table of files that
 //! every later stage refers to, and [`OffsetMap`], which maps a position in text *derived* from a
@@ -62,12 +62,12 @@ impl Span {
     }
 }
 
-/// A value and its place. Equality ignores the place.
+/// A value and its location. Equality ignores the location.
 #[derive(Debug, Clone, Copy)]
 pub struct Spanned<T> {
     /// The value.
     pub value: T,
-    /// The place.
+    /// The location.
     pub span: Span,
 }
 
@@ -96,7 +96,7 @@ pub struct SourceFile {
     characters: OnceLock<Box<[u32]>>,
     /// The spans that must not be shown, sorted by start.
     masked: Vec<Span>,
-    /// The place in the file where the text begins; not the start for a part of a file.
+    /// The location in the file where the text begins; not the start for a part of a file.
     start: Position,
 }
 
@@ -106,7 +106,7 @@ const SHORTEST_PIECE: usize = 8;
 /// The size in bytes of a block for counting characters.
 const BLOCK: usize = 4096;
 
-/// The beginning of the paths of files that come with the program.
+/// The prefix of the paths of files that come with the program.
 pub(crate) const BUNDLED: &str = "bundled:";
 
 /// Returns `true` if a path, as users see it, belongs to a file that comes with the program.
@@ -130,7 +130,7 @@ impl SourceFile {
         self.text.as_str()
     }
 
-    /// Returns the pieces into which parsers may split a masked text: long runs that contain both
+    /// Returns the pieces into which parsers may split a masked string: long runs that contain both
     /// letters and digits.
     pub(crate) fn masked_pieces(&self) -> impl Iterator<Item = &str> {
         let texts = self
@@ -196,7 +196,7 @@ impl SourceFile {
         }
     }
 
-    /// Returns the place in the file where the text begins: line 1, column 1 for a whole file.
+    /// Returns the location in the file where the text begins: line 1, column 1 for a whole file.
     pub fn start(&self) -> Position {
         self.start
     }
@@ -219,7 +219,7 @@ impl SourceFile {
         let block = offset / BLOCK;
         match blocks.get(block) {
             Some(before) => *before as usize + characters(&bytes[block * BLOCK..offset]),
-            // The offset is the end of a text whose last block is full.
+            // The offset is the end of a string whose last block is full.
             None => {
                 let last = bytes.len().saturating_sub(1) / BLOCK * BLOCK;
                 blocks.last().map_or(0, |before| *before as usize) + characters(&bytes[last..])
@@ -298,13 +298,13 @@ impl Clone for Sources {
 }
 
 impl Sources {
-    /// Adds a file and returns its id.
+    /// Adds a file and returns its ID.
     pub fn add(&self, path: impl Into<Arc<str>>, text: SourceText) -> FileId {
         self.add_part(path, text, Position { line: 1, column: 1 })
     }
 
-    /// Adds a part of a file that begins at `start` there, and returns its id. For a file too large
-    /// to keep in memory, only the parts that places refer to are added.
+    /// Adds a part of a file that begins at `start` there, and returns its ID. For a file too large
+    /// to keep in memory, only the parts that locations refer to are added.
     pub fn add_part(&self, path: impl Into<Arc<str>>, text: SourceText, start: Position) -> FileId {
         let index = self.files.push(Arc::new(SourceFile {
             path: path.into(),
@@ -341,7 +341,7 @@ impl Sources {
         masked.insert(place, span);
     }
 
-    /// Returns the file with an id.
+    /// Returns the file with an ID.
     pub fn get(&self, id: FileId) -> &SourceFile {
         &self.files[id.0 as usize]
     }
@@ -361,7 +361,7 @@ impl Sources {
         )
     }
 
-    /// Returns all files with their ids.
+    /// Returns all files with their IDs.
     pub fn iter(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
         (0..)
             .map(FileId)

@@ -48,7 +48,7 @@ pub(crate) fn thousands(number: impl fmt::Display) -> String {
 pub struct Text(String);
 
 impl Text {
-    /// Returns an empty text.
+    /// Returns an empty string.
     pub fn new() -> Text {
         Text::default()
     }
@@ -89,7 +89,7 @@ impl Text {
         Printer::new(Keep::Tabs).start(&masked(line), end).len()
     }
 
-    /// Returns a drawing around texts that are already safe, with its lines and colours.
+    /// Returns a drawing around strings that are already safe, with its lines and colours.
     #[cfg(feature = "cli")]
     pub(crate) fn drawn(drawing: &str) -> Text {
         Text(Printer::new(Keep::Colours).text(drawing).into_owned())
@@ -147,7 +147,7 @@ impl Text {
         self.0.chars().count()
     }
 
-    /// Appends a text.
+    /// Appends a string.
     pub fn push(&mut self, more: &Text) {
         self.0.push_str(&more.0);
     }
@@ -181,7 +181,7 @@ impl Text {
         self
     }
 
-    /// Joins texts with a separator.
+    /// Joins strings with a separator.
     pub fn join(texts: &[Text], between: &'static str) -> Text {
         let texts: Vec<&str> = texts.iter().map(Text::as_str).collect();
         Text(texts.join(between))
@@ -210,8 +210,8 @@ impl FromIterator<Text> for Text {
     }
 }
 
-/// Builds a text from a `format!` pattern: string arguments are untrusted and are put on one line.
-/// Arguments follow the pattern; the pattern captures no variables.
+/// Builds a string from a `format!` pattern: string arguments are untrusted and are put on one
+/// line. Arguments follow the pattern; the pattern captures no variables.
 macro_rules! text {
     ($pattern:literal $(, $argument:expr)* $(,)?) => {
         // Because the pattern is the result of a macro, it cannot capture variables, so every
@@ -221,7 +221,7 @@ macro_rules! text {
 }
 pub(crate) use text;
 
-/// The arguments that `text!` accepts: strings are escaped; numbers and safe texts are not.
+/// The arguments that `text!` accepts: strings are escaped; numbers and safe strings are not.
 pub trait Show {
     /// Writes the argument, padded as the pattern demands.
     ///
@@ -329,7 +329,7 @@ impl Printer {
         text
     }
 
-    /// Adds a safe text, checking only whether its position makes it a command.
+    /// Adds a safe string, checking only whether its position makes it a command.
     #[cfg(feature = "cli")]
     pub(crate) fn own<'t>(&mut self, text: &'t Text) -> Cow<'t, str> {
         match self.held.take() {
@@ -403,7 +403,8 @@ impl Printer {
     }
 }
 
-/// Returns the length of the colour code that a text begins with: `ESC [`, digits or `;`, then `m`.
+/// Returns the length of the colour code that a string begins with: `ESC [`, digits or `;`, then
+/// `m`.
 fn colour_length(text: &str) -> Option<usize> {
     let parameters = text.strip_prefix("\u{1b}[")?;
     let end = parameters.find(|c: char| !c.is_ascii_digit() && c != ';')?;
@@ -446,7 +447,7 @@ fn json_safe(json: &str, for_toml: bool) -> Cow<'_, str> {
     out.map_or(Cow::Borrowed(json), Cow::Owned)
 }
 
-/// Cuts a text to a number of characters; if it was longer, the last one is `…`. Keys are masked
+/// Cuts a string to a number of characters; if it was longer, the last one is `…`. Keys are masked
 /// first, because a part of a key would not be recognised.
 pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     let Some((end, _)) = text.char_indices().nth(most.saturating_sub(1)) else {
@@ -485,7 +486,7 @@ pub(crate) fn mask_strings(value: &mut Value) {
     }
 }
 
-/// Returns nine letters and digits computed from an id or a name: valid in every format, and
+/// Returns nine letters and digits computed from an ID or a name: valid in every format, and
 /// stable. FNV-1a, 64 bits, in base 62.
 pub(crate) fn stable_id(id: &str) -> String {
     const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";

@@ -74,7 +74,7 @@ impl TokenEstimate {
         }
     }
 
-    /// Returns the texts of a body that are counted. Their tokenizer counts show how good an
+    /// Returns the strings of a body that are counted. Their tokenizer counts show how good an
     /// estimate is.
     pub fn texts(body: &Value, wire: WireFormat) -> Vec<String> {
         let texts = RefCell::new(Vec::new());
@@ -129,7 +129,7 @@ pub(crate) fn shortest_side(base64: &str) -> Option<u32> {
     media::shortest_side(base64)
 }
 
-/// The guaranteed share of an estimate, in hundredths. The error was at most 15 % at the 95th
+/// The guaranteed share of an estimate, in hundredths. The error was at most 15% at the 95th
 /// percentile of real requests in five vocabularies (`docs/runtime.md` has the figures); this
 /// allows twice that, for the outliers.
 const SURE: u64 = 70;
@@ -150,12 +150,12 @@ pub(crate) fn at_least(body: &Value, wire: WireFormat, model: &str) -> u64 {
     tokens * SURE / 100
 }
 
-/// The length in bytes from which a text of only Base64 characters counts as data.
+/// The length in bytes from which a string of only Base64 characters counts as data.
 const DATA: usize = 2048;
 
-/// Returns `true` for Base64 data: a `data:` URL, or a long text of only Base64 characters. Without
-/// a rule for its kind (videos, generated pictures), data counts as zero: counted as text, it would
-/// be a hundred times too much.
+/// Returns `true` for Base64 data: a `data:` URL, or a long string of only Base64 characters.
+/// Without a rule for its kind (videos, generated pictures), data counts as zero: counted as text,
+/// it would be a hundred times too much.
 fn is_data(text: &str) -> bool {
     let is_url = text.starts_with("data:")
         && text
@@ -170,7 +170,7 @@ fn is_digit(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/=-_\r\n".contains(&byte)
 }
 
-/// Returns a text with every run of one character shortened.
+/// Returns a string with every run of one character shortened.
 fn without_runs(text: &str) -> String {
     let (mut last, mut length) = ('\0', 0);
     let mut kept = text.to_owned();
@@ -182,7 +182,7 @@ fn without_runs(text: &str) -> String {
     kept
 }
 
-/// Keeps a text instead of counting it.
+/// Keeps a string instead of counting it.
 fn keep(text: &str, texts: &RefCell<Vec<String>>) -> u64 {
     texts.borrow_mut().push(text.to_owned());
     0

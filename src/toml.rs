@@ -1,4 +1,4 @@
-//! Parses TOML text into a tree in which every node has its place.
+//! Parses TOML text into a tree in which every node has its location.
 //!
 //! The only user of `toml_edit` and its lexer. Input: the normalised text of one file. Output: a
 //! [`Table`] in the author's order, with byte spans for keys and values. Does not interpret the
@@ -11,7 +11,7 @@ pub use string::decode_map;
 
 use std::ops::Range;
 
-/// A value and its place.
+/// A value and its location.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     /// The value itself.
@@ -50,7 +50,7 @@ impl Node {
         }
     }
 
-    /// Returns `true` if both are the same value, regardless of their places.
+    /// Returns `true` if both are the same value, regardless of their locations.
     pub(crate) fn says_the_same(&self, other: &Node) -> bool {
         match (&self.kind, &other.kind) {
             (Kind::Array(one), Kind::Array(two)) => {
@@ -81,7 +81,7 @@ impl Node {
     }
 }
 
-/// A key as written in one place.
+/// A key as written in one location.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Key {
     /// The decoded name.
@@ -116,7 +116,7 @@ impl Table {
         }
     }
 
-    /// Returns the texts in the array of a key, without its other elements.
+    /// Returns the strings in the array of a key, without its other elements.
     pub(crate) fn texts(&self, name: &str) -> Vec<String> {
         let texts = self.elements(name).filter_map(|node| match &node.kind {
             Kind::String(text) => Some(text.clone()),
@@ -147,7 +147,7 @@ impl Table {
     }
 }
 
-/// The reason a text is not TOML.
+/// The reason a string is not TOML.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {
     /// The message, one lower-case phrase.
@@ -158,7 +158,7 @@ pub struct SyntaxError {
     pub help: Option<String>,
     /// The edit that fixes it, if there is one.
     pub edit: Option<(Range<usize>, &'static str)>,
-    /// The place of the first occurrence, for a duplicate.
+    /// The location of the first occurrence, for a duplicate.
     pub first: Option<Range<usize>>,
 }
 
@@ -177,11 +177,11 @@ const MAX_BYTES: usize = 2 * 1024 * 1024;
 /// parsing.
 const MAX_VALUES: usize = 250_000;
 
-/// Returns the place where a text exceeds the maximum number of keys and values. Strings and
+/// Returns the location where a string exceeds the maximum number of keys and values. Strings and
 /// comments do not count: they may be long.
 fn too_many_values(text: &str) -> Option<Range<usize>> {
     use toml_parser::lexer::TokenKind;
-    // Few texts contain this many separator bytes, even including those in strings.
+    // Few strings contain this many separator bytes, even including those in strings.
     if memchr::memchr3_iter(b',', b'=', b'.', text.as_bytes()).count() <= MAX_VALUES {
         return None;
     }
@@ -207,7 +207,7 @@ pub(crate) fn begins_comment(text: &str, at: usize) -> bool {
 ///
 /// # Errors
 ///
-/// Returns the first mistake and its place, or an error if the text is too long or has too many
+/// Returns the first mistake and its location, or an error if the text is too long or has too many
 /// values.
 pub fn parse(text: &str) -> Result<Table, SyntaxError> {
     if text.len() > MAX_BYTES {
@@ -241,7 +241,7 @@ fn too_large(span: Range<usize>, message: &str) -> SyntaxError {
     }
 }
 
-/// Returns the parts of an invalid text that can still be read: everything above the mistake, and
+/// Returns the parts of an invalid string that can still be read: everything above the mistake, and
 /// those lines above the first table that are valid TOML on their own.
 pub fn salvage(text: &str, error: &SyntaxError) -> Option<Table> {
     let header = first_header(text);

@@ -79,8 +79,8 @@ pub struct Objection {
     pub rule: &'static Rule,
     /// The resulting status of the tool.
     pub status: Status,
-    /// The place in the tool's declaration, in the provider's form. For an objection to the list,
-    /// the place in the request.
+    /// The location in the tool's declaration, in the provider's form. For an objection to the
+    /// list, the location in the request.
     pub pointer: String,
     /// The problem in words.
     pub message: String,
@@ -307,8 +307,8 @@ fn problems(compiler: &Compiler, target: &ToolTarget, body: &Value) -> Vec<Probl
     Judge::new(compiler).problems(body, target.wire, &to)
 }
 
-/// Returns the index of the tool that a problem is about, and the place in the tool's declaration;
-/// `None` if the problem is not about a tool.
+/// Returns the index of the tool that a problem is about, and the location in the tool's
+/// declaration; `None` if the problem is not about a tool.
 fn of_tool(target: &ToolTarget, problem: &Problem) -> Option<(usize, String)> {
     let list = Pointer::parse(&target.place(0)).parent()?;
     let below = problem.pointer.below(&list)?;
@@ -322,7 +322,7 @@ fn objection(target: &ToolTarget, index: usize, pointer: String, problem: Proble
         Severity::Error => Status::Rejected,
         Severity::Warning => Status::Doubtful,
     };
-    // Users never see the smallest request, so reported places begin at the tool.
+    // Users never see the smallest request, so reported locations begin at the tool.
     let place = target.place(index);
     let (own, nested) = (format!("`{place}/"), format!("`{place}/function/"));
     let message = problem.message.replace(&nested, "`/").replace(&own, "`/");
@@ -383,7 +383,7 @@ fn mentions(evidence: &Evidence, server: Server) -> bool {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct LoweredList {
-    /// The member `tools` of a request, with all tools that the provider accepts.
+    /// The `tools` member of a request, with all tools that the provider accepts.
     pub tools: Value,
     /// The result for each tool, in the order of the list.
     pub told: Vec<LoweredTool>,
@@ -397,7 +397,7 @@ pub struct LoweredTool {
     pub name: String,
     /// The tool's name in the request, if it differs.
     pub renamed: Option<String>,
-    /// The form of the tool in the request, with the reason. `None` if the requested form can
+    /// The form used instead of the requested one, and why. `None` if the requested form can
     /// express the tool's schema.
     pub instead: Option<(ToolTarget, String)>,
     /// The checks that the tool's schema no longer makes.

@@ -167,7 +167,8 @@ impl World for Remembering {
     }
 }
 
-/// A place to which files are written. Separate from [`World`], because most stages only read.
+/// A destination to which files are written. Separate from [`World`], because most stages only
+/// read.
 pub trait Output: Send + Sync {
     /// Returns the current bytes of a file; `None` if there is none.
     ///
@@ -202,7 +203,7 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> SystemTime;
 }
 
-/// A place to which lines are appended permanently.
+/// A destination to which lines are appended permanently.
 pub trait Journal: Send {
     /// Stores one complete line, including its newline. If this returns `Ok`, the line is preserved
     /// even if the process ends. If it returns an error, the journal is unchanged, except that part

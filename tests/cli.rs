@@ -1851,7 +1851,7 @@ fn routing_tells_who_gets_a_file_and_why_others_do_not() {
     assert_eq!(none.code, 1);
     assert_eq!(
         none.out,
-        "no agent of the roster `edit` accepts `a.rs`\n  not Rust: `project_names` is `Core`, but no project is given\n"
+        "no agent in the roster `edit` accepts `a.rs`\n  not Rust: `project_names` is `Core`, but no project is given\n"
     );
     let json = reqc(
         &root,

@@ -206,7 +206,7 @@ fn what_the_original_engine_prints_bare_is_json_here() {
     assert!(deep.contains("\"arguments\": {"), "{deep}");
 }
 
-/// Renders expressions as values of a body, with these settings in `reqc.toml`.
+/// Renders expressions as values in a body, with these settings in `reqc.toml`.
 fn rendered(reqc: &str, prompt: &str, expressions: &[&str]) -> Result<Vec<String>, Vec<String>> {
     let members: Vec<String> = expressions
         .iter()

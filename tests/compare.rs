@@ -100,7 +100,7 @@ const MEMBERS: [&str; 13] = [
     "is_error",
 ];
 
-/// Finds all places of a body that can be removed.
+/// Finds all locations of a body that can be removed.
 fn removable(value: &Value, at: &Pointer, is_list: bool, found: &mut Vec<Pointer>) {
     match value {
         Value::Array(elements) => {

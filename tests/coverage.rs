@@ -1,5 +1,5 @@
-//! `reqc coverage` reports each gap of a template at its place, with helpful messages, and nothing
-//! else. The bundled templates have no gaps.
+//! `reqc coverage` reports each gap of a template at its location, with helpful messages, and
+//! nothing else. The bundled templates have no gaps.
 
 #![expect(
     clippy::disallowed_methods,

@@ -73,7 +73,7 @@ fn body(template: &str) -> Vec<String> {
     findings(&compiler(template, false, &[]))
 }
 
-/// A text of half a megabyte, made without a loop.
+/// A string of half a megabyte, made without a loop.
 const BIG: &str = "{% set big = 'x' * 500000 %}{% set ns = namespace(s='', l=[], x=none) %}";
 
 fn is_bounded(finding: &str) -> bool {

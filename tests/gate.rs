@@ -206,7 +206,7 @@ fn a_report_goes_only_where_a_file_may_be() {
     }
 }
 
-/// Hostile names and texts.
+/// Hostile names and strings.
 const HOSTILE: [&str; 10] = [
     "`` ` ```",
     "a | b",

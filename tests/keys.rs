@@ -3,8 +3,8 @@
 //! Every case of `tests/cases/` and every body of `tests/bodies/wrong/` is reported repeatedly,
 //! each time with a planted key in place of one of its strings, names or numbers, or of a file
 //! name. No report, review or explanation may contain a part of that key. By default, every eighth
-//! case is tried, each with a different kind of place and key; `REQC_KEYS=all` tries all cases in
-//! all places.
+//! case is tried, each with a different kind of location and key; `REQC_KEYS=all` tries all cases
+//! in all locations.
 
 #![expect(
     clippy::disallowed_methods,
@@ -68,7 +68,7 @@ const KEYS: [Key; 6] = [
 /// The number of characters of a key that identify it.
 const PART: usize = 8;
 
-/// The number of places tried in each case, unless `REQC_KEYS=all`.
+/// The number of locations tried in each case, unless `REQC_KEYS=all`.
 const PLACES: usize = 1;
 
 /// Only every so many cases are tried, unless `REQC_KEYS=all`.
@@ -125,7 +125,7 @@ fn folders(root: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Tests a case with a key planted in each chosen place.
+/// Tests a case with a key planted in each chosen location.
 fn of_case(case: &Path) -> Result<(), Failed> {
     let files = files_of(case);
     let plain = side(&files);
@@ -144,7 +144,7 @@ fn of_case(case: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Tests a body with a key planted in each chosen place.
+/// Tests a body with a key planted in each chosen location.
 fn of_body(file: &Path) -> Result<(), Failed> {
     let case: serde_json::Value = serde_json::from_slice(&std::fs::read(file)?)?;
     let wire = file
@@ -175,7 +175,7 @@ fn of_body(file: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The place of a planted key: a part of a file, or its name.
+/// The location of a planted key: a part of a file, or its name.
 #[derive(Debug)]
 struct Planted {
     path: String,
@@ -218,7 +218,7 @@ impl Planted {
     }
 }
 
-/// Every place in these files: quoted strings, words, and file names.
+/// Every location in these files: quoted strings, words, and file names.
 fn planted(files: &Files) -> Vec<Planted> {
     let mut all = Vec::new();
     for (path, bytes) in files {
@@ -260,7 +260,7 @@ fn quoted(text: &str) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Chooses a few places far from each other, and numbers them. They differ between cases, but do
+/// Chooses a few locations far from each other, and numbers them. They differ between cases, but do
 /// not depend on the path of the checkout.
 fn chosen(places: Vec<Planted>, case: &Path) -> Vec<(usize, Planted)> {
     let name = case
@@ -400,7 +400,7 @@ fn reviews(older: &Loaded, newer: &Loaded) -> Vec<Text> {
     shown
 }
 
-/// Explains the values of a body of each agent.
+/// Explains the values in a body of each agent.
 fn explanations(compiler: &Compiler) -> Vec<Text> {
     let mut shown = Vec::new();
     for (id, _) in compiler.agents().iter().take(3) {

@@ -2,9 +2,9 @@
 //! each scalar is changed.
 //!
 //! Positions that a schema declares free (`x-reqc-free`) are not changed. A mutation is tried once
-//! per provider instance and place. A place is a pointer with the `role` or `type` of an element
-//! instead of its index: the same key of another user message would only count the same gap again.
-//! `cargo test --test mutation -- --nocapture` prints a table.
+//! per provider instance and location. A location is a pointer with the `role` or `type` of an
+//! element instead of its index: the same key of another user message would only count the same gap
+//! again. `cargo test --test mutation -- --nocapture` prints a table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -77,7 +77,7 @@ struct Score {
     /// The numbers of rejected and of all mutations, for renamed keys and for changed types.
     counts: [(u32, u32); 2],
     survivors: Vec<String>,
-    /// Places that the schema declares free.
+    /// Locations that the schema declares free.
     free: BTreeSet<String>,
 }
 
@@ -258,7 +258,7 @@ fn swapped(value: &Value) -> Value {
     }
 }
 
-/// Finds all positions that can be mutated, and the places that are free.
+/// Finds all positions that can be mutated, and the locations that are free.
 fn visit(
     value: &Value,
     free: &Free,

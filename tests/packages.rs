@@ -170,7 +170,7 @@ fn one_version_of_rust() {
     assert!(document("docs/install.md").contains(&format!("The Rust toolchain, {rust} or newer")));
 }
 
-/// The target triples that a text contains.
+/// The target triples that a string contains.
 fn targets(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_')));
     let is_target = |word: &&str| {

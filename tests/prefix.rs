@@ -49,7 +49,7 @@ struct Planted {
     /// The agent's file, which extends a base of its provider.
     agent: String,
     rule: &'static str,
-    /// The beginning of the pointer that is reported.
+    /// The prefix of the pointer that is reported.
     pointer: &'static str,
     /// Text in the reported line, or in one of its related lines.
     line: &'static str,

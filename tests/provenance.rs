@@ -267,7 +267,7 @@ fn citations(collection: &Collection, compiler: &Compiler) -> BTreeMap<Cited, Ve
     cited
 }
 
-/// Changes one character of a text so that it keeps its type: another letter, another digit, the
+/// Changes one character of a string so that it keeps its type: another letter, another digit, the
 /// other boolean. `None` if that is not possible.
 fn changed(text: &str) -> Option<String> {
     match text {
@@ -1071,7 +1071,7 @@ fn a_place_of_what_cannot_be_made_does_not_reach_nothing() {
     assert_eq!(told("more/b.md"), ["no agent is made from `more/b.md`"]);
 }
 
-/// The values in all bodies of an agent that a place affects, after `request` if it affects the
+/// The values in all bodies of an agent that a location affects, after `request` if it affects the
 /// rest of the request.
 fn reached(compiler: &Compiler, place: &str, agent: &str) -> Vec<String> {
     let all = impact(compiler, &ImpactQuery::parse(place), None).expect("there is such a place");
@@ -1364,7 +1364,8 @@ fn a_role_that_is_no_text_is_told_in_the_role_once() {
     assert_eq!(finding.agents.len(), 2);
 }
 
-/// Tracing a text that is appended to itself terminates. The source is then only the computing tag.
+/// Tracing a string that is appended to itself terminates. The source is then only the computing
+/// tag.
 #[test]
 fn a_text_that_grows_in_a_loop_is_not_followed_for_ever() {
     let template = "{% set ns = namespace(s='') %}{% for i in range(12000) %}{% set ns.s = ns.s ~ 'x' %}{% endfor %}[{{ tojson(ns.s) }}]";

@@ -261,7 +261,7 @@ fn wrapped(sentence: &str) -> [String; 5] {
     [sentence.to_owned(), json, python, log, nested]
 }
 
-/// Returns texts that a sentence explains. A phrase for one status only needs that status in the
+/// Returns strings that a sentence explains. A phrase for one status only needs that status in the
 /// text.
 fn texts(provider: &str, refusal: &Refusal) -> Vec<String> {
     let sentence = filled(&refusal.sentence);
@@ -271,8 +271,8 @@ fn texts(provider: &str, refusal: &Refusal) -> Vec<String> {
     }
 }
 
-/// Returns whether a text is explained by this sentence, or by one that is as long or has the same
-/// reason.
+/// Returns whether a string is explained by this sentence, or by one that is as long or has the
+/// same reason.
 fn is_explained(found: &[Explanation], sentence: &str, reason: &Reason) -> bool {
     let says_more = |it: &Explanation| {
         it.refusal.sentence.len() >= sentence.len() || it.refusal.reason == *reason

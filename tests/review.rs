@@ -125,7 +125,8 @@ fn newer_of(below: &str, kind: &str) -> MemoryWorld {
     world
 }
 
-/// Compares a text with the stored one beside the files, or stores it if insta's variable says so.
+/// Compares a string with the stored one beside the files, or stores it if insta's variable says
+/// so.
 fn keep(kind: &str, name: &str, text: &str) {
     keep_in("kinds", kind, name, text);
 }
@@ -476,7 +477,7 @@ fn neighbouring_lines_of_a_partial_are_causes_of_their_own() {
     assert_eq!((shown.len(), shown[0].hunks[0].added.len()), (1, 2));
 }
 
-/// Edits of the repository's files: a path, a text in it, and its replacement.
+/// Edits of the repository's files: a path, a string in it, and its replacement.
 const EDITS: [(&str, &str, &str); 18] = [
     ("agents/team_base.toml", "4096", "1024"),
     ("agents/team_base.toml", "temperature = 0.7\n", ""),

@@ -1,7 +1,7 @@
 //! Hostile text from a repository is printed without any effect.
 //!
-//! Hostile texts are planted in every place of a repository. Every command prints them in every
-//! format, with and without colour, and the bytes of standard output and standard error are
+//! Hostile strings are planted in every location of a repository. Every command prints them in
+//! every format, with and without colour, and the bytes of standard output and standard error are
 //! checked.
 
 #![expect(
@@ -19,7 +19,7 @@ use std::process::{Command, Output};
 use git::git;
 use serde_json::Value;
 
-/// The planted texts, each with a harmless beginning: new lines, control characters, changes of
+/// The planted strings, each with a harmless beginning: new lines, control characters, changes of
 /// direction, invisible characters, and workflow commands.
 const HOSTILE: [&str; 3] = [
     "X\n::error file=x::pwned\n##[error]pwned\r\u{1b}[2J\u{1b}]0;p\u{7}\u{7f}\u{9b}31m\u{85}::add-mask::a",
@@ -41,7 +41,7 @@ fn json(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// Makes a text usable in a path, by removing characters that no file system permits.
+/// Makes a string usable in a path, by removing characters that no file system permits.
 fn path(text: &str) -> String {
     text.replace('/', "-").replace('\0', "")
 }
@@ -52,7 +52,7 @@ fn write(root: &Path, name: &str, text: &str) {
     fs::write(file, text).expect("written");
 }
 
-/// Writes a repository that compiles, with a hostile text in every possible place.
+/// Writes a repository that compiles, with a hostile string in every possible location.
 fn sound(root: &Path, x: &str) {
     let (t, p) = (toml(x), path(x));
     write(
@@ -225,7 +225,7 @@ fn reqc(root: &Path, arguments: &[&str]) -> Output {
         .expect("the binary runs")
 }
 
-/// Returns the first part of a text that must not be printed. Shares no code with the
+/// Returns the first part of a string that must not be printed. Shares no code with the
 /// implementation.
 fn wrong_in(text: &str) -> Option<String> {
     let colour = |rest: &str| {

@@ -401,7 +401,7 @@ fn lowered_tools_are_taken() {
     }
 }
 
-/// An MCP server as a shell script. `$id` is the id of the request.
+/// An MCP server as a shell script. `$id` is the ID of the request.
 const SERVER: &str = r#"#!/bin/sh
 answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
 hello() { answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}'; }

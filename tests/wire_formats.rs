@@ -1,4 +1,4 @@
-//! A new wire format needs a variant and a file of facts; the compiler then reports every place
+//! A new wire format needs a variant and a file of facts; the compiler then reports every location
 //! that needs a decision. For this to work, no `match` over formats, or over a fact that selects a
 //! decoder or a reader, may have a catch-all arm, and no code may compare formats.
 

@@ -1,8 +1,8 @@
 //! The facts about the model of a body.
 //!
 //! Input: the families of a repository, a model and the body's destination. Output: the families
-//! that match, and the places in the body that contradict them. All matching families apply: each
-//! fact is stored once, in the family of all models for which it is true.
+//! that match, and the locations in the body that contradict them. All matching families apply:
+//! each fact is stored once, in the family of all models for which it is true.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -53,11 +53,11 @@ pub(crate) struct Mark<'b> {
     about: About,
     is_of_model: bool,
     lacks: Vec<Pointer>,
-    /// `true` if the problem is dropped when its place is in the history.
+    /// `true` if the problem is dropped when its location is in the history.
     is_doubted: bool,
 }
 
-/// A place in a body.
+/// A location in a body.
 #[derive(Debug, Clone, Copy)]
 enum Spot<'b> {
     /// A value in the body.

@@ -76,11 +76,11 @@ pub(crate) enum Kind<'b> {
 /// A call to a tool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call<'b> {
-    /// The id that its result refers to; formats without ids have none.
+    /// The ID that its result refers to; formats without IDs have none.
     pub(crate) id: Option<&'b str>,
-    /// The name of the member that holds the id.
+    /// The name of the member that holds the ID.
     pub(crate) id_key: &'static str,
-    /// The object that holds the id.
+    /// The object that holds the ID.
     pub(crate) identified: &'b Value,
     /// The name of the tool.
     pub(crate) name: Option<&'b str>,
@@ -91,11 +91,11 @@ pub(crate) struct Call<'b> {
 /// The result of a call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outcome<'b> {
-    /// The id of the call.
+    /// The ID of the call.
     pub(crate) id: Option<&'b str>,
-    /// The name of the member that holds the id.
+    /// The name of the member that holds the ID.
     pub(crate) id_key: &'static str,
-    /// The object that holds the id.
+    /// The object that holds the ID.
     pub(crate) identified: &'b Value,
     /// The name of the tool, in formats that repeat it.
     pub(crate) name: Option<&'b str>,

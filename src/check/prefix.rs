@@ -1,8 +1,8 @@
 //! Checks whether a request continues an earlier one of the same conversation.
 //!
-//! Input: the bodies of two requests, the later of which has more messages. Output: the first place
-//! at which the earlier one is not a prefix of the later one. Servers read tools first, then
-//! instructions, then messages. After a change, their caches miss everything, and they reject
+//! Input: the bodies of two requests, the later of which has more messages. Output: the first
+//! location at which the earlier one is not a prefix of the later one. Servers read tools first,
+//! then instructions, then messages. After a change, their caches miss everything, and they reject
 //! thinking if content before it has changed. Cache breakpoints (`cache_control`) are ignored in
 //! the comparison.
 
@@ -89,9 +89,9 @@ pub(crate) fn parts<'v>(member: impl Fn(&str) -> Option<&'v Value>) -> Vec<Part<
 #[derive(Debug)]
 pub(crate) struct Broken {
     pub(crate) problem: Problem,
-    /// `true` if the later body has a value at the place.
+    /// `true` if the later body has a value at the location.
     pub(crate) is_in_later: bool,
-    /// `true` if both bodies have a value at the place.
+    /// `true` if both bodies have a value at the location.
     pub(crate) is_in_both: bool,
     /// The first byte that differs, if the value is text.
     pub(crate) from: Option<usize>,

@@ -247,7 +247,7 @@ impl Schemas {
         }
     }
 
-    /// Returns the places of `[[extension]]` entries that never allowed anything.
+    /// Returns the locations of `[[extension]]` entries that never allowed anything.
     pub(crate) fn unused(&self) -> impl Iterator<Item = Span> {
         self.allowed.iter().filter_map(|entry| entry.unused())
     }
@@ -287,7 +287,7 @@ pub(super) type IsTaken<'t> = &'t dyn Fn(&Proposal<'_>) -> bool;
 /// The verdict of schemas on a body.
 #[derive(Default)]
 pub(super) struct Verdict {
-    /// The problems, in the order of the schema, at places in the original body.
+    /// The problems, in the order of the schema, at locations in the original body.
     pub(super) problems: Vec<Problem>,
     /// The body in the spelling of its schema, if that differs from the original.
     pub(super) respelt: Option<Value>,

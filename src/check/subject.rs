@@ -160,7 +160,7 @@ impl<'b> Subject<'b> {
         self.member(camel).or_else(|| self.member(snake))
     }
 
-    /// Returns the values at a place, by either of Gemini's spellings; `null` counts as absent.
+    /// Returns the values at a location, by either of Gemini's spellings; `null` counts as absent.
     pub(crate) fn at(&self, place: &MemberPath) -> Vec<&'b Value> {
         place.find(self.wire.facts().has_two_spellings, |name| {
             self.member(name)

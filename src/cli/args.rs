@@ -201,7 +201,7 @@ pub(super) enum Command {
         agent: String,
         /// The value, as a JSON pointer: /messages/0/content
         pointer: Option<String>,
-        /// Show where a value of the context file ends up in the body, instead of where a value of
+        /// Show where a value in the context file ends up in the body, instead of where a value in
         /// the body comes from. A JSON pointer: /history/3/blocks/0
         #[arg(long, value_name = "POINTER", value_parser = filled, conflicts_with = "pointer")]
         content: Option<String>,
@@ -242,7 +242,7 @@ pub(super) enum Command {
     /// Send one request and print the answer as it arrives
     #[cfg(feature = "runtime")]
     Send(Send),
-    /// Show which agent of a roster handles a file, and why the others do not
+    /// Show which agent in a roster handles a file, and why the others do not
     Route(Route),
     /// Explain a rule, or list all of them
     Rule {
@@ -545,7 +545,7 @@ pub(super) struct Compare {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Lint {
-    /// Files of bodies: JSON, JSON Lines, batches, HAR; `-` is standard input
+    /// Files that contain request bodies (JSON, JSON Lines, batches, HAR); `-` reads standard input
     #[arg(value_name = "FILE", required = true)]
     pub(super) files: Vec<PathBuf>,
     /// Analyse each conversation in the files: where the cache was lost, what that cost, and why
@@ -567,7 +567,7 @@ pub(super) struct Why400 {
     /// a cassette; `-` or no argument is standard input
     #[arg(value_name = "ANSWER", allow_hyphen_values = true, value_parser = filled)]
     pub(super) answer: Option<String>,
-    /// A file with the request body, to show the place in it
+    /// File with the request body, to show where the error is in it
     #[arg(long, value_name = "FILE")]
     pub(super) body: Option<PathBuf>,
     /// The wire format of the body, for example openai-chat; by default detected from its shape
@@ -651,8 +651,8 @@ pub(super) struct Send {
     /// Continue a saved session; without `--save`, append to its file
     #[arg(long, value_name = "FILE")]
     pub(super) resume: Option<PathBuf>,
-    /// First replace the conversation so far with a summary, written by an agent of the roster
-    /// `chat_compression`
+    /// First replace the conversation so far with a summary, written by an agent in the
+    /// `chat_compression` roster
     #[arg(long, conflicts_with_all = ["dry_run", "curl"])]
     pub(super) compress: bool,
 }

@@ -11,7 +11,7 @@ use crate::report;
 
 /// The value or the piece of the context to explain.
 pub(super) struct Wanted<'w> {
-    /// A value of the body.
+    /// A value in the body.
     pub(super) pointer: Option<&'w str>,
     /// A piece of the context.
     pub(super) content: Option<&'w str>,

@@ -1,4 +1,4 @@
-//! `reqc impact`: the values that a place in a file affects.
+//! `reqc impact`: the values that a location in a file affects.
 
 use std::collections::BTreeSet;
 

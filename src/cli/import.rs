@@ -124,10 +124,10 @@ fn tell(picked: &Picked, choice: Choice, imported: &Imported, terminal: &Termina
     }
 }
 
-/// The maximum number of reasons reported, and of places for each.
+/// The maximum number of reasons reported, and of locations for each.
 const MOST: usize = 20;
 
-/// Lists the first places, and the number of the others.
+/// Lists the first locations, and the number of the others.
 fn shown(places: &[&str]) -> String {
     let first = places
         .iter()

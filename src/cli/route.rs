@@ -1,4 +1,4 @@
-//! `reqc route`: the agent of a roster for a file.
+//! `reqc route`: the agent in a roster for a file.
 
 use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ fn write(arguments: &Arguments, agent: Option<&str>, route: &Route, terminal: &m
     match agent {
         Some(agent) => terminal.text(&text!("{}\n", agent)),
         None => terminal.say(&text!(
-            "no agent of the roster `{}` accepts `{}`",
+            "no agent in the roster `{}` accepts `{}`",
             arguments.roster,
             arguments.file
         )),

@@ -211,7 +211,7 @@ impl Terminal {
         self.closed
     }
 
-    /// Writes part of an untrusted text, with its line breaks. Programs get it from JSON.
+    /// Writes part of an untrusted string, with its line breaks. Programs get it from JSON.
     #[cfg(feature = "runtime")]
     pub(super) fn foreign(&mut self, text: &str) {
         let fit = self.printer.foreign(text);

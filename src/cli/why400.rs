@@ -1,4 +1,4 @@
-//! `reqc why400`: the reason a provider refused a request, and its place in the body.
+//! `reqc why400`: the reason a provider refused a request, and its location in the body.
 
 use std::io::{IsTerminal, Read};
 use std::path::Path;
@@ -101,7 +101,7 @@ struct Body {
 /// The reported facts about an answer.
 struct Told {
     explained: Vec<Explanation>,
-    /// The places in the body that the sentences name, in the order of `explained`.
+    /// The locations in the body that the sentences name, in the order of `explained`.
     places: Vec<Option<Place>>,
     /// The findings in the body that the sentences are about, or else all errors.
     report: Option<Report>,
@@ -196,8 +196,8 @@ fn answer(options: &Options, opened: &Opened, argument: &str) -> Result<String, 
     }
 }
 
-/// Returns `true` for a text that is the name of a file rather than an error message: one word with
-/// a usual ending.
+/// Returns `true` for a string that is the name of a file rather than an error message: one word
+/// with a usual ending.
 fn is_file_name(argument: &str) -> bool {
     const ENDINGS: [&str; 9] = [
         "json", "jsonl", "ndjson", "har", "log", "txt", "yaml", "yml", "out",
@@ -302,7 +302,7 @@ fn show(options: &Options, told: &Told, terminal: &mut Terminal) {
     }
 }
 
-/// Explanations by the same entry of the dictionary, with their places.
+/// Explanations by the same entry of the dictionary, with their locations.
 type Group<'t> = Vec<(&'t Explanation, Option<&'t Place>)>;
 
 /// Returns the explanations, with those of one entry together, so that its meaning is shown once.
@@ -407,7 +407,7 @@ fn page(group: &Group<'_>, told: &Told, width: usize) -> Text {
     page
 }
 
-/// Returns `true` if a text is a path into a body, rather than a single word or a number.
+/// Returns `true` if a string is a path into a body, rather than a single word or a number.
 fn is_path(path: &str) -> bool {
     let is_of_path = |c: char| c.is_ascii_alphanumeric() || "_.[]$/".contains(c);
     path.starts_with(|c: char| c.is_ascii_alphabetic())

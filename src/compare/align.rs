@@ -16,7 +16,7 @@ pub(super) struct Pair {
     pub(super) second: usize,
 }
 
-/// Texts of both bodies with the same content, split differently.
+/// Strings of both bodies with the same content, split differently.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Regrouped {
     pub(super) first: Vec<usize>,
@@ -32,7 +32,7 @@ pub(super) struct Alignment {
     pub(super) moved: Vec<Pair>,
     /// Content that was altered.
     pub(super) altered: Vec<Pair>,
-    /// Texts that are split differently.
+    /// Strings that are split differently.
     pub(super) regrouped: Vec<Regrouped>,
     /// Pieces that are only in the first body.
     pub(super) lost: Vec<usize>,
@@ -120,7 +120,7 @@ impl Aligner<'_, '_> {
         gaps
     }
 
-    /// Matches one text in a body with several texts in the other body.
+    /// Matches one string in a body with several strings in the other body.
     fn take_regrouped(&mut self, gap: &Gap) {
         for second in gap.second.clone() {
             if let Some(run) = run_that_says(
@@ -305,8 +305,8 @@ pub(super) fn call_partners(
     calls.collect()
 }
 
-/// Returns the consecutive unmatched texts of one role that together equal one text, ignoring white
-/// space.
+/// Returns the consecutive unmatched strings of one role that together equal one string, ignoring
+/// white space.
 fn run_that_says(
     pieces: &[Piece<'_>],
     taken: &[bool],
@@ -321,7 +321,7 @@ fn run_that_says(
         let (mut said, mut run) = (String::new(), Vec::new());
         for at in start..range.end {
             let piece = &pieces[at];
-            // Cache breakpoints may be between texts.
+            // Cache breakpoints may be between strings.
             if matches!(piece.content, Content::CacheMark) && !run.is_empty() {
                 continue;
             }
@@ -368,7 +368,7 @@ fn likeness(first: &Piece<'_>, second: &Piece<'_>) -> f32 {
     }
 }
 
-/// Returns the similarity of two texts, from 0 to 1. If one text contains the other, they are
+/// Returns the similarity of two strings, from 0 to 1. If one string contains the other, they are
 /// nearly equal.
 fn text_likeness(a: &str, b: &str) -> f32 {
     const LONGEST: usize = 20_000;

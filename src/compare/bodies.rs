@@ -1,4 +1,4 @@
-//! All bodies in a file, with the places of their values.
+//! All bodies in a file, with the locations of their values.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -28,13 +28,13 @@ pub struct PlacedBody {
     /// The string in the text that contains the body as JSON; `None` if the body is not in a
     /// string.
     string: Option<Pointer>,
-    /// The place of the body in the text or in that string.
+    /// The location of the body in the text or in that string.
     at: Pointer,
     /// The members of the body that are elsewhere in a log record.
     settings: Option<Settings>,
 }
 
-/// A place in a file, counted from 1.
+/// A location in a file, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineColumn {
     /// The line.
@@ -72,7 +72,7 @@ impl PlacedBody {
             .map_or(self.line, |place| place.line)
     }
 
-    /// Returns the places of values in the file, in the order of `pointers`.
+    /// Returns the locations of values in the file, in the order of `pointers`.
     pub fn places(&self, pointers: &[Pointer]) -> Vec<LineColumn> {
         let mut places = Places::new(&self.text);
         let starts = pointers.iter().map(|pointer| {

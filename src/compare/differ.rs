@@ -41,7 +41,7 @@ pub(super) fn differ(first: Side<'_>, second: Side<'_>) -> Comparison {
     }
 }
 
-/// A difference whose places are still references to values.
+/// A difference whose locations are still references to values.
 struct Note<'b> {
     kind: DifferenceKind,
     subject: &'static str,
@@ -307,7 +307,7 @@ impl<'b> Notes<'b> {
         let names: BTreeSet<&'static str> = a.known.keys().chain(b.known.keys()).copied().collect();
         for name in names {
             let (one, other) = (a.known.get(name), b.known.get(name));
-            // A default that is written out has a place.
+            // A default that is written out has a location.
             let one = one.or_else(|| a.defaults.get(name));
             let other = other.or_else(|| b.defaults.get(name));
             let message = match (one, other) {
@@ -368,7 +368,7 @@ impl<'b> Notes<'b> {
         }
     }
 
-    /// Returns the differences with their places, in the order of the first body.
+    /// Returns the differences with their locations, in the order of the first body.
     fn placed(self, first: &Value, second: &Value) -> Vec<Difference> {
         let (mut in_first, mut in_second) = (Places::default(), Places::default());
         self.told

@@ -43,15 +43,15 @@ pub struct ComparedPair {
     pub differences: Vec<PlacedDifference>,
 }
 
-/// A difference, with its places in both files.
+/// A difference, with its locations in both files.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PlacedDifference {
     /// The difference.
     pub difference: Difference,
-    /// The place in the first file.
+    /// The location in the first file.
     pub first: Option<LineColumn>,
-    /// The place in the second file.
+    /// The location in the second file.
     pub second: Option<LineColumn>,
     /// The wire format of the second body.
     pub second_wire: WireFormat,
@@ -198,7 +198,7 @@ fn compared(first: &PlacedBody, second: &PlacedBody, allowed: &Allowed) -> Compa
     }
 }
 
-/// Returns the place of each pointer that is not `None`.
+/// Returns the location of each pointer that is not `None`.
 fn places(body: &PlacedBody, pointers: &[Option<Pointer>]) -> Vec<Option<LineColumn>> {
     let known: Vec<Pointer> = pointers.iter().flatten().cloned().collect();
     let mut places = body.places(&known).into_iter();

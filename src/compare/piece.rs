@@ -216,7 +216,7 @@ pub(super) fn said_by(role: Role) -> &'static str {
     }
 }
 
-/// Returns the beginning of a text in parentheses, or a note that the text is blank.
+/// Returns the beginning of a string in parentheses, or a note that the text is blank.
 pub(super) fn quoted(text: &str) -> String {
     const LONGEST: usize = 60;
     let line: Vec<&str> = text.split_whitespace().collect();

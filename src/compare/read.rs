@@ -224,7 +224,7 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// Reads Gemini's signature on a text or a call.
+    /// Reads Gemini's signature on a text part or a call.
     fn signature_of_part(&mut self, value: &'b Value) {
         if let Some(signature) = forms::signature(value) {
             self.push(
@@ -301,7 +301,7 @@ impl<'b> Reader<'b> {
     }
 }
 
-/// The members of calls that are read. Ids themselves are not compared; they only match results
+/// The members of calls that are read. IDs themselves are not compared; they only match results
 /// with calls.
 const OF_CALLS: [&str; 12] = [
     "type",
@@ -392,7 +392,7 @@ fn arguments(value: Option<&Value>) -> String {
     }
 }
 
-/// Returns the text of a result: the text itself, the texts of its parts, the text in Gemini's
+/// Returns the text of a result: the text itself, the text of its parts, the text in Gemini's
 /// object, or its JSON.
 fn text_of_result(content: Option<&Value>) -> String {
     match content {
@@ -418,7 +418,7 @@ fn text_of_result(content: Option<&Value>) -> String {
     }
 }
 
-/// Matches results with calls: by id or, without ids, by the order of the calls of a tool.
+/// Matches results with calls: by ID or, without IDs, by the order of the calls of a tool.
 #[derive(Default)]
 struct Calls {
     by_id: HashMap<String, usize>,

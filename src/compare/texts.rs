@@ -1,8 +1,9 @@
-//! Describes the change from one text to another.
+//! Describes the change from one string to another.
 
 use crate::text::cut;
 
-/// Returns a phrase for the change of a text, such as "it is cut off behind 100 of 350 characters".
+/// Returns a phrase for the change of a string, such as "it is cut off behind 100 of 350
+/// characters".
 pub(crate) fn alteration(before: &str, after: &str) -> String {
     if after.trim().is_empty() {
         return "nothing of it remains".to_owned();
@@ -52,7 +53,7 @@ fn unquoted(json: &str) -> &str {
         .unwrap_or(json)
 }
 
-/// Escapes a text as common template engines do: `&`, `<`, `>` and both quotes.
+/// Escapes a string as common template engines do: `&`, `<`, `>` and both quotes.
 fn escaped_for_html(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -61,10 +62,10 @@ fn escaped_for_html(text: &str) -> String {
         .replace('\'', "&#39;")
 }
 
-/// The maximum number of characters shown after the place where two texts begin to differ.
+/// The maximum number of characters shown after the location where two strings begin to differ.
 const LONGEST: usize = 30;
 
-/// Describes the place where two texts begin to differ, and how each text continues.
+/// Describes the location where two strings begin to differ, and how each one continues.
 fn first_difference(before: &str, after: &str) -> String {
     let same = before
         .chars()

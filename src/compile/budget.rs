@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// The maximum work for one agent in all of its contexts, in units.
 pub(super) const AGENT_LIMIT: u64 = 1_000_000_000;
-/// The cost of each value of a body that no template renders, in units: it is still merged, copied,
+/// The cost of each value in a body that no template renders, in units: it is still merged, copied,
 /// checked and compared.
 const STATIC_VALUE: u64 = 250;
 /// The cost of explaining and locating one problem in a body, in units.

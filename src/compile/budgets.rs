@@ -42,12 +42,12 @@ struct Excess {
     /// The index of the budget.
     budget: usize,
     measure: Measure,
-    /// The place where the limit is set.
+    /// The location where the limit is set.
     at: Span,
     /// The amount by which the body exceeds the limit.
     distance: f64,
     message: String,
-    /// The place that wrote the most expensive part of the body, and a description of that part.
+    /// The location that wrote the most expensive part of the body, and a description of that part.
     dearest: Option<(Span, String)>,
     /// The contexts in which the limit is exceeded.
     contexts: Vec<Arc<str>>,
@@ -61,7 +61,7 @@ pub(super) struct AgentBudgets {
 
 /// A limit that a body exceeds.
 struct Beyond {
-    /// The place where the limit is set.
+    /// The location where the limit is set.
     at: Span,
     /// The amount by which the body exceeds it.
     distance: f64,
@@ -262,7 +262,7 @@ fn size_at(body: &Value, pointer: &str) -> usize {
         .map_or(0, |value| value.to_string().len())
 }
 
-/// Returns the place that wrote the largest text at or below a pointer.
+/// Returns the location that wrote the largest text at or below a pointer.
 fn writer(made: &Compiled<'_>, pointer: Pointer) -> Span {
     let record = Record::new(
         made.plan,
@@ -307,7 +307,7 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", (share * 100.0).floor())
 }
 
-/// Returns the pointer to the largest leaf at or below a place. A leaf is what an author wrote,
+/// Returns the pointer to the largest leaf at or below a location. A leaf is what an author wrote,
 /// unlike the structure around it.
 fn largest_leaf(body: &Value, pointer: Pointer) -> Pointer {
     let mut at = pointer;

@@ -464,7 +464,7 @@ const MAX_MADE: usize = 8 * 1024 * 1024;
 const MADE_AT_LEAST: usize = 16 * 1024;
 
 impl Causes<'_> {
-    /// Returns the place that wrote the new value of a change, or that should have written the
+    /// Returns the location that wrote the new value of a change, or that should have written the
     /// missing one. `None` if it is unknown, or if the limit for the agent is used up.
     fn of(&mut self, subject: &BodyId, change: &Change) -> Option<String> {
         let id = self.compiler.hierarchy().by_name(&subject.agent)?;

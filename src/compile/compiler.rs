@@ -31,7 +31,7 @@ pub struct Compiler {
     /// compiled.
     pub(super) agents: Vec<(ProfileId, bool)>,
     pub(super) findings: Vec<Diagnostic>,
-    /// The places of the errors about members that cannot exist, by agent. They explain lost
+    /// The locations of the errors about members that cannot exist, by agent. They explain lost
     /// content.
     pub(super) impossible: HashMap<Arc<str>, Vec<Span>>,
     /// Findings about expressions in templates that always fail. They are reported unless a body

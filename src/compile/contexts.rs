@@ -78,7 +78,7 @@ impl LoadedContext {
         }
     }
 
-    /// Returns the file of the context, with the places of its values.
+    /// Returns the file of the context, with the locations of its values.
     pub(super) fn source(&self, sources: &Sources) -> Option<&ContextSource> {
         self.source
             .get_or_init(|| {

@@ -1,4 +1,4 @@
-//! Finds the files that wrote a value of a body, for findings, `reqc explain` and the causes of
+//! Finds the files that wrote a value in a body, for findings, `reqc explain` and the causes of
 //! changes.
 
 pub(super) mod entrance;
@@ -27,7 +27,7 @@ pub struct Explained {
     pub values: Vec<Explanation>,
     /// The tags of the branches and loops that templates entered, if requested.
     pub(in crate::compile) branches: Vec<Span>,
-    /// The places of the members' keys, if requested.
+    /// The locations of the members' keys, if requested.
     pub(in crate::compile) keys: Vec<(Pointer, Span)>,
 }
 
@@ -35,7 +35,7 @@ pub struct Explained {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// The place in the body.
+    /// The location in the body.
     pub pointer: Pointer,
     /// The value.
     pub value: Value,
@@ -51,7 +51,7 @@ pub struct Explanation {
     /// The provider steps that added to a list or object which they did not create, each with its
     /// setting.
     pub added: Vec<(ProviderStep, Option<Span>)>,
-    /// The runs of a template's output, or the single value of the context that a step wrote.
+    /// The runs of a template's output, or the single value in the context that a step wrote.
     pub sources: Vec<ValueSource>,
 }
 
@@ -92,8 +92,8 @@ impl<'a> Explainer<'a> {
         self.explain_values(id, context, model, None, true)
     }
 
-    /// Returns the places where the templates of a body write its structure (brackets and commas),
-    /// each with its list or object.
+    /// Returns the locations where the templates of a body write its structure (brackets and
+    /// commas), each with its list or object.
     pub(super) fn structure(
         &self,
         id: ProfileId,
@@ -115,7 +115,7 @@ impl<'a> Explainer<'a> {
         self.compiler.plan(id)?.unset_at(pointer)
     }
 
-    /// Returns the place that caused a value. For changed text, this is the origin of the first
+    /// Returns the location that caused a value. For changed text, this is the origin of the first
     /// byte that differs. For a missing value, it is the entry of `unset` that removed the value,
     /// or else the value that should contain it.
     pub fn cause(

@@ -1,5 +1,5 @@
 //! Converts a problem in a body to a finding at the line that wrote the value. If a bundled file
-//! wrote the value, the finding is at the place where the agent uses that file.
+//! wrote the value, the finding is at the location where the agent uses that file.
 
 mod profile_key;
 
@@ -30,13 +30,13 @@ pub(super) struct Teller<'a> {
 pub(super) struct Blamed<'p> {
     pub(super) problem: Problem,
     pub(super) place: &'p Provenance,
-    /// The place of the model's name, if the model is the reason.
+    /// The location of the model's name, if the model is the reason.
     pub(super) model: Option<Span>,
 }
 
 impl Teller<'_> {
     /// Reports the problems in a body at the lines that wrote the values or, once an agent has used
-    /// up its work limit, at the templates. Adds the work of finding the places to `cost`.
+    /// up its work limit, at the templates. Adds the work of finding the locations to `cost`.
     pub(super) fn tell_all(
         &self,
         record: &Record<'_>,
@@ -101,9 +101,9 @@ impl Teller<'_> {
         }
     }
 
-    /// Reports a problem at the place that wrote the value, once for all agents and contexts that
-    /// the problem reaches. `more` extends a new finding; it receives the span at which the value
-    /// was written.
+    /// Reports a problem at the location that wrote the value, once for all agents and contexts
+    /// that the problem reaches. `more` extends a new finding; it receives the span at which the
+    /// value was written.
     pub(super) fn tell(
         &self,
         blamed: Blamed<'_>,
@@ -248,7 +248,7 @@ const GOES_BACK: &str = "the provider sent this content itself, so it is sent ba
 
 /// A provider instance that a profile sets in place of its parent's.
 struct OtherInstance<'p> {
-    /// The place of the instance's name.
+    /// The location of the instance's name.
     span: Span,
     instance: &'p str,
     /// The wire formats of the parent's instance and of this one.
@@ -345,7 +345,7 @@ fn taken_over(problem: Problem, place: &Provenance, plan: &Plan<'_>) -> Problem 
     }
 }
 
-/// Returns a problem in a body as a finding at a place.
+/// Returns a problem in a body as a finding at a location.
 pub(super) fn finding(problem: Problem, span: Span) -> Diagnostic {
     let mut finding = Diagnostic::new(problem.rule, span, problem.message).maybe_help(problem.help);
     finding.severity = problem.severity.unwrap_or(finding.severity);
@@ -353,7 +353,7 @@ pub(super) fn finding(problem: Problem, span: Span) -> Diagnostic {
 }
 
 /// Adds to a finding an excerpt of the value, if a template wrote it, and the steps that led to its
-/// place.
+/// location.
 fn written(
     finding: Diagnostic,
     place: &Provenance,
@@ -366,7 +366,7 @@ fn written(
         .fold(finding, |finding, (span, what)| finding.related(span, what))
 }
 
-/// Returns `true` if a value of a body comes from a provider-specific block, or is the signature of
+/// Returns `true` if a value in a body comes from a provider-specific block, or is the signature of
 /// a thinking block whose origin is known. `history` is in the client API's normal form, without
 /// other providers' blocks. A key counts as coming from the source of its value, and an empty
 /// object as coming from the source of the object around it.

@@ -1,5 +1,5 @@
 //! Content that agents lose: the losses in each body, reported once for each kind at the nearest
-//! place.
+//! location.
 
 mod judged;
 mod nearest;

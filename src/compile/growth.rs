@@ -14,7 +14,7 @@ use crate::diag::Findings;
 use crate::json::Pointer;
 use crate::unit::{Body, Costed, KeyOrValue, Provenance, Record, Request};
 
-/// The note on the place that wrote the earlier value.
+/// The note on the location that wrote the earlier value.
 const WRITTEN_BEFORE: &str = "written here in the previous request";
 
 /// Reports the first part of an earlier request that the later body changes.
@@ -102,7 +102,7 @@ fn tell(
         if !is_in_both {
             return finding;
         }
-        // Another place may have written the earlier value, and may be the cause.
+        // Another location may have written the earlier value, and may be the cause.
         let before = differing.place_in(request, body);
         let before = places
             .outside(&before)
@@ -115,16 +115,16 @@ fn tell(
     });
 }
 
-/// The first place that differs between two bodies.
+/// The first location that differs between two bodies.
 struct Differing<'a> {
     later: &'a Compiled<'a>,
     pointer: &'a Pointer,
-    /// The offset of the first byte that differs, if both values are texts.
+    /// The offset of the first byte that differs, if both values are strings.
     from: Option<usize>,
 }
 
 impl Differing<'_> {
-    /// Returns the origin of this place in one of the two bodies.
+    /// Returns the origin of this location in one of the two bodies.
     fn place_in(&self, request: &Request<'_>, body: &Body) -> Provenance {
         let later = self.later;
         let record = Record::new(

@@ -1,4 +1,4 @@
-//! Finds the bodies that a place in a file reaches: the inverse of explaining a value.
+//! Finds the bodies that a location in a file reaches: the inverse of explaining a value.
 
 mod spot;
 
@@ -22,7 +22,7 @@ use crate::resolve::ProfileId;
 use crate::source::{BUNDLED, FileId, Sources, Span};
 use crate::unit::Plan;
 
-/// A place, given by file, line and column, whose impact is requested.
+/// A location, given by file, line and column, whose impact is requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImpactQuery {
     /// The path of the file, as in reports.
@@ -33,22 +33,22 @@ pub struct ImpactQuery {
     pub column: Option<usize>,
 }
 
-/// The bodies of one agent that a place reaches.
+/// The bodies of one agent that a location reaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reached {
     /// The agent.
     pub agent: Arc<str>,
-    /// The values that the place wrote, by context. A context without values means that the place
-    /// only decides what is written.
+    /// The values that the location wrote, by context. A context without values means that the
+    /// location only decides what is written.
     pub contexts: BTreeMap<Arc<str>, BTreeSet<Pointer>>,
-    /// `true` if the place affects the request outside the body: URL, headers, key.
+    /// `true` if the location affects the request outside the body: URL, headers, key.
     pub request: bool,
-    /// The effect of a place that cannot be traced. In this case, no values are listed.
+    /// The effect of a location that cannot be traced. In this case, no values are listed.
     pub unfollowed: Option<&'static str>,
 }
 
-/// The reason the reach of a place cannot be reported.
+/// The reason the reach of a location cannot be reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ImpactError {
@@ -181,7 +181,7 @@ const UNMADE: &str = "its bodies cannot be compiled";
 /// The result for one agent.
 enum Found {
     Reached(Reached),
-    /// Some bodies of the agent cannot be made, and the place does not reach the others.
+    /// Some bodies of the agent cannot be made, and the location does not reach the others.
     Unmade(ProfileId),
     Nothing,
 }
@@ -209,7 +209,7 @@ impl Reached {
     }
 }
 
-/// Returns the bodies that a place reaches, sorted by agent.
+/// Returns the bodies that a location reaches, sorted by agent.
 ///
 /// # Errors
 ///
@@ -263,7 +263,7 @@ pub fn impact(
     Ok(reached)
 }
 
-/// Traces the reach of a place, agent by agent.
+/// Traces the reach of a location, agent by agent.
 #[derive(Clone, Copy)]
 struct Tracer<'a> {
     compiler: &'a Compiler,
@@ -271,7 +271,7 @@ struct Tracer<'a> {
 }
 
 impl<'a> Tracer<'a> {
-    /// Returns `true` if the place is a comment, and an error if there is no such place.
+    /// Returns `true` if the location is a comment, and an error if there is no such location.
     fn check(&self, may_reach: &Reach) -> Result<bool, ImpactError> {
         let (compiler, path) = (self.compiler, &self.query.path);
         let mut files = compiler.sources().iter();
@@ -311,8 +311,8 @@ impl<'a> Tracer<'a> {
         Ok(is_comment(path, file.text(), &range))
     }
 
-    /// Returns the reach of the place in an agent. If the place wrote nothing, returns the reach of
-    /// the construct that it belongs to.
+    /// Returns the reach of the location in an agent. If the location wrote nothing, returns the
+    /// reach of the construct that it belongs to.
     fn reached_or_held(&self, id: ProfileId) -> Found {
         let found = self.reached(id, None);
         let (Some(plan), Some((file, range))) = (self.compiler.plan(id), self.place()) else {
@@ -343,7 +343,7 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Returns the lists and objects of bodies whose brackets and commas the place writes.
+    /// Returns the lists and objects of bodies whose brackets and commas the location writes.
     fn held_together(
         &self,
         id: ProfileId,
@@ -374,7 +374,7 @@ impl<'a> Tracer<'a> {
         contexts
     }
 
-    /// Returns the reach of the place in an agent, or of the ranges in `instead`.
+    /// Returns the reach of the location in an agent, or of the ranges in `instead`.
     fn reached(&self, id: ProfileId, instead: Option<Vec<Range<usize>>>) -> Found {
         let Some(plan) = self.compiler.plan(id) else {
             return Found::Unmade(id);
@@ -450,8 +450,8 @@ impl<'a> Tracer<'a> {
         .unfollowed(unknown)
     }
 
-    /// Returns `true` if the place certainly has no effect on an agent, even if its bodies cannot
-    /// be made: the effects of provider instances are fully known.
+    /// Returns `true` if the location certainly has no effect on an agent, even if its bodies
+    /// cannot be made: the effects of provider instances are fully known.
     fn is_surely_nothing(&self, id: ProfileId, plan: &Plan<'_>) -> bool {
         let Some((file, range)) = self.place() else {
             return false;
@@ -485,12 +485,12 @@ impl<'a> Tracer<'a> {
     }
 }
 
-/// A place to find among the origins of a body: the queried one, or the construct that it belongs
-/// to.
+/// A location to find among the origins of a body: the queried one, or the construct that it
+/// belongs to.
 struct Asked<'a> {
     sources: &'a Sources,
     query: &'a ImpactQuery,
-    /// The ranges to find instead of the queried place.
+    /// The ranges to find instead of the queried location.
     instead: Option<Vec<Range<usize>>>,
 }
 
@@ -516,7 +516,7 @@ impl Asked<'_> {
             .unwrap_or_else(|| self.query.range(text).into_iter().collect())
     }
 
-    /// Returns `true` if the place contributes to a value, or adds the profile that sets it.
+    /// Returns `true` if the location contributes to a value, or adds the profile that sets it.
     fn reaches(&self, value: &Explanation, brought: &BTreeSet<FileId>) -> bool {
         writers(value).any(|span| self.hits(span))
             || said_at(value).is_some_and(|span| brought.contains(&span.file))
@@ -566,7 +566,7 @@ fn removes_header(plan: &Plan<'_>, asked: &Asked<'_>) -> bool {
     })
 }
 
-/// Returns every place that contributes to the request outside the body.
+/// Returns every location that contributes to the request outside the body.
 fn request_places(compiler: &Compiler, plan: &Plan<'_>) -> Vec<Span> {
     let (profile, instance) = (&plan.profile, plan.instance);
     let mut places = vec![
@@ -627,12 +627,12 @@ fn stem(path: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
-/// Returns the place where the profile sets a value, or enables the step that writes it.
+/// Returns the location where the profile sets a value, or enables the step that writes it.
 fn said_at(explanation: &Explanation) -> Option<Span> {
     explanation.literal.or_else(|| explanation.step?.1)
 }
 
-/// Returns every place that contributes to a value.
+/// Returns every location that contributes to a value.
 fn writers(explanation: &Explanation) -> impl Iterator<Item = Span> + '_ {
     let literal = explanation
         .literal

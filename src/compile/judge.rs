@@ -55,7 +55,7 @@ impl LintTarget<'_> {
         })
     }
 
-    /// Returns the wire formats of the instance, or all of them without an instance.
+    /// Returns the instance's wire formats, or all wire formats if there is no instance.
     pub(super) fn formats(&self) -> Vec<WireFormat> {
         let api = self.instance.and_then(api);
         WireFormat::ALL

@@ -41,7 +41,7 @@ impl Declared {
     }
 }
 
-/// The entries of `leaves_out` by place. An entry is marked as used when it applies.
+/// The entries of `leaves_out` by location. An entry is marked as used when it applies.
 #[derive(Debug, Default)]
 pub(super) struct Declarations(Mutex<BTreeMap<Span, Seen>>);
 

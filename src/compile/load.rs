@@ -93,7 +93,7 @@ pub(super) fn load(
     compiler
 }
 
-/// Returns the places of the errors about members that cannot exist, by agent.
+/// Returns the locations of the errors about members that cannot exist, by agent.
 fn impossible(findings: &[Diagnostic]) -> HashMap<Arc<str>, Vec<Span>> {
     let mut places: HashMap<Arc<str>, Vec<Span>> = HashMap::new();
     let errors = findings.iter().filter(|finding| {

@@ -23,7 +23,7 @@ use crate::source::{Sources, Span};
 pub struct Report {
     /// The files that findings point into.
     pub sources: Sources,
-    /// The findings, sorted by file and place, with the severities of this run.
+    /// The findings, sorted by file and location, with the severities of this run.
     pub findings: Vec<Diagnostic>,
     /// The counts of the run.
     pub summary: Summary,

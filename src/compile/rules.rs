@@ -41,8 +41,8 @@ crate::diag::rules! {
         "A roster lists agents, in the repository or bundled, but no abstract profiles. An unknown name is skipped, so \
          files silently go to an agent further down, or to none.\n\n\
          `reqc list` shows the agents, `reqc list --bundled` also the bundled ones.";
-    UNREACHABLE_IN_ROSTER = Warning "roster/unreachable-agent", "an agent of a roster never gets a file",
-        "A file goes to the first agent of a roster whose `match` accepts it. An agent without `match` accepts everything, so \
+    UNREACHABLE_IN_ROSTER = Warning "roster/unreachable-agent", "an agent in a roster never gets a file",
+        "A file goes to the first agent in a roster whose `match` accepts it. An agent without `match` accepts everything, so \
          the agents after it are never tried.\n\n\
          * wrong: `agents = [\"General Chat\", \"Rust Chat\"]`\n\
          * right: `agents = [\"Rust Chat\", \"General Chat\"]`";

@@ -18,7 +18,7 @@ use crate::source::FileId;
 /// The agents and contexts of a run, and the model.
 #[derive(Default)]
 pub struct Selection {
-    /// The ids of the agents; `None` for all.
+    /// The IDs of the agents; `None` for all.
     pub agents: Option<Vec<ProfileId>>,
     /// The names of the contexts; `None` for all.
     pub contexts: Option<Vec<Arc<str>>>,
@@ -104,7 +104,7 @@ fn positive(part: &str) -> Option<u64> {
     part.parse::<u64>().ok().filter(|number| *number > 0)
 }
 
-/// The error for a text that is not `INDEX/COUNT` with an index from 1 to the count.
+/// The error for a string that is not `INDEX/COUNT` with an index from 1 to the count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShardError;
@@ -261,11 +261,11 @@ impl<'a> Names<'a> {
         Names { compiler }
     }
 
-    /// Returns the ids of the agents whose name matches.
+    /// Returns the IDs of the agents whose name matches.
     ///
     /// # Errors
     ///
-    /// Returns an error with suggestions if none matches, or with the profile's place if an
+    /// Returns an error with suggestions if none matches, or with the profile's location if an
     /// abstract profile does.
     pub fn agents(
         &self,

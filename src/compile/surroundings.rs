@@ -29,7 +29,7 @@ impl Question for TextsOf {
     }
 }
 
-/// Asks for the version of a context for agents whose surroundings have these texts.
+/// Asks for the version of a context for agents whose surroundings have these contents.
 #[derive(PartialEq, Eq, Hash, Clone)]
 struct VersionOf(Identity, Texts);
 
@@ -42,7 +42,7 @@ impl Question for VersionOf {
 }
 
 /// Asks for a version that is still in use. A version of a very long conversation is too large for
-/// the cache, but it is needed to find each place in its bodies.
+/// the cache, but it is needed to find each location in its bodies.
 #[derive(PartialEq, Eq, Hash)]
 struct VersionInUse(VersionOf);
 
@@ -54,7 +54,7 @@ impl Question for VersionInUse {
     }
 }
 
-/// The texts of surroundings, by turn.
+/// The text of the surroundings, by turn.
 type Texts = Vec<Arc<str>>;
 
 fn bytes(texts: &Texts) -> usize {
@@ -88,7 +88,7 @@ pub(super) fn version(
     }
 }
 
-/// Returns the version of a context for surroundings with these texts.
+/// Returns the version of a context for surroundings with these contents.
 fn version_with(compiler: &Compiler, texts: Texts, loaded: &LoadedContext) -> Arc<Version> {
     let (memory, asked) = (&compiler.memory, VersionOf(loaded.id, texts));
     let in_use = VersionInUse(asked.clone());

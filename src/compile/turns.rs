@@ -24,7 +24,7 @@ pub(super) struct Version {
     earlier: OnceLock<Vec<Earlier>>,
     arrivals: Vec<Arrival>,
     /// The history of the file as templates see it, by client API. It is made on the first request
-    /// for a place in it.
+    /// for a location in it.
     normal: Vec<(ClientApi, OnceLock<Arc<[Message]>>)>,
 }
 
@@ -82,7 +82,7 @@ impl Version {
             .into()
     }
 
-    /// Returns the version of a file for surroundings with these texts, one for each turn.
+    /// Returns the version of a file for surroundings with these contents, one for each turn.
     pub(super) fn told(states: &[State], texts: &[Arc<str>]) -> Version {
         let Told { states, arrivals } = told(states, texts);
         Version::new(states, arrivals)

@@ -1,4 +1,4 @@
-//! Converts JSON values to a context, with findings at their places.
+//! Converts JSON values to a context, with findings at their locations.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -25,7 +25,7 @@ pub(super) struct Reader<'a> {
     /// The number of findings so far, including those beyond the limit.
     found: usize,
     failed: bool,
-    /// The places of strings, if they are to be recorded.
+    /// The locations of strings, if they are to be recorded.
     leaves: Option<Leaves>,
     /// `true` if a name, a reason and a kind are required.
     is_named: bool,
@@ -33,7 +33,7 @@ pub(super) struct Reader<'a> {
     origins: Option<&'a Origins>,
 }
 
-/// The places of a conversation's texts in its file, by the memory address of each text. The
+/// The locations of a conversation's strings in its file, by the memory address of each text. The
 /// address does not change until templates get the text.
 #[derive(Debug, Default)]
 pub(super) struct Leaves(HashMap<usize, Pointer>);
@@ -43,7 +43,7 @@ impl Leaves {
         self.0.insert(text.as_ptr() as usize, at);
     }
 
-    /// Returns the place of a text; `None` if the text is not from the file.
+    /// Returns the location of a string; `None` if the text is not from the file.
     pub(super) fn of(&self, text: &str) -> Option<&Pointer> {
         self.0.get(&(text.as_ptr() as usize))
     }
@@ -66,7 +66,7 @@ pub(super) const MOST: usize = 1_000;
 /// The maximum number of states of a conversation: the first, and one for each element of `turns`.
 const MOST_TURNS: usize = 32;
 
-/// The places of the values in a file, which is parsed when the first finding needs one.
+/// The locations of the values in a file, which is parsed when the first finding needs one.
 pub(super) struct Places<'a> {
     text: &'a str,
     tree: OnceCell<Option<Tree>>,
@@ -122,7 +122,7 @@ pub const TURN_KEYS: [&str; 7] = [
     "renew",
 ];
 
-/// An object in the file, with its place.
+/// An object in the file, with its location.
 struct Object<'v> {
     members: &'v Map<String, Value>,
     at: Pointer,
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Makes the reader record the places of strings.
+    /// Makes the reader record the locations of strings.
     pub(super) fn with_leaves(self) -> Reader<'a> {
         Reader {
             leaves: Some(Leaves::default()),
@@ -170,8 +170,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the context, and the places of its texts if they were recorded; `None` if there are
-    /// errors.
+    /// Returns the context, and the locations of its text values if they were recorded; `None` if
+    /// there are errors.
     pub(super) fn context(mut self, layer: LayerKind, value: &Value) -> Option<(Context, Leaves)> {
         let context = self.whole(layer, value);
         self.tell_the_rest();
@@ -349,7 +349,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Adds a finding. Beyond the limit, the finding is not even created, because determining its
-    /// place is expensive.
+    /// location is expensive.
     fn report(&mut self, finding: impl FnOnce(&Self) -> Diagnostic) {
         self.found += 1;
         if self.found <= MOST {
@@ -428,7 +428,7 @@ impl<'a> Reader<'a> {
         text
     }
 
-    /// Reads a text that is required and must not be blank.
+    /// Reads a string that is required and must not be blank.
     fn filled_text(&mut self, object: &Object<'_>, key: &str) -> Arc<str> {
         let text = self.text(object, key, true);
         if object
@@ -570,7 +570,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the texts of the project's files, by path.
+    /// Reads the contents of the project's files, keyed by path.
     fn project_files(&mut self, project: &Object<'_>) -> BTreeMap<String, Arc<str>> {
         let at = project.at.member("files");
         match project.members.get("files") {
@@ -659,7 +659,7 @@ impl<'a> Reader<'a> {
                 );
                 return None;
             }
-            // A role that is missing or not a text is reported elsewhere.
+            // A role that is missing or not a string is reported elsewhere.
             "" if object
                 .members
                 .get("role")

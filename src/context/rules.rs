@@ -18,7 +18,7 @@ crate::diag::rules! {
         "The key has no effect; usually it is misspelt. The rest of the context is used.\n\n\
          * wrong: `\"is_golden\": true`\n\
          * right: `\"golden\": true`";
-    REPEATED_LAYER = Warning "context/repeated-layer", "two system layers of a context have the same name",
+    REPEATED_LAYER = Warning "context/repeated-layer", "two system layers in a context have the same name",
         "A session has only one layer with a given name: setting it again replaces the text. A context with two of them shows a \
          prompt that no session can send.\n\n\
          * wrong: `\"system_layers\": [{\"name\": \"memory\", \"text\": \"a\"}, {\"name\": \"memory\", \"text\": \"b\"}]`\n\
@@ -29,18 +29,18 @@ crate::diag::rules! {
          after their calls; adds text to an error result without any; and gives a repeated call id a new value. The file's \
          own version never reaches a body, so the context does not test what it seems to test.\n\n\
          `docs/contexts.md` has the complete list.";
-    UNKNOWN_ORIGIN = Warning "context/unknown-origin", "a block of a context comes from an unknown client API",
+    UNKNOWN_ORIGIN = Warning "context/unknown-origin", "a block in a context comes from an unknown client API",
         "A block with an `origin` is sent back only to that client API, and left out for every other. If the origin is misspelt, or is the \
          name of a provider instance, it is not a client API: the block reaches no body, and the context does not test it.\n\n\
          * wrong: `\"origin\": \"claude\"`\n\
          * right: `\"origin\": \"Claude\"`\n\n\
          `client_api` in a provider instance uses the same names.";
-    UNSENT_BLOCK = Warning "context/unsent-block", "a provider block of a context cannot be sent to its origin",
+    UNSENT_BLOCK = Warning "context/unsent-block", "a provider block in a context cannot be sent to its origin",
         "Chat Completions, Mistral and Ollama accept back only a few fields and parts of an answer, and `reqc` leaves out all others. A \
          block of any other kind is not sent; usually, its name is misspelt. If it has `text`, that is sent instead.\n\n\
          * wrong: `{\"type\": \"provider_block\", \"origin\": \"OpenAI (Chat Completions)\", \"data\": {\"adio\": {\"id\": \"audio_1\"}}}`\n\
          * right: `… \"data\": {\"audio\": {\"id\": \"audio_1\"}}}`";
-    MEDIA_TYPE = Warning "context/media-type", "a document or an audio recording of a context has an unknown media type",
+    MEDIA_TYPE = Warning "context/media-type", "a document or an audio recording in a context has an unknown media type",
         "Templates use the media type to decide how to write a document or an audio recording; for an unknown type, the body may contain \
          only a line of text. A value that is not a media type (`pdf`), or that is almost a known one, is reported; other types are \
          accepted as they are. If the provider rejects the value, this is an error.\n\n\

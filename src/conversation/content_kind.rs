@@ -27,7 +27,7 @@ pub enum ContentKind {
     ToolCalls,
     /// The arguments of tool calls.
     ToolArguments,
-    /// The ids that link results to calls.
+    /// The IDs that link results to calls.
     CallIds,
     /// The text of tool results.
     ToolResults,
@@ -54,11 +54,11 @@ pub enum ContentKind {
     DocumentText,
     /// Documents given by URL.
     DocumentUrls,
-    /// Documents given by file id.
+    /// Documents given by file ID.
     DocumentFiles,
     /// The titles of documents given as bytes or text.
     DocumentTitles,
-    /// The titles of documents given by URL or file id.
+    /// The titles of documents given by URL or file ID.
     LinkedTitles,
     /// Recordings.
     Audio,
@@ -185,9 +185,9 @@ impl ContentKind {
             Kind::OtherDocuments => ("documents that are not PDF", false),
             Kind::DocumentText => ("text documents", false),
             Kind::DocumentUrls => ("documents given by URL", false),
-            Kind::DocumentFiles => ("documents given by file id", false),
+            Kind::DocumentFiles => ("documents given by file ID", false),
             Kind::DocumentTitles => ("document titles", false),
-            Kind::LinkedTitles => ("titles of documents given by URL or file id", false),
+            Kind::LinkedTitles => ("titles of documents given by URL or file ID", false),
             Kind::Audio => ("recordings", false),
             Kind::ProviderBlocks => ("blocks in the provider's own form", false),
             Kind::Tools => ("tool definitions", false),

@@ -336,13 +336,13 @@ fn image_data<D: DataValues>(image: &Image) -> D::Value {
     ])
 }
 
-/// A text in a conversation, and the position of a value of the template data relative to it.
+/// A string in a conversation, and the position of a value of the template data relative to it.
 pub(crate) struct Anchor<'c> {
     pub(crate) text: &'c str,
     pub(crate) relation: Relation,
 }
 
-/// The position of a value relative to a text.
+/// The position of a value relative to a string.
 pub(crate) enum Relation {
     /// The value is the text.
     Itself,
@@ -421,7 +421,7 @@ pub(crate) fn anchor<'c>(
     }
 }
 
-/// Returns the name of the tool called by the call with this id.
+/// Returns the name of the tool called by the call with this ID.
 fn called_name<'c>(history: &'c [Message], wanted: &str) -> Option<&'c str> {
     history
         .iter()
@@ -457,7 +457,7 @@ impl Block {
 
     fn anchor(&self, path: &[&str]) -> Anchor<'_> {
         match (self, path) {
-            // A single text may be the whole content of the message.
+            // A single string may be the whole content of the message.
             (Block::Text(text), ["text"]) => return itself(text),
             (Block::ToolResult { content, .. }, ["content"]) => return itself(content),
             (Block::ToolResult { images, .. }, ["images", index, rest @ ..]) => {

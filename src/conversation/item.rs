@@ -47,7 +47,7 @@ pub enum Item {
         text: Arc<str>,
         /// The search query, if there was one.
         query: Option<Arc<str>>,
-        /// The places where the information was found.
+        /// The locations where the information was found.
         sources: Vec<Arc<str>>,
     },
     /// A step of a workflow.

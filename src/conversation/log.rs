@@ -47,7 +47,7 @@ pub struct Log {
     /// The typed items of the history, by message index.
     items: BTreeMap<usize, Item>,
     /// If the last message consists of results that arrived one by one, the positions of the calls
-    /// that they answer, by id.
+    /// that they answer, by ID.
     #[expect(
         clippy::box_collection,
         reason = "keeps the log small compared with the other ways to start a session"
@@ -226,7 +226,7 @@ impl LogError {
     }
 }
 
-/// Returns the positions of an answer's calls by id. If several calls have the same id, returns the
+/// Returns the positions of an answer's calls by ID. If several calls have the same ID, returns the
 /// position of the first.
 fn places_of_calls(answer: Option<&Message>) -> HashMap<Arc<str>, usize> {
     let mut places = HashMap::new();
@@ -244,7 +244,7 @@ fn places_of_calls(answer: Option<&Message>) -> HashMap<Arc<str>, usize> {
 /// Checks, as far as possible, that no line is missing before this one. A line contains its own
 /// number, and may be at a later position, because two sessions may have written to the same
 /// journal. Older programs wrote no numbers; in their logs, the call of a result must be in an
-/// earlier line. `calls` contains the ids of earlier calls.
+/// earlier line. `calls` contains the IDs of earlier calls.
 fn follows(
     entry: &Entry,
     number: Option<u64>,
@@ -275,7 +275,7 @@ fn follows(
     Err(format!("{what}: restore what was removed, or remove this line and all after it").into())
 }
 
-/// Returns the ids by which results can refer to a block; empty if the block is not a call.
+/// Returns the IDs by which results can refer to a block; empty if the block is not a call.
 fn ids_of_call(block: &Block) -> Vec<Arc<str>> {
     match block {
         Block::ToolUse { id, .. } => vec![Arc::clone(id)],

@@ -57,31 +57,31 @@ pub enum NormalFormChange {
     CallWithoutResult {
         /// The message's index.
         message: usize,
-        /// The call's id.
+        /// The call's ID.
         id: Arc<str>,
     },
     /// A tool result without a call in the preceding turn, which was dropped.
     ResultWithoutCall {
         /// The message's index.
         message: usize,
-        /// The id in the result.
+        /// The ID in the result.
         id: Arc<str>,
     },
     /// A second result for the same call, which was dropped.
     SecondResult {
         /// The message's index.
         message: usize,
-        /// The id in the result.
+        /// The ID in the result.
         id: Arc<str>,
     },
-    /// A call with the id of an earlier call. The call and its result get another id.
+    /// A call with the ID of an earlier call. The call and its result get another ID.
     RepeatedId {
         /// The message's index.
         message: usize,
-        /// The repeated id.
+        /// The repeated ID.
         id: Arc<str>,
     },
-    /// A call without an id. The call and its result get an id.
+    /// A call without an ID. The call and its result get an ID.
     CallWithoutId {
         /// The message's index.
         message: usize,
@@ -97,14 +97,14 @@ pub enum NormalFormChange {
     ResultApart {
         /// The message's index.
         message: usize,
-        /// The id in the result.
+        /// The ID in the result.
         id: Arc<str>,
     },
     /// An error result without text, which gets the text [`NO_MESSAGE`].
     ErrorWithoutText {
         /// The message's index.
         message: usize,
-        /// The id in the result.
+        /// The ID in the result.
         id: Arc<str>,
     },
     /// Thinking that another client API produced, which was dropped.
@@ -257,8 +257,8 @@ impl NormalFormChange {
 ///   [`NormalFormRules::drops_open_calls`] is set, those of the last message are kept. Results
 ///   without a call and second results are dropped, too.
 /// * The results of a round form one message directly after the message that contains their calls.
-/// * A call with the id of an earlier call gets another id, and so does its result. A call without
-///   an id gets one.
+/// * A call with the ID of an earlier call gets another ID, and so does its result. A call without
+///   an ID gets one.
 /// * A call to a tool whose name the target rejects gets another name, which is always the same for
 ///   the same original name.
 /// * An error result without text and images gets [`NO_MESSAGE`].
@@ -446,7 +446,7 @@ impl Block {
         }
     }
 
-    /// Returns the call's id if the block is a call.
+    /// Returns the call's ID if the block is a call.
     pub(super) fn call_id(&self) -> Option<&Arc<str>> {
         match self {
             Block::ToolUse { id, .. } => Some(id),
@@ -454,7 +454,7 @@ impl Block {
         }
     }
 
-    /// Returns the id of the answered call if the block is a result.
+    /// Returns the ID of the answered call if the block is a result.
     pub(super) fn result_id(&self) -> Option<&Arc<str>> {
         match self {
             Block::ToolResult { id, .. } => Some(id),

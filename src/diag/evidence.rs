@@ -90,7 +90,7 @@ impl fmt::Display for Evidence {
     }
 }
 
-/// An address that occurs in a text, and its rank.
+/// An address that occurs in a string, and its rank.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct Citation {
@@ -100,10 +100,10 @@ pub struct Citation {
     pub address: String,
 }
 
-/// The beginning of a recording's address. It is followed by the project and its cassette.
+/// The prefix of a recording's address. It is followed by the project and its cassette.
 const RECORDED: &str = "recorded:";
 
-/// The beginning of a package URL (<https://github.com/package-url/purl-spec>).
+/// The prefix of a package URL (<https://github.com/package-url/purl-spec>).
 const PACKAGE: &str = "pkg:";
 
 /// Domains whose pages are written by a provider, or by the project that a rule is about.
@@ -280,7 +280,7 @@ fn is_within(host: &str, domain: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// Returns the addresses in a text, strongest first and without duplicates.
+/// Returns the addresses in a string, strongest first and without duplicates.
 /// `OWNER/REPOSITORY#1, #2` contains two threads.
 pub fn citations(text: &str) -> Vec<Citation> {
     let mut found = Vec::new();
@@ -295,7 +295,7 @@ pub fn citations(text: &str) -> Vec<Citation> {
     found
 }
 
-/// Adds the addresses found in a part of a text.
+/// Adds the addresses found in a part of a string.
 fn addresses(part: &str, found: &mut Vec<Citation>) {
     let mut repository = None;
     for word in part.split(|c: char| c.is_whitespace() || "()<>,".contains(c)) {
@@ -320,7 +320,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Returns `true` if a text is `OWNER/REPOSITORY`.
+/// Returns `true` if a string is `OWNER/REPOSITORY`.
 fn is_repository(text: &str) -> bool {
     text.split_once('/')
         .is_some_and(|(owner, name)| is_name(owner) && is_name(name))

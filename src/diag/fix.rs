@@ -8,7 +8,7 @@ use crate::text::Text;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Edit {
-    /// The place of the text that is removed; an empty span for an insertion.
+    /// The location of the text that is removed; an empty span for an insertion.
     pub span: Span,
     /// The new text.
     pub text: String,

@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 
 use super::{BodyId, Change, ChangeKind, ChangedFile, Group, group};
 
-/// A group, and the place that caused it.
+/// A group, and the location that caused it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct CausedGroup {
@@ -18,7 +18,7 @@ pub struct CausedGroup {
     pub cause: Option<String>,
 }
 
-/// The key that groups share if their changes have the same kind, place and cause.
+/// The key that groups share if their changes have the same kind, location and cause.
 type Likeness = (Discriminant<ChangeKind>, bool, Option<String>, String);
 
 impl CausedGroup {
@@ -58,12 +58,13 @@ pub fn grouped(
     )
 }
 
-/// The maximum number of changes of one kind at one place that are kept separate although their
+/// The maximum number of changes of one kind at one location that are kept separate although their
 /// values differ.
 const MOST_APART: usize = 3;
 
 /// Returns all changes of some files that have one cause, with equal changes grouped. If there are
-/// many changes at one place, they also form a group, even if their values differ between bodies.
+/// many changes at one location, they also form a group, even if their values differ between
+/// bodies.
 pub fn alike(files: &[ChangedFile]) -> Vec<Group> {
     let changes = files.iter().flat_map(|file| {
         file.changes()
@@ -136,7 +137,7 @@ fn by_cause(
     groups.into_values().collect()
 }
 
-/// Merges groups with the same place and cause whose values differ between bodies.
+/// Merges groups with the same location and cause whose values differ between bodies.
 fn merged(groups: Vec<CausedGroup>) -> Vec<CausedGroup> {
     let mut merged: Vec<CausedGroup> = Vec::new();
     let mut known: HashMap<Likeness, usize> = HashMap::new();

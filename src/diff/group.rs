@@ -47,9 +47,9 @@ impl Group {
     }
 }
 
-/// Marks members that were removed at one place and added with the same value at another place in
-/// the same bodies. For example, a cache breakpoint moves when a tool is added after the one that
-/// had it.
+/// Marks members that were removed at one location and added with the same value at another
+/// location in the same bodies. For example, a cache breakpoint moves when a tool is added after
+/// the one that had it.
 pub(crate) fn mark_moved(groups: &mut [Group]) {
     let moved: Vec<bool> = groups.iter().map(|group| is_moved(group, groups)).collect();
     groups

@@ -1,10 +1,10 @@
-//! Finds the lines in which two texts differ.
+//! Finds the lines in which two strings differ.
 
 use similar::DiffTag;
 
 use super::bounded;
 
-/// Lines of a text that were replaced with other lines.
+/// Lines of a string that were replaced with other lines.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct TextHunk {

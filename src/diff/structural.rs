@@ -9,7 +9,7 @@ use crate::json::Pointer;
 /// A difference between two values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// The place in the new value; for a removed value, the place in the old one.
+    /// The location in the new value; for a removed value, the location in the old one.
     pub pointer: Pointer,
     /// The kind of change.
     pub kind: ChangeKind,
@@ -29,7 +29,7 @@ pub enum FileChange {
     Broken,
 }
 
-/// The change at a place.
+/// The change at a location.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ChangeKind {

@@ -19,7 +19,7 @@ const ANTHROPIC: Limits = Limits {
     requests: 100_000,
     bytes: 256_000_000,
 };
-/// The maximum length of a request id at Anthropic. Ids consist of letters, digits, `_` and `-`.
+/// The maximum length of a request ID at Anthropic. IDs consist of letters, digits, `_` and `-`.
 const LONGEST_ID: usize = 64;
 
 struct Limits {
@@ -125,7 +125,7 @@ fn batched(request: &Request) -> Value {
     body
 }
 
-/// Returns an id, made from the agent and the context, that both services accept.
+/// Returns an ID, made from the agent and the context, that both services accept.
 fn id(request: &Request) -> String {
     let name = request.path("");
     let name = name.trim_end_matches('.');

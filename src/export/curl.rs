@@ -53,7 +53,8 @@ fn shell_expression(key: &SecretRef, root: &Path) -> String {
     }
 }
 
-/// Quotes a text as one word of the shell. Characters that are not printable are written in octal.
+/// Quotes a string as one word of the shell. Characters that are not printable are written in
+/// octal.
 fn single_quoted(text: &str) -> String {
     if Text::line(text).as_str() == text {
         return format!("'{}'", text.replace('\'', r"'\''"));

@@ -1,8 +1,8 @@
-//! Describes the alteration of a text on its way into a body.
+//! Describes the alteration of a string on its way into a body.
 
 use crate::compare::alteration;
 
-/// The message about a text that was encoded twice.
+/// The message about a string that was encoded twice.
 pub(super) const ENCODED: &str = "it is JSON-encoded a second time";
 
 /// Returns a description if a candidate contains the text in escaped form.
@@ -65,7 +65,7 @@ fn words(text: &str) -> Vec<String> {
         .collect::<Vec<_>>()
 }
 
-/// Encodes a text as JSON.
+/// Encodes a string as JSON.
 pub(super) fn as_json(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
@@ -98,13 +98,13 @@ fn of(text: &str, candidate: &str) -> Option<String> {
     Some(how)
 }
 
-/// Encodes a text as JSON, without the quotes around it.
+/// Encodes a string as JSON, without the quotes around it.
 fn encoded(text: &str) -> String {
     let json = as_json(text);
     json[1..json.len() - 1].to_owned()
 }
 
-/// Decodes the HTML entities in a text; `None` if there are none.
+/// Decodes the HTML entities in a string; `None` if there are none.
 fn unescaped_html(text: &str) -> Option<String> {
     const ENTITIES: [(&str, &str); 9] = [
         ("&lt;", "<"),
@@ -127,7 +127,7 @@ fn unescaped_html(text: &str) -> Option<String> {
     })
 }
 
-/// Returns the number of characters that are left of a text if the candidate is its beginning;
+/// Returns the number of characters that are left of a string if the candidate is its beginning;
 /// `None` if it is not.
 fn cut_behind(text: &str, candidate: &str) -> Option<usize> {
     const SHORTEST: usize = 8;

@@ -28,8 +28,8 @@ pub(crate) struct Expected<'c> {
     pub(crate) offers_tools: bool,
 }
 
-/// The maximum number of bytes of a body that are searched for content inside longer texts. Beyond
-/// this limit, content is assumed to be present.
+/// The maximum number of bytes of a body that are searched for content inside longer strings.
+/// Beyond this limit, content is assumed to be present.
 const MAX_SEARCH: usize = 256 << 20;
 
 /// The maximum number of losses of one kind that are reported for one body.
@@ -84,7 +84,7 @@ pub(crate) fn judge(wire: WireFormat, members: &Members<'_>, expected: &Expected
     judge.judged
 }
 
-/// A text of the conversation, and its place in the template data.
+/// A string of the conversation, and its location in the template data.
 struct Said<'c> {
     kind: Kind,
     text: &'c str,
@@ -96,18 +96,18 @@ struct Judge<'b, 'c> {
     pieces: Vec<Piece<'b>>,
     /// Marks the pieces that are matched with content.
     taken: Vec<bool>,
-    /// The pieces that are texts of messages, by text.
+    /// The pieces that are strings of messages, by text.
     texts: HashMap<String, Vec<usize>>,
     system_prompt: Option<&'c str>,
-    /// All texts in the body. A system prompt at the beginning of a text is removed, because words
-    /// that occur in the prompt by chance are not content.
+    /// All strings in the body. A system prompt at the beginning of a string is removed, because
+    /// words that occur in the prompt by chance are not content.
     leaves: OnceCell<Leaves<'b>>,
     /// The number of bytes that were searched so far.
     searched: Cell<usize>,
-    /// The calls in the body, by the ids of the calls in the conversation.
+    /// The calls in the body, by the IDs of the calls in the conversation.
     calls: HashMap<&'c str, Called>,
     said: Vec<Said<'c>>,
-    /// The pieces that are whole texts, calls or results of messages, each with the index of its
+    /// The pieces that are whole strings, calls or results of messages, each with the index of its
     /// message.
     order: Vec<(usize, usize, Kind, Pointer)>,
     judged: Judged,
@@ -169,7 +169,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         })
     }
 
-    /// Returns `true` if the limit allows another search of the body's texts.
+    /// Returns `true` if the limit allows another search of the body's strings.
     fn may_search(&self) -> bool {
         let searched = self.searched.get().saturating_add(self.leaves().bytes);
         self.searched.set(searched);
@@ -187,7 +187,7 @@ impl<'b, 'c> Judge<'b, 'c> {
             || leaves.in_order.iter().any(|leaf| says(leaf, text))
     }
 
-    /// Judges a text that may be anywhere in the body.
+    /// Judges a string that may be anywhere in the body.
     fn anywhere(&mut self, kind: Kind, at: &Pointer, text: &str) {
         if text.trim().is_empty() {
             return;
@@ -198,7 +198,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// Reports a text that is not in the body unchanged.
+    /// Reports a string that is not in the body unchanged.
     fn lost_text(&mut self, kind: Kind, at: &Pointer, text: &str) {
         let told = self
             .judged
@@ -212,7 +212,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// Describes the alteration of a text, if the body contains an altered form.
+    /// Describes the alteration of a string, if the body contains an altered form.
     fn altered(&self, text: &str) -> Option<String> {
         if let Some(how) = alteration::escaped(text, &self.leaves().in_order) {
             return Some(how);
@@ -417,7 +417,7 @@ impl<'b, 'c> Judge<'b, 'c> {
             .for_each(|loss| loss.also = also);
     }
 
-    /// Returns `true` if this text is part of a text of a message with a suitable role.
+    /// Returns `true` if this text is part of a string of a message with a suitable role.
     fn is_part_of_message(&self, text: &str, kind: Kind) -> bool {
         let mut messages = self.pieces.iter().filter(|piece| may_say(piece.role, kind));
         messages.any(|piece| {
@@ -474,7 +474,7 @@ impl<'b, 'c> Judge<'b, 'c> {
     }
 
     /// Judges a call that the body does not contain unchanged: it may have other arguments or
-    /// another name, or be part of a text.
+    /// another name, or be part of a string.
     fn other_call(&mut self, said: &OtherCall<'c>, message: usize) {
         let OtherCall {
             id,
@@ -687,11 +687,11 @@ impl<'b, 'c> Judge<'b, 'c> {
     }
 
     /// Judges a block in the provider's own form. The body may contain it as a whole, as members of
-    /// another object, or as a text that replaces it.
+    /// another object, or as a string that replaces it.
     fn own_block(&mut self, data: &Value, text: Option<&str>, at: &Pointer) {
         let mut leaves = Vec::new();
         collect_telling(data, &mut leaves);
-        // A spoken answer is sent back only by its id.
+        // A spoken answer is sent back only by its ID.
         let spoken = data.pointer("/audio/id").and_then(Value::as_str);
         // Members of a message are merged with those of other blocks; a block with a type stays
         // whole.
@@ -709,7 +709,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// Reports texts that occur more often in the body than in the conversation.
+    /// Reports strings that occur more often in the body than in the conversation.
     fn duplicates(&mut self) {
         let mut times: HashMap<&str, (usize, usize)> = HashMap::default();
         for (number, said) in self.said.iter().enumerate() {
@@ -742,7 +742,7 @@ impl<'b, 'c> Judge<'b, 'c> {
                     .text_of_message()
                     .unwrap_or_default()
                     .to_owned();
-                // Results that come before their calls also explain the problems with their ids.
+                // Results that come before their calls also explain the problems with their IDs.
                 self.judged.losses.retain(|loss| loss.kind != Kind::CallIds);
                 return self.tell(kind, Fate::Reordered, &at, &shown);
             }
@@ -755,7 +755,7 @@ fn blocks(message: usize, at: &Pointer) -> Pointer {
     at.element(message).member("content_blocks")
 }
 
-/// Returns `true` if texts of this kind may be in messages with this role.
+/// Returns `true` if strings of this kind may be in messages with this role.
 fn may_say(role: Role, kind: Kind) -> bool {
     match kind {
         Kind::AssistantText => role == Role::Assistant,
@@ -811,13 +811,13 @@ struct OtherCall<'c> {
 struct Called {
     /// The index of the call in the body.
     number: usize,
-    /// The place of the call in the conversation.
+    /// The location of the call in the conversation.
     at: Pointer,
-    /// `true` if the call has an id in the body.
+    /// `true` if the call has an ID in the body.
     has_id: bool,
 }
 
-/// The texts of a body.
+/// The strings of a body.
 struct Leaves<'b> {
     in_order: Vec<&'b str>,
     whole: HashSet<&'b str>,
@@ -851,8 +851,8 @@ impl Piece<'_> {
     }
 }
 
-/// Returns `true` if a text contains another one. A short text must be a separate word, because the
-/// letters of "ok" occur in many words.
+/// Returns `true` if a string contains another one. A short string must be a separate word, because
+/// the letters of "ok" occur in many words.
 fn says(whole: &str, text: &str) -> bool {
     const SHORT: usize = 8;
     if text.len() >= SHORT {
@@ -869,7 +869,7 @@ fn is_apart(at: usize, whole: &str, text: &str) -> bool {
     !before.is_some_and(char::is_alphanumeric) && !behind.is_some_and(char::is_alphanumeric)
 }
 
-/// Collects the texts in a value.
+/// Collects the strings in a value.
 fn collect<'v>(value: &'v Value, leaves: &mut Vec<&'v str>) {
     match value {
         Value::String(text) => leaves.push(text),
@@ -879,7 +879,7 @@ fn collect<'v>(value: &'v Value, leaves: &mut Vec<&'v str>) {
     }
 }
 
-/// Collects the strings in a value that identify the value: ids, words, data.
+/// Collects the strings in a value that identify the value: IDs, words, data.
 fn collect_telling<'v>(value: &'v Value, leaves: &mut Vec<&'v str>) {
     const SHORTEST: usize = 4;
     const COMMON: [&str; 4] = ["type", "role", "status", "name"];
@@ -915,7 +915,7 @@ fn holds(value: &Value, wanted: &Value) -> bool {
         }
 }
 
-/// Returns `true` if a call has an id, under any of its names.
+/// Returns `true` if a call has an ID, under any of its names.
 fn has_id(call: &Value) -> bool {
     let inner = ["functionCall", "function_call"]
         .into_iter()
@@ -958,7 +958,7 @@ fn ends_a_url(text: &str, data: &str) -> bool {
         .is_some_and(|head| head.ends_with("base64,") || head.ends_with('/'))
 }
 
-/// Returns `true` if a text is the data, alone or after the head of a data URL.
+/// Returns `true` if a string is the data, alone or after the head of a data URL.
 fn is_data(value: &Value, data: &str) -> bool {
     value.as_str().is_some_and(|text| text.ends_with(data))
 }

@@ -6,7 +6,7 @@ use super::lost::Lost;
 use super::media;
 use crate::conversation::{Audio, Block, Document, DocumentSource};
 
-/// The address of Gemini's files, to which ids without an address refer.
+/// The address of Gemini's files, to which IDs without an address refer.
 const GEMINI_FILES: &str = "https://generativelanguage.googleapis.com/v1beta/files/";
 
 const PDF: &str = "application/pdf";
@@ -130,7 +130,7 @@ fn of_anthropic(part: &Value) -> Option<Block> {
 }
 
 /// Reads a file as `OpenAI`, compatible servers and Mistral write it: a data URL, an address, or an
-/// id.
+/// ID.
 fn of_file(file: &Value) -> Option<Block> {
     let title = text(file, "/filename");
     let document = match text(file, "/file_data").or_else(|| text(file, "/file_url")) {

@@ -12,7 +12,7 @@ use crate::conversation::{Block, Image, ItemKind, Message, Role};
 use crate::json;
 use crate::provider::{TurnForm, WireFormat};
 
-/// Messages, each with the first value of the body that it was read from.
+/// Messages, each with the first value in the body that it was read from.
 pub(super) struct Messages<'b> {
     pub(super) messages: Vec<Message>,
     pub(super) values: Vec<&'b Value>,
@@ -472,7 +472,7 @@ impl<'b> Reader<'b, '_> {
         }
     }
 
-    /// Reads the text and images of a result. The content is a text or a list of parts.
+    /// Reads the text and images of a result. The content is a string or a list of parts.
     fn content(&mut self, content: Option<&'b Value>) -> (String, Vec<Image>) {
         let parts = match content {
             Some(Value::String(text)) => return (text.clone(), Vec::new()),
@@ -533,7 +533,7 @@ fn empty() -> Value {
 }
 
 /// Returns the kind of a Chat Completions call that is neither a function call nor a custom tool
-/// call. The places of the name and arguments of such a call are unknown.
+/// call. The locations of the name and arguments of such a call are unknown.
 fn unknown_call(wire: WireFormat, call: &Value) -> Option<&str> {
     let kind = call.get("type")?.as_str()?;
     let is_read = ["function", "custom", "name"]

@@ -1,4 +1,4 @@
-//! The content of a body that a context cannot contain, with its places.
+//! The content of a body that a context cannot contain, with its locations.
 
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ impl<'b> Lost<'b> {
         odd.for_each(|value| self.tell(value, "it is neither a list nor a string"));
     }
 
-    /// Returns the losses with their places.
+    /// Returns the losses with their locations.
     pub(super) fn placed(self, body: &Value) -> Vec<Loss> {
         let mut places = Places::default();
         self.told.iter().for_each(|(value, _)| places.want(value));

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::conversation::Image;
 
-/// Returns the image of a part; `None` for anything else: documents, audio, video, files by id.
+/// Returns the image of a part; `None` for anything else: documents, audio, video, files by ID.
 pub(super) fn image(part: &Value) -> Option<Image> {
     match part {
         Value::String(data) => Some(inline(data, None)),

@@ -70,7 +70,7 @@ impl Provider {
     pub(super) fn is_own(&self, role: Role, part: &Part<'_>) -> bool {
         match (self.turns(), part.kind) {
             (TurnForm::Blocks, Kind::Text(_)) => has(part.value, "citations"),
-            // An empty text carries the signature of the call before it.
+            // An empty string carries the signature of the call before it.
             (TurnForm::Contents, Kind::Text("")) => {
                 role == Role::Assistant && thinking::signature(part.value).is_some()
             }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-/// Assigns ids to calls without ids. The next result of the same tool answers such a call.
+/// Assigns IDs to calls without IDs. The next result of the same tool answers such a call.
 #[derive(Default)]
 pub(super) struct Pairs {
     made: usize,
@@ -13,7 +13,7 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
-    /// Returns the id of a call: its own or, without one, a new id.
+    /// Returns the ID of a call: its own or, without one, a new ID.
     pub(super) fn called(&mut self, id: Option<&str>, name: &str) -> String {
         if let Some(id) = id.filter(|id| !id.is_empty()) {
             return id.to_owned();
@@ -27,7 +27,7 @@ impl Pairs {
         Pairs::id(self.made)
     }
 
-    /// Returns the id of the call that a result answers; empty if there is no such call.
+    /// Returns the ID of the call that a result answers; empty if there is no such call.
     pub(super) fn answered(&mut self, id: Option<&str>, name: Option<&str>) -> String {
         if let Some(id) = id.filter(|id| !id.is_empty()) {
             return id.to_owned();

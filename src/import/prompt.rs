@@ -38,7 +38,7 @@ pub(super) fn layers<'b>(
     named(texts)
 }
 
-/// Returns layers with these texts, in order.
+/// Returns layers with these contents, in order.
 pub(super) fn named(texts: Vec<String>) -> Vec<SystemLayer> {
     let is_alone = texts.len() == 1;
     texts
@@ -59,7 +59,7 @@ pub(super) fn named(texts: Vec<String>) -> Vec<SystemLayer> {
         .collect()
 }
 
-/// Reads a text, a list of text blocks (Anthropic), or content with parts (Gemini).
+/// Reads a string, a list of text blocks (Anthropic), or content with parts (Gemini).
 fn member_texts<'b>(member: &'b Value, texts: &mut Vec<String>, lost: &mut Lost<'b>) {
     match member {
         Value::String(text) => texts.push(text.clone()),

@@ -2,7 +2,7 @@
 //! lengths and structure stay the same.
 //!
 //! Roles, tool names, object keys and media types stay unchanged, and so do the format's own words
-//! in a provider's blocks. In schemas, only prose and data are replaced. Ids become `call_1`,
+//! in a provider's blocks. In schemas, only prose and data are replaced. IDs become `call_1`,
 //! `call_2` and so on, consistently in all places.
 
 mod own;
@@ -101,7 +101,7 @@ fn shared(it: &mut Arc<str>) {
     *it = text(it).into();
 }
 
-/// Returns a meaningless text with the same length in bytes.
+/// Returns a meaningless string with the same length in bytes.
 fn text(original: &str) -> String {
     original.chars().map(character).collect()
 }
@@ -196,13 +196,13 @@ fn base64(original: &str) -> String {
         .collect()
 }
 
-/// The new ids, in order of first occurrence.
+/// The new IDs, in order of first occurrence.
 #[derive(Default)]
 struct Ids(HashMap<Arc<str>, Arc<str>>);
 
 impl Ids {
-    /// Returns the new id for an id in a provider's own block. If the provider requires a prefix,
-    /// the new id keeps it.
+    /// Returns the new ID for an ID in a provider's own block. If the provider requires a prefix,
+    /// the new ID keeps it.
     fn in_own(&mut self, id: &str) -> String {
         const PREFIXES: [&str; 2] = ["srvtoolu_", "mcptoolu_"];
         let prefix = PREFIXES

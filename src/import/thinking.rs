@@ -34,7 +34,7 @@ fn text<'v>(part: &'v Value, name: &str) -> &'v str {
     part.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns a thought of unknown origin.
+/// Returns a thinking block whose origin is unknown.
 pub(super) fn thought(text: &str, signature: &str) -> Block {
     Block::Thinking {
         text: text.into(),
@@ -73,7 +73,7 @@ fn item(item: &Value) -> Option<Block> {
     (!text.is_empty() || !signature.is_empty()).then(|| thought(&text, signature))
 }
 
-/// Returns a text, or the joined text of parts.
+/// Returns a string, or the joined text of parts.
 fn words(value: Option<&Value>) -> String {
     match value {
         Some(Value::String(text)) => text.clone(),

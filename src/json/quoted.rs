@@ -1,4 +1,4 @@
-//! Maps the text of a JSON string to places in its file.
+//! Maps the text of a JSON string to locations in its file.
 
 use crate::source::OffsetMap;
 
@@ -20,7 +20,7 @@ pub(crate) fn decode_map(literal: &str, start: usize) -> OffsetMap {
     map
 }
 
-/// Returns the length of the escape at the start of a text, and that of the character that it
+/// Returns the length of the escape at the start of a string, and that of the character that it
 /// encodes, both in bytes.
 fn escape(text: &str) -> (usize, usize) {
     match (text.as_bytes().get(1), unit(0, text)) {

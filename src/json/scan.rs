@@ -1,5 +1,5 @@
-//! A scanner that records places and explains mistakes. It is slower than the parser, so it is used
-//! only if text is invalid or if places are needed.
+//! A scanner that records locations and explains mistakes. It is slower than the parser, so it is
+//! used only if text is invalid or if locations are needed.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::text::cut;
 /// The maximum nesting depth, the same as in `serde_json`.
 pub(crate) const MAX_DEPTH: usize = 127;
 
-/// The place of a JSON value, and the values inside it.
+/// The location of a JSON value, and the values inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
     /// The byte range of the value.

@@ -1,4 +1,4 @@
-//! The requirements of batch services for the lines around request bodies (ids, addresses, methods)
+//! The requirements of batch services for the lines around request bodies (IDs, addresses, methods)
 //! and for a file as a whole.
 //!
 //! Input: an object that may be a line of a batch. Output: an [`Envelope`], its own mistakes
@@ -57,21 +57,21 @@ enum Held {
     Nothing,
     /// The request has the name that another service uses.
     Misnamed(&'static str),
-    /// The members of the request are in the same object as the id.
+    /// The members of the request are in the same object as the ID.
     Beside,
 }
 
 /// A line of a batch, without its body.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Envelope {
-    /// The place of the line in the document.
+    /// The location of the line in the document.
     pub(crate) at: Pointer,
     pub(crate) form: Form,
     /// `true` if this is a line of a batch regardless of the other lines. Otherwise, it may be a
     /// line of a log, because logs also have methods and addresses.
     pub(crate) is_certain: bool,
     id: Option<Value>,
-    /// A key that is probably a misspelled id key.
+    /// A key that is probably a misspelled ID key.
     almost_id: Option<String>,
     method: Option<Value>,
     url: Option<Value>,
@@ -85,16 +85,16 @@ pub(crate) struct Envelope {
 pub(crate) struct Flaw {
     pub(crate) rule: &'static Rule,
     pub(crate) severity: Severity,
-    /// The place of the mistake in the document.
+    /// The location of the mistake in the document.
     pub(crate) at: Pointer,
-    /// `true` if the mistake is in the key at that place.
+    /// `true` if the mistake is in the key at that location.
     pub(crate) is_about_key: bool,
     pub(crate) message: String,
     pub(crate) help: &'static str,
 }
 
 impl Form {
-    /// Returns the key of a line's id.
+    /// Returns the key of a line's ID.
     fn id_key(self) -> &'static str {
         match self {
             Form::Http | Form::Plain | Form::Params => "custom_id",
@@ -149,7 +149,7 @@ fn has_any(members: &Map<String, Value>, names: &[&str]) -> bool {
     names.iter().any(|name| members.contains_key(*name))
 }
 
-/// Returns the form of a line that consists of an id and of a request with the name that another
+/// Returns the form of a line that consists of an ID and of a request with the name that another
 /// service uses, and that name.
 fn misnamed(members: &Map<String, Value>) -> Option<(Form, &'static str)> {
     let (id, name, form) = [
@@ -249,7 +249,7 @@ impl Envelope {
 }
 
 impl Form {
-    /// Returns the form of a line whose id is misspelled.
+    /// Returns the form of a line whose ID is misspelled.
     fn of_almost(members: &Map<String, Value>) -> Option<Form> {
         ["body", "params"].into_iter().find_map(|name| match name {
             "body" => members.get("body")?.is_object().then_some(Form::Plain),

@@ -23,7 +23,7 @@ pub struct FoundBody {
     /// The string that contains the body, as a pointer into the document; `None` if the body is not
     /// in a string. HAR files and logs contain bodies as text.
     pub string: Option<Pointer>,
-    /// The place of the body in that string or in the document.
+    /// The location of the body in that string or in the document.
     pub at: Pointer,
     /// The endpoint that the body was sent to, if known.
     pub endpoint: Option<Endpoint>,
@@ -37,14 +37,14 @@ pub struct FoundBody {
     pub(crate) wrong_url: Option<WrongUrl>,
 }
 
-/// A URL whose path is wrong, and its place.
+/// A URL whose path is wrong, and its location.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct WrongUrl {
     /// The mistake.
     pub(crate) path: WrongPath,
     /// The string that contains the URL's object, as in [`FoundBody::string`].
     pub(crate) string: Option<Pointer>,
-    /// The place of the URL in that string or in the document.
+    /// The location of the URL in that string or in the document.
     pub(crate) at: Pointer,
 }
 
@@ -60,9 +60,9 @@ pub struct Harvest {
     pub(crate) broken: Vec<(Pointer, JsonError)>,
     /// The format of a request in a capture that is passed over because it is not checked.
     pub(crate) passed_format: Option<Unsupported>,
-    /// The values that are not bodies and contain none, each with its string and its place.
+    /// The values that are not bodies and contain none, each with its string and its location.
     pub(crate) strangers: Vec<(Option<Pointer>, Pointer, Stranger)>,
-    /// The requests of formats that are not checked, each with its string and its place.
+    /// The requests of formats that are not checked, each with its string and its location.
     pub(crate) unsupported: Vec<(Option<Pointer>, Pointer, Unsupported)>,
     /// The lines of a batch, in order.
     pub(crate) envelopes: Vec<Envelope>,

@@ -34,7 +34,7 @@ pub(crate) struct Settings {
     names: Vec<String>,
 }
 
-/// Returns the place of a value of a body at `at`; `settings` are those of its members that are
+/// Returns the location of a value in a body at `at`; `settings` are those of its members that are
 /// elsewhere.
 pub(crate) fn place(at: &Pointer, settings: Option<&Settings>, pointer: &Pointer) -> Pointer {
     let first = pointer.tokens().next();

@@ -1,4 +1,4 @@
-//! Maps pointers to places in a text, including places inside strings that contain JSON.
+//! Maps pointers to locations in a string, including locations inside strings that contain JSON.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,11 +9,11 @@ use crate::source::OffsetMap;
 /// The maximum length of a value that a finding covers, in bytes.
 const LONGEST: usize = 4096;
 
-/// The places of the values in a text.
+/// The locations of the values in a string.
 pub(crate) struct Places<'t> {
     text: &'t str,
     tree: Option<Tree>,
-    /// The strings that contain JSON, by their places.
+    /// The strings that contain JSON, by their locations.
     strings: HashMap<Pointer, Option<(Tree, OffsetMap)>>,
 }
 
@@ -26,8 +26,9 @@ impl<'t> Places<'t> {
         }
     }
 
-    /// Returns the place of a value or of its key. If the value is missing, returns the place of
-    /// its nearest ancestor. A container is shown by its bracket, and a long text by its beginning.
+    /// Returns the location of a value or of its key. If the value is missing, returns the location
+    /// of its nearest ancestor. A container is shown by its bracket, and a long string by its
+    /// beginning.
     pub(crate) fn of(
         &mut self,
         string: Option<&Pointer>,
@@ -46,7 +47,7 @@ impl<'t> Places<'t> {
         }
     }
 
-    /// Returns the place of a mistake in a string that should contain JSON.
+    /// Returns the location of a mistake in a string that should contain JSON.
     pub(crate) fn of_mistake(&self, string: &Pointer, range: Range<usize>) -> Range<usize> {
         let literal = self
             .tree
@@ -58,7 +59,7 @@ impl<'t> Places<'t> {
         range.start..range.end.min(range.start + LONGEST)
     }
 
-    /// Returns the place of a string.
+    /// Returns the location of a string.
     pub(crate) fn literal(&self, string: &Pointer) -> Option<Range<usize>> {
         Some(self.tree.as_ref()?.locate(string)?.span.clone())
     }
@@ -79,7 +80,7 @@ impl<'t> Places<'t> {
     }
 }
 
-/// Returns the place of a value in a tree or, if the value is missing, of its nearest ancestor.
+/// Returns the location of a value in a tree or, if the value is missing, of its nearest ancestor.
 fn place(tree: &Tree, at: &Pointer, is_key: bool) -> Range<usize> {
     if let Some(key) = is_key.then(|| key(tree, at)).flatten() {
         return key.start..key.end.min(key.start + LONGEST);

@@ -17,7 +17,7 @@ pub(crate) enum Stranger {
     Answer,
     /// An answer that refuses a request.
     Refusal,
-    /// A text with an object in it.
+    /// A string with an object in it.
     Encoded,
     /// Anything else.
     Unknown,

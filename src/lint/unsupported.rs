@@ -13,7 +13,7 @@ pub enum Unsupported {
     CohereChat,
     /// `DashScope`'s own generation API: the messages are in `input`, the settings in `parameters`.
     DashScope,
-    /// OpenAI's completions of texts, the predecessor of chat.
+    /// OpenAI's text completions, the predecessor of chat.
     TextCompletion,
 }
 

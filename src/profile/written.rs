@@ -41,8 +41,8 @@ pub(super) fn check(file: FileId, text: &str, table: &Table, findings: &mut Vec<
     }
 }
 
-/// Returns the first escape in the text of a single-quoted string, and its place. In the tags of a
-/// template and in a body's JSON, escapes have their usual meaning.
+/// Returns the first escape in the text of a single-quoted string, and its location. In the tags of
+/// a template and in a body's JSON, escapes have their usual meaning.
 fn raw_escape<'t>(text: &'t str, node: &Node, value: &str) -> Option<(Range<usize>, &'t str)> {
     let written = text.get(node.span.clone())?;
     let is_json = value.trim_start().starts_with(['"', '{', '[']);

@@ -19,7 +19,7 @@ pub(crate) const LOOKBACK: usize = 20;
 /// The cache settings of a profile.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CachePlan {
-    /// The places of breakpoints; empty for all places.
+    /// The locations of breakpoints; empty for all locations.
     pub breakpoints: Vec<Breakpoint>,
     /// The lifetime of cache entries.
     pub ttl: CacheTtl,
@@ -38,9 +38,9 @@ pub enum CacheTtl {
 /// The end of a cached prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum CachePlace {
-    /// A breakpoint at a place that the profile can ask for.
+    /// A breakpoint at a location that the profile can ask for.
     Asked(Breakpoint),
-    /// The end of the previous request's messages. This place is used only if this request's own
+    /// The end of the previous request's messages. This location is used only if this request's own
     /// breakpoint does not look back far enough to find the previous one.
     RequestBefore,
 }
@@ -53,7 +53,7 @@ impl CachePlace {
         }
     }
 
-    /// Returns all places, the most important one first.
+    /// Returns all locations, the most important one first.
     fn all() -> impl Iterator<Item = CachePlace> {
         Breakpoint::ALL
             .into_iter()
@@ -124,7 +124,7 @@ pub(crate) trait Cacheable {
 }
 
 /// Adds breakpoints until there are four, including those that the body already has. If there is
-/// not enough room, the least important places are dropped. Returns the added breakpoints.
+/// not enough room, the least important locations are dropped. Returns the added breakpoints.
 pub(crate) fn add_cache_control<M: Cacheable>(
     members: &mut [(Arc<str>, M)],
     plan: &CachePlan,

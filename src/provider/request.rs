@@ -38,7 +38,7 @@ pub enum HeaderValue {
     Key {
         /// The text before the key, for example `Bearer `.
         prefix: &'static str,
-        /// The place from which the key is read.
+        /// The location from which the key is read.
         key: SecretRef,
     },
 }

@@ -346,7 +346,8 @@ pub(crate) enum Site {
     GeminiV1,
     /// It counts the tokens of the body itself.
     TokenCount,
-    /// The same at Vertex AI, where the model is in a different place than in requests for answers.
+    /// The same at Vertex AI, where the model is in a different location from that in requests for
+    /// answers.
     VertexTokenCount,
     /// An endpoint that counts the tokens of a request inside the body. The inner request is
     /// checked.

@@ -18,7 +18,7 @@ pub fn tool_definitions(wire: WireFormat, tools: &[Tool]) -> Option<Value> {
 }
 
 impl ToolForm {
-    /// Returns the value of the member `tools` with these definitions.
+    /// Returns the value of `tools` for these definitions.
     pub(crate) fn list(self, definitions: Vec<Value>) -> Value {
         match self {
             ToolForm::Declarations => json!([{"functionDeclarations": definitions}]),
@@ -44,7 +44,7 @@ pub(crate) enum Tools<T> {
     All(T),
     /// A name clash: this tool of the body has the same name as one of the request's tools.
     Twice {
-        /// The place of the name, relative to the member `tools`.
+        /// The location of the name, relative to the `tools` member.
         at: Pointer,
         /// The name that occurs twice.
         name: String,
@@ -86,7 +86,7 @@ pub(crate) fn with_own_tools(
     Tools::All(own.iter().cloned().chain(definitions).collect())
 }
 
-/// Returns the names of the body's own tools, each with its place.
+/// Returns the names of the body's own tools, each with its location.
 fn own_names(wire: WireFormat, own: &[Value]) -> impl Iterator<Item = (Pointer, &str)> {
     own.iter()
         .enumerate()
@@ -148,8 +148,8 @@ pub(crate) fn shaped(wire: WireFormat, name: &str, description: &str, schema: &V
     }
 }
 
-/// Returns `true` if a place below the member `tools` belongs to one of the request's tools, which
-/// follow the body's `own` tools.
+/// Returns `true` if a location below the `tools` member belongs to one of the request's tools,
+/// which follow the body's `own` tools.
 pub(crate) fn is_injected(own: usize, inner: &Pointer) -> bool {
     let index = inner
         .tokens()
@@ -158,7 +158,7 @@ pub(crate) fn is_injected(own: usize, inner: &Pointer) -> bool {
     index.map_or(own == 0, |index| index >= own)
 }
 
-/// Returns the place in the context from which a value in the tool definitions comes; `None` for
+/// Returns the location in the context from which a value in the tool definitions comes; `None` for
 /// values that the wire format adds. `own` is the number of the body's own tools, which come first.
 pub(crate) fn tool_source(wire: WireFormat, own: usize, inner: &Pointer) -> Option<Pointer> {
     let tokens: Vec<String> = inner.tokens().collect();

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// The parts of a URL that may be reported, even if the URL is malformed: everything but login,
-/// query, and fragment.
+/// The parts of a URL that may be reported, even if the URL is malformed: everything except the
+/// credentials, the query, and the fragment.
 pub(crate) struct UrlParts<'u> {
     scheme: Option<&'u str>,
     /// The host and port. An IPv6 address is in brackets.

@@ -81,7 +81,7 @@ impl WireFormat {
         self.facts().has_model_in_body
     }
 
-    /// Returns the rule for tool-call ids.
+    /// Returns the rule for tool-call IDs.
     pub fn ids(self) -> IdRule {
         self.facts().ids
     }

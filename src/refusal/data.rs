@@ -15,7 +15,7 @@ pub struct Provider {
     pub id: String,
     /// The displayed name, for example `OpenAI (Chat Completions)`.
     pub name: String,
-    /// The words of the name that a text may use to refer to the provider, in lower case.
+    /// The words of the name that a string may use to refer to the provider, in lower case.
     words: Vec<String>,
     /// The hosts that use these sentences, or the addresses of their endpoints; empty for software
     /// that people run themselves.
@@ -183,7 +183,7 @@ impl Unruled {
     }
 }
 
-/// How strongly a text refers to a provider. A stronger hint compares as greater.
+/// How strongly a string refers to a provider. A stronger hint compares as greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Hint {
     /// `true` if the text contains one of the provider's hosts, which says more than a name: clients

@@ -1,6 +1,6 @@
-//! Sentences with holes, and the search for them in a text.
+//! Sentences with holes, and the search for them in a string.
 //!
-//! Texts are compared without whitespace, quotes, underscores and escapes, and ASCII letters
+//! Strings are compared without whitespace, quotes, underscores and escapes, and ASCII letters
 //! without case. A sentence is therefore found in JSON, in a Python dictionary, and in terminal
 //! output with colours or with line breaks inside words.
 
@@ -46,13 +46,14 @@ pub(super) struct Pattern {
     has_spaces: bool,
 }
 
-/// The maximum length of a hole in bytes: enough for a list of ids, but not for another message.
+/// The maximum length of a hole in bytes: enough for a list of IDs, but not for another message.
 const WIDEST_HOLE: usize = 1_000;
 
-/// The minimum number of letters with which a sentence with a hole is recognised inside a text.
+/// The minimum number of letters with which a sentence with a hole is recognised inside a string.
 const FEWEST_LETTERS: usize = 18;
 
-/// The minimum number of letters with which a sentence without a hole is recognised inside a text.
+/// The minimum number of letters with which a sentence without a hole is recognised inside a
+/// string.
 const FEWEST_LETTERS_ALONE: usize = 20;
 
 /// The minimum number of letters with which a sentence is recognised as the whole rest of a line.
@@ -93,7 +94,7 @@ fn is_of_body(hole: &str) -> bool {
     matches!(hole, "path" | "field" | "role" | "tool")
 }
 
-/// Returns `true` if a text reaches beyond a name into another message: it contains the name of a
+/// Returns `true` if a string reaches beyond a name into another message: it contains the name of a
 /// member, or the end of a clause, outside brackets.
 fn reaches_on(text: &str) -> bool {
     let text = text.trim();
@@ -194,12 +195,12 @@ impl Pattern {
         })
     }
 
-    /// Finds the sentence in a text. A sentence with few letters must be the whole message.
+    /// Finds the sentence in a string. A sentence with few letters must be the whole message.
     pub(super) fn find(&self, plain: &Plain) -> Option<Found> {
         self.find_from(plain, 0)
     }
 
-    /// Finds every occurrence of the sentence in a text, up to `most`.
+    /// Finds every occurrence of the sentence in a string, up to `most`.
     pub(super) fn find_all(&self, plain: &Plain, most: usize) -> Vec<Found> {
         let next = |found: &Found| self.find_from(plain, plain.folded_from(found.range.end));
         std::iter::successors(self.find(plain), next)
@@ -223,7 +224,7 @@ impl Pattern {
         Some(same_end.last().unwrap_or(first))
     }
 
-    /// Returns `true` if the words of the pattern occur in a text as separate words, whatever is
+    /// Returns `true` if the words of the pattern occur in a string as separate words, whatever is
     /// around them.
     pub(super) fn has_phrase(&self, plain: &Plain) -> bool {
         let Some(first) = self.words().next() else {
@@ -252,9 +253,9 @@ impl Pattern {
             .any(|part| matches!(part, Part::Hole(hole) if hole.name == INNER_HOLE))
     }
 
-    /// Returns the message that the sentence wraps in a text: the text that begins at the hole for
-    /// a reason, or else the text after the sentence. Empty if there is no message; `None` if the
-    /// text does not contain the sentence.
+    /// Returns the message that the sentence wraps in a string: the text that begins at the hole
+    /// for a reason, or else the text after the sentence. Empty if there is no message; `None` if
+    /// the text does not contain the sentence.
     pub(super) fn inner<'p>(&self, plain: &'p Plain) -> Option<&'p str> {
         let found = self.find(plain)?;
         let hole = found.holes.iter().find(|(name, _)| name == INNER_HOLE);
@@ -321,7 +322,7 @@ impl Pattern {
             && ends_at(plain, found.range.end)
     }
 
-    /// Returns `true` if a sentence may begin at a place. It cannot begin inside a word or path.
+    /// Returns `true` if a sentence may begin at a location. It cannot begin inside a word or path.
     fn may_begin(&self, plain: &Plain, start: usize) -> bool {
         let begins_with_word = matches!(self.parts.first(), Some(Part::Words(words)) if words.starts_with(char::is_alphanumeric));
         let before = plain.text[..plain.places[start]].chars().next_back();
@@ -336,7 +337,7 @@ impl Pattern {
         MEMBERS.contains(&&text[before(text, text.len())..])
     }
 
-    /// Matches the sentence with a text in which its first words begin at `start`.
+    /// Matches the sentence with a string in which its first words begin at `start`.
     fn at(&self, plain: &Plain, start: usize) -> Option<Found> {
         let mut from = plain.places[start];
         let mut at = start;

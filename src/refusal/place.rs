@@ -1,12 +1,12 @@
-//! Finds the place in a body that a sentence names.
+//! Finds the location in a body that a sentence names.
 
 use serde_json::Value;
 
 use crate::json::Pointer;
 
-/// Returns the place of a path such as `messages.3.content.0`, `input[2].role`, or
-/// `GenerateContentRequest.contents[0]`, or of the list that lacks the element it names.
-/// Words that do not match are skipped, because providers insert type names between member names.
+/// Returns the location of a path such as `messages.3.content.0`, `input[2].role`, or
+/// `GenerateContentRequest.contents[0]`, or of the list that lacks the element it names. Words that
+/// do not match are skipped, because providers insert type names between member names.
 pub(super) fn of_path(body: &Value, path: &str) -> Option<Pointer> {
     let walked = walk(body, path);
     (walked.steps > 0).then_some(walked.at)
@@ -68,14 +68,14 @@ fn letters(text: &str) -> String {
         .collect::<String>()
 }
 
-/// Returns the words in a list of ids or names.
+/// Returns the words in a list of IDs or names.
 pub(super) fn words(list: &str) -> impl Iterator<Item = &str> {
     list.split([',', ' ', '\'', '[', ']'])
         .map(|word| word.trim_end_matches('.'))
         .filter(|word| word.len() > 2)
 }
 
-/// Returns the first place whose value is this text.
+/// Returns the first location whose value is this text.
 pub(super) fn of_value(body: &Value, text: &str) -> Option<Pointer> {
     below(body, text, &Pointer::root())
 }

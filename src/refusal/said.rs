@@ -1,4 +1,4 @@
-//! Texts that may contain a refusal, and exchanges in captures.
+//! Strings that may contain a refusal, and exchanges in captures.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -29,13 +29,13 @@ impl Exchange {
     }
 }
 
-/// The maximum number of objects that are searched for in a text.
+/// The maximum number of objects that are searched for in a string.
 const MOST_OBJECTS: usize = 64;
 
 /// The maximum depth of JSON inside JSON strings.
 const DEEPEST: usize = 6;
 
-/// Returns the JSON objects in a text, in order. The text is JSON itself, or a log line or dump
+/// Returns the JSON objects in a string, in order. The text is JSON itself, or a log line or dump
 /// that contains objects.
 pub fn objects(text: &str) -> Vec<Value> {
     parts(text)
@@ -47,13 +47,13 @@ pub fn objects(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// A part of a text.
+/// A part of a string.
 enum Part<'t> {
     Object { value: Value, written: &'t str },
     Text(&'t str),
 }
 
-/// Splits a text into JSON objects and the text between them.
+/// Splits a string into JSON objects and the text between them.
 fn parts(text: &str) -> Vec<Part<'_>> {
     let (mut parts, mut from, mut at) = (Vec::new(), 0, 0);
     let mut tries = 0;
@@ -79,12 +79,12 @@ fn parts(text: &str) -> Vec<Part<'_>> {
     parts
 }
 
-/// The maximum length, in bytes, of a text whose lines may have been wrapped by a terminal, within
-/// words as well.
+/// The maximum length, in bytes, of a string whose lines may have been wrapped by a terminal,
+/// within words as well.
 const LONGEST_WRAPPED: usize = 4096;
 
-/// Returns the texts that may contain a sentence: JSON strings, lines, the text without line breaks,
-/// and last the whole text.
+/// Returns the strings that may contain a sentence: JSON strings, lines, the text without line
+/// breaks, and last the whole text.
 pub(super) fn candidates(text: &str) -> Vec<String> {
     let mut candidates = texts(text);
     if let Some(whole) = candidates.pop() {
@@ -96,7 +96,7 @@ pub(super) fn candidates(text: &str) -> Vec<String> {
     candidates
 }
 
-/// Returns the texts in an answer: JSON strings, lines, and last the whole text. Requests are
+/// Returns the strings in an answer: JSON strings, lines, and last the whole text. Requests are
 /// omitted, because text in a conversation is not a provider's answer.
 fn texts(text: &str) -> Vec<String> {
     let (mut candidates, mut between) = (Vec::new(), String::new());
@@ -126,7 +126,7 @@ fn texts(text: &str) -> Vec<String> {
     candidates
 }
 
-/// The maximum length, in bytes, of a message that is searched for phrases. Longer texts contain
+/// The maximum length, in bytes, of a message that is searched for phrases. Longer strings contain
 /// more than one message.
 const LONGEST_MESSAGE: usize = 600;
 
@@ -149,7 +149,8 @@ fn param(text: &str) -> Option<String> {
     (param != "None" && !param.contains(char::is_whitespace)).then_some(param)
 }
 
-/// The place that pydantic names beside its message: `'loc': ('body', 'messages', 0, 'content')`.
+/// The location that pydantic names beside its message:
+/// `'loc': ('body', 'messages', 0, 'content')`.
 static LOC: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r#"["']loc\\*["']\s*:\s*[(\[]([^()\[\]]*(?:\[[^\]]*\][^()\[\]]*)*)[)\]]"#)
 });
@@ -190,8 +191,8 @@ fn told_once(paths: impl Iterator<Item = String>) -> Vec<String> {
     paths.filter(|path| known.insert(path.clone())).collect()
 }
 
-/// Returns the path of a place such as `'body', 'messages', 0, 'content'`. The names of pydantic's
-/// own types are left out.
+/// Returns the path of a location such as `'body', 'messages', 0, 'content'`. The names of
+/// pydantic's own types are left out.
 fn path_of_loc(place: &str) -> String {
     let steps = place
         .split(',')
@@ -211,7 +212,7 @@ fn is_step(step: &str) -> bool {
 /// The beginning of a web page.
 static PAGE: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)<!doctype\s+html|<html[\s>]"));
 
-/// Returns `true` if a text contains a web page.
+/// Returns `true` if a string contains a web page.
 pub(super) fn is_page(text: &str) -> bool {
     PAGE.is_match(text)
 }
@@ -219,8 +220,8 @@ pub(super) fn is_page(text: &str) -> bool {
 /// An HTML tag, with its attributes.
 static TAG: LazyLock<Regex> = LazyLock::new(|| pattern(r"</?[A-Za-z!][^<>]*>"));
 
-/// Returns the texts that may be unknown messages: strings of an answer, or else lines of a text
-/// with a status. A text with a single line needs no status.
+/// Returns the strings that may be unknown messages: strings of an answer, or else lines of a
+/// string with a status. A string with a single line needs no status.
 pub(super) fn messages(text: &str, status: Option<u16>) -> Vec<String> {
     let mut messages = members(text);
     if status.is_some() || !messages.is_empty() || text.trim().lines().count() == 1 {
@@ -301,7 +302,7 @@ fn pattern(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is valid")
 }
 
-/// Returns the HTTP status in a text: at the beginning, or after the words with which SDKs
+/// Returns the HTTP status in a string: at the beginning, or after the words with which SDKs
 /// introduce a status. `None` if there are several. For example, if a proxy answers 500 because a
 /// server answered 400, the status does not show the reason.
 pub(super) fn status(text: &str) -> Option<u16> {

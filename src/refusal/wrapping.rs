@@ -133,8 +133,8 @@ pub(super) fn behind(rest: &str) -> &str {
         .trim_end()
 }
 
-/// Returns the offset of the quote that ends the string around a text: it closes no quoted word of
-/// the text, and JSON goes on after it.
+/// Returns the offset of the quote that ends the string around a string: it closes no quoted word
+/// of the text, and JSON goes on after it.
 fn string_end(text: &str) -> usize {
     let mut is_in_quotes = false;
     for (at, _) in text.match_indices('\'') {

@@ -1,10 +1,10 @@
-//! The limits on the cost of rendering: each template has an account, which is charged by the size
-//! of the data that an operation touches.
+//! The limits on the cost of rendering: each template has an account; the cost of an operation
+//! depends on the size of the data that it touches.
 //!
-//! The engine counts steps, but one step can process many megabytes of text. Every operation that
-//! reads, creates or compares values is therefore charged for their size here, if possible before
-//! it starts. Units are counted rather than time, so that a template stops at the same operation on
-//! every machine.
+//! The engine counts steps, but one step can process many megabytes of text. The cost of every
+//! operation that reads, creates or compares values therefore depends on their size. It is counted
+//! here, if possible before the operation starts. Units are counted rather than time, so that a
+//! template stops at the same operation on every machine.
 
 use std::cell::Cell;
 
@@ -40,7 +40,7 @@ pub(super) const ELEMENT: u64 = 32;
 pub(super) const MAP: u64 = 256;
 /// The cost of adding a member to an object.
 pub(super) const MEMBER: u64 = 96;
-/// The cost of a text that a tag writes: the tag and a run of bytes are kept, in 44 bytes.
+/// The cost of a string that a tag writes: the tag and a run of bytes are kept, in 44 bytes.
 pub(super) const WRITE: u64 = 96;
 /// The cost of a scope that is entered: it is kept, in 48 bytes.
 pub(super) const SCOPE: u64 = 96;
@@ -49,8 +49,8 @@ pub(super) const FILE: u64 = 10_000;
 
 /// The cost of examining a folder's entry.
 pub(super) const ENTRY: u64 = 1_000;
-/// The maximum number of runs in all texts that a template builds. Beyond it, the writers of a text
-/// are not kept apart: 32 MiB, and enough to collect a thousand messages one by one.
+/// The maximum number of runs in all strings that a template builds. Beyond it, the writers of a
+/// string are not kept apart: 32 MiB, and enough to collect a thousand messages one by one.
 const MAX_RUNS: usize = 1 << 20;
 
 thread_local! {
@@ -78,7 +78,7 @@ pub(super) fn charge(units: u64) -> Result<(), Error> {
     }
 }
 
-/// Counts the runs of a text that is built; returns `false` if the template has none left.
+/// Counts the runs of a string that is built; returns `false` if the template has none left.
 pub(super) fn keep_runs(runs: usize) -> bool {
     let rest = RUNS_LEFT.get().checked_sub(runs);
     rest.inspect(|&rest| RUNS_LEFT.set(rest)).is_some()

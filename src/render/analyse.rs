@@ -16,7 +16,7 @@ use super::recursion::{Misplaced, Scope};
 use super::slips_of_data::{self, DataSlips};
 use super::unexpanded::Unexpanded;
 
-/// The entry among the read members of `ctx` that means "any of them".
+/// The entry in `reads` that stands for every member of `ctx`.
 pub(super) const ALL_OF_CTX: &str = "*";
 
 /// The known facts about one template.
@@ -29,7 +29,7 @@ pub(super) struct Analysis {
     pub(super) reads: BTreeSet<String>,
     /// Names that are assigned anywhere.
     pub(super) assigned: HashSet<String>,
-    /// The variables that are read, with their places.
+    /// The variables that are read, with their locations.
     pub(super) variables: Vec<(String, Range<usize>)>,
     /// Variables that the template allows to be absent: it tests them with `is defined`, or gives
     /// them a default.
@@ -38,13 +38,13 @@ pub(super) struct Analysis {
     pub(super) namespace_members: HashSet<String>,
     /// The values that loops by key and value iterate over.
     pub(super) pair_loops: Vec<Range<usize>>,
-    /// Statements at places where the engine cannot run them.
+    /// Statements at locations where the engine cannot run them.
     pub(super) misplaced: Vec<Misplaced>,
     /// The outermost loops, bodies included.
     pub(super) loops: Vec<Range<usize>>,
     /// Variables whose values a loop sets and loses.
     pub(super) lost_sets: Vec<LostSet>,
-    /// Texts with folder variables that expressions print.
+    /// Strings with folder variables that expressions print.
     pub(super) unexpanded: Unexpanded,
     /// Mistakes about the data.
     pub(super) slips_of_data: DataSlips,
@@ -62,7 +62,7 @@ pub(super) struct Analysis {
 pub(super) struct FileRead {
     /// The path, with `:/` at the beginning.
     pub(super) path: String,
-    /// The id of the role, if the call names a role.
+    /// The ID of the role, if the call names a role.
     pub(super) role: Option<String>,
     pub(super) range: Range<usize>,
 }

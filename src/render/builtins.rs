@@ -1,5 +1,5 @@
-//! The filters, tests and functions of all templates. This list is complete, and each entry is
-//! charged for its work.
+//! The filters, tests and functions of all templates. This list is complete, and the cost of each
+//! entry depends on its work.
 //!
 //! They have Jinja's semantics. Entries that no request needs are left out; [`instead`] suggests
 //! alternatives. Each has a single implementation, which returns the value and, for kept content,

@@ -1,4 +1,4 @@
-//! Coverage of templates: the statements, decisions and macros that ran, with their places in
+//! Coverage of templates: the statements, decisions and macros that ran, with their locations in
 //! files.
 //!
 //! Bodies and prompts are evaluated with a counting [`Ran`] watch. Nothing is taken from memory,
@@ -40,7 +40,7 @@ impl Runs {
 pub(crate) struct TemplateCoverage {
     /// The file that contains it.
     pub(crate) file: FileId,
-    /// The place of its text: a file, or the literal in a profile.
+    /// The location of its text: a file, or the literal in a profile.
     pub(crate) span: Span,
     /// Each statement, with the number of times that it ran.
     pub(crate) statements: Vec<(Span, u64)>,
@@ -151,7 +151,7 @@ impl Engine {
         }
     }
 
-    /// Returns a variable at a place of a template that loses the value that a loop sets.
+    /// Returns a variable at a location of a template that loses the value that a loop sets.
     fn lost_in(&self, tree: &eval::Template, at: Place) -> Option<String> {
         let analysis = self.analyses.get(&self.numbered[tree.number as usize])?;
         let at = at.range();
@@ -165,7 +165,7 @@ impl Engine {
             .cloned()
     }
 
-    /// Returns the author's text at a place, on one line.
+    /// Returns the author's text at a location, on one line.
     fn written_at(&self, sources: &Sources, at: Place) -> String {
         let written = sources.slice(self.place_span(sources, at));
         written.split_whitespace().collect::<Vec<_>>().join(" ")

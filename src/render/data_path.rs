@@ -22,7 +22,7 @@ struct Link {
 enum Token {
     /// A variable other than `ctx`.
     Variable(Value),
-    /// The name of a member, as a value, which stores short texts without allocating.
+    /// The name of a member, as a value, which stores short strings without allocating.
     Name(Value),
     Index(usize),
 }

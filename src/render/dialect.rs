@@ -21,15 +21,15 @@ use crate::text::cut;
 #[derive(Debug, Default)]
 pub(super) struct Rewritten {
     pub(super) text: String,
-    /// The place where it nests too deeply, if any.
+    /// The location where it nests too deeply, if any.
     pub(super) too_deep: Option<Range<usize>>,
-    /// The place where a limit is exceeded, if any, with the excess in words.
+    /// The location where a limit is exceeded, if any, with the excess in words.
     pub(super) too_long: Option<(Range<usize>, String)>,
     /// The first spelling of the other dialect.
     inja: Option<InjaSpelling>,
-    /// The places of `loop.index`.
+    /// The locations of `loop.index`.
     loop_index: Vec<Range<usize>>,
-    /// The places of `loop.parent`.
+    /// The locations of `loop.parent`.
     loop_parent: Vec<Range<usize>>,
     /// The values that `{% for key, value in … %}` iterates over by key and value.
     pub(super) pair_loops: Vec<Range<usize>>,
@@ -239,7 +239,7 @@ impl Pairs {
     }
 }
 
-/// Returns `true` if a text ends with a `{% raw %}` tag.
+/// Returns `true` if a string ends with a `{% raw %}` tag.
 fn after_raw_tag(before: &str) -> bool {
     let Some(tag) = before
         .trim_end()

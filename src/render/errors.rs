@@ -215,7 +215,7 @@ pub(super) fn runtime(
     })
 }
 
-/// Returns the finding for a template that ran out of steps. The exact place depends on the
+/// Returns the finding for a template that ran out of steps. The exact location depends on the
 /// conversation, so the finding is at the outermost loop around it.
 fn endless(engine: &Engine, sources: &Sources, failure: &Failure) -> Diagnostic {
     let places = failure
@@ -490,7 +490,7 @@ fn undefined(
                 .help("import a macro or a variable that the other template sets at its top level")
         }
         AbsentKind::Value => {
-            // The place is the expression that produced the value, if it is in the tag that uses
+            // The location is the expression that produced the value, if it is in the tag that uses
             // it.
             let is_here = failure.at.contains(absent.at)
                 || engine.is_in_one_tag(absent.at, failure.at, sources);
@@ -627,7 +627,7 @@ fn has(member: &str, object: &Value) -> bool {
 }
 
 impl Engine {
-    /// Returns `true` if the first place is before the second in the same tag.
+    /// Returns `true` if the first location is before the second in the same tag.
     fn is_in_one_tag(&self, first: Place, second: Place, sources: &Sources) -> bool {
         if first.template != second.template || first.range().end > second.range().start {
             return false;
@@ -658,7 +658,7 @@ fn member_of(expression: &str) -> Option<(String, String)> {
     (is_path(object) && is_name(&member)).then(|| (object.to_owned(), member))
 }
 
-/// Returns `true` if a text is a variable with members and elements, or a literal, and all its
+/// Returns `true` if a string is a variable with members and elements, or a literal, and all its
 /// brackets are closed.
 fn is_path(text: &str) -> bool {
     text.chars()

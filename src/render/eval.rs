@@ -1,7 +1,7 @@
 //! Evaluates templates by walking the engine's own syntax tree, under observation.
 //!
-//! Input: a [`Template`], which [`lower`] creates from a text, the data, and a [`Watch`] that is
-//! notified of events. Output: the text, or a [`Failure`] with its place. Values, filters and
+//! Input: a [`Template`], which [`lower`] creates from a string, the data, and a [`Watch`] that is
+//! notified of events. Output: the text, or a [`Failure`] with its location. Values, filters and
 //! arithmetic are minijinja's; the effects of statements are implemented here, and a differential
 //! test compares them with the engine. The source of a value accompanies it as its [`Origin`].
 //!
@@ -11,22 +11,22 @@
 //! 2. The output of a template and its [`Trace`] become a `Recording`, which the splice of the body
 //!    holds, and which the memory keeps for agents that share the template.
 //! 3. A splice is the part of a body that one template wrote; all other parts are literals of
-//!    profiles or provider steps, which have places of their own.
-//! 4. When a finding needs a place, `unit::record` finds the splice that contains it, and looks the
-//!    place up in the recording.
+//!    profiles or provider steps, which have locations of their own.
+//! 4. When a finding needs a location, `unit::record` finds the splice that contains it, and looks
+//!    the location up in the recording.
 //! 5. Each variable that is passed to the template starts with an origin: `ctx` with the root of
 //!    the data, any other with its own path.
 //! 6. The origin of a member or an element of data is the path of its object, extended by its name
 //!    or index.
-//! 7. The origin of a captured text is the text itself, with all of its writers.
+//! 7. The origin of a captured string is the text itself, with all of its writers.
 //! 8. The origin of a list or an object that a template creates consists of the origins of its
 //!    parts.
-//! 9. The origin of any other value is unknown, and a text computed from it names no inputs.
+//! 9. The origin of any other value is unknown, and a string computed from it names no inputs.
 //! 10. Text with writers is a `Rope`: the text, and runs that cover all of its bytes in order. A
 //!     run contains its number of bytes, their writer, how often they were escaped, the tag that
 //!     wrote them, and its frame.
 //! 11. Literal text of a template, or a literal of an expression, becomes a run whose writer is its
-//!     place in the template.
+//!     location in the template.
 //! 12. `{{ value }}` becomes a run with the value's origin: a path of the data, a file that a
 //!     prompt read, or the inputs that it was computed from.
 //! 13. JSON that a tag writes is divided into leaves with their own writers, and the quotes and
@@ -39,12 +39,12 @@
 //!     the capture does not replace it.
 //! 17. A frame is an include, a macro, a `call`, `set` or `filter` block, and has a parent: the
 //!     frames of a run are the steps that led to it.
-//! 18. A text with too many runs becomes one run that was computed from its first inputs.
+//! 18. A string with too many runs becomes one run that was computed from its first inputs.
 //! 19. The system prompt has a separate recording. In a body, it is a value of the data, until
-//!     somebody asks for a place inside it: then its own runs replace that value, and their tags
+//!     somebody asks for a location inside it: then its own runs replace that value, and their tags
 //!     and frames are looked up in its recording.
 //! 20. To find the writer of a byte, `Recording::written` finds the run that covers it, and
-//!     converts its place to a span of a file, or its path to a value of the conversation.
+//!     converts its location to a span of a file, or its path to a value in the conversation.
 
 mod closure;
 mod tags;
@@ -147,7 +147,7 @@ pub(super) struct Known {
     pub(super) steps: u64,
 }
 
-/// A text with its writers, and the scopes in which they wrote.
+/// A string with its writers, and the scopes in which they wrote.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Traced {
     pub(super) rope: Rope,
@@ -356,7 +356,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         Ok(())
     }
 
-    /// Checks that the output may still grow by a text.
+    /// Checks that the output may still grow by a string.
     fn check_room(&mut self, text: &str, at: Place) -> Outcome<()> {
         match self.out.as_slice() {
             [Sink::Text(out)] if out.text.len() + text.len() > self.most => {
@@ -387,7 +387,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         }
     }
 
-    /// Returns a captured text as a value.
+    /// Returns a captured string as a value.
     fn captured(&self, text: Rope) -> Tracked {
         let text = Tracked::text(text);
         match (self.escapes, text.value.as_str()) {

@@ -96,7 +96,7 @@ fn strip_signature_suffix(native: &mut Native<'_, '_>) -> Result<Tracked, Error>
     Ok(native.part(text, 0..end))
 }
 
-/// The rule of a wire format for the ids of tool calls.
+/// The rule of a wire format for the IDs of tool calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IdRule {
     /// Any string.
@@ -110,7 +110,7 @@ pub enum IdRule {
 }
 
 impl IdRule {
-    /// Returns the id if it is valid, or else a valid replacement, which is the same for a call and
+    /// Returns the ID if it is valid, or else a valid replacement, which is the same for a call and
     /// its result.
     pub fn apply(self, id: &str) -> String {
         if self.fits(id) {

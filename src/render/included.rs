@@ -2,9 +2,9 @@
 //! include of a shared partial.
 //!
 //! A partial is evaluated separately, under observation: its output depends on the names that it
-//! looks up. These, with the values that the template set, are the key of its text. A known text is
-//! reused, and its cost is charged again. The template then lacks the names that the partial would
-//! have set; if it looks one up, it is evaluated again without reuse.
+//! looks up. These, with the values that the template set, are the key of its text. A known string
+//! is reused, and its cost is charged again. The template then lacks the names that the partial
+//! would have set; if it looks one up, it is evaluated again without reuse.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -19,14 +19,14 @@ use super::tracked::Names;
 use super::{BodyInput, Engine, can_read_prompt};
 use crate::memory::{Identity, Question};
 
-/// The memory overhead of a text, in bytes.
+/// The memory overhead of a string, in bytes.
 const HOLDER: usize = 160;
-/// The maximum length of a text in a key, in bytes: each include reads all of it.
+/// The maximum length of a string in a key, in bytes: each include reads all of it.
 const LONGEST: usize = 16 * 1024;
 /// The maximum number of evaluations of a partial to learn the names that it looks up.
 const ATTEMPTS: usize = 3;
 
-/// The rendered texts that may be kept.
+/// The rendered strings that may be kept.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Keep {
     /// `true` if other agents may have the same system prompt.

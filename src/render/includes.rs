@@ -208,7 +208,7 @@ impl Engine {
         }
     }
 
-    /// Returns a partial with the place where it includes another.
+    /// Returns a partial with the location where it includes another.
     fn link(&self, names: &[Arc<str>], from: usize, to: usize) -> Link {
         let include = self.analyses[&names[from]].includes.iter().find(|include| {
             include

@@ -38,10 +38,10 @@ pub(super) struct Depth {
     blocks: usize,
     /// The number of parameters in the current tag; `None` if it is not a macro's.
     parameters: Option<usize>,
-    /// The place where a limit is exceeded, if any, with the excess in words.
+    /// The location where a limit is exceeded, if any, with the excess in words.
     pub(super) too_long: Option<(Range<usize>, String)>,
     before: Before,
-    /// The place where it nests too deeply, if any.
+    /// The location where it nests too deeply, if any.
     pub(super) exceeded: Option<Range<usize>>,
 }
 
@@ -56,7 +56,7 @@ enum Before {
     Other,
 }
 
-/// Returns the place where a template nests too deeply, if any.
+/// Returns the location where a template nests too deeply, if any.
 pub(super) fn too_deep(source: &str) -> Option<Range<usize>> {
     let mut depth = Depth::default();
     for token in machinery::tokenize(source, false, SyntaxConfig::default()) {

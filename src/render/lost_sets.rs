@@ -51,7 +51,7 @@ struct Assignment {
     number: usize,
 }
 
-/// The names that loops inside a frame have set, with the places.
+/// The names that loops inside a frame have set, with the locations.
 #[derive(Default)]
 struct Lost<'t> {
     places: HashMap<&'t str, Range<usize>>,
@@ -88,7 +88,7 @@ enum FrameKind {
 
 struct Walker<'t> {
     frames: Vec<Frame<'t>>,
-    /// By the place of the assignment.
+    /// By the location of the assignment.
     found: BTreeMap<usize, LostSet>,
     /// The number of assignments so far.
     assignments: usize,

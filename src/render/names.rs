@@ -132,7 +132,7 @@ impl Engine {
         Some((format!("there is no {what} `{wanted}`"), help))
     }
 
-    /// Reports statements at places where the engine cannot run them, before the engine compiles
+    /// Reports statements at locations where the engine cannot run them, before the engine compiles
     /// them; returns `true` if there are none.
     pub(super) fn check_places(
         &mut self,

@@ -1,8 +1,8 @@
-//! Places in templates.
+//! Locations in templates.
 
 use std::ops::Range;
 
-/// A place in a template's own text.
+/// A location in a template's own text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Place {
     /// The template's number in its engine.
@@ -12,7 +12,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Returns the place of a range of bytes. Templates are shorter than 2^32 bytes.
+    /// Returns the location of a range of bytes. Templates are shorter than 2^32 bytes.
     pub(super) fn new(template: u32, range: &Range<usize>) -> Place {
         Place {
             template,
@@ -26,13 +26,13 @@ impl Place {
         self.start as usize..self.end as usize
     }
 
-    /// Returns the part of the place at `range`, relative to its start.
+    /// Returns the part of the location at `range`, relative to its start.
     pub(super) fn part(self, range: &Range<usize>) -> Place {
         let start = self.start as usize;
         Place::new(self.template, &(start + range.start..start + range.end))
     }
 
-    /// Returns the place without its first and last byte: a literal without its quotes.
+    /// Returns the location without its first and last byte: a literal without its quotes.
     pub(super) fn inside(self) -> Place {
         Place {
             start: self.start + 1,
@@ -41,7 +41,7 @@ impl Place {
         }
     }
 
-    /// Returns `true` if another place is within this one.
+    /// Returns `true` if another location is within this one.
     pub(super) fn contains(self, other: Place) -> bool {
         self.template == other.template && self.start <= other.start && other.end <= self.end
     }

@@ -53,7 +53,7 @@ impl OwnFunction {
     }
 }
 
-/// The names of these functions.
+/// The names of the functions in [`OwnFunction`].
 const OWN_FUNCTIONS: [(&str, OwnFunction); 10] = [
     ("read_file", OwnFunction::ReadFile),
     ("file_exists", OwnFunction::FileExists),
@@ -118,7 +118,7 @@ pub(super) fn differs(name: &str) -> bool {
 enum ResolvedPath<'a> {
     /// A file in the first of these worlds that has it.
     In(Vec<&'a Arc<dyn World>>, String),
-    /// A place that must not be read.
+    /// A location that must not be read.
     Outside,
     /// A path with an unknown variable.
     Unresolved(String),
@@ -486,12 +486,12 @@ fn head(native: &mut Native<'_, '_>, end: fn(&str, usize) -> usize) -> Result<Tr
     Ok(native.part(whole, 0..end(whole, usize::try_from(count).unwrap_or(0))))
 }
 
-/// Returns the offset where the first lines of a text end.
+/// Returns the offset where the first lines of a string end.
 fn head_lines(text: &str, count: usize) -> usize {
     text.split_inclusive('\n').take(count).map(str::len).sum()
 }
 
-/// Returns the offset where the first lines of a text end, without the last newline. The original
+/// Returns the offset where the first lines of a string end, without the last newline. The original
 /// client has this result because it splits the text and joins the lines again.
 fn lines_at_head(text: &str, count: usize) -> usize {
     match count.checked_sub(1) {

@@ -1,7 +1,7 @@
 //! Records who wrote each byte of a template's output; the only source of this information for
 //! findings, explanations and diffs.
 //!
-//! Every evaluation of a template tracks its texts. The result is a [`Recording`], which returns
+//! Every evaluation of a template tracks its strings. The result is a [`Recording`], which returns
 //! the writers of ranges of the output.
 
 use std::ops::Range;
@@ -52,14 +52,14 @@ pub struct Written {
     pub span: Span,
     /// The tag, if one wrote them.
     pub tag: Option<Span>,
-    /// The steps that led to the place, the innermost first.
+    /// The steps that led to the location, the innermost first.
     pub steps: Vec<Step>,
     /// The range of the whole value that a tag wrote there; `None` for literal text.
     pub value: Option<Range<usize>>,
 }
 
 impl Written {
-    /// Returns the place in the template itself: literal text, or the tag whatever it wrote.
+    /// Returns the location in the template itself: literal text, or the tag whatever it wrote.
     pub fn statement(&self) -> Span {
         self.tag
             .filter(|_| self.value.is_some())
@@ -74,7 +74,7 @@ pub enum By {
     Template,
     /// A value of the data.
     Data {
-        /// Its place in `ctx`.
+        /// Its location in `ctx`.
         path: Arc<Pointer>,
         /// The range in its text.
         bytes: Range<usize>,
@@ -88,11 +88,11 @@ pub enum By {
     },
     /// A tag, for the punctuation that it writes around values.
     Tag,
-    /// Computed by the tag from these values: an inferred place.
+    /// Computed by the tag from these values: an inferred location.
     Computed(Vec<From>),
 }
 
-/// An input of a computed text.
+/// An input of a computed string.
 #[derive(Debug, Clone, PartialEq)]
 pub enum From {
     /// A value of the data.
@@ -103,7 +103,7 @@ pub enum From {
     Template(Span),
 }
 
-/// A step that led to a place in a template.
+/// A step that led to a location in a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     /// The kind of step.
@@ -112,7 +112,7 @@ pub struct Step {
     pub span: Span,
 }
 
-/// The kinds of steps from one place of a template to another.
+/// The kinds of steps from one location of a template to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepKind {
     /// `{% include %}`.
@@ -139,7 +139,7 @@ impl StepKind {
         }
     }
 
-    /// Returns the phrase that precedes its place.
+    /// Returns the phrase that precedes its location.
     pub fn at(self) -> &'static str {
         match self {
             StepKind::Include => "included at",
@@ -187,8 +187,8 @@ pub(crate) struct DataRead {
 }
 
 impl Renderer<'_> {
-    /// Evaluates a body template, and notes the values of the data that it reads, with the places
-    /// of the reads.
+    /// Evaluates a body template, and notes the values of the data that it reads, with the
+    /// locations of the reads.
     pub(crate) fn reads_of_body(
         &self,
         sources: &Sources,
@@ -423,7 +423,7 @@ impl Recording {
         Some(begin)
     }
 
-    /// Returns the place of the tag that first wrote a run.
+    /// Returns the location of the tag that first wrote a run.
     fn tag_span(&self, engine: &Engine, sources: &Sources, run: &Run) -> Option<Span> {
         let tag = self.owner(run).trace.tag(run)?;
         Some(engine.place_span(sources, tag))

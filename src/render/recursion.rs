@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-/// A call at a place where it cannot work.
+/// A call at a location where it cannot work.
 #[derive(Debug)]
 pub(super) struct Misplaced {
     pub(super) range: Range<usize>,

@@ -1,6 +1,6 @@
-//! Texts with the writer of each byte.
+//! Strings with the writer of each byte.
 //!
-//! A [`Rope`] is a text with its runs: stretches of bytes with one writer. Filters that keep
+//! A [`Rope`] is a string with its runs: stretches of bytes with one writer. Filters that keep
 //! content pass the runs on, cut and joined like the text; any other result is
 //! [`Writer::Computed`].
 
@@ -11,12 +11,12 @@ use std::sync::Arc;
 use super::data_path::DataPath;
 use super::place::Place;
 
-/// The maximum number of runs in a text: enough for a long history, and too few for a loop that
-/// keeps doubling a text.
+/// The maximum number of runs in a string: enough for a long history, and too few for a loop that
+/// keeps doubling a string.
 const MAX_RUNS: usize = 1 << 18;
 /// The maximum number of times that a run counts as escaped; then its writer counts as computed.
 const MAX_ESCAPES: u8 = 4;
-/// The maximum number of inputs that a computed text names.
+/// The maximum number of inputs that a computed string names.
 pub(super) const MAX_INPUTS: usize = 16;
 
 /// The member of the data that is the system prompt.
@@ -28,13 +28,13 @@ pub(super) type FrameId = u32;
 /// A file that a prompt read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ReadFile {
-    /// The place that contains the file.
+    /// The location that contains the file.
     pub place: ReadPlace,
-    /// Its path in that place.
+    /// Its path in that location.
     pub path: Arc<str>,
 }
 
-/// The place of a prompt's file.
+/// The location of a prompt's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReadPlace {
     /// The project of the conversation.
@@ -60,14 +60,14 @@ pub(super) enum Writer {
 }
 
 impl Writer {
-    /// Returns the writer of a text that was computed from others, of which it names the first
+    /// Returns the writer of a string that was computed from others, of which it names the first
     /// inputs.
     pub(super) fn computed_from(runs: &[Run]) -> Writer {
         Writer::Computed(Arc::new(inputs(runs).take(MAX_INPUTS).collect()))
     }
 }
 
-/// An input of a computed text.
+/// An input of a computed string.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Input {
     Data(DataPath),
@@ -88,7 +88,7 @@ impl Input {
 /// A run of bytes with one writer. Bodies hold many, so it is small.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Run {
-    /// The number of bytes: a text is shorter than 2^32.
+    /// The number of bytes: a string is shorter than 2^32.
     len: u32,
     /// The write that first wrote them.
     pub(super) emission: Emission,
@@ -123,14 +123,14 @@ impl Emission {
     }
 }
 
-/// A text and its writers, in order.
+/// A string and its writers, in order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Rope {
     pub(super) text: String,
     pub(super) runs: Vec<Run>,
 }
 
-/// A borrowed text and its writers, in order.
+/// A borrowed string and its writers, in order.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RopeSlice<'t> {
     pub(super) text: &'t str,
@@ -138,7 +138,7 @@ pub(super) struct RopeSlice<'t> {
 }
 
 impl Rope {
-    /// Returns a text with one writer.
+    /// Returns a string with one writer.
     pub(super) fn one(text: &str, writer: Writer) -> Rope {
         Rope {
             text: text.to_owned(),
@@ -154,9 +154,9 @@ impl Rope {
         }
     }
 
-    /// Appends a text with its writers.
+    /// Appends a string with its writers.
     pub(super) fn push(&mut self, other: RopeSlice<'_>) {
-        // An empty text needs no runs, which would only accumulate.
+        // An empty string needs no runs, which would only accumulate.
         if other.text.is_empty() {
             return;
         }
@@ -169,19 +169,19 @@ impl Rope {
         self.limit_runs();
     }
 
-    /// Appends a text with one writer.
+    /// Appends a string with one writer.
     pub(super) fn push_one(&mut self, text: &str, writer: Writer) {
         self.push_run(text, Run::new(text.len(), writer));
     }
 
-    /// Appends a text with its only run.
+    /// Appends a string with its only run.
     pub(super) fn push_run(&mut self, text: &str, run: Run) {
         self.text.push_str(text);
         self.runs.push(run);
         self.limit_runs();
     }
 
-    /// Appends a text as a JSON string, whose quotes the tag writes.
+    /// Appends a string as a JSON string, whose quotes the tag writes.
     pub(super) fn push_json(&mut self, other: RopeSlice<'_>) {
         self.push_one("\"", Writer::Tag);
         for (part, run) in other.pieces() {
@@ -226,7 +226,7 @@ impl Rope {
         self.push_run(text, Run { writer, ..run });
     }
 
-    /// Notes the writer of an empty text. If several follow one another, the last counts.
+    /// Notes the writer of an empty string. If several follow one another, the last counts.
     pub(super) fn push_nothing(&mut self, run: Run) {
         self.runs.pop_if(|last| last.is_empty());
         self.runs.push(run);
@@ -319,12 +319,12 @@ impl<'t> RopeSlice<'t> {
 
 /// Values of the data whose writers are known.
 pub(super) trait Values {
-    /// Returns a part of the value at a path, which the template wrote as a text; `None` if the
+    /// Returns a part of the value at a path, which the template wrote as a string; `None` if the
     /// value is unknown.
     fn part(&self, path: &DataPath, range: Range<usize>, text: &str) -> Option<Rope>;
 
-    /// Returns the inputs of texts that are computed from the value at a path; `None` if the value
-    /// is unknown.
+    /// Returns the inputs of strings that are computed from the value at a path; `None` if the
+    /// value is unknown.
     fn inputs(&self, path: &DataPath) -> Option<Vec<Input>>;
 }
 
@@ -341,7 +341,7 @@ impl Values for Prompt<'_> {
     }
 }
 
-/// A text whose runs are found by their offsets.
+/// A string whose runs are found by their offsets.
 pub(super) struct Indexed<'t> {
     whole: RopeSlice<'t>,
     /// The start offset of each run.
@@ -367,7 +367,7 @@ impl<'t> Indexed<'t> {
         &self.whole.runs[first..end]
     }
 
-    /// Returns a part of the text with its writers; an empty text if it is shorter.
+    /// Returns a part of the text with its writers; an empty string if it is shorter.
     pub(super) fn part(&self, range: Range<usize>) -> Rope {
         if self.whole.text.get(range.clone()).is_none() {
             return Rope::default();
@@ -382,7 +382,7 @@ impl<'t> Indexed<'t> {
         cutter.part(range)
     }
 
-    /// Returns the inputs of texts that are computed from this one.
+    /// Returns the inputs of strings that are computed from this one.
     pub(super) fn inputs(&self) -> Vec<Input> {
         inputs(self.whole.runs).take(MAX_INPUTS).collect()
     }
@@ -425,7 +425,7 @@ pub(super) struct ValueText<'t> {
     pub(super) runs: Runs<'t>,
 }
 
-/// The runs of a text.
+/// The runs of a string.
 pub(super) enum Runs<'t> {
     One(Run),
     Many(&'t [Run]),
@@ -443,7 +443,7 @@ impl ValueText<'_> {
     }
 }
 
-/// Returns the inputs that a text was computed from.
+/// Returns the inputs that a string was computed from.
 pub(super) fn inputs(runs: &[Run]) -> impl Iterator<Item = Input> {
     runs.iter().flat_map(|run| match &run.writer {
         Writer::Data { path, .. } => vec![Input::Data(path.clone())],
@@ -458,7 +458,7 @@ fn emission(run: &Run) -> (Emission, bool) {
     (run.emission, run.is_of_prompt)
 }
 
-/// Takes successive parts out of a text in a single pass, however many there are.
+/// Takes successive parts out of a string in a single pass, however many there are.
 pub(super) struct Cutter<'t> {
     whole: RopeSlice<'t>,
     /// The next run.
@@ -486,7 +486,7 @@ impl<'t> Cutter<'t> {
         part
     }
 
-    /// Appends a part to another text.
+    /// Appends a part to another string.
     pub(super) fn cut(&mut self, range: Range<usize>, into: &mut Rope) {
         let RopeSlice { text, runs } = self.whole;
         let mut kept = Vec::new();
@@ -647,12 +647,12 @@ impl Run {
     }
 }
 
-/// Returns an offset in a text, or a length of one, in the form that runs store.
+/// Returns an offset in a string, or a length of one, in the form that runs store.
 fn small(len: usize) -> u32 {
     u32::try_from(len).unwrap_or(u32::MAX)
 }
 
-/// Returns the length of a text before it was escaped as JSON `times` times.
+/// Returns the length of a string before it was escaped as JSON `times` times.
 pub(super) fn unescaped_len(text: &str, times: u8) -> usize {
     match times {
         0 => text.len(),
@@ -683,7 +683,7 @@ fn unescape(text: &str) -> impl Iterator<Item = char> + '_ {
     })
 }
 
-/// Returns a text in the form that it has in a JSON string.
+/// Returns a string in the form that it has in a JSON string.
 fn escape(text: &str) -> Cow<'_, str> {
     if text
         .bytes()

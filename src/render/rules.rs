@@ -137,7 +137,7 @@ crate::diag::rules! {
          For an existing collection, set `dialect = \"inja\"` in `reqc.toml`. Otherwise write `{% elif %}`, `loop.first` and so on, \
          which marks the prompt as written for reqc.",
         seen "2026-11" {
-            "pkg:github/Palm1r/QodeAssist#ContextRenderer.cpp": "its file functions are Qt's",
+            "pkg:github/Palm1r/QodeAssist#ContextRenderer.cpp": "it uses Qt's file functions",
         };
     PROMPT_MISSING = Error "prompt/missing-file", "a system prompt reads a file that does not exist",
         "`read_file` needs its file; if it is optional, check `file_exists` first. `:/x` is file `x` of the profile's own \

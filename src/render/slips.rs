@@ -1,4 +1,4 @@
-//! Common mistakes that the parser would report with an obscure message, or at the wrong place.
+//! Common mistakes that the parser would report with an obscure message, or at the wrong location.
 
 use std::ops::Range;
 

@@ -34,13 +34,13 @@ pub(super) struct Impossible {
     pub(super) is_of_inja: bool,
 }
 
-/// A value of a conversation that is written unescaped between the quotes of a JSON string.
+/// A value in a conversation that is written unescaped between the quotes of a JSON string.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unescaped {
     pub(super) range: Range<usize>,
     /// The expression of the value.
     pub(super) value: Range<usize>,
-    /// `true` if it may contain any text; ids, names and media types have a restricted character
+    /// `true` if it may contain any text; IDs, names and media types have a restricted character
     /// set.
     pub(super) is_free: bool,
     pub(super) is_guess: bool,

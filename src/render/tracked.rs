@@ -32,7 +32,7 @@ pub(super) enum Origin {
     Literal(Place),
     /// A value of the data, unchanged.
     Data(DataPath),
-    /// A text, byte by byte.
+    /// A string, byte by byte.
     Text(Arc<Vec<Run>>),
     /// The origins of a list's elements.
     List(Arc<[Origin]>),
@@ -50,11 +50,11 @@ pub(super) struct Absent {
 /// Kinds of missing values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AbsentKind {
-    /// A variable, a member or an element; the place is the expression that reads it.
+    /// A variable, a member or an element; the location is the expression that reads it.
     Value,
-    /// A parameter without a value in the call; the place is its name in the declaration.
+    /// A parameter without a value in the call; the location is its name in the declaration.
     Parameter,
-    /// A name that the imported template does not have; the place is the name in the tag.
+    /// A name that the imported template does not have; the location is the name in the tag.
     Import,
 }
 
@@ -98,7 +98,7 @@ impl Tracked {
         }
     }
 
-    /// Returns a text with its writers, as far as these can be kept apart.
+    /// Returns a string with its writers, as far as these can be kept apart.
     pub(super) fn text(mut rope: Rope) -> Tracked {
         if !account::keep_runs(rope.runs.len()) {
             rope.forget();
@@ -179,7 +179,7 @@ impl Origin {
         }
     }
 
-    /// Returns the inputs of a text that was computed from this value.
+    /// Returns the inputs of a string that was computed from this value.
     pub(super) fn inputs(&self) -> Vec<Input> {
         match self {
             Origin::Data(path) => vec![Input::Data(path.clone())],
@@ -189,7 +189,7 @@ impl Origin {
         }
     }
 
-    /// Returns the writer of a text that was computed from this value.
+    /// Returns the writer of a string that was computed from this value.
     pub(super) fn computed(&self) -> Writer {
         Writer::Computed(Arc::new(self.inputs()))
     }
@@ -231,7 +231,7 @@ impl Tracked {
     }
 }
 
-/// Returns `true` if runs cover a text.
+/// Returns `true` if runs cover a string.
 fn is_covered(text: &str, runs: &[Run]) -> bool {
     runs.iter().map(Run::len).sum::<usize>() == text.len()
 }
@@ -259,7 +259,7 @@ impl Arguments {
         }
     }
 
-    /// Returns the inputs of a text that was computed from all arguments.
+    /// Returns the inputs of a string that was computed from all arguments.
     pub(super) fn inputs(&self) -> Vec<Input> {
         self.origins
             .iter()
@@ -294,7 +294,7 @@ pub(super) struct Native<'n, 'e> {
 }
 
 impl<'e> Native<'_, 'e> {
-    /// Returns a value that was computed from the arguments; for a text, they are recorded as its
+    /// Returns a value that was computed from the arguments; for a string, they are recorded as its
     /// inputs.
     pub(super) fn computed(&self, value: Value) -> Tracked {
         let Some(text) = value.as_str() else {
@@ -308,7 +308,7 @@ impl<'e> Native<'_, 'e> {
         }
     }
 
-    /// Returns an argument as a text with its writers; the text of any other value counts as
+    /// Returns an argument as a string with its writers; the text of any other value counts as
     /// computed.
     pub(super) fn rope(&self, index: usize, text: &str) -> Rope {
         self.arguments.get(index).rope(text)
@@ -338,7 +338,7 @@ impl<'e> Native<'_, 'e> {
     }
 }
 
-/// Returns the elements of a list, the keys of an object, or the characters of a text.
+/// Returns the elements of a list, the keys of an object, or the characters of a string.
 ///
 /// # Errors
 ///

@@ -5,7 +5,7 @@ use std::ops::Range;
 use minijinja::machinery::{self, Span, Token};
 use minijinja::syntax::SyntaxConfig;
 
-/// A mismatch between the tags of a text.
+/// A mismatch between the tags of a string.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unbalanced {
     /// A tag without its end tag.
@@ -79,8 +79,8 @@ pub(super) fn find(text: &str, end: usize) -> Option<Unbalanced> {
     }
 }
 
-/// Finds the quote of a string that is never closed, in a text that does not parse: the text ends in
-/// it, or it contains the end of its tag and the lines up to another quote.
+/// Finds the quote of a string that is never closed, in a string that does not parse: the text ends
+/// in it, or it contains the end of its tag and the lines up to another quote.
 pub(super) fn string(text: &str) -> Option<usize> {
     let mut end = 0;
     for token in machinery::tokenize(text, false, SyntaxConfig::default()) {

@@ -1,8 +1,8 @@
-//! Folder variables in the texts of expressions, where they are not expanded.
+//! Folder variables in the strings of expressions, where they are not expanded.
 //!
 //! `${PROJECT_DIR}` is expanded in the prompt's own text and in arguments of file functions, but
-//! not in a string that an expression prints. A string in a variable is tracked to the place where
-//! the variable is printed.
+//! not in a string that an expression prints. A string in a variable is tracked to the location
+//! where the variable is printed.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,17 +11,17 @@ use minijinja::machinery::ast::{BinOpKind, Expr, Set};
 
 use super::folders::PROMPT_VARIABLES;
 
-/// The texts found so far in one template.
+/// The strings found so far in one template.
 #[derive(Debug, Default)]
 pub(super) struct Unexpanded {
-    /// Variables that contain such a text, with the places where it is written.
+    /// Variables that contain such a string, with the locations where it is written.
     held: HashMap<String, Vec<Range<usize>>>,
-    /// The places of texts that are printed.
+    /// The locations of strings that are printed.
     pub(super) printed: Vec<Range<usize>>,
 }
 
 impl Unexpanded {
-    /// Notes the texts in a variable's value.
+    /// Notes the strings in a variable's value.
     pub(super) fn set(&mut self, set: &Set<'_>) {
         let Expr::Var(name) = &set.target else { return };
         let texts = self.texts(&set.expr);
@@ -32,7 +32,7 @@ impl Unexpanded {
         }
     }
 
-    /// Notes the texts in a printed expression.
+    /// Notes the strings in a printed expression.
     pub(super) fn print(&mut self, printed: &Expr<'_>) {
         for text in self.texts(printed) {
             if !self.printed.contains(&text) {
@@ -41,7 +41,7 @@ impl Unexpanded {
         }
     }
 
-    /// Returns the texts with a folder variable in a value. Arguments of functions are ignored: a
+    /// Returns the strings with a folder variable in a value. Arguments of functions are ignored: a
     /// function may expand them or not print them.
     fn texts(&self, value: &Expr<'_>) -> Vec<Range<usize>> {
         let both =

@@ -1,5 +1,5 @@
 //! Walks over values, charged and bounded in depth; the errors for values that are not there, or no
-//! texts.
+//! strings.
 
 use indexmap::IndexMap;
 use minijinja::value::{DynObject, Tuple, ValueKind};
@@ -93,8 +93,8 @@ pub(super) fn check_depth(depth: usize) -> Result<(), Error> {
     }
 }
 
-/// Returns the elements of a list, the keys of an object, or the characters of a text, and charges
-/// for them.
+/// Returns the elements of a list, the keys of an object, or the characters of a string, and
+/// charges for them.
 pub(super) fn elements(value: &Value) -> Result<Vec<Value>, Error> {
     if value.is_undefined() {
         return Err(undefined());
@@ -121,7 +121,7 @@ pub(super) fn elements(value: &Value) -> Result<Vec<Value>, Error> {
     }
 }
 
-/// Returns the number of elements in an engine-made list, or the number of bytes in a text.
+/// Returns the number of elements in an engine-made list, or the number of bytes in a string.
 pub(super) fn breadth(value: &Value) -> usize {
     match value.as_object().map(shape) {
         Some(Shape::Elements(elements)) => elements.len(),

@@ -27,7 +27,7 @@ pub(super) fn emitted(value: &Tracked) -> Result<Rope, Error> {
     }
 }
 
-/// Charges for writing a text.
+/// Charges for writing a string.
 ///
 /// # Errors
 ///
@@ -36,8 +36,8 @@ pub(super) fn charge_text(text: &str) -> Result<(), Error> {
     account::make(within_limit(text)?.len())
 }
 
-/// Rejects a text above the limit of all output: a captured text is not written yet, and could keep
-/// growing.
+/// Rejects a string above the limit of all output: a captured string is not written yet, and could
+/// keep growing.
 fn within_limit(text: &str) -> Result<&str, Error> {
     match text.len() > MAX_OUTPUT {
         true => Err(Error::new(ErrorKind::WriteFailure, TOO_LARGE)),

@@ -1,7 +1,7 @@
 //! Checks addresses: whether requests can be sent to a URL and an endpoint, and whether either
 //! contains a secret.
 //!
-//! Input: a text as written. Output: the mistake in it, with a message that never quotes a part
+//! Input: a string as written. Output: the mistake in it, with a message that never quotes a part
 //! that may contain a key. An accepted base URL determines the host: no endpoint that is appended
 //! to it can change the host.
 
@@ -159,7 +159,7 @@ fn other_scheme(scheme: &str) -> NoAddress {
     }
 }
 
-/// Returns `true` if a text may be an IP address or a host name, in any script. Only letters and
+/// Returns `true` if a string may be an IP address or a host name, in any script. Only letters and
 /// digits are allowed, so that invisible characters, and characters that resemble dots and slashes,
 /// are rejected.
 fn is_host(text: &str) -> bool {
@@ -196,8 +196,8 @@ fn is_dots(part: &str) -> bool {
     )
 }
 
-/// Rejects a text that contains a login, or a parameter that is a key. Also detects both after one
-/// or two levels of percent-encoding.
+/// Rejects a string that contains a login, or a parameter that is a key. Also detects both after
+/// one or two levels of percent-encoding.
 fn no_secret(text: &str) -> Result<(), NoAddress> {
     if holds_login(text) {
         let help = "remove the part before `@`, and put the key in `api_key_ref`; if a real password was committed, change it";
@@ -211,7 +211,7 @@ fn no_secret(text: &str) -> Result<(), NoAddress> {
     Ok(())
 }
 
-/// Returns `true` if a text contains a key after one or two levels of percent-encoding.
+/// Returns `true` if a string contains a key after one or two levels of percent-encoding.
 fn holds_encoded_key(text: &str) -> bool {
     let decoded = percent_decoded(text);
     holds_key(&decoded) || holds_key(&percent_decoded(&decoded))
@@ -265,7 +265,7 @@ fn is_named(part: &str) -> bool {
     pair.is_some_and(|(name, value)| !value.is_empty() && is_secret_name(name))
 }
 
-/// Returns a text in which the `%XX` sequences of ASCII characters are decoded.
+/// Returns a string in which the `%XX` sequences of ASCII characters are decoded.
 fn percent_decoded(text: &str) -> String {
     let mut parts = text.split('%');
     let mut decoded = parts.next().unwrap_or_default().to_owned();

@@ -86,7 +86,7 @@ const MAX_FIELDS: usize = 1_000;
 /// An `[[extension]]` entry: what a provider instance accepts in addition to its wire format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extension {
-    /// The place of the entry.
+    /// The location of the entry.
     pub span: Span,
     /// The name of the provider instance.
     pub instance: Arc<str>,
@@ -122,7 +122,7 @@ pub enum Level {
 /// An `[[allow]]` entry, which suppresses findings and states a reason.
 #[derive(Debug, Clone)]
 pub struct Allow {
-    /// The place of the entry.
+    /// The location of the entry.
     pub span: Span,
     /// The rule code whose findings it suppresses.
     pub code: Arc<str>,

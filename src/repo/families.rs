@@ -411,7 +411,7 @@ impl Family {
 }
 
 impl ModelPattern {
-    /// Parses a pattern. An error contains the mistake and its place.
+    /// Parses a pattern. An error contains the mistake and its location.
     fn new(text: Spanned<Arc<str>>) -> Result<ModelPattern, (GlobError, Span)> {
         let (account, pattern) = name::normal_pattern(&text.value);
         let plain = pattern

@@ -100,7 +100,7 @@ pub(super) fn is_key_header(name: &str) -> bool {
     is_name(name) && (is_for_keys || reserved(name).is_none())
 }
 
-/// Returns `true` if a text is a token of RFC 9110, section 5.6.2.
+/// Returns `true` if a string is a token of RFC 9110, section 5.6.2.
 fn is_name(name: &str) -> bool {
     !name.is_empty()
         && name

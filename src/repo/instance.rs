@@ -32,7 +32,7 @@ pub struct Instance {
     pub description: Option<Arc<str>>,
     /// Additional headers, in the author's order.
     pub headers: Vec<(Arc<str>, Arc<str>)>,
-    /// The places of the headers, in the same order.
+    /// The locations of the headers, in the same order.
     pub header_spans: Vec<Span>,
 }
 
@@ -119,7 +119,7 @@ impl fmt::Display for SecretRef {
     }
 }
 
-/// The reason a text cannot be a reference to a secret.
+/// The reason a string cannot be a reference to a secret.
 enum NoSecretRef {
     /// The text looks like the secret itself.
     Key,
@@ -227,10 +227,10 @@ impl RawInstance {
     }
 }
 
-/// A header's name, with its value and its place.
+/// A header's name, with its value and its location.
 type PlacedHeader = (Arc<str>, (Arc<str>, Span));
 
-/// Reads the headers and their places.
+/// Reads the headers and their locations.
 fn headers_of(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<PlacedHeader> {
     let spans: BTreeMap<String, Span> = table
         .entries

@@ -93,7 +93,7 @@ impl<'t, 'f> Reader<'t, 'f> {
         self.file
     }
 
-    /// Returns the place of a node in this table's file.
+    /// Returns the location of a node in this table's file.
     pub(crate) fn span(&self, node: &Node) -> Span {
         Span::new(self.file, node.span.clone())
     }
@@ -325,7 +325,7 @@ impl<'t, 'f> Reader<'t, 'f> {
         self.findings[before..].iter().any(is_fatal)
     }
 
-    /// Returns the place of a string, if it is blank.
+    /// Returns the location of a string, if it is blank.
     pub(crate) fn blank(&self, key: &str) -> Option<Span> {
         let node = self.get(key)?;
         matches!(&node.kind, Kind::String(text) if text.trim().is_empty()).then(|| self.span(node))
@@ -404,7 +404,7 @@ pub(crate) fn is_fatal(finding: &Diagnostic) -> bool {
 pub(crate) enum Special {
     /// The key is reported elsewhere.
     Told,
-    /// The key belongs elsewhere. Contains the right place.
+    /// The key belongs elsewhere. Contains the right location.
     Misplaced(String),
 }
 

@@ -162,7 +162,7 @@ impl Pattern {
     }
 }
 
-/// Returns a text in lower case, because the glob library ignores case only for ASCII.
+/// Returns a string in lower case, because the glob library ignores case only for ASCII.
 fn fold(text: &str) -> String {
     text.to_lowercase()
 }

@@ -156,8 +156,8 @@ fn is_string(table: &Table, key: &str) -> bool {
         .is_some_and(|node| matches!(node.kind, Kind::String(_)))
 }
 
-/// Parses as much of a text as possible as TOML, if one of its lines begins with one of these keys;
-/// otherwise returns `None`. Most texts have no such line, and parsing is expensive.
+/// Parses as much of a string as possible as TOML, if one of its lines begins with one of these
+/// keys; otherwise returns `None`. Most strings have no such line, and parsing is expensive.
 fn read(text: &str, keys: &[&str]) -> Option<Table> {
     let may_have = keys
         .iter()

@@ -70,7 +70,7 @@ fn no_place(it: &PlacedDifference, why: &str) -> String {
 /// The maximum width of a code, in columns.
 const WIDEST_CODE: usize = 20;
 
-/// Returns the places of a difference: file, line, column, and pointer.
+/// Returns the locations of a difference: file, line, column, and pointer.
 fn places(compared: &ComparedFiles, it: &PlacedDifference) -> Vec<String> {
     let sides = [
         (&compared.first, it.first, &it.difference.first),

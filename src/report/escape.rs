@@ -3,12 +3,12 @@
 
 use crate::text::{Text, Within};
 
-/// Escapes a text for one line of HTML, including HTML inside Markdown.
+/// Escapes a string for one line of HTML, including HTML inside Markdown.
 pub(super) fn html(foreign: &str) -> String {
     Text::line(foreign).within(Within::Html).to_string()
 }
 
-/// Escapes a text as [`html`] does, as code.
+/// Escapes a string as [`html`] does, as code.
 pub(super) fn code(foreign: &str) -> String {
     format!("<code>{}</code>", html(foreign))
 }

@@ -1,9 +1,9 @@
 //! The source lines at a finding's labels, in the form that miette expects.
 //!
-//! The lines of all files are joined into one text, with a block for each run of consecutive lines,
-//! so that one drawing shows a whole include chain. No label extends beyond one line. Long lines
-//! are cut to the part around their first label, and control characters are replaced. Line and
-//! column numbers match the file.
+//! The lines of all files are joined into one string, with a block for each run of consecutive
+//! lines, so that one drawing shows a whole include chain. No label extends beyond one line. Long
+//! lines are cut to the part around their first label, and control characters are replaced. Line
+//! and column numbers match the file.
 
 use std::ops::Range;
 
@@ -56,8 +56,8 @@ struct LabelledRange<'a> {
 }
 
 impl Excerpt {
-    /// Returns the lines of a finding: those of the primary place's file first, then those of
-    /// related places in order.
+    /// Returns the lines of a finding: those of the primary location's file first, then those of
+    /// related locations in order.
     pub(super) fn new(finding: &Diagnostic, sources: &Sources) -> Excerpt {
         let mut excerpt = Excerpt::default();
         let labels = std::iter::once(&finding.primary).chain(&finding.related);
@@ -161,8 +161,8 @@ fn clamp(offset: usize, text: &str) -> usize {
     text.floor_char_boundary(offset.min(text.len()))
 }
 
-/// Returns the runs of whole lines around places of one file; the run with the primary place comes
-/// first.
+/// Returns the runs of whole lines around locations of one file; the run with the primary location
+/// comes first.
 fn runs(text: &str, places: &[&LabelledRange<'_>], context: usize) -> Vec<Range<usize>> {
     let mut around: Vec<Range<usize>> = places
         .iter()
@@ -228,7 +228,7 @@ fn cut(line: &str, label: Option<usize>) -> Range<usize> {
 }
 
 impl SourceCode for Excerpt {
-    /// Returns the block that contains `span`, or, if no context is requested, the place of the
+    /// Returns the block that contains `span`, or, if no context is requested, the location of the
     /// label that starts there.
     fn read_span<'a>(
         &'a self,

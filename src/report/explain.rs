@@ -18,7 +18,7 @@ use crate::unit::ProviderStep;
 /// The version of the document's format. It is increased when a key is removed or changes its
 /// meaning.
 const VERSION: u32 = 1;
-/// The maximum length of a displayed text, in bytes.
+/// The maximum length of a displayed string, in bytes.
 const SHOWN: usize = 120;
 
 /// Describes a value in detail: its source, the steps that led to it, and the data it was made
@@ -148,7 +148,7 @@ fn source_text(source: &ValueSource, with_steps: bool, sources: &Sources) -> Tex
     shown
 }
 
-/// Describes a place that contributed to the output of a step.
+/// Describes a location that contributed to the output of a step.
 fn step_line(what: &str, span: Span, sources: &Sources) -> Text {
     text!(
         "  {} {}{}\n",
@@ -181,7 +181,7 @@ fn at(sources: &Sources, span: Span) -> Text {
     )
 }
 
-/// Returns the source text at a place, on one line.
+/// Returns the source text at a location, on one line.
 fn said(sources: &Sources, span: Span) -> Text {
     let file = sources.get(span.file);
     let range = span.range();
@@ -351,7 +351,7 @@ pub fn explanation_json(
 pub fn content_text(fate: &ContentFate, sources: &Sources) -> Text {
     let mut shown = Text::new();
     if fate.values.is_empty() {
-        shown.push(&text!("it affects no value of the body\n"));
+        shown.push(&text!("it affects no value in the body\n"));
     }
     fate.values
         .iter()

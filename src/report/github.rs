@@ -139,7 +139,7 @@ impl Github {
     }
 }
 
-/// Returns the place of a finding in a file that is not in GitHub's checkout.
+/// Returns the location of a finding in a file that is not in GitHub's checkout.
 fn outside(finding: &Diagnostic, sources: &Sources) -> Text {
     match bundled_path(sources.get(finding.primary.span.file).path()) {
         Some(_) => text!("{}: ", sources.describe(finding.primary.span)),

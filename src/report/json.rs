@@ -103,7 +103,7 @@ struct Finding<'a> {
     related: Vec<Related<'a>>,
 }
 
-/// The text that replaces the text at a place.
+/// The text that replaces the text at a location.
 #[derive(Serialize)]
 struct Fix<'a> {
     #[serde(flatten)]

@@ -1,5 +1,5 @@
-//! The places of findings, with paths as other programs expect them, and fingerprints that identify
-//! findings.
+//! The locations of findings, with paths as other programs expect them, and fingerprints that
+//! identify findings.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ pub struct Checkout {
     folder: String,
 }
 
-/// A place with one-based numbers. Columns count characters, and the end is exclusive.
+/// A location with one-based numbers. Columns count characters, and the end is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Region {
     pub(super) line: usize,

@@ -24,8 +24,8 @@ use crate::review::{Cause, Class, Edit, EditKind, Review};
 use crate::secret::masked;
 use crate::text::cut;
 
-/// Changes of one cause that are shown together: changes of the same lines of text, at any places
-/// in bodies, or a single change.
+/// Changes of one cause that are shown together: changes of the same lines of text, at any
+/// locations in bodies, or a single change.
 struct Block<'c> {
     pointers: Vec<&'c str>,
     kind: &'c ChangeKind,
@@ -320,7 +320,7 @@ fn example(file: &str) -> String {
     shown
 }
 
-/// Returns a short description of an edit, to follow its place: `body.temperature`, `new file`.
+/// Returns a short description of an edit, to follow its location: `body.temperature`, `new file`.
 fn what(edit: &Edit) -> Option<String> {
     match &edit.kind {
         EditKind::Added => Some("new file".to_owned()),
@@ -421,7 +421,7 @@ fn prefix(cause: &Cause) -> Option<String> {
     Some(format!("cached prefix{of} lost {from} ({share})"))
 }
 
-/// Returns `true` if a text changed only by the edited lines, so that it need not be shown again.
+/// Returns `true` if a string changed only by the edited lines, so that it need not be shown again.
 fn repeats(block: &Block<'_>, cause: &Cause) -> bool {
     let Some(hunks) = &block.hunks else {
         return false;

@@ -121,7 +121,7 @@ fn descriptor(rule: &Rule) -> Value {
     descriptor
 }
 
-/// The data needed to write places.
+/// The data needed to write locations.
 struct Written<'r> {
     checkout: &'r Checkout,
     sources: &'r Sources,

@@ -61,17 +61,17 @@ impl Hierarchy {
         (hierarchy, findings)
     }
 
-    /// Returns the profile with this id.
+    /// Returns the profile with this ID.
     pub fn get(&self, id: ProfileId) -> &Profile {
         &self.profiles[id.index()]
     }
 
-    /// Returns the id of the profile with this name.
+    /// Returns the ID of the profile with this name.
     pub fn by_name(&self, name: &str) -> Option<ProfileId> {
         self.by_name.get(name).copied()
     }
 
-    /// Returns the ids of all profiles, sorted by layer and path.
+    /// Returns the IDs of all profiles, sorted by layer and path.
     pub fn ids(&self) -> impl Iterator<Item = ProfileId> + '_ {
         (0..self.profiles.len()).map(ProfileId::new)
     }

@@ -13,7 +13,7 @@ use crate::toml::{Key, Kind, Node, Table};
 #[derive(Debug, Clone, Default)]
 pub struct MergedTable<'r> {
     entries: IndexMap<&'r str, Merged<'r>, RandomState>,
-    /// The inherited keys that were removed, each with the place of its `unset`.
+    /// The inherited keys that were removed, each with the location of its `unset`.
     unset: Vec<(String, Span)>,
 }
 
@@ -46,12 +46,12 @@ pub struct Level<'r> {
 }
 
 impl<'r> Merged<'r> {
-    /// Returns the place of the value.
+    /// Returns the location of the value.
     pub fn span(&self) -> Span {
         Span::new(self.file, self.node.span.clone())
     }
 
-    /// Returns the place of the key.
+    /// Returns the location of the key.
     pub fn key_span(&self) -> Span {
         Span::new(self.file, self.key.span.clone())
     }
@@ -73,7 +73,7 @@ impl<'r> Merged<'r> {
         farther.last().copied().unwrap_or(nearest)
     }
 
-    /// Returns the places of the strings in the value, as they are after merging.
+    /// Returns the locations of the strings in the value, as they are after merging.
     pub(crate) fn strings(&self, found: &mut Vec<Span>) {
         match &self.children {
             Some(children) => children
@@ -159,8 +159,8 @@ impl<'r> MergedTable<'r> {
         true
     }
 
-    /// Returns the place of the `unset` that removed a member; `None` if it was not removed, or if
-    /// a later level set it again.
+    /// Returns the location of the `unset` that removed a member; `None` if it was not removed, or
+    /// if a later level set it again.
     pub fn unset_at(&self, key: &str) -> Option<Span> {
         if self.get(key).is_some() {
             return None;

@@ -154,7 +154,7 @@ struct FileEdits {
     pieces: Vec<Piece>,
 }
 
-/// A part of a text: unchanged, or changed by an edit.
+/// A part of a string: unchanged, or changed by an edit.
 #[derive(Debug, Clone)]
 enum Piece {
     Same(Range<usize>),
@@ -229,7 +229,7 @@ impl Edits {
         self.all.len() - 1
     }
 
-    /// Returns the parts of a file, given both texts.
+    /// Returns the parts of a file, given both versions.
     fn pieces(&mut self, path: &Arc<str>, old: &[u8], new: &[u8]) -> Vec<Piece> {
         let (Ok(old_text), Ok(new_text)) = (std::str::from_utf8(old), std::str::from_utf8(new))
         else {
@@ -422,7 +422,7 @@ impl<'g> Gone<'g> {
     }
 }
 
-/// A text split into lines.
+/// A string split into lines.
 struct Lines<'t> {
     texts: Vec<&'t str>,
     /// The beginning of each line, followed by the end of the last one.
@@ -469,7 +469,7 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// Masks secrets in a text; the numbers of bytes and lines stay the same.
+/// Masks secrets in a string; the numbers of bytes and lines stay the same.
 fn masked(text: &str) -> String {
     let mut bytes = secret::masked(text).into_owned().into_bytes();
     let keys = secret::places_to_hide(text).into_iter();

@@ -14,9 +14,9 @@ use crate::diff::ChangedFile;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PrefixLoss {
-    /// The first differing place, as a JSON pointer.
+    /// The first differing location, as a JSON pointer.
     pub pointer: String,
-    /// The share of the older prefix after that place, from 0 to 1, in bytes.
+    /// The share of the older prefix after that location, from 0 to 1, in bytes.
     pub share: f64,
 }
 
@@ -59,7 +59,7 @@ pub(super) fn loss(file: &ChangedFile) -> Option<PrefixLoss> {
     })
 }
 
-/// Returns the parts of a body that form its prefix, in order, as texts.
+/// Returns the parts of a body that form its prefix, in order, as strings.
 fn texts(body: &Value) -> Vec<(String, String)> {
     let parts = prefix::parts(|name| body.get(name)).into_iter();
     parts

@@ -293,7 +293,7 @@ impl State<'_> {
         }
     }
 
-    /// Returns the difference between a text and the body on the older side.
+    /// Returns the difference between a string and the body on the older side.
     fn difference(&self, body: usize, text: Option<&str>) -> Features {
         Features::of(text).minus(&Features::of(self.proof.bodies[body].old.as_deref()))
     }

@@ -158,7 +158,7 @@ pub(super) struct Made {
 /// the same, except for `{:#?}`, which contains the findings.
 #[non_exhaustive]
 pub enum CompileError {
-    /// The agent or its templates have errors; the findings contain their places.
+    /// The agent or its templates have errors; the findings contain their locations.
     Findings(Vec<Diagnostic>),
     /// No model is specified. Contains the agent's name.
     NoModel(Arc<str>),

@@ -2,13 +2,13 @@
 //!
 //! Models put code into fences, introduce it with a sentence, repeat the code around the gap, or
 //! use a different indentation from that of the replaced code. This module receives an answer and
-//! the host's knowledge of the place where it goes, and returns the code. It removes nothing on
+//! the host's knowledge of the location where it goes, and returns the code. It removes nothing on
 //! mere suspicion: an answer without fences and echoes is returned byte for byte. The history keeps
 //! the model's original text.
 
 use std::borrow::Cow;
 
-/// The place where an answer will be inserted. The default contains no text, so that only fences
+/// The location where an answer will be inserted. The default contains no text, so that only fences
 /// are removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AnswerPlace<'t> {
@@ -18,8 +18,8 @@ pub struct AnswerPlace<'t> {
     pub suffix: &'t str,
     /// The text that the answer replaces: its first line determines the indentation of the answer.
     pub replaced: &'t str,
-    /// `true` if the place is in a Markdown document, where fences and introductory sentences are
-    /// part of the text. Only a fence around the whole answer is then removed.
+    /// `true` if the location is in a Markdown document, where fences and introductory sentences
+    /// are part of the text. Only a fence around the whole answer is then removed.
     pub is_markdown: bool,
 }
 
@@ -91,7 +91,7 @@ fn without_fence(answer: &str, is_markdown: bool) -> &str {
         .map_or(code, |code| code.strip_suffix('\r').unwrap_or(code))
 }
 
-/// Returns `true` if a text introduces code, that is, if it is a short paragraph that ends with a
+/// Returns `true` if a string introduces code, that is, if it is a short paragraph that ends with a
 /// colon.
 fn is_preamble(text: &str) -> bool {
     let text = text.trim();

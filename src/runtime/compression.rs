@@ -56,7 +56,7 @@ impl Compression {
         }
     }
 
-    /// Replaces the guidance for the agent; a blank text removes it.
+    /// Replaces the guidance for the agent; a blank string removes it.
     #[must_use]
     pub fn guided(self, guidance: impl Into<Arc<str>>) -> Compression {
         Compression {
@@ -107,7 +107,7 @@ pub struct AutoCompression {
 const SHARE: f64 = 0.8;
 
 impl AutoCompression {
-    /// Returns settings that compress a chat at 80 % of the model's context window.
+    /// Returns settings that compress a chat at 80% of the model's context window.
     pub fn new(compression: Compression) -> AutoCompression {
         AutoCompression {
             compression,

@@ -24,7 +24,7 @@ pub struct Error {
     pub retryable: bool,
     /// The delay that the provider asks for before a retry, if any.
     pub retry_after: Option<Duration>,
-    /// The provider's metadata about its response, if any: the ids that its support needs, and the
+    /// The provider's metadata about its response, if any: the IDs that its support needs, and the
     /// model.
     pub response: Option<Arc<ResponseInfo>>,
 }
@@ -54,9 +54,9 @@ pub enum Category {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ResponseInfo {
-    /// The provider's id of the request, from the headers or the error, which its support needs.
+    /// The provider's ID of the request, from the headers or the error, which its support needs.
     pub request_id: Option<Arc<str>>,
-    /// The provider's id of the answer.
+    /// The provider's ID of the answer.
     pub response_id: Option<Arc<str>>,
     /// The model that produced the answer, which may differ from the requested one.
     pub model: Option<Arc<str>>,
@@ -123,7 +123,7 @@ impl Error {
         self
     }
 
-    /// Returns the provider's id of the request, which its support needs.
+    /// Returns the provider's ID of the request, which its support needs.
     pub fn request_id(&self) -> Option<&str> {
         self.response.as_ref()?.request_id.as_deref()
     }

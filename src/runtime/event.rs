@@ -24,7 +24,7 @@ pub enum Event {
     /// the model about an interruption.
     Item(Item),
     /// The system prompt and tools were renewed. The possible reasons are that the host renewed or
-    /// changed them, that the agent now produces a different text to which thinking is bound, or
+    /// changed them, that the agent now produces a different string to which thinking is bound, or
     /// that an older version wrote the log and did not record that text. For APIs that bind
     /// thinking to the messages before it, thinking in earlier messages is omitted from now on.
     Renewed,
@@ -51,14 +51,14 @@ pub enum Event {
     Thinking(String),
     /// The model began a tool call.
     ToolCallStart {
-        /// The call's id, unique within its answer.
+        /// The call's ID, unique within its answer.
         id: Arc<str>,
         /// The tool's name.
         name: Arc<str>,
     },
     /// A piece of the JSON text of a call's arguments.
     ToolCallArguments {
-        /// The call's id.
+        /// The call's ID.
         id: Arc<str>,
         /// The next piece of the text.
         json: String,
@@ -67,14 +67,14 @@ pub enum Event {
     ToolCallEnd(ToolCall),
     /// A tool reported progress.
     ToolProgress {
-        /// The call's id.
+        /// The call's ID.
         id: Arc<str>,
         /// The progress as text.
         text: String,
     },
     /// A tool returned a result.
     ToolResult {
-        /// The call's id.
+        /// The call's ID.
         id: Arc<str>,
         /// The tool's name.
         name: Arc<str>,
@@ -177,7 +177,7 @@ pub enum StopReason {
 /// A complete tool call of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
-    /// The call's id.
+    /// The call's ID.
     pub id: Arc<str>,
     /// The tool's name.
     pub name: Arc<str>,

@@ -50,7 +50,7 @@ pub(crate) fn from_status(status: u16, content_type: Option<&str>, body: &[u8]) 
     .with_response(&parsed.as_ref().map(named).unwrap_or_default())
 }
 
-/// Returns the ids in an error: `request_id` of Anthropic and `DashScope`, and `requestId` in
+/// Returns the IDs in an error: `request_id` of Anthropic and `DashScope`, and `requestId` in
 /// Google's details.
 fn named(value: &Value) -> ResponseInfo {
     if let Value::Array(values) = value {
@@ -72,7 +72,7 @@ fn named(value: &Value) -> ResponseInfo {
     }
 }
 
-/// Returns the id of a `google.rpc.RequestInfo` in the details of an error.
+/// Returns the ID of a `google.rpc.RequestInfo` in the details of an error.
 fn google_id(value: &Value) -> Option<Arc<str>> {
     let details = value.pointer("/error/details")?.as_array()?;
     details
@@ -92,7 +92,7 @@ pub(crate) fn retry_delay(body: &[u8]) -> Option<String> {
         .find_map(|detail| Some(detail.get("retryDelay")?.as_str()?.to_owned()))
 }
 
-/// Returns a provider's id; `None` if it is too long or more than one word, and thus unsuitable for
+/// Returns a provider's ID; `None` if it is too long or more than one word, and thus unsuitable for
 /// display.
 pub(crate) fn id(text: &str) -> Option<Arc<str>> {
     let is_id = !text.is_empty()
@@ -101,8 +101,8 @@ pub(crate) fn id(text: &str) -> Option<Arc<str>> {
     is_id.then(|| text.into())
 }
 
-/// The maximum length of an id that is reported, in bytes. It is large because proxies combine
-/// several facts in one id.
+/// The maximum length of an ID that is reported, in bytes. It is large because proxies combine
+/// several facts in one ID.
 const LONGEST_ID: usize = 1_000;
 
 /// Returns `true` if a JSON value in an answer reports an error.
@@ -415,7 +415,7 @@ const KINDS: &[(&[&str], Family)] = &[
     ),
 ];
 
-/// Beginnings of words that identify an error in a message.
+/// Prefixes of words that identify an error in a message.
 const PHRASES: &[(&[&str], Family)] = &[
     (
         &[
@@ -607,7 +607,7 @@ fn message(error: &Value) -> String {
     }
 }
 
-/// Returns the message in a text, in a list of validation errors (`{"loc": […], "msg": "…"}`), or
+/// Returns the message in a string, in a list of validation errors (`{"loc": […], "msg": "…"}`), or
 /// in an object that contains either.
 fn plain(value: &Value) -> String {
     match value {
@@ -727,7 +727,7 @@ mod tests {
 
     #[test]
     fn ids_as_long_as_those_of_proxies_are_told() {
-        // LiteLLM's ids of Responses have more than 400 characters.
+        // LiteLLM's IDs of Responses have more than 400 characters.
         assert!(id(&"r".repeat(421)).is_some());
         assert!(id(&"r".repeat(2_000)).is_none());
     }

@@ -1,7 +1,7 @@
 //! Removes keys from text that comes from outside. All answers, errors and tool results pass
 //! through here.
 //!
-//! Input: the keys that requests carried, and a text. Output: the text with `[key]` in place of
+//! Input: the keys that requests carried, and a string. Output: the text with `[key]` in place of
 //! each key. A key is found verbatim and, in any letter case, also as
 //!
 //! - hexadecimal, base64 and base64url, with or without padding and at any offset in the encoded
@@ -33,7 +33,7 @@ const MARK: &str = "[key]";
 /// The minimum length of a key that is searched for, in characters.
 const SHORTEST: usize = 8;
 
-/// The minimum number of characters at the end of a truncated text that are treated as the
+/// The minimum number of characters at the end of a truncated string that are treated as the
 /// beginning of a key. Fewer may be a coincidence.
 const TELLING: usize = 4;
 
@@ -53,7 +53,7 @@ struct Spelling {
     is_base64: bool,
 }
 
-/// The result of a search at an offset of a text.
+/// The result of a search at an offset of a string.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     /// A key that ends at this offset.
@@ -63,8 +63,8 @@ enum Found {
     Nothing,
 }
 
-/// A text that arrives in pieces. If a piece may end with the beginning of a key, that end is held
-/// back until the next piece.
+/// A string that arrives in pieces. If a piece may end with the beginning of a key, that end is
+/// held back until the next piece.
 #[derive(Default)]
 pub(super) struct Flow {
     waiting: String,
@@ -90,20 +90,20 @@ impl Redactor {
         self.spellings.is_empty()
     }
 
-    /// Removes keys from a whole text.
+    /// Removes keys from a whole string.
     pub(super) fn text(&self, text: &str) -> String {
         let (clean, rest) = self.split(text);
         clean + &self.remainder(rest, SHORTEST)
     }
 
-    /// Removes keys from a text that may have been cut off in the middle of one.
+    /// Removes keys from a string that may have been cut off in the middle of one.
     pub(super) fn cut_text(&self, text: &str) -> String {
         let whole = text.trim_end_matches('…');
         let (clean, rest) = self.split(whole);
         clean + &self.remainder(rest, TELLING) + &text[whole.len()..]
     }
 
-    /// Adds the next piece of a text, and returns the text that can be reported now.
+    /// Adds the next piece of a string, and returns the text that can be reported now.
     pub(super) fn next(&self, flow: &mut Flow, piece: &str) -> String {
         flow.waiting.push_str(piece);
         let (clean, rest) = self.split(&flow.waiting);
@@ -112,7 +112,7 @@ impl Redactor {
         clean
     }
 
-    /// Returns the text that is still held back at the end of a text in pieces.
+    /// Returns the text that is still held back at the end of a string in pieces.
     pub(super) fn last(&self, flow: &mut Flow) -> String {
         self.remainder(&std::mem::take(&mut flow.waiting), SHORTEST)
     }
@@ -158,7 +158,7 @@ impl Redactor {
         clean
     }
 
-    /// Searches for the longest key at the beginning of a text.
+    /// Searches for the longest key at the beginning of a string.
     fn find(&self, text: &str) -> Found {
         let mut best = Found::Nothing;
         for spelling in self.spellings.iter() {
@@ -341,7 +341,7 @@ impl Spelling {
         places.into_iter().max().map_or(Found::Nothing, Found::Key)
     }
 
-    /// Returns `false` if the first character of a text cannot begin a key. A quick check, which
+    /// Returns `false` if the first character of a string cannot begin a key. A quick check, which
     /// may return `true` for other characters as well.
     fn may_begin(&self, text: &str) -> bool {
         let first = text.chars().next();
@@ -436,7 +436,7 @@ fn reference(name: &str) -> Option<char> {
     char::from_u32(code.ok()?)
 }
 
-/// Returns `true` if a text is empty, or ends in the middle of an escape sequence.
+/// Returns `true` if a string is empty, or ends in the middle of an escape sequence.
 fn may_be_cut(text: &str) -> bool {
     let is_open = match text.as_bytes() {
         [] => true,

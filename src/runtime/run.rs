@@ -194,8 +194,8 @@ impl TextAnswer {
     /// # Errors
     ///
     /// Returns an error if the request failed or was cancelled, or if the answer is incomplete, is
-    /// not JSON, or does not conform to the schema. The error contains the place and the expected
-    /// value. The text remains available in this value.
+    /// not JSON, or does not conform to the schema. The error contains the location and the
+    /// expected value. The text remains available in this value.
     pub fn parse<T: DeserializeOwned + JsonSchema>(&self) -> Result<T, Error> {
         structured::parse(self.complete()?)
     }

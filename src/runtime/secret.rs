@@ -27,8 +27,8 @@ pub trait Secrets: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SecretError {
-    /// The reference identifies nothing. The phrase contains the place that was searched and what
-    /// to do.
+    /// The reference identifies nothing. The phrase contains the location that was searched and
+    /// what to do.
     Missing(String),
     /// The key exists but cannot be used. The phrase contains the reason.
     Unreadable(String),

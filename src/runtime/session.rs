@@ -320,8 +320,9 @@ impl Session {
         self.shared.state().set_tools(tools);
     }
 
-    /// Sets a named layer of the system prompt, beginning with the next round; a blank text removes
-    /// the layer. After the first request, changing its text is a [renewal](Session::renew).
+    /// Sets a named layer of the system prompt, beginning with the next round; a blank string
+    /// removes the layer. After the first request, changing its text is a
+    /// [renewal](Session::renew).
     pub fn set_layer(&self, layer: SystemLayer) {
         self.shared.state().set_layer(layer);
     }

@@ -94,7 +94,7 @@ pub struct Source {
     pub api: ClientApi,
     /// The wire format.
     pub wire: WireFormat,
-    /// The prefix of ids for calls to which the provider gives none, such as `call_3_`; unique in a
+    /// The prefix of IDs for calls to which the provider gives none, such as `call_3_`; unique in a
     /// history.
     pub id_prefix: String,
 }

@@ -8,7 +8,7 @@ use super::tools::{mistakes, schema_of, validator};
 use super::{Category, Error};
 use crate::secret::masked;
 
-/// The number of characters shown on each side of a place.
+/// The number of characters shown on each side of a location.
 const AROUND: usize = 30;
 
 /// Parses the text of an answer.

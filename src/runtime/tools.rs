@@ -56,7 +56,7 @@ pub trait Tool: Send + Sync {
 
 /// The context of a call, passed to the running tool.
 pub struct ToolContext {
-    /// The call's id.
+    /// The call's ID.
     pub id: Arc<str>,
     /// A token that is cancelled together with the request.
     pub cancelled: CancellationToken,

@@ -393,7 +393,7 @@ fn coding(headers: &HeaderMap) -> Option<String> {
     (!is_none).then(|| format!("`content-encoding: {coding}`"))
 }
 
-/// Returns the provider's id for a request, from one of these headers: Anthropic's `request-id`;
+/// Returns the provider's ID for a request, from one of these headers: Anthropic's `request-id`;
 /// `x-request-id` of OpenAI and most others; the specific headers of Azure, Amazon, Google,
 /// Mistral, OpenRouter, `DeepSeek` and `LiteLLM`.
 pub(super) fn named(headers: &HeaderMap) -> ResponseInfo {

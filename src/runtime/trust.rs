@@ -94,7 +94,7 @@ pub trait TrustStore: Send + Sync {
     /// Returns `true` if a fingerprint was permitted.
     fn is_trusted(&self, fingerprint: &str) -> bool;
 
-    /// Records a fingerprint, and a text that explains it to the user.
+    /// Records a fingerprint, and a string that explains it to the user.
     ///
     /// # Errors
     ///

@@ -32,7 +32,7 @@ impl Piece {
 }
 
 impl OffsetMap {
-    /// Returns a map from a text to itself.
+    /// Returns a map from a string to itself.
     pub fn identity(len: usize) -> OffsetMap {
         let mut map = OffsetMap::default();
         map.push_verbatim(0, len);

@@ -82,7 +82,7 @@ impl SourceText {
     }
 
     /// Returns the part of invalid bytes that can be shown: the valid start and a little more, so
-    /// that a finding has a place.
+    /// that a finding has a location.
     pub fn salvage(bytes: &[u8]) -> SourceText {
         let bytes = &bytes[..bytes.len().min(MAX_SOURCE_BYTES)];
         let valid = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);

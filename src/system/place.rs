@@ -20,7 +20,7 @@ const MAX_LINKS: usize = 40;
 ///
 /// # Errors
 ///
-/// Returns a phrase that mentions the place.
+/// Returns a phrase that mentions the location.
 pub(crate) fn to_write(path: &Path, root: Option<&Path>) -> Result<PathBuf, AccessError> {
     let place = followed(path, root, "written to")?;
     match place
@@ -42,7 +42,7 @@ pub(crate) fn to_write(path: &Path, root: Option<&Path>) -> Result<PathBuf, Acce
 ///
 /// # Errors
 ///
-/// Returns a phrase that mentions the place.
+/// Returns a phrase that mentions the location.
 #[cfg(feature = "cli")]
 pub(crate) fn to_read(path: &Path, root: &Path) -> Result<PathBuf, AccessError> {
     followed(path, Some(root), "read")

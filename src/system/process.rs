@@ -407,7 +407,7 @@ async fn keep_end(
 
 /// The process group whose leader is the child.
 struct Group {
-    /// The leader's process id; `None` after the group was killed, because the id may then be
+    /// The leader's process ID; `None` after the group was killed, because the ID may then be
     /// reused.
     leader: Option<u32>,
     /// `true` if the leader is a supervisor, which must live until it has ended the other

@@ -143,7 +143,7 @@ fn end_after_parent(server: Pid) {
     });
 }
 
-/// Kills a program when `wait` returns. Its process id cannot have been reused in the meantime.
+/// Kills a program when `wait` returns. Its process ID cannot have been reused in the meantime.
 fn kill_after(program: Pid, wait: impl FnOnce()) {
     let handle = pidfd_open(program, PidfdFlags::empty());
     wait();
@@ -171,7 +171,7 @@ pub(crate) fn adopt() {
 }
 
 /// Kills children until none are left; their own children become children of this process. A child
-/// that has not been reaped keeps its process id, so no other process can be killed by mistake.
+/// that has not been reaped keeps its process ID, so no other process can be killed by mistake.
 pub(crate) fn end_the_rest() {
     let end = Instant::now() + PATIENCE;
     loop {

@@ -59,7 +59,7 @@ impl Commands {
         match c {
             '\n' => self.head.clear(),
             c if self.head.is_empty() && c.is_whitespace() => {}
-            // A longer text cannot be a head.
+            // A longer string cannot be a head.
             c if self.head.len() < 16 => self.head.push(c),
             _ => {}
         }

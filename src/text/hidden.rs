@@ -98,15 +98,15 @@ fn is_mark_of_such(c: char) -> bool {
     ('\u{0591}'..='\u{0dff}').contains(&c) && !is_hidden(c)
 }
 
-/// A hidden character in a text, with its byte offset.
+/// A hidden character in a string, with its byte offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hidden {
     pub(crate) at: usize,
     pub(crate) char: char,
 }
 
-/// Returns the invisible characters in a text that are not legitimate at their position. Line ends
-/// and tabs count as legitimate.
+/// Returns the invisible characters in a string that are not legitimate at their position. Line
+/// ends and tabs count as legitimate.
 pub(crate) fn hidden(text: &str) -> impl Iterator<Item = Hidden> + '_ {
     let mut next = 0;
     std::iter::from_fn(move || {
@@ -127,7 +127,7 @@ pub(crate) fn hidden(text: &str) -> impl Iterator<Item = Hidden> + '_ {
     })
 }
 
-/// Returns the length of the visible ASCII, line ends and tabs at the start of a text, in bytes.
+/// Returns the length of the visible ASCII, line ends and tabs at the start of a string, in bytes.
 /// Whole blocks are tested at once, because that is faster.
 fn plain_length(bytes: &[u8]) -> usize {
     const BLOCK: usize = 64;

@@ -117,7 +117,7 @@ const OPEN: PictureRule = PictureRule::Patches {
     most: 4_096,
 };
 
-/// The beginnings of model names in normal form, and their rules. The first match applies.
+/// Prefixes of model names in normal form, and their rules. The first match applies.
 const RULES: [(&str, PictureRule); 21] = [
     ("claude-opus-5-5", LATE_CLAUDE),
     ("claude-sonnet-5-5", LATE_CLAUDE),

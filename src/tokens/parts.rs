@@ -1,7 +1,7 @@
 //! The parts of a body, and the content in them that a model reads.
 //!
 //! The names of the parts are facts of the wire format. Within a part, text is counted. Settings
-//! are not counted, for example roles, ids, signatures and cache markers. Tokens that a server adds
+//! are not counted, for example roles, IDs, signatures and cache markers. Tokens that a server adds
 //! (around each message, and in the prompt that explains tools) are counted if their number is
 //! published.
 
@@ -129,7 +129,7 @@ fn frame(wire: WireFormat) -> Frame {
     }
 }
 
-/// Members that no model reads, such as names, ids, markers and encrypted content.
+/// Members that no model reads, such as names, IDs, markers and encrypted content.
 const UNREAD: [&str; 22] = [
     "type",
     "role",

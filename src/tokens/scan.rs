@@ -1,4 +1,4 @@
-//! Counts the pieces of each kind in a text.
+//! Counts the pieces of each kind in a string.
 //!
 //! Tokenizers first split text into words, groups of digits, and runs of punctuation and spaces.
 //! Then they split each piece into tokens of their vocabulary. The second step requires the

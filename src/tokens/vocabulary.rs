@@ -27,7 +27,7 @@ pub enum Vocabulary {
     Mistral,
 }
 
-/// The beginnings of model names in normal form, and their vocabularies. The first match applies.
+/// Prefixes of model names in normal form, and their vocabularies. The first match applies.
 const BY_NAME: [(&str, Vocabulary); 24] = [
     ("gpt-4o", Vocabulary::O200k),
     ("gpt-4-1", Vocabulary::O200k),
@@ -165,7 +165,7 @@ fn usual(wire: WireFormat) -> Vocabulary {
 }
 
 /// For each kind, the average number of tokens per piece in a vocabulary. The numbers were fitted
-/// by least squares to 2,433 texts of 115 kinds: code, prose, JSON, requests, keys, and
+/// by least squares to 2,433 samples of 115 kinds: code, prose, JSON, requests, keys, and
 /// translations into 100 languages.
 type Weights = [f64; KINDS];
 

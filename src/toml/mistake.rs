@@ -544,7 +544,7 @@ fn path_of(key: &str) -> Option<Vec<String>> {
     None
 }
 
-/// Returns the place of the last key on a path of nested keys.
+/// Returns the location of the last key on a path of nested keys.
 fn locate(table: &Table, path: &[String]) -> Option<Range<usize>> {
     let (first, rest) = path.split_first()?;
     let (key, node) = table.entry(first)?;
@@ -568,7 +568,7 @@ fn locate(table: &Table, path: &[String]) -> Option<Range<usize>> {
 mod tests {
     use super::*;
 
-    /// Returns the message, the marked text, and the help for a text.
+    /// Returns the message, the marked text, and the help for a string.
     fn told(text: &str) -> (String, &str, String) {
         let error = parse(text).expect_err(text);
         (

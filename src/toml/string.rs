@@ -90,7 +90,7 @@ mod tests {
     use crate::toml::{Kind, parse};
     use proptest::prelude::*;
 
-    /// Parses `k = <literal>`, and checks that each decoded byte maps to the place where it was
+    /// Parses `k = <literal>`, and checks that each decoded byte maps to the location where it was
     /// written.
     fn round_trips(literal: &str) {
         let text = format!("k = {literal}\n");

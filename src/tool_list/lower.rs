@@ -23,7 +23,7 @@ pub use speech::Speech;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Loss {
-    /// The place in the original schema that contains the keyword.
+    /// The location in the original schema that contains the keyword.
     pub pointer: String,
     /// The keyword.
     pub keyword: String,
@@ -44,7 +44,7 @@ pub struct Lowered {
 /// The reason a schema dialect has no equivalent schema that is not stricter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsayable {
-    /// The place in the original schema.
+    /// The location in the original schema.
     pub pointer: String,
     /// The reason, as a phrase.
     pub why: String,

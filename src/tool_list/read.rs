@@ -13,7 +13,7 @@ pub struct ToolList {
     pub tools: Vec<ListedTool>,
     /// The number of tools that a server runs. They have no schema and are ignored.
     pub hosted: usize,
-    /// The places of the entries that are not tools, because they have no name or no schema.
+    /// The locations of the entries that are not tools, because they have no name or no schema.
     pub unread: Vec<Pointer>,
     /// `true` if it is one page of a list that goes on.
     pub is_partial: bool,

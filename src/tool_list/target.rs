@@ -198,7 +198,7 @@ impl ToolTarget {
         declared
     }
 
-    /// Returns the value of the member `tools` with these declarations.
+    /// Returns the value of the `tools` member with these declarations.
     pub(super) fn member(&self, declared: Vec<Value>) -> Value {
         self.wire.facts().tools.list(declared)
     }

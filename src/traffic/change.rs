@@ -1,4 +1,4 @@
-//! Identifies the change at the first place where two requests differ.
+//! Identifies the change at the first location where two requests differ.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::story::{Break, Change};
 use crate::check::prefix::{Part, difference};
 use crate::json::Pointer;
 
-/// A change, with its place and the text around it.
+/// A change, with its location and the text around it.
 #[derive(Debug, Clone)]
 pub(super) struct Changed {
     pub(super) change: Change,
@@ -33,9 +33,9 @@ impl Changed {
 }
 
 impl Break {
-    /// Returns `true` if this break and a change are of the same kind and at the same place.
-    /// Changes of messages are compared without their places, because messages move as the history
-    /// grows.
+    /// Returns `true` if this break and a change are of the same kind and at the same location.
+    /// Changes of messages are compared without their locations, because messages move as the
+    /// history grows.
     pub(super) fn is_like(&self, changed: &Changed) -> bool {
         match (&self.change, &changed.change) {
             (Change::Removed(_), Change::Removed(_))
@@ -246,7 +246,7 @@ fn spelled(pointer: &Pointer) -> String {
     place
 }
 
-/// Returns the kind of a value that changes by itself: a date or time, or an id. `None` for other
+/// Returns the kind of a value that changes by itself: a date or time, or an ID. `None` for other
 /// values.
 fn volatile(older: &str, newer: &str, from: usize) -> Option<Change> {
     let around = [older, newer].map(|text| Around::of(text, from));
@@ -256,7 +256,7 @@ fn volatile(older: &str, newer: &str, from: usize) -> Option<Change> {
     around.iter().all(Around::is_id).then_some(Change::Id)
 }
 
-/// The text around the first difference between two texts.
+/// The text around the first difference between two strings.
 struct Around<'t> {
     /// The text nearby, on the same line.
     near: &'t str,
@@ -311,7 +311,7 @@ impl<'t> Around<'t> {
             || named && (digits > 0 || DAYS_AND_MONTHS.iter().any(|name| word.starts_with(name)))
     }
 
-    /// Returns `true` for a UUID, a long hexadecimal or decimal number, or an id with a prefix.
+    /// Returns `true` for a UUID, a long hexadecimal or decimal number, or an ID with a prefix.
     fn is_id(&self) -> bool {
         let word = self.word;
         let digits = word.bytes().filter(u8::is_ascii_digit).count();

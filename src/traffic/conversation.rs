@@ -67,7 +67,7 @@ pub(super) struct Conversation {
     stride: usize,
     /// The totals of the last requests, from which the pace is computed.
     totals: Vec<Total>,
-    /// The places of the requests, if their poisoned messages are found at the end.
+    /// The locations of the requests, if their poisoned messages are found at the end.
     places: Vec<Place>,
     /// The time of its last use, according to a counter.
     pub(super) used: u64,

@@ -80,7 +80,7 @@ pub(super) struct Mark {
 pub(super) const LONGEST_TEXT: usize = 256 << 10;
 
 impl Piece {
-    /// Returns the place of the piece in the body, such as `system[0]` or `messages[12]`.
+    /// Returns the location of the piece in the body, such as `system[0]` or `messages[12]`.
     pub(super) fn place(&self) -> String {
         match self.index {
             Some(index) => format!("{}[{index}]", self.member),
@@ -254,7 +254,7 @@ const FREE: [&str; 9] = [
     "schema",
 ];
 
-/// Returns a hash of a value, ignoring cache breakpoints. A text and a list with one text block
+/// Returns a hash of a value, ignoring cache breakpoints. A string and a list with one text block
 /// have the same hash.
 fn fingerprint(value: &Value, order: Order) -> u64 {
     let mut hasher = FixedState::with_seed(SEED).build_hasher();

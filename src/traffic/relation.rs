@@ -77,8 +77,8 @@ fn is_rewritten(old: &Piece, new: &Piece) -> bool {
     old.label == new.label && is_alike(a, b)
 }
 
-/// Returns `true` if two texts have more than half of their content in common, at the beginning and
-/// the end.
+/// Returns `true` if two strings have more than half of their content in common, at the beginning
+/// and the end.
 pub(super) fn is_alike(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let start = a.iter().zip(b).take_while(|(x, y)| x == y).count();
@@ -88,7 +88,7 @@ pub(super) fn is_alike(a: &str, b: &str) -> bool {
         .zip(b[start..].iter().rev())
         .take_while(|(x, y)| x == y)
         .count();
-    // Quotes, member names, and the role occur in every message; a text alone has only quotes.
+    // Quotes, member names, and the role occur in every message; a string alone has only quotes.
     let [begin, finish] = if a.starts_with(b"\"") && b.starts_with(b"\"") {
         [1, 1]
     } else {

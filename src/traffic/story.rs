@@ -37,7 +37,7 @@ impl Stories {
     }
 }
 
-/// A place in a log file.
+/// A location in a log file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// The file, as named by the caller.
@@ -51,9 +51,9 @@ pub struct Place {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Story {
-    /// The place of the first request.
+    /// The location of the first request.
     pub first: Place,
-    /// The place of the last request.
+    /// The location of the last request.
     pub last: Place,
     /// The wire format.
     pub wire: WireFormat,
@@ -153,24 +153,24 @@ impl Loss {
     }
 }
 
-/// A break: a place where a request differs from the previous one, although it should begin with
+/// A break: a location where a request differs from the previous one, although it should begin with
 /// the same content.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Break {
     /// The kind of change.
     pub change: Change,
-    /// The place in the body, for example `system[0]` or `messages[3].content[0].text`.
+    /// The location in the body, for example `system[0]` or `messages[3].content[0].text`.
     pub at: String,
-    /// The offset of the first differing byte in the text, if the change is in a text.
+    /// The offset of the first differing byte in the text, if the change is in a string.
     pub byte: Option<usize>,
     /// The old text, starting shortly before the change.
     pub before: Option<String>,
-    /// The new text in the same place.
+    /// The new text in the same location.
     pub after: Option<String>,
     /// The number of the first request that differs. Requests are counted from 1.
     pub request: usize,
-    /// The place of that request.
+    /// The location of that request.
     pub place: Place,
     /// The tokens that were processed again, the requests, and the cost.
     pub loss: Loss,
@@ -203,7 +203,7 @@ pub enum Unpriced {
 pub enum Change {
     /// A date or time changed.
     Time,
-    /// An id changed, such as a UUID or a long number.
+    /// An ID changed, such as a UUID or a long number.
     Id,
     /// The definition of the tool with this name changed.
     Tool(String),
@@ -280,9 +280,9 @@ pub struct ThinkingLoss {
     pub kind: ThinkingLossKind,
     /// The number of the first request affected.
     pub request: usize,
-    /// The place of that request.
+    /// The location of that request.
     pub place: Place,
-    /// The place in the body.
+    /// The location in the body.
     pub at: String,
     /// The number of requests affected.
     pub requests: usize,
@@ -314,13 +314,13 @@ pub struct Poison {
     pub message: String,
     /// The help of the finding, if it has one.
     pub help: Option<String>,
-    /// The place of the message in the body, such as `messages[3]`.
+    /// The location of the message in the body, such as `messages[3]`.
     pub at: String,
     /// The number of further messages with the same error.
     pub also: usize,
     /// The number of the first request that contains it.
     pub request: usize,
-    /// The place of that request.
+    /// The location of that request.
     pub place: Place,
     /// The number of requests with the message.
     pub requests: usize,
@@ -356,7 +356,7 @@ pub struct Counted {
 pub struct Missed {
     /// The number of the first request.
     pub request: usize,
-    /// The place of that request.
+    /// The location of that request.
     pub place: Place,
     /// The number of cached tokens predicted for that request.
     pub predicted: u64,
@@ -423,7 +423,7 @@ impl Point {
 pub struct Step {
     /// The number of the first request with the message.
     pub request: usize,
-    /// The place in the body.
+    /// The location in the body.
     pub at: String,
     /// The part to which the message belongs.
     pub share: Share,

@@ -63,7 +63,7 @@ fn changes(story: &Story) -> Vec<(&'static str, usize)> {
         .collect()
 }
 
-/// Returns a text that is long enough to be cached.
+/// Returns a string that is long enough to be cached.
 fn long(of: &str) -> String {
     format!("{of} reads every file with care and says what it does. ").repeat(160)
 }
@@ -939,7 +939,7 @@ fn codex_tokens(input: u64) -> Value {
     json!({"type": "event_msg", "payload": {"type": "token_count", "info": {"last_token_usage": {"input_tokens": input, "cached_input_tokens": 0, "output_tokens": 3}}}})
 }
 
-/// Returns a digest of a story that does not depend on its place in the file.
+/// Returns a digest of a story that does not depend on its location in the file.
 fn digest(story: &Story) -> String {
     let breaks: Vec<String> = story
         .breaks

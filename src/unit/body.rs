@@ -366,8 +366,8 @@ impl Plan<'_> {
         }
     }
 
-    /// Returns the values of the template data that the templates of a body read, with the places
-    /// of the reads, in order.
+    /// Returns the values of the template data that the templates of a body read, with the
+    /// locations of the reads, in order.
     pub(crate) fn data_reads(
         &self,
         sources: &Sources,
@@ -413,7 +413,8 @@ impl Plan<'_> {
         }
     }
 
-    /// Returns the place of a member of `[body]`, or of the whole table if there is no such member.
+    /// Returns the location of a member of `[body]`, or of the whole table if there is no such
+    /// member.
     pub(crate) fn member_at(&self, name: &str) -> Span {
         self.literal(
             &Pointer::root().member(name),

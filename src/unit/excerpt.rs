@@ -1,17 +1,17 @@
-//! Rendered text around a place, on one line.
+//! Rendered text around a location, on one line.
 
 use std::fmt;
 use std::ops::Range;
 
 use crate::secret::masked;
 
-/// The length of the text shown on either side of a place, in bytes.
+/// The length of the text shown on either side of a location, in bytes.
 const AROUND: usize = 24;
 
 /// The extra distance to search, in bytes: a secret key is recognised only as a whole.
 const LOOKED_AT: usize = 256;
 
-/// Returns the range of a text that an excerpt depends on.
+/// Returns the range of a string that an excerpt depends on.
 pub(super) fn shown(range: &Range<usize>) -> Range<usize> {
     let marked = range.end.min(range.start + AROUND);
     range.start.saturating_sub(AROUND + LOOKED_AT)..marked + AROUND + LOOKED_AT
@@ -68,7 +68,7 @@ impl fmt::Display for Excerpt {
     }
 }
 
-/// Returns a text with each run of whitespace replaced by one space.
+/// Returns a string with each run of whitespace replaced by one space.
 fn squeezed(part: &str) -> String {
     let mut squeezed = part.split_whitespace().collect::<Vec<_>>().join(" ");
     if part.starts_with(char::is_whitespace) && !squeezed.is_empty() {

@@ -132,8 +132,8 @@ impl Measured {
     /// Returns the maximum cost in units of rendering the template for a prompt; `None` if that
     /// could exceed a limit of the renderer.
     pub(super) fn most(&self, prompt_len: usize) -> Option<u64> {
-        /// The largest estimate that [`json::count_values`] returns for a text without counting its
-        /// values.
+        /// The largest estimate that [`json::count_values`] returns for a string without counting
+        /// its values.
         const UNCOUNTED: u64 = 10_000;
         let times = prompt_len.div_ceil(placeholder().as_str().len()).max(1) as u64;
         let growing = self.growing.saturating_mul(times);

@@ -40,7 +40,7 @@ pub(super) struct Shared {
     pretty: OnceLock<Box<str>>,
     /// The number of prompt-cache breakpoints that the author set, if the value holds messages.
     authored: OnceLock<usize>,
-    /// The places of the system prompt, which differs between bodies.
+    /// The locations of the system prompt, which differs between bodies.
     holes: Option<Holes>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Check {
     pub(crate) accepts: fn(&Value) -> bool,
 }
 
-/// The question for the value of a text that a template wrote.
+/// The question for the value of a string that a template wrote.
 #[derive(PartialEq, Eq, Hash)]
 struct ValueOf(Arc<str>);
 
@@ -227,7 +227,8 @@ impl Shared {
         }
     }
 
-    /// Returns the value of a text, reusing the value of an equal text that another template wrote.
+    /// Returns the value of a string, reusing the value of an equal string that another template
+    /// wrote.
     ///
     /// # Errors
     ///

@@ -46,7 +46,7 @@ pub struct Plan<'r> {
     pub(super) known_prompts: KnownPrompts,
 }
 
-/// The part of a member whose place is asked for.
+/// The part of a member whose location is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyOrValue {
     /// The key.
@@ -55,13 +55,13 @@ pub enum KeyOrValue {
     Value,
 }
 
-/// A value of the body before rendering.
+/// A value in the body before rendering.
 pub(super) enum Part {
     /// A value without templates.
     Constant(Value),
     /// A value without templates, as a member of the body.
     Member(Arc<Shared>),
-    /// A template string, with the place of its literal.
+    /// A template string, with the location of its literal.
     Template(TemplateId, Span),
     /// An array that contains templates.
     Array(Vec<Part>),
@@ -259,13 +259,13 @@ impl<'r> Plan<'r> {
         self.api.api_headers(self.instance, self.headers())
     }
 
-    /// Returns the place of a setting.
+    /// Returns the location of a setting.
     pub(super) fn setting(&self, key: &str) -> Option<Span> {
         self.profile.merged.get(key).map(Merged::span)
     }
 
-    /// Returns the place of a value of `[body]`, or of its key; `splices` identify the templates of
-    /// lists that produced an element.
+    /// Returns the location of a value of `[body]`, or of its key; `splices` identify the templates
+    /// of lists that produced an element.
     pub(super) fn literal(
         &self,
         pointer: &Pointer,
@@ -281,8 +281,8 @@ impl<'r> Plan<'r> {
         )
     }
 
-    /// Returns the place where `unset` removed a member of `[body]` or its parent table; `None` if
-    /// that is not why the member is missing.
+    /// Returns the location where `unset` removed a member of `[body]` or its parent table; `None`
+    /// if that is not why the member is missing.
     pub(crate) fn unset_at(&self, pointer: &Pointer) -> Option<Span> {
         let mut table = self.profile.body()?;
         for name in pointer.tokens() {
@@ -312,8 +312,8 @@ impl<'r> Plan<'r> {
         (!path.is_empty()).then(|| format!("{quote}{path}{quote}"))
     }
 
-    /// Returns the place of a value of `[body]`, and the places in earlier levels of the chain that
-    /// it overrides, the nearest first.
+    /// Returns the location of a value of `[body]`, and the locations in earlier levels of the
+    /// chain that it overrides, the nearest first.
     pub(super) fn levels(&self, pointer: &Pointer, splices: &SpliceIndex<'_>) -> (Span, Vec<Span>) {
         self.find(pointer, splices).map_or_else(
             || (self.whole(), Vec::new()),
@@ -336,7 +336,7 @@ impl<'r> Plan<'r> {
             .map(|profile| profile.layer)
     }
 
-    /// Returns the place of the whole body.
+    /// Returns the location of the whole body.
     fn whole(&self) -> Span {
         self.profile
             .merged
@@ -349,12 +349,12 @@ impl<'r> Plan<'r> {
 struct Literal {
     key: Option<Span>,
     value: Span,
-    /// The place in the nearest level.
+    /// The location in the nearest level.
     nearest: Span,
     overrode: Vec<Span>,
 }
 
-/// Finds the deepest member on the way to a pointer. The place of a table that a child profile
+/// Finds the deepest member on the way to a pointer. The location of a table that a child profile
 /// reopens is its first opening among files of the same layer.
 fn literal_in(
     table: &MergedTable<'_>,
@@ -585,8 +585,8 @@ fn check_settings(
     true
 }
 
-/// Returns the level of the chain that contains a place. If a lower level than the endpoint's names
-/// an instance, that instance is at fault.
+/// Returns the level of the chain that contains a location. If a lower level than the endpoint's
+/// names an instance, that instance is at fault.
 fn level(span: Span, profile: &ResolvedProfile<'_>) -> Option<usize> {
     profile
         .chain

@@ -187,10 +187,10 @@ impl KnownPrompts {
     }
 }
 
-/// A text that stands for any system prompt while a shared template is rendered.
+/// A string that stands for any system prompt while a shared template is rendered.
 pub(super) struct Placeholder {
     prompt: SystemPrompt,
-    // Created once, since most texts that they search are short.
+    // Created once, since most strings that they search are short.
     finder: memmem::Finder<'static>,
     escaped_finder: memmem::Finder<'static>,
     /// Finds the part that looks the same in every escaped form.
@@ -231,13 +231,13 @@ pub(super) fn placeholder() -> &'static Placeholder {
 }
 
 impl Placeholder {
-    /// Returns the offsets of the placeholder in a text, in any escaped form.
+    /// Returns the offsets of the placeholder in a string, in any escaped form.
     pub(super) fn found_in(&self, text: &str) -> Vec<usize> {
         self.core_finder.find_iter(text.as_bytes()).collect()
     }
 
-    /// Returns `true` if a range of a text overlaps the placeholder, given the offsets at which it
-    /// was `found`.
+    /// Returns `true` if a range of a string overlaps the placeholder, given the offsets at which
+    /// it was `found`.
     pub(super) fn is_in(&self, range: &Range<usize>, found: &[usize]) -> bool {
         let length = self.core_finder.needle().len();
         found
@@ -245,7 +245,7 @@ impl Placeholder {
             .any(|&at| at < range.end && at + length > range.start)
     }
 
-    /// Splits a text at the placeholder; `None` if it does not occur.
+    /// Splits a string at the placeholder; `None` if it does not occur.
     pub(super) fn split<'t>(&self, text: &'t str) -> Option<Vec<&'t str>> {
         let mut from = 0;
         let mut pieces: Vec<&str> = Vec::new();
@@ -259,7 +259,7 @@ impl Placeholder {
         })
     }
 
-    /// Returns the offsets of the placeholder in a text in which it is escaped as JSON.
+    /// Returns the offsets of the placeholder in a string in which it is escaped as JSON.
     pub(super) fn found_escaped(&self, text: &str) -> Vec<usize> {
         self.escaped_finder.find_iter(text.as_bytes()).collect()
     }

@@ -1,4 +1,4 @@
-//! Finds out who wrote each value of a body: literals of profiles, templates, provider steps.
+//! Finds out who wrote each value in a body: literals of profiles, templates, provider steps.
 //!
 //! Input: a body, and everything that it was made from. Assembly and the provider steps leave
 //! behind what they did ([`Splice`], [`Steps`](super::body::Steps)); a splice holds the recording
@@ -81,7 +81,7 @@ pub enum Author {
     },
 }
 
-/// The place where something is written, for a finding.
+/// The location where something is written, for a finding.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Provenance {
     pub(crate) span: Span,
@@ -93,17 +93,17 @@ pub(crate) struct Provenance {
     pub(crate) data: Option<Arc<Pointer>>,
     /// The first conversation value in an object or list that a tag wrote.
     pub(crate) holds: Option<Arc<Pointer>>,
-    /// The first conversation values in a text joined from several parts that begins with template
-    /// text.
+    /// The first conversation values in a string joined from several parts that begins with
+    /// template text.
     pub(crate) parts: Vec<Arc<Pointer>>,
-    /// The conversation value that a tag wrote as a part of a larger one, and whether the place is
-    /// its key or its value.
+    /// The conversation value that a tag wrote as a part of a larger one, and whether the location
+    /// is its key or its value.
     pub(crate) member: Option<(Arc<Pointer>, KeyOrValue)>,
     /// The first literals in the joined text that are elsewhere than the tag that wrote them.
     pub(crate) literals: Vec<Span>,
-    /// `true` if the place itself is in the conversation: no template determines the value.
+    /// `true` if the location itself is in the conversation: no template determines the value.
     pub(crate) is_in_data: bool,
-    /// The first value that a computed text was derived from.
+    /// The first value that a computed string was derived from.
     pub(crate) made_of: Option<ComputedFrom>,
     /// The prompt file that was written, and the range in it.
     pub(crate) file: Option<(Arc<ReadFile>, Range<usize>)>,
@@ -134,7 +134,7 @@ impl Provenance {
     }
 }
 
-/// Finds the authors of the values of one body.
+/// Finds the authors of the values in one body.
 pub(crate) struct Record<'a> {
     plan: &'a Plan<'a>,
     sources: &'a Sources,
@@ -145,16 +145,16 @@ pub(crate) struct Record<'a> {
     prompt: OnceCell<Option<Arc<Recording>>>,
     recorded: Vec<Recorded>,
     /// The conversation values that a single tag wrote, by recording and start offset; cached
-    /// because one value may contain thousands of places.
+    /// because one value may contain thousands of locations.
     taken_over: RefCell<HashMap<(Identity, usize), Option<TakenOver>>>,
 }
 
 /// A conversation value that a tag wrote unchanged.
 #[derive(Clone)]
 struct TakenOver {
-    /// The place in the template's output.
+    /// The location in the template's output.
     at: Pointer,
-    /// The place in the conversation.
+    /// The location in the conversation.
     path: Pointer,
 }
 
@@ -177,8 +177,8 @@ struct Text {
     tree: Tree,
 }
 
-/// The question for the writer of a place in a template's output, where the answer is the same for
-/// all agents: a mistake in a shared template appears in the bodies of all of them.
+/// The question for the writer of a location in a template's output, where the answer is the same
+/// for all agents: a mistake in a shared template appears in the bodies of all of them.
 #[derive(PartialEq, Eq, Hash)]
 struct PlaceOf {
     fragment: FragmentOf,
@@ -203,7 +203,7 @@ impl Question for PlaceOf {
 /// The owner of the value at a pointer.
 enum Owner<'b> {
     Step(ProviderStep, Option<Pointer>),
-    /// The index of the splice, and the place in its output.
+    /// The index of the splice, and the location in its output.
     Splice(usize, &'b Splice, Pointer),
     /// A value of the profile, with its pointer before the provider steps.
     Literal(Pointer),
@@ -237,7 +237,7 @@ impl<'a> Record<'a> {
         self.body
     }
 
-    /// Returns the cost in units of finding the writer of a place in its template.
+    /// Returns the cost in units of finding the writer of a location in its template.
     pub(crate) fn cost(&self, pointer: &Pointer) -> u64 {
         match self.owner(pointer) {
             Owner::Splice(_, splice, _) => splice.cost.saturating_mul(RECORDED),
@@ -253,7 +253,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Returns the place where the value at a pointer, or its key, is written.
+    /// Returns the location where the value at a pointer, or its key, is written.
     pub(crate) fn place(&self, pointer: &Pointer, target: KeyOrValue) -> Provenance {
         match self.owner(pointer) {
             Owner::Step(step, source) => {
@@ -276,7 +276,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Returns the place that wrote the character of a text at a byte offset.
+    /// Returns the location that wrote the character of a string at a byte offset.
     pub(crate) fn place_in_text(&self, pointer: &Pointer, from: usize) -> Provenance {
         let Owner::Splice(index, splice, inner) = self.owner(pointer) else {
             return self.place(pointer, KeyOrValue::Value);
@@ -296,7 +296,7 @@ impl<'a> Record<'a> {
         found().unwrap_or_else(|| self.place(pointer, KeyOrValue::Value))
     }
 
-    /// Returns a place like [`Record::place`], but only the literal for a template's output: for
+    /// Returns a location like [`Record::place`], but only the literal for a template's output: for
     /// use when there are many pointers.
     pub(crate) fn rough_place(&self, pointer: &Pointer, target: KeyOrValue) -> Provenance {
         match self.owner(pointer) {
@@ -337,7 +337,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Returns the place of a member's key; `None` if a provider step wrote it.
+    /// Returns the location of a member's key; `None` if a provider step wrote it.
     pub(crate) fn key(&self, pointer: &Pointer) -> Option<Span> {
         match self.owner(pointer) {
             Owner::Step(..) => None,
@@ -393,8 +393,8 @@ impl<'a> Record<'a> {
             .collect()
     }
 
-    /// Returns the places where templates write brackets, braces and commas, each with its list or
-    /// object.
+    /// Returns the locations where templates write brackets, braces and commas, each with its list
+    /// or object.
     pub(crate) fn structure(&self) -> Vec<(Pointer, Span)> {
         let mut found = Vec::new();
         for (index, splice) in self.body.splices().iter().enumerate() {
@@ -414,7 +414,7 @@ impl<'a> Record<'a> {
         found
     }
 
-    /// Returns the place that names the model of the request; `None` if the caller names it, or
+    /// Returns the location that names the model of the request; `None` if the caller names it, or
     /// nothing does.
     pub(crate) fn model_named_at(&self, repo: &Repo) -> Option<Span> {
         let is_given = self
@@ -457,8 +457,8 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Finds the place in the template's output, reusing the result if it was already computed for
-    /// another agent.
+    /// Finds the location in the template's output, reusing the result if it was already computed
+    /// for another agent.
     fn remembered(
         &self,
         index: usize,
@@ -495,8 +495,8 @@ impl<'a> Record<'a> {
         known.unwrap_or_else(|| Provenance::at(splice.literal))
     }
 
-    /// Finds the place in the output for this prompt. Replaces the prompt by its own recording only
-    /// if the place is inside the prompt.
+    /// Finds the location in the output for this prompt. Replaces the prompt by its own recording
+    /// only if the location is inside the prompt.
     fn own_place(
         &self,
         index: usize,
@@ -515,8 +515,8 @@ impl<'a> Record<'a> {
             .or_else(|| Some(place(self.whole(index))))
     }
 
-    /// Finds the place in the prompt-independent output; `None` if the prompt wrote it, or would be
-    /// visible in the excerpt.
+    /// Finds the location in the prompt-independent output; `None` if the prompt wrote it, or would
+    /// be visible in the excerpt.
     fn hollow_place(
         &self,
         index: usize,
@@ -552,7 +552,7 @@ impl<'a> Record<'a> {
         } else {
             written(inside(text, &range))
         };
-        // The values inside a list or an object have places of their own.
+        // The values inside a list or an object have locations of their own.
         let is_whole = matches!(text.text.as_bytes().get(range.start), Some(b'[' | b'{'));
         let Some(first) = runs
             .iter()
@@ -612,7 +612,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Adds the conversation value that contains a place, unless the place is itself a leaf.
+    /// Adds the conversation value that contains a location, unless the location is itself a leaf.
     fn with_member(
         &self,
         place: Provenance,
@@ -781,7 +781,7 @@ fn range_of(text: &Text, inner: &Pointer, target: KeyOrValue) -> Option<Range<us
             .key_span(&inner.tokens().last()?)
     };
     let key = (target == KeyOrValue::Key).then(key).flatten();
-    // For a missing value, the place is the nearest ancestor that exists.
+    // For a missing value, the location is the nearest ancestor that exists.
     let ancestors = || {
         std::iter::successors(inner.parent(), Pointer::parent).filter(|at| at.parent().is_some())
     };
@@ -792,7 +792,7 @@ fn range_of(text: &Text, inner: &Pointer, target: KeyOrValue) -> Option<Range<us
     key.or_else(|| Some(nearest()?.span.clone()))
 }
 
-/// The maximum number of values in a joined text that a finding names.
+/// The maximum number of values in a joined string that a finding names.
 const MOST_PARTS: usize = 3;
 
 /// Returns `true` if a run is a literal outside the tag that wrote it.
@@ -808,7 +808,7 @@ fn data_of(run: &Written) -> Option<Arc<Pointer>> {
     }
 }
 
-/// The cost of reading a template's output as a tree and looking up its places, as a multiple of
+/// The cost of reading a template's output as a tree and looking up its locations, as a multiple of
 /// rendering the template.
 const RECORDED: u64 = 4;
 
@@ -824,7 +824,7 @@ fn start(word: &str, text: &str) -> usize {
     word.as_ptr() as usize - text.as_ptr() as usize
 }
 
-/// Returns the range of a text without its quotes; any other value unchanged.
+/// Returns the range of a string without its quotes; any other value unchanged.
 fn inside(text: &Text, range: &Range<usize>) -> Range<usize> {
     let is_text = text.text.as_bytes().get(range.start) == Some(&b'"');
     match is_text && range.len() > 2 {

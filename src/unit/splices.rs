@@ -1,5 +1,5 @@
-//! The values of a body that templates rendered, and where they are: a place is found without going
-//! through all of them.
+//! The values in a body that templates rendered, and where they are: a location is found without
+//! going through all of them.
 
 use std::cell::RefCell;
 use std::collections::hash_map::Entry;
@@ -12,10 +12,10 @@ use crate::render::{Recording, TemplateId, is_template};
 use crate::source::{FileId, Span};
 use crate::toml::{Kind, Node};
 
-/// A value of a body that a template rendered.
+/// A value in a body that a template rendered.
 #[derive(Debug, Clone)]
 pub struct Splice {
-    /// The place in the body.
+    /// The location in the body.
     pub pointer: Pointer,
     /// The template's literal in its TOML file.
     pub literal: Span,
@@ -30,7 +30,8 @@ pub struct Splice {
 }
 
 impl PartialEq for Splice {
-    /// Compares the places and templates: the same template writes the same value in the same way.
+    /// Compares the locations and templates: the same template writes the same value in the same
+    /// way.
     fn eq(&self, other: &Splice) -> bool {
         (&self.pointer, self.literal, self.template)
             == (&other.pointer, other.literal, other.template)
@@ -61,7 +62,7 @@ impl<'b> SpliceIndex<'b> {
         }
     }
 
-    /// Finds the splice that contains a pointer, with its index and the place in its output.
+    /// Finds the splice that contains a pointer, with its index and the location in its output.
     pub(super) fn around(&self, pointer: &Pointer) -> Option<(usize, &'b Splice, Pointer)> {
         let mut around = Some(pointer.as_str());
         while let Some(at) = around {

@@ -70,7 +70,7 @@ pub(crate) fn check(
     outcome
 }
 
-/// Compiles an input, and returns all results as one text.
+/// Compiles an input, and returns all results as one string.
 fn compile(
     base: &Arc<MemoryWorld>,
     files: &Files,
@@ -141,7 +141,7 @@ fn shown(text: &impl std::fmt::Display) -> String {
     text.to_string()
 }
 
-/// Returns a message if a place of the finding is outside its file.
+/// Returns a message if a location of the finding is outside its file.
 fn misplaced(compiler: &Compiler, finding: &Diagnostic) -> Option<String> {
     let mut places = [&finding.primary]
         .into_iter()

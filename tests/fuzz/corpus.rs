@@ -15,7 +15,7 @@ const MOST_BYTES: usize = 6 * 1024;
 
 pub(crate) struct Corpus {
     pub(crate) repositories: Vec<Files>,
-    /// Texts, by the extension of their files.
+    /// Contents, by the extension of their files.
     pub(crate) texts: BTreeMap<&'static str, Vec<Vec<u8>>>,
 }
 
@@ -63,7 +63,7 @@ impl Corpus {
 #[cfg(unix)]
 fn attacks(folder: &Path) -> Vec<Files> {
     let recipes = crate::hostile::recipe::read_all(folder);
-    // Long texts are only for tests of the binary.
+    // Long strings are only for tests of the binary.
     let small = recipes
         .iter()
         .filter(|recipe| recipe.many.is_empty() && !is_long(recipe));

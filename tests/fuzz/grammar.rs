@@ -165,7 +165,7 @@ const OPERATORS: [&str; 17] = [
     "+", "-", "*", "/", "//", "%", "**", "~", "==", "!=", "<", "<=", ">", ">=", "and", "or", "in",
 ];
 
-/// The place of a template, which decides which functions it can call.
+/// The location of a template, which decides which functions it can call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     Body,
@@ -242,7 +242,7 @@ fn atom(rng: &mut Rng) -> String {
     }
 }
 
-/// Replaces each `E` in a text with an expression.
+/// Replaces each `E` in a string with an expression.
 fn filled(rng: &mut Rng, place: Place, depth: u32, shape: &str) -> String {
     let mut parts = shape.split('E');
     let mut text = parts.next().unwrap_or_default().to_owned();

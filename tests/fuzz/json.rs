@@ -1,4 +1,4 @@
-//! Changes JSON at a random place.
+//! Changes JSON at a random location.
 
 use fastrand::Rng;
 use serde_json::{Value, json};

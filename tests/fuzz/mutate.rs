@@ -208,7 +208,7 @@ fn mutate(rng: &mut Rng, corpus: &Corpus, files: &mut Files) {
         8 => named(rng, bytes),
         _ => spliced(rng, corpus, &path, bytes),
     };
-    // Inputs stay small: long texts are tested by the attacks.
+    // Inputs stay small: long strings are tested by the attacks.
     if altered.len() < 64 * 1024 {
         *bytes = altered;
     }
@@ -271,7 +271,7 @@ fn bytewise(rng: &mut Rng, bytes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Splits a text into words, numbers and other characters.
+/// Splits a string into words, numbers and other characters.
 fn words(bytes: &[u8]) -> Vec<&[u8]> {
     let class = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'_' | 128.. => 0,

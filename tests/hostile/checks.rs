@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::recipe::Recipe;
 use super::sandbox::{Ran, SECRET, Sandbox};
 
-/// Beginnings of lines that a CI system interprets as a command or as the head of a group.
+/// Prefixes of lines that a CI system interprets as a command or as the head of a group.
 const WORKFLOW_COMMANDS: [&str; 12] = [
     "::",
     "##[",
@@ -111,7 +111,7 @@ pub(crate) fn text(stream: &str, bytes: &[u8]) -> Option<String> {
         .map(|line| format!("{stream} has the line {line:?}"))
 }
 
-/// Removes colour sequences from a text.
+/// Removes colour sequences from a string.
 fn without_colours(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -192,7 +192,7 @@ fn base64_form(bytes: &[u8]) -> Option<String> {
     (0..3).map(at).find(|form| text.contains(form.as_str()))
 }
 
-/// Checks that the output of all commands contains and lacks the texts of the recipe.
+/// Checks that the output of all commands contains and lacks the strings of the recipe.
 pub(crate) fn said(recipe: &Recipe, said: &str, fill: impl Fn(&str) -> String) -> Vec<String> {
     let missing = recipe
         .has

@@ -18,7 +18,7 @@ pub(crate) struct Recipe {
     pub(crate) name: String,
     /// The text of the attack, which replaces `<<it>>`.
     pub(crate) it: String,
-    /// More texts, each of which replaces `<<its name>>`.
+    /// More strings, each of which replaces `<<its name>>`.
     pub(crate) texts: BTreeMap<String, String>,
     /// The files of the repository: path → text.
     pub(crate) files: BTreeMap<String, String>,
@@ -47,9 +47,9 @@ pub(crate) struct Recipe {
     pub(crate) server: Option<Script>,
     /// The permitted exit statuses.
     pub(crate) status: Vec<i32>,
-    /// Texts that the commands must print, in any of their outputs.
+    /// Strings that the commands must print, in any of their outputs.
     pub(crate) has: Vec<String>,
-    /// Texts that no command may print.
+    /// Strings that no command may print.
     pub(crate) lacks: Vec<String>,
     /// Files that may be written: paths relative to the repository, or the beginnings of paths.
     pub(crate) writes: Vec<String>,
@@ -65,7 +65,7 @@ pub(crate) struct Recipe {
     pub(crate) megabytes: Option<u64>,
 }
 
-/// Files with numbers in their paths and texts.
+/// Files with numbers in their paths and contents.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Many {
@@ -87,7 +87,7 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    /// Returns the script with the attack's texts filled in.
+    /// Returns the script with the attack's strings filled in.
     pub(crate) fn filled(&self, recipe: &Recipe) -> Script {
         Script {
             say: recipe.fill(&self.say),
@@ -118,12 +118,12 @@ impl Recipe {
         single.chain(many).collect()
     }
 
-    /// Fills in the attack's own texts and expands repetitions.
+    /// Fills in the attack's own strings and expands repetitions.
     pub(crate) fn fill(&self, text: &str) -> String {
         if !text.contains("<<") {
             return text.to_owned();
         }
-        // Texts can contain others, but only to this depth.
+        // Strings can contain others, but only to this depth.
         let filled = (0..4).fold(text.replace("<<it>>", &self.it), |text, _| {
             let one = |text: String, (name, value): (&String, &String)| {
                 text.replace(&format!("<<{name}>>"), value)
@@ -185,7 +185,7 @@ pub(crate) fn read_all(folder: &Path) -> Vec<Recipe> {
 }
 
 /// Reads a file. Its table `all` has defaults for its attacks; its table `attack` maps each name to
-/// a text or a table.
+/// a string or a table.
 fn read(file: &Path) -> Vec<Recipe> {
     let family = file
         .file_stem()

@@ -124,7 +124,7 @@ pub(crate) fn run(recipe: &Recipe, reqc: &Path) -> Result<Vec<String>, Box<dyn s
     Ok(wrong)
 }
 
-/// Checks that a text has no unfilled placeholders, and returns it.
+/// Checks that a string has no unfilled placeholders, and returns it.
 fn complete(text: String) -> String {
     let names = text
         .split("<<")

@@ -20,7 +20,7 @@ use crate::program;
 use crate::send::repository;
 use crate::server::{Server, calls, says};
 
-/// Writes its process id to a file, then sleeps.
+/// Writes its process ID to a file, then sleeps.
 const STAY: &str = "echo $$ >> pids; exec sleep 300";
 
 /// A repository whose tool is a shell script, and a server that calls it once.
@@ -74,7 +74,7 @@ fn start(root: &Path) -> Child {
     command.spawn().expect("it starts")
 }
 
-/// Waits until this many processes have written their ids, and returns the ids.
+/// Waits until this many processes have written their IDs, and returns the IDs.
 async fn pids(root: &Path, count: usize) -> Vec<Pid> {
     let began = Instant::now();
     loop {

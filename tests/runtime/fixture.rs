@@ -159,7 +159,7 @@ pub(crate) fn history(session: &Session) -> Vec<String> {
     session.history().iter().map(line).collect()
 }
 
-/// The ids of the calls in a message.
+/// The IDs of the calls in a message.
 pub(crate) fn called(message: &Message) -> Vec<&str> {
     let ids = message.blocks.iter().filter_map(|block| match block {
         Block::ToolUse { id, .. } => Some(id.as_ref()),
@@ -168,7 +168,7 @@ pub(crate) fn called(message: &Message) -> Vec<&str> {
     ids.collect()
 }
 
-/// The ids of the calls that this message has results for.
+/// The IDs of the calls that this message has results for.
 pub(crate) fn results(message: &Message) -> Vec<&str> {
     let ids = message.blocks.iter().filter_map(|block| match block {
         Block::ToolResult { id, .. } => Some(id.as_ref()),

@@ -129,7 +129,7 @@ fn spellings() -> Vec<String> {
     ]
 }
 
-/// Returns whether a text contains the key in any spelling.
+/// Returns whether a string contains the key in any spelling.
 fn tells(text: &str) -> bool {
     let core = |text: String| text[4..text.len() - 4].to_owned();
     let found = |spelling: String| text.to_lowercase().contains(&core(spelling).to_lowercase());

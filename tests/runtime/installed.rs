@@ -18,7 +18,7 @@ struct List {
     base: &'static str,
     target: &'static str,
     answer: &'static str,
-    /// Each model's id, title and context window.
+    /// Each model's ID, title and context window.
     models: &'static [(&'static str, Option<&'static str>, Option<u64>)],
 }
 

@@ -220,7 +220,7 @@ fn said(message: &Message) -> &str {
     }
 }
 
-/// Reads the output of a process until it contains a text.
+/// Reads the output of a process until it contains a string.
 fn read_until(child: &mut Child, once: &str) -> (ChildStdout, Vec<u8>) {
     let mut out = child.stdout.take().expect("piped");
     let mut printed = Vec::new();
@@ -232,8 +232,8 @@ fn read_until(child: &mut Child, once: &str) -> (ChildStdout, Vec<u8>) {
     (out, printed)
 }
 
-/// Signals a process once its output contains a text. Returns its exit status, its output, and the
-/// time that it took to end.
+/// Signals a process once its output contains a string. Returns its exit status, its output, and
+/// the time that it took to end.
 fn interrupt(mut child: Child, signal: Signal, once: &str) -> (ExitStatus, String, Duration) {
     let (mut out, mut printed) = read_until(&mut child, once);
     let began = Instant::now();

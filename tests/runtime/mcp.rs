@@ -22,7 +22,7 @@ use crate::program;
 use crate::send::repository;
 use crate::server::{Act, Received, Server, calls, says, status, stream_head};
 
-/// A server as a shell script, with a function for each method. `$id` is the id of the request.
+/// A server as a shell script, with a function for each method. `$id` is the ID of the request.
 const SCRIPT: &str = r#"#!/bin/sh
 answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
 fail() { printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"%s"}}\n' "$id" "$1"; }

@@ -427,7 +427,7 @@ async fn lives(
     }
 }
 
-/// A complete answer of a dialect that calls these tools, each with its own id.
+/// A complete answer of a dialect that calls these tools, each with its own ID.
 fn calling(folder: &str, names: &[&str]) -> Value {
     let each = |call: fn(&str, String) -> Value| -> Vec<Value> {
         names

@@ -452,7 +452,7 @@ async fn a_function_that_gemini_ran_itself_goes_back_with_its_result() {
 
 #[tokio::test]
 async fn an_event_names_what_is_kept_in_the_providers_own_form() {
-    // These items have no `id`, since ids that tie items to reasoning are removed.
+    // These items have no `id`, since IDs that tie items to reasoning are removed.
     let custom =
         json!({"type": "custom_tool_call", "call_id": "c9", "name": "sql", "input": "select"});
     let custom_of_chat =

@@ -253,7 +253,7 @@ pub(crate) fn says(text: &str) -> Vec<Act> {
     sse(&[&delta.to_string(), stop, usage, "[DONE]"])
 }
 
-/// A Chat Completions answer that calls tools, each given as id, name and arguments.
+/// A Chat Completions answer that calls tools, each given as ID, name and arguments.
 pub(crate) fn calls(calls: &[(&str, &str, &str)]) -> Vec<Act> {
     let call = |(index, (id, name, arguments)): (usize, &(&str, &str, &str))| serde_json::json!({"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
     let calls: Vec<_> = calls.iter().enumerate().map(call).collect();

@@ -66,7 +66,7 @@ impl Tool for Noting {
     }
 }
 
-/// The ids of the results that the events report, in order.
+/// The IDs of the results that the events report, in order.
 fn told(events: &[Event]) -> Vec<&str> {
     events
         .iter()
@@ -241,7 +241,7 @@ async fn what_a_hook_rewrites_has_to_fit_as_well() {
     assert!(notes.lock().unwrap().is_empty());
 }
 
-/// A place to look for.
+/// A location to look for.
 #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
 struct Place {
     /// Its name.

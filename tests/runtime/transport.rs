@@ -1,4 +1,4 @@
-//! Refusals, retries, limits, and the places where keys may appear.
+//! Refusals, retries, limits, and the locations where keys may appear.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};

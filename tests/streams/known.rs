@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::Transcript;
 use super::lost::{Pieces, is_unknown};
 
-/// A text that replaces another one.
+/// A string that replaces another one.
 const OTHER: &str = "reqc_other";
 
 /// Tests all transcripts of a table.

@@ -72,7 +72,7 @@ struct Variant {
 /// A transcript, split into its JSON values and the text between them.
 pub(super) struct Pieces<'t> {
     transcript: &'t Transcript,
-    /// The texts before each value, and after the last one.
+    /// The strings before each value, and after the last one.
     between: Vec<String>,
     pub(super) values: Vec<Value>,
 }
@@ -168,7 +168,7 @@ impl Pieces<'_> {
         variants
     }
 
-    /// The transcript with another text in place of one value.
+    /// The transcript with another string in place of one value.
     pub(super) fn with(&self, at: usize, text: &str) -> Vec<u8> {
         let mut whole = String::new();
         for (index, between) in self.between.iter().enumerate() {

@@ -53,7 +53,7 @@ fn said(message: &Value) -> Vec<Part<'_>> {
         value,
     }));
     parts.extend(elements(message.get("tool_calls")).iter().map(call));
-    // The older form: a single call without an id.
+    // The older form: a single call without an ID.
     parts.extend(
         message
             .get("function_call")

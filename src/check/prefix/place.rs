@@ -1,11 +1,11 @@
-//! Finds the first place at which one body is not a prefix of another.
+//! Finds the first location at which one body is not a prefix of another.
 
 use serde_json::{Map, Value};
 
 use super::Part;
 use crate::json::Pointer;
 
-/// The place at which two requests differ.
+/// The location at which two requests differ.
 #[derive(Debug)]
 pub(crate) struct Difference<'v> {
     pub(crate) pointer: Pointer,
@@ -17,7 +17,7 @@ pub(crate) struct Difference<'v> {
     pub(crate) from: Option<usize>,
     /// `true` if the requests differ only in content at the end of the earlier one.
     pub(crate) is_tail: bool,
-    /// The member that differs; the fields below narrow down the place inside it.
+    /// The member that differs; the fields below narrow down the location inside it.
     member: &'static str,
     index: Option<usize>,
     path: Vec<Step<'v>>,
@@ -39,7 +39,7 @@ struct Spot<'v> {
     newer: Option<&'v Value>,
 }
 
-/// Finds the first place at which `older` is not a prefix of `newer`.
+/// Finds the first location at which `older` is not a prefix of `newer`.
 pub(crate) fn difference<'v>(older: &[Part<'v>], newer: &[Part<'v>]) -> Option<Difference<'v>> {
     for (at, part) in older.iter().enumerate() {
         let Some(other) = newer.get(at) else {
@@ -140,13 +140,13 @@ impl<'v> Difference<'v> {
         }
     }
 
-    /// Returns `true` if the place is in the messages rather than before them.
+    /// Returns `true` if the location is in the messages rather than before them.
     pub(crate) fn is_in_history(&self) -> bool {
         matches!(self.member, "messages" | "input" | "contents")
     }
 
-    /// Returns `true` if the place is in the system prompt, for formats in which that is the first
-    /// message.
+    /// Returns `true` if the location is in the system prompt, for formats in which that is the
+    /// first message.
     pub(crate) fn is_instruction(&self) -> bool {
         self.is_instruction
     }
@@ -156,7 +156,7 @@ impl<'v> Difference<'v> {
         self.member
     }
 
-    /// Returns `true` if the later request has a cache breakpoint at the place or after it.
+    /// Returns `true` if the later request has a cache breakpoint at the location or after it.
     pub(crate) fn has_breakpoint_behind(&self, newer: &[Part<'_>]) -> bool {
         newer
             .iter()
@@ -165,7 +165,7 @@ impl<'v> Difference<'v> {
     }
 
     /// Returns `true` if one of the first `end` messages of the later request contains Anthropic
-    /// thinking after the place.
+    /// thinking after the location.
     pub(crate) fn has_thinking_behind(&self, newer: &[Part<'_>], end: usize) -> bool {
         let message = self.index.filter(|_| self.is_in_history()).unwrap_or(0);
         let block = match self.path.as_slice() {
@@ -254,7 +254,7 @@ fn common(older: &str, newer: &str) -> usize {
         .sum()
 }
 
-/// Finds the first place at which two values differ, ignoring cache breakpoints.
+/// Finds the first location at which two values differ, ignoring cache breakpoints.
 fn first<'v>(older: &'v Value, newer: &'v Value) -> Option<Spot<'v>> {
     match (older, newer) {
         (Value::Object(a), Value::Object(b)) => in_objects(a, b),

@@ -96,8 +96,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The required names of Anthropic's tools, by the beginning of their type. The schema already
-/// reports names that belong to no tool, and wrong names of search and fetch tools.
+/// The required names of Anthropic's tools, by the prefix of their type. The schema already reports
+/// names that belong to no tool, and wrong names of search and fetch tools.
 const FIXED_NAMES: [(&str, &str); 9] = [
     ("bash_", "bash"),
     ("text_editor_202504", "str_replace_based_edit_tool"),
@@ -165,7 +165,7 @@ fn lost_references<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found:
     }
 }
 
-/// The beginnings of the types of tools that Anthropic's own server runs and Bedrock does not.
+/// Prefixes of types of tools that Anthropic's own server runs and Bedrock does not.
 const NOT_AT_BEDROCK: [&str; 2] = ["web_search_", "web_fetch_"];
 
 fn not_at_bedrock<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {

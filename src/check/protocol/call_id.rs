@@ -1,4 +1,4 @@
-//! `protocol/call-id`: call ids that the server may reject.
+//! `protocol/call-id`: call IDs that the server may reject.
 
 use std::collections::HashSet;
 
@@ -40,7 +40,7 @@ body_rule! {
     }
 }
 
-/// A mistake in an id; `is_sure` if it is certain that the server rejects the id.
+/// A mistake in an ID; `is_sure` if it is certain that the server rejects the ID.
 struct Fault {
     message: String,
     is_sure: bool,
@@ -107,7 +107,7 @@ fn is_claude_at_gateway(subject: &Subject<'_>) -> bool {
     subject.server == Server::Unknown && subject.model.is_some_and(is_claude_model)
 }
 
-/// Returns the mistake in an id that a gateway passes on to Anthropic; `None` for a valid id.
+/// Returns the mistake in an ID that a gateway passes on to Anthropic; `None` for a valid ID.
 fn of_claude(_: &Subject<'_>, id: &str) -> Option<Fault> {
     let is_accepted = id
         .bytes()
@@ -123,7 +123,7 @@ fn of_claude(_: &Subject<'_>, id: &str) -> Option<Fault> {
     })
 }
 
-/// Returns the mistake in an id, for a model whose chat template accepts only short ids.
+/// Returns the mistake in an ID, for a model whose chat template accepts only short IDs.
 fn of_template(_: &Subject<'_>, id: &str) -> Option<Fault> {
     let message = format!(
         "the chat template of this model accepts only ids of nine letters or digits, not `{}`",
@@ -136,7 +136,7 @@ fn of_template(_: &Subject<'_>, id: &str) -> Option<Fault> {
     })
 }
 
-/// Returns `true` if an id has exactly nine characters, all letters or digits.
+/// Returns `true` if an ID has exactly nine characters, all letters or digits.
 fn is_short(id: &str) -> bool {
     id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
@@ -163,7 +163,7 @@ fn of_mistral(subject: &Subject<'_>, id: &str) -> Option<Fault> {
         "{models} only ids of nine letters or digits, not `{}`",
         crate::text::cut(id, 40)
     );
-    // The schema reports an empty id.
+    // The schema reports an empty ID.
     (!is_nine && !id.is_empty()).then_some(Fault {
         message,
         is_sure,

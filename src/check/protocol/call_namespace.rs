@@ -72,7 +72,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The places of all tools with the same name.
+/// The locations of all tools with the same name.
 struct Places {
     /// `true` if all are in namespaces.
     are_nested: bool,
@@ -81,7 +81,7 @@ struct Places {
 }
 
 impl Places {
-    /// Returns the places of the tools by their names.
+    /// Returns the locations of the tools by their names.
     fn by_name<'t>(tools: &[DeclaredTool<'t>]) -> HashMap<&'t str, Places> {
         let mut places: HashMap<&str, Places> = HashMap::with_capacity(tools.len());
         for tool in tools {

@@ -61,7 +61,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             parallel,
             "`parallel_tool_calls` is accepted only together with `tools`",
         );
-        note.help("leave it out if there are no tools");
+        note.help("omit `parallel_tool_calls` if there are no tools");
     }
     let Some(choice) = choice else { return };
     let is_none = matches!(choice.which, Which::None);

@@ -149,7 +149,7 @@ fn check_tag<'b>(tag: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// The beginnings of look-around groups.
+/// Prefixes of look-around groups.
 const LOOKS: [&str; 4] = ["(?=", "(?!", "(?<=", "(?<!"];
 
 fn check_pattern<'b>(pattern: &'b Value, found: &mut Found<'b>) {

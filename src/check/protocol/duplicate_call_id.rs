@@ -1,4 +1,4 @@
-//! `protocol/duplicate-call-id`: two calls with the same id.
+//! `protocol/duplicate-call-id`: two calls with the same ID.
 
 use std::collections::HashMap;
 

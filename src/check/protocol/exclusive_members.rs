@@ -142,7 +142,7 @@ combinations! {
 
     refused CHAT at [Unknown]: ("prompt_logprobs", IsNotZero) with ("stream", IsTrue);
         "`prompt_logprobs` cannot be streamed";
-        "leave it out, or do not stream";
+        "omit `prompt_logprobs`, or do not stream";
 
     refused CHAT at [Unknown]: ("structured_outputs.json", Is) with ("structured_outputs.regex", Is);
         "`json` and `regex` of `structured_outputs` cannot be combined";
@@ -226,7 +226,7 @@ combinations! {
 
     refused CHAT at [Unknown]: ("return_meta_info", IsTrue) with ("stream", IsTrue);
         "`return_meta_info` cannot be streamed";
-        "leave it out, or do not stream";
+        "omit `return_meta_info`, or do not stream";
 
     refused CHAT at [Unknown]: ("best_of", IsAbove(1)) with ("stream", IsTrue);
         "`best_of` above 1 cannot be combined with `stream`";
@@ -292,7 +292,7 @@ combinations! {
 
     refused ANTHROPIC at [Unknown]: ("thinking.budget_tokens", Is) with ("thinking.type", Says(&["disabled", "adaptive"]));
         "`budget_tokens` is accepted only with thinking of the type `enabled`";
-        "leave it out";
+        "omit `budget_tokens`";
 
     refused GEMINI: ("toolConfig.functionCallingConfig.allowedFunctionNames", Holds)
         with ("toolConfig.functionCallingConfig.mode", SaysNoneOf(&["ANY", "VALIDATED"]));

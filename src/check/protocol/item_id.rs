@@ -1,4 +1,4 @@
-//! `protocol/item-id`: item ids that the Responses API rejects.
+//! `protocol/item-id`: item IDs that the Responses API rejects.
 
 use std::collections::HashSet;
 
@@ -29,7 +29,7 @@ body_rule! {
     }
 }
 
-/// The maximum length of an item id, in characters.
+/// The maximum length of an item ID, in characters.
 const MOST_CHARACTERS: usize = 64;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
@@ -73,7 +73,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns the prefix that the id of a model's item must have; `None` for items of other kinds.
+/// Returns the prefix that the ID of a model's item must have; `None` for items of other kinds.
 fn prefix(item: &Value) -> Option<&'static str> {
     match item.get("type").and_then(Value::as_str) {
         Some("function_call") => Some("fc"),

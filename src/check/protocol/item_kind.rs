@@ -16,8 +16,8 @@ body_rule! {
      * Ollama supports these and `web_search_call`. Parts can be `input_text`, `output_text` and `input_image`; files: *file inputs are \
      not currently supported*\n\
      * the ChatGPT backend requires `input` to be a list\n\
-     * xAI rejects `additional_tools`, and its list of items lacks others that OpenAI's clients send (reported as a warning). It accepts \
-     reasoning without `content`; reports say that it rejects `\"content\": null`, and calls to custom tools\n\n\
+     * xAI rejects `additional_tools`. It does not list some other item types that OpenAI's clients send (reported as a warning). It \
+     accepts reasoning without `content`; reports say that it rejects `\"content\": null`, and calls to custom tools\n\n\
      * wrong: `{ \"role\": \"assistant\", \"content\": \"Hello\" }` for llama.cpp\n\
      * right: `{ \"type\": \"message\", \"role\": \"assistant\", \"content\": \"Hello\" }`",
     of OpenAiResponses;

@@ -510,8 +510,8 @@ fn no_picture(said: &str) -> String {
     format!("the data is not a valid `{said}` image")
 }
 
-/// The beginnings of media types that OpenAI rejects as files. The only source for images is a
-/// single report.
+/// Prefixes of media types that OpenAI rejects as files. The only source for images is a single
+/// report.
 const FILES_REFUSED: [&str; 4] = ["audio/", "video/", "image/", ARCHIVE];
 /// The media type of archives. The only source is a single report.
 const ARCHIVE: &str = "application/zip";
@@ -620,7 +620,7 @@ fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) 
     }
 }
 
-/// The beginnings of media types that Gemini accepts inline.
+/// Prefixes of media types that Gemini accepts inline.
 const GEMINI_TYPES: [&str; 13] = [
     "image/png",
     "image/jpeg",

@@ -62,7 +62,7 @@ const STRICT: &[Server] = &[
 combinations! {
     warned RESPONSES among STRICT: ("stream_options", Is) with ("stream", IsNotTrue);
         "`stream_options` has no effect unless `stream` is true";
-        "leave it out, or set `stream` to `true`";
+        "omit `stream_options`, or set `stream` to `true`";
 
     refused RESPONSES at [LmStudio]: ("text", IsObject) with ("text.format", IsNot);
         "LM Studio rejects `text` without `format`";
@@ -74,7 +74,7 @@ combinations! {
 
     refused CHAT among STRICT: ("stream_options", IsObject) with ("stream", IsNot);
         "`stream_options` is accepted only if `stream` is true";
-        "leave it out, or set `stream` to `true`";
+        "omit `stream_options`, or set `stream` to `true`";
 
     refused CHAT among STRICT: ("stream", IsFalse) with ("stream_options", IsObject);
         "`stream_options` is accepted only if `stream` is true";
@@ -98,7 +98,7 @@ combinations! {
 
     refused CHAT at [OpenAi]: ("metadata", Holds) with ("store", IsNotTrue);
         "`metadata` is accepted only if `store` is true";
-        "leave it out, or set `store` to `true`";
+        "omit `metadata`, or set `store` to `true`";
 
     refused CHAT at [OpenRouter]: ("messages", IsNot) with ("prompt", IsNot);
         "the request has neither `messages` nor a `prompt`";

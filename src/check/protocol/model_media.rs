@@ -84,7 +84,7 @@ fn media<'b>(subject: &Subject<'b>, refused: &Refused, part: &'b Value, found: &
         let note = found.at(part, format!("{} does not accept images", model(subject)));
         note.of_model()
             .level(level)
-            .help("leave it out, describe it in words, or choose a model that accepts images");
+            .help("omit the image, describe it in words, or choose a model that accepts images");
     } else if let Some(level) = refused.audio.filter(|_| is_audio(subject.wire, part)) {
         let note = found.at(part, format!("{} does not accept audio", model(subject)));
         note.of_model()

@@ -91,7 +91,7 @@ fn server_results<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns `true` if the id belongs to an item of another kind: the Responses API also accepts a
+/// Returns `true` if the ID belongs to an item of another kind: the Responses API also accepts a
 /// `function_call_output` for a `tool_search_call`.
 fn answers_other_item(subject: &Subject<'_>, id: Option<&str>) -> bool {
     subject.wire.facts().turns == TurnForm::Items

@@ -9,11 +9,11 @@ use super::super::history::{Call, Entry, History, Outcome, Role};
 use super::super::subject::Subject;
 use crate::provider::{Server, WireFormat};
 
-/// The maximum number of calls with the same id or name that a result is compared with, newest
+/// The maximum number of calls with the same ID or name that a result is compared with, newest
 /// first. Real conversations have fewer.
 const MOST_CANDIDATES: usize = 32;
 
-/// The place where a server looks for the results of an entry's calls.
+/// The location where a server looks for the results of an entry's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answers {
     /// In the next entry.
@@ -83,7 +83,7 @@ impl Answers {
         start + reach
     }
 
-    /// Returns the place of the results in words.
+    /// Returns the location of the results in words.
     pub(super) fn place(self) -> &'static str {
         match self {
             Answers::Next => "in the next message",
@@ -133,7 +133,7 @@ impl MatchedCall<'_> {
 }
 
 impl<'b> Pairs<'b> {
-    /// Matches calls and results by id or, in formats without ids, by name and order.
+    /// Matches calls and results by ID or, in formats without IDs, by name and order.
     pub(super) fn of(history: &History<'b>, answers: Answers) -> Pairs<'b> {
         let mut pairs = Pairs {
             calls: Vec::new(),
@@ -252,7 +252,7 @@ impl<'b> Index<'b> {
         if let Some(id) = result.id.filter(|id| self.by_id.contains_key(id)) {
             return newest(self.by_id.get(id));
         }
-        // If a call and a result both have an id, only the id matches them.
+        // If a call and a result both have an ID, only the ID matches them.
         let mut found = match result.name {
             Some(name) => newest(self.by_name.get(name)),
             None => (0..calls.len()).rev().take(MOST_CANDIDATES).collect(),

@@ -12,7 +12,7 @@ pub(super) fn of(schema: &Value) -> Option<&str> {
     schema.get("$ref")?.as_str()
 }
 
-/// Returns `true` if a schema refers to a place in its document that does not exist.
+/// Returns `true` if a schema refers to a location in its document that does not exist.
 pub(super) fn is_lost(root: &Value, inner: &Value) -> bool {
     let target = of(inner).and_then(Pointer::of_fragment);
     target.is_some_and(|target| root.pointer(target.as_str()).is_none())

@@ -25,7 +25,7 @@ body_rule! {
     }
 }
 
-/// The beginning of a system prompt that some servers reject.
+/// The prefix of a system prompt that some servers reject.
 const RESERVED: &str = "x-anthropic-billing-header";
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

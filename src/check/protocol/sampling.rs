@@ -55,7 +55,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if let Some(nothing) = nothing {
         found
             .at(nothing, "`top_p` is 0, but vLLM requires more than 0")
-            .help("leave it out, or set `temperature` to 0");
+            .help("omit `top_p`, or set `temperature` to 0");
     }
     if subject.server == Server::Unknown {
         above_two(subject, found);

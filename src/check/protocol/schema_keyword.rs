@@ -155,7 +155,7 @@ fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
             );
             found
                 .at_member(inner, name, message)
-                .help("leave it out, or write the schema here in place of the reference");
+                .help("remove this member, or write the schema here in place of the reference");
         }
     });
 }
@@ -229,7 +229,7 @@ fn check_node<'b>(
         if has(name, inner) && has("type", inner) && !belongs {
             found
                 .at_member(inner, name, format!("`{name}` is allowed only for {kind}"))
-                .help("leave it out, or fix the type");
+                .help("remove this keyword, or fix the type");
         }
     }
     check_required(inner, found);
@@ -253,7 +253,7 @@ fn check_required<'b>(inner: &'b Value, found: &mut Found<'b>) {
             );
             found
                 .at(required, message)
-                .help("declare the property, or leave it out of `required`");
+                .help("declare the property, or remove its name from `required`");
         }
     }
 }

@@ -156,5 +156,5 @@ pub(crate) fn has_lookaround(pattern: &str) -> bool {
     false
 }
 
-/// The beginnings of lookahead and lookbehind groups, after the parenthesis.
+/// Prefixes of lookahead and lookbehind groups, after the parenthesis.
 const LOOKAROUND: [&str; 4] = ["?=", "?!", "?<=", "?<!"];

@@ -295,7 +295,7 @@ fn check_names<'b>(inner: &'b Value, found: &mut Found<'b>) {
                 extra,
                 "`required` of a strict schema can name only properties",
             )
-            .help("leave it out, or declare the property");
+            .help("remove the name from `required`, or declare the property");
     }
 }
 
@@ -325,7 +325,7 @@ fn check_form<'b>(inner: &'b Value, is_strict: bool, found: &mut Found<'b>) {
             "this is not JSON Schema: `required` is a list of names",
         );
         let note = if is_strict { note } else { note.warning() };
-        note.help("write a list, or leave it out");
+        note.help("write a list, or omit `required`");
     }
     let unknown = match inner.get("type") {
         Some(Value::Array(names)) => names.iter().find(|name| !is_type_name(name)),

@@ -256,7 +256,7 @@ mod tests {
             .unwrap_or(Server::Unknown)
     }
 
-    /// Inserts a value at a place, and creates missing parents.
+    /// Inserts a value at a location, and creates missing parents.
     fn put(body: &mut Value, place: &Pointer, value: Value) {
         let mut at = body;
         for token in place.tokens() {
@@ -275,7 +275,7 @@ mod tests {
         *at = value;
     }
 
-    /// Returns a body to which a fact applies, with a value at one of the fact's places.
+    /// Returns a body to which a fact applies, with a value at one of the fact's locations.
     fn body(fact: &Fact, place: &Pointer, model: &str, value: Value) -> Value {
         let mut body = json!({"model": model});
         for Condition { at, is } in &fact.when {
@@ -312,8 +312,8 @@ mod tests {
         text.split('`').skip(1).step_by(2)
     }
 
-    /// Returns all strings that some fact lists at a place. Advice about the place proposes such
-    /// strings as values.
+    /// Returns all strings that some fact lists at a location. Advice about the location proposes
+    /// such strings as values.
     fn values(repo: &Repo, place: &Pointer) -> BTreeSet<String> {
         let facts = repo.families.iter().flat_map(|family| &family.facts);
         let about = facts.filter(|fact| fact.at.iter().any(|at| at.pointer == *place));
@@ -331,7 +331,7 @@ mod tests {
         is_error && problem.pointer == *place
     }
 
-    /// The model accepts every proposal in the message or the help of a finding, at the place of
+    /// The model accepts every proposal in the message or the help of a finding, at the location of
     /// the finding.
     #[test]
     fn no_advice_leads_to_the_next_refusal() {

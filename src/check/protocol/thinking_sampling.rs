@@ -51,7 +51,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         let message = format!("`{name}` is {value}, but with thinking on the API accepts {takes}");
         found
             .at(value, message)
-            .help("leave it out, or turn thinking off");
+            .help("omit this parameter, or turn thinking off");
     }
 }
 

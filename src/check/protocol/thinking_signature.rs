@@ -81,7 +81,7 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 /// Returns `true` if a signature cannot come from Anthropic, whose signatures are standard Base64
-/// with padding. Gemini's placeholder, item ids and OpenAI's encrypted content are recognised as
+/// with padding. Gemini's placeholder, item IDs and OpenAI's encrypted content are recognised as
 /// not Anthropic's.
 fn is_foreign(signature: &str) -> bool {
     let digits = signature.trim_end_matches('=');

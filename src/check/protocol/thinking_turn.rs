@@ -289,12 +289,12 @@ fn reasoning_item<'b>(
             "some reports say that the API does not know `content` of a reasoning item",
         );
         note.warning()
-            .help("leave it out: `encrypted_content` contains it");
+            .help("omit `content`: `encrypted_content` contains the reasoning");
     }
 }
 
-/// Reports an item without an id after reasoning with an id, because the server matches the two by
-/// their ids.
+/// Reports an item without an ID after reasoning with an ID, because the server matches the two by
+/// their IDs.
 fn lost_id<'b>(item: &'b Value, next: &'b Value, found: &mut Found<'b>) {
     if !has_id(item) || has_id(next) {
         return;

@@ -35,7 +35,7 @@ body_rule! {
      Gateways pass requests on: what DeepSeek, MiniMax and Moonshot reject is a warning if one of their models is called through \
      OpenRouter or an unknown server.\n\n\
      LM Studio requires `properties` at the root. Reports say that Groq rejects `required` without `properties`, and Volcengine a list \
-     of types. A root of another type than an object is a warning for all other servers.\n\n\
+     of types. A root of a type other than `object` is a warning for all other servers.\n\n\
      Gemini's `parameters` are covered by `protocol/schema-keyword`.\n\n\
      * wrong: `{ \"anyOf\": [{ \"required\": [\"path\"] }, { \"required\": [\"url\"] }], … }`\n\
      * right: `{ \"type\": \"object\", \"properties\": … }`, with the alternatives in the description",
@@ -296,7 +296,7 @@ fn check_pattern<'b>(inner: &'b Value, found: &mut Found<'b>) {
                 "pattern",
                 format!("DeepSeek cannot read this pattern: {what}"),
             )
-            .help("leave it out, or state it in the description");
+            .help("omit `pattern`, or describe the pattern in the description");
     }
 }
 
@@ -432,7 +432,7 @@ fn moonshot_shape<'b>(inner: &'b Value, found: &mut Found<'b>) {
                 name,
                 "Moonshot rejects a name in `required` that is not in `properties`",
             )
-            .help("leave it out, or declare the property");
+            .help("remove the name from `required`, or declare the property");
     }
 }
 

@@ -177,7 +177,7 @@ pub(super) fn choice<'b>(subject: &Subject<'b>) -> Option<Choice<'b>> {
     }
 }
 
-/// Returns the tools that the member `tool_choice` selects.
+/// Returns the tools that the `tool_choice` member selects.
 fn which(value: &Value) -> Which<'_> {
     match (value, text(value, "type")) {
         (Value::String(word), _) => by_word(word),

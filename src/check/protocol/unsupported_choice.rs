@@ -63,7 +63,7 @@ fn of_server<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             "Ollama does not read `tool_choice`: the model may call any tool or none",
         );
         note.warning()
-            .help("leave it out, and name the tool to call in the prompt");
+            .help("omit `tool_choice`, and name the tool to call in the prompt");
     } else if is_deepinfra && !is_auto_or_none(choice.value) {
         let note = found.at(
             choice.value,

@@ -17,7 +17,7 @@ use crate::source::Span;
 pub(super) struct Allowed {
     entry: Extension,
     fields: Vec<PointerPattern>,
-    /// Places, and the values that are allowed there, as text.
+    /// Locations, and the values that are allowed there, as text.
     values: Vec<(PointerPattern, String)>,
     optional: Vec<PointerPattern>,
     /// `true` as soon as the entry has allowed something.
@@ -52,7 +52,7 @@ impl Allowed {
         instance.is_a(&self.entry.instance)
     }
 
-    /// Returns the place of the entry if it never allowed anything.
+    /// Returns the location of the entry if it never allowed anything.
     pub(super) fn unused(&self) -> Option<Span> {
         (!self.used.load(Ordering::Relaxed)).then_some(self.entry.span)
     }
@@ -109,7 +109,7 @@ impl Allowed {
     }
 }
 
-/// A pattern for places in bodies: a JSON pointer in which `*` matches any single token.
+/// A pattern for locations in bodies: a JSON pointer in which `*` matches any single token.
 #[derive(Debug, PartialEq, Eq)]
 struct PointerPattern {
     tokens: Vec<String>,

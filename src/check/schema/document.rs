@@ -88,7 +88,7 @@ pub(super) struct Extensions {
     value: OnceLock<Value>,
 }
 
-/// The reason a schema with its extensions cannot be used, with the place to fix.
+/// The reason a schema with its extensions cannot be used, with the location to fix.
 #[derive(Debug, Clone)]
 pub(super) struct Unusable {
     pub(super) refusal: Refusal,
@@ -138,7 +138,7 @@ impl Extensions {
             .filter(|name| !name.starts_with('$'))
     }
 
-    /// Returns the place where the file lists a name.
+    /// Returns the location where the file lists a name.
     fn place(&self, name: &str) -> Span {
         let tree = json::parse_tree(self.text.as_str()).ok();
         let key = tree.and_then(|tree| tree.key_span(name));
@@ -153,12 +153,12 @@ impl Extensions {
 /// The maximum number of names in an extension file.
 const MAX_NAMES: usize = 64;
 
-/// Checks that a value has the form of an extension file: names that contain places, which contain
-/// fields with schemas.
+/// Checks that a value has the form of an extension file: names that contain locations, which
+/// contain fields with schemas.
 ///
 /// # Errors
 ///
-/// Returns an error for the first place with another form.
+/// Returns an error for the first location with another form.
 pub(super) fn check_extensions(value: &Value) -> Result<(), Refusal> {
     const FORM: &str = "write `{\"<provider instance>\": {\"<place>\": {\"<field>\": {…}}}}`";
     fn members<'v>(
@@ -200,7 +200,7 @@ pub(super) fn check_extensions(value: &Value) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Checks that a member of a place is a field with its schema, or one of the special lists.
+/// Checks that a member of a location is a field with its schema, or one of the special lists.
 fn check_field(name: &str, value: &Value) -> Result<(), String> {
     let is_list = |is_element: &dyn Fn(&Value) -> bool| {
         value
@@ -400,7 +400,7 @@ impl Document {
     }
 
     /// Returns a single mistake for a body whose mistakes cannot be found within the work limit.
-    /// The place is its first invalid member, if that is known.
+    /// The location is its first invalid member, if that is known.
     fn unexplained(&self, subject: Input<'_>) -> Mistake {
         let members = subject.members().unwrap_or_default();
         let refused = self.bundled.and_then(|bundled| bundled.refused(&members));
@@ -422,7 +422,7 @@ impl Document {
     fn compile(&self) -> Result<Compiled, Refusal> {
         let mut value = parse(&self.text);
         for file in &self.extensions {
-            // Places are resolved through references, so the references must be valid.
+            // Locations are resolved through references, so the references must be valid.
             Graph::of(&value)?;
             extend::extend(&mut value, file.value(), &self.names).map_err(|()| {
                 Refusal::new(
@@ -440,7 +440,7 @@ impl Document {
         Ok(compiled)
     }
 
-    /// Adds a place to a refusal. The place is the extension's if there is one, because the
+    /// Adds a location to a refusal. The location is the extension's if there is one, because the
     /// schema file alone is valid.
     fn unusable(&self, file: FileId, refusal: Refusal) -> Unusable {
         let extension = self.extensions.last();

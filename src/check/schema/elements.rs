@@ -18,7 +18,7 @@ use crate::json::Pointer;
 
 /// The alternatives for the elements of such a list, which is a member of a body.
 pub(super) struct Elements {
-    /// The place of the alternatives in the schema.
+    /// The location of the alternatives in the schema.
     place: String,
     choice: Choice,
     alternatives: Vec<Alternative>,

@@ -84,7 +84,7 @@ pub(super) struct KnownSchema<'s> {
     pub(super) known: &'s Known,
 }
 
-/// A value in a body and its place.
+/// A value in a body and its location.
 #[derive(Clone)]
 pub(super) struct Found<'v> {
     pub(super) at: Pointer,
@@ -100,15 +100,15 @@ impl<'v> Found<'v> {
     }
 }
 
-/// The alternatives at a place in a schema.
+/// The alternatives at a location in a schema.
 #[derive(Clone, Copy)]
 pub(super) struct Alternatives<'c> {
-    /// The place of the keyword that contains the alternatives.
+    /// The location of the keyword that contains the alternatives.
     pub(super) path: &'c str,
     pub(super) choice: &'c Choice,
 }
 
-/// A [`Question`]: how to choose between the branches of a keyword, which is given by its place.
+/// A [`Question`]: how to choose between the branches of a keyword, which is given by its location.
 #[derive(PartialEq, Eq, Hash)]
 struct ChoiceAt(Identity, Box<str>);
 
@@ -136,7 +136,7 @@ impl Question for FieldAt {
 pub(super) struct Explaining<'s> {
     schema: KnownSchema<'s>,
     part: Found<'s>,
-    /// `true` if errors name fields in another spelling than the original body.
+    /// `true` if errors spell field names differently from the original body.
     is_respelt: bool,
     pub(super) mistakes: Vec<Mistake>,
 }
@@ -520,7 +520,7 @@ struct Branch<'s, 'c> {
     values: &'c [String],
 }
 
-/// Returns the branches of the alternatives at a place in the schema.
+/// Returns the branches of the alternatives at a location in the schema.
 pub(super) fn branches<'s>(
     node: Option<&'s Value>,
     keyword: &str,

@@ -12,18 +12,20 @@ use super::node::follow;
 
 /// The maximum number of values that extensions may add to a schema.
 const MAX_ADDED: usize = 50_000;
-/// The maximum number of schemas that are visited to resolve places.
+/// The maximum number of schemas that are visited to resolve locations.
 const MAX_STEPS: usize = 500_000;
 
-/// A key next to the fields of a place: required fields that may be omitted at this place.
+/// A key next to the fields of a location: required fields that may be omitted at this location.
 pub(crate) const OPTIONAL: &str = "x-reqc-optional";
-/// A key next to the fields of a place: schemas that are added to the place's `oneOf`.
+/// A key next to the fields of a location: schemas that are added to the location's `oneOf`.
 pub(crate) const ALTERNATIVES: &str = "x-reqc-alternatives";
-/// A key next to the fields of a place: fields of the schema that become required at this place.
+/// A key next to the fields of a location: fields of the schema that become required at this
+/// location.
 pub(crate) const REQUIRED: &str = "x-reqc-required";
-/// A key next to the fields of a place: fields of the schema that become unknown at this place.
+/// A key next to the fields of a location: fields of the schema that become unknown at this
+/// location.
 pub(crate) const UNKNOWN: &str = "x-reqc-unknown";
-/// All special keys next to the fields of a place.
+/// All special keys next to the fields of a location.
 const BESIDE: [&str; 4] = [OPTIONAL, ALTERNATIVES, REQUIRED, UNKNOWN];
 
 /// Adds the entries that an extension file lists under `names` to a schema.
@@ -151,7 +153,8 @@ fn add_alternatives(schema: &mut Value, union: &str, fields: &Value) {
     }
 }
 
-/// Returns JSON pointers to the schemas with alternatives that match a place, without duplicates.
+/// Returns JSON pointers to the schemas with alternatives that match a location, without
+/// duplicates.
 fn unions(schema: &Value, place: &str, steps: &mut usize) -> Result<Vec<String>, ()> {
     let Some((parent, last)) = place.rsplit_once('/') else {
         return Ok(Vec::new());
@@ -174,7 +177,7 @@ fn unions(schema: &Value, place: &str, steps: &mut usize) -> Result<Vec<String>,
     Ok(found)
 }
 
-/// Returns JSON pointers to the object schemas that match a place, without duplicates.
+/// Returns JSON pointers to the object schemas that match a location, without duplicates.
 fn targets(schema: &Value, place: &str, steps: &mut usize) -> Result<Vec<String>, ()> {
     let mut found = vec![String::new()];
     for segment in place.split('/').filter(|segment| !segment.is_empty()) {
@@ -196,16 +199,16 @@ fn targets(schema: &Value, place: &str, steps: &mut usize) -> Result<Vec<String>
     Ok(found)
 }
 
-/// The state of a search for one segment of a place.
+/// The state of a search for one segment of a location.
 struct Search<'s> {
     seen: &'s mut HashSet<String>,
     found: &'s mut Vec<String>,
     steps: &'s mut usize,
 }
 
-/// Finds the schemas for a segment of a place: a property, `*` for all elements, or `key=value` for
-/// the elements that this value selects. If a schema has no `items`, `key=value` finds the schema
-/// itself, provided that the value selects it.
+/// Finds the schemas for a segment of a location: a property, `*` for all elements, or `key=value`
+/// for the elements that this value selects. If a schema has no `items`, `key=value` finds the
+/// schema itself, provided that the value selects it.
 fn step(schema: &Value, at: &str, segment: &str, search: &mut Search<'_>) -> Result<(), ()> {
     let at = resolve(schema, at);
     let Some(node) = schema.pointer(&at) else {
@@ -274,7 +277,7 @@ fn options(
     Ok(())
 }
 
-/// Follows the `$ref`s of a schema, and returns its final place.
+/// Follows the `$ref`s of a schema, and returns its final location.
 fn resolve(schema: &Value, at: &str) -> String {
     let mut at = at.to_owned();
     for _ in 0..16 {

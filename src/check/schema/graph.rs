@@ -72,7 +72,7 @@ pub(super) type SchemaId = usize;
 /// All schemas that can be reached from the root.
 pub(super) struct Graph {
     pub(super) schemas: Vec<Schema>,
-    /// The place of each schema, as a JSON pointer.
+    /// The location of each schema, as a JSON pointer.
     places: Vec<String>,
 }
 
@@ -145,7 +145,7 @@ impl Graph {
         Ok(heights.graph)
     }
 
-    /// Returns the id of the schema at a place.
+    /// Returns the ID of the schema at a location.
     pub(super) fn find(&self, place: &str) -> Option<SchemaId> {
         self.places.iter().position(|known| known == place)
     }
@@ -153,15 +153,15 @@ impl Graph {
 
 struct Builder<'s> {
     document: &'s Value,
-    /// The ids of schemas, by their places.
+    /// The IDs of schemas, by their locations.
     known: HashMap<String, SchemaId>,
     schemas: Vec<Schema>,
-    /// The value and place of each schema, by id.
+    /// The value and location of each schema, by ID.
     places: Vec<(&'s Value, String)>,
 }
 
 impl<'s> Builder<'s> {
-    /// Returns the id of a schema. A new schema gets an id, and is read later.
+    /// Returns the ID of a schema. A new schema gets an ID, and is read later.
     fn schema(&mut self, value: &'s Value, at: String) -> SchemaId {
         let id = match self.known.get(&at) {
             Some(known) => *known,

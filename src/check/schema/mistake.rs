@@ -9,20 +9,20 @@ use crate::diag::{Rule, Severity, one_of};
 use crate::json::Pointer;
 use crate::source::Span;
 
-/// A mistake at a place in a body.
+/// A mistake at a location in a body.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Mistake {
     pub(super) rule: &'static Rule,
-    /// The place in the body. For missing fields, this is the object that lacks them.
+    /// The location in the body. For missing fields, this is the object that lacks them.
     pub(super) pointer: Pointer,
     pub(super) what: What,
     pub(super) hint: Hint,
     /// The name of the server, if the server ignores the mistake.
     pub(super) passed_over_by: Option<&'static str>,
     /// The requirement, in a form that does not depend on the value. Formats may have different
-    /// requirements for one place.
+    /// requirements for one location.
     pub(super) asks: Option<String>,
-    /// The place to fix, if it differs from the place where the value was written.
+    /// The location to fix, if it differs from the location where the value was written.
     pub(super) place: Option<Span>,
 }
 
@@ -47,9 +47,9 @@ pub(super) enum What {
 
 /// A change that advice proposes.
 pub(crate) enum Proposal<'p> {
-    /// Adding a field at a place.
+    /// Adding a field at a location.
     Field { at: &'p Pointer },
-    /// Writing a string as the value at a place.
+    /// Writing a string as the value at a location.
     Value { at: &'p Pointer, text: &'p str },
 }
 

@@ -3,7 +3,7 @@
 /// The reason a schema cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// The place in the document, as a JSON pointer.
+    /// The location in the document, as a JSON pointer.
     pub(super) at: String,
     /// The message: one lower-case phrase.
     pub(super) message: String,

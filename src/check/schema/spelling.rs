@@ -4,7 +4,7 @@
 //! enum values in any case, a single value instead of a list with one element, numbers as strings,
 //! and `null` for absent fields. A schema with `"x-reqc-spelling": "protobuf"` contains each name
 //! once, in `camelCase`. A body is respelled before validation, and mistakes are reported at their
-//! original places. Protocol rules also use the respelled body.
+//! original locations. Protocol rules also use the respelled body.
 //!
 //! Servers that ignore unknown fields accept `null` for absent fields: see [`without_nulls`].
 //! Source: the JSON mapping of protocol buffers, <https://protobuf.dev/programming-guides/json/>,
@@ -32,7 +32,7 @@ pub(super) fn has_two(schema: &Value) -> bool {
         .is_some_and(|spelling| spelling == "protobuf")
 }
 
-/// Converts a place in the respelled body to the place in the original one.
+/// Converts a location in the respelled body to the location in the original one.
 pub(crate) fn original(place: &str, body: &Value) -> Pointer {
     let mut found = Some(body);
     let mut pointer = Pointer::root();
@@ -56,8 +56,8 @@ pub(crate) fn original(place: &str, body: &Value) -> Pointer {
     pointer
 }
 
-/// Returns a body without the members that are `null` at the given places; `None` if there are no
-/// such members.
+/// Returns a body without the members that are `null` at the given locations; `None` if there are
+/// no such members.
 pub(super) fn without_nulls<'p>(
     body: &Value,
     places: impl Iterator<Item = &'p Pointer>,
@@ -165,8 +165,8 @@ fn schema_of<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
         .filter(|schema| schema.is_object())
 }
 
-/// Renames members from `snake_case`. If both spellings are present, the member is not renamed, so
-/// it is reported as unknown.
+/// Renames `snake_case` members to `camelCase`. If both spellings are present, the member is not
+/// renamed, so it is reported as unknown.
 fn rename(schema: &Value, members: &mut Map<String, Value>) -> bool {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return false;

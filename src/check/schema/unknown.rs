@@ -41,7 +41,7 @@ pub(super) struct UnknownField<'s> {
 }
 
 impl UnknownField<'_> {
-    /// Returns a hint about what was meant: this API's name or place for a field of another API, or
+    /// Returns a hint about what was meant: this API's name or location for another API's field, or
     /// a similar name.
     pub(super) fn hint(&self) -> FieldHint {
         let of_other_api = self.synonyms().find_map(|synonyms| self.synonym(synonyms));
@@ -65,7 +65,7 @@ impl UnknownField<'_> {
         fields.chain(settings)
     }
 
-    /// Returns this API's name for the field, its place, or the advice for it.
+    /// Returns this API's name for the field, its location, or the advice for it.
     fn synonym(&self, synonyms: &Synonyms) -> Option<FieldHint> {
         let known = known_fields(self.schema, self.owner);
         of_other_api(self.wire, synonyms, &known)
@@ -73,8 +73,8 @@ impl UnknownField<'_> {
             .or_else(|| self.elsewhere(&synonyms.names))
     }
 
-    /// Returns the fields of the object with a similar name. A setting of another API is not
-    /// treated as a typing mistake.
+    /// Returns the fields of the object with a similar name. Another API's setting is not treated
+    /// as a typing mistake.
     fn misspelt(&self) -> Option<FieldHint> {
         let is_setting = self.level == Level::Body && self.synonyms().next().is_some();
         let near = || meant(self.name, &known_fields(self.schema, self.owner));
@@ -85,7 +85,7 @@ impl UnknownField<'_> {
         }
     }
 
-    /// Returns the place of the first of these names that exists in a member of the object or in
+    /// Returns the location of the first of these names that exists in a member of the object or in
     /// the body.
     fn elsewhere(&self, names: &[String]) -> Option<FieldHint> {
         let has =
@@ -135,7 +135,7 @@ pub(super) enum FieldHint {
 }
 
 impl FieldHint {
-    /// Converts the hint to one that names the place of the field's object.
+    /// Converts the hint to one that names the location of the field's object.
     fn told(self, at: &Pointer, name: &str) -> Hint {
         match self {
             FieldHint::Below {

@@ -105,7 +105,7 @@ pub(super) struct Printer<'t> {
     held: Option<Held>,
 }
 
-/// Text that is held back, and the text around its place.
+/// Text that is held back, and the text around its location.
 #[derive(Default)]
 pub(super) struct Held {
     text: String,
@@ -323,7 +323,7 @@ fn refused(refusal: &Refusal) -> String {
     format!("refused: {why}")
 }
 
-/// Returns the beginning of a text, on one line.
+/// Returns the beginning of a string, on one line.
 pub(super) fn shortened(text: &str) -> String {
     const MOST: usize = 160;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -19,7 +19,7 @@ use crate::source::{FileId, Sources, Span};
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Coverage {
-    /// The files that places point into.
+    /// The files that locations point into.
     pub sources: Sources,
     /// The files with templates, sorted by path.
     pub files: Vec<FileCoverage>,
@@ -49,7 +49,7 @@ pub struct FileCoverage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Split {
-    /// The place of the decision.
+    /// The location of the decision.
     pub span: Span,
     /// The number of times that the condition was true, the loop had elements or the value was
     /// present; and the number of opposite outcomes.
@@ -64,7 +64,7 @@ pub struct Split {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Gap {
-    /// The place of the gap.
+    /// The location of the gap.
     pub span: Span,
     /// The kind of gap.
     pub kind: GapKind,
@@ -331,7 +331,7 @@ impl FileCoverage {
     }
 }
 
-/// The beginning of a comment that excuses unreached code on its line.
+/// The prefix of a comment that excuses unreached code on its line.
 const EXCUSE: &str = "no coverage:";
 
 impl FileCoverage {
@@ -384,7 +384,7 @@ impl FileCoverage {
     }
 }
 
-/// Returns the excuses in a text, each with its line number from 1 and its range in bytes.
+/// Returns the excuses in a string, each with its line number from 1 and its range in bytes.
 fn excuses(text: &str) -> Vec<(usize, Range<usize>)> {
     let (mut found, mut at) = (Vec::new(), 0);
     for (line, number) in text.split_inclusive('\n').zip(1..) {

@@ -25,7 +25,7 @@ const MOST_BASES: usize = 64;
 const MOST_TRIED: usize = 20_000;
 /// The maximum size of a context that is changed, in bytes.
 const LARGEST: usize = 32 * 1024;
-/// The minimum size of a text that templates treat as long, in bytes.
+/// The minimum size of a string that templates treat as long, in bytes.
 const LONG: usize = 1_000;
 
 /// A context that reaches a gap.
@@ -241,7 +241,7 @@ impl Parts {
 }
 
 /// Returns the changed forms of a context: first with an additional member, then with a change at
-/// each place, inner places first.
+/// each location, inner locations first.
 fn changes(document: &Value, parts: &Parts) -> impl Iterator<Item = Value> {
     let mut places = Vec::new();
     places_in(document, &Pointer::root(), &mut places);
@@ -276,7 +276,7 @@ fn with_more(document: &Value, members: &Map<String, Value>) -> Vec<Value> {
         .collect()
 }
 
-/// Returns the places of all values, except for the unchanged members of the context.
+/// Returns the locations of all values, except for the unchanged members of the context.
 fn places_in(value: &Value, at: &Pointer, places: &mut Vec<Pointer>) {
     match value {
         Value::Object(members) => {
@@ -300,7 +300,7 @@ fn places_in(value: &Value, at: &Pointer, places: &mut Vec<Pointer>) {
     }
 }
 
-/// Returns a document without the value at a place.
+/// Returns a document without the value at a location.
 fn without(document: &Value, place: &Pointer) -> Option<Value> {
     let (parent, name) = (place.parent()?, place.tokens().last()?);
     let mut changed = document.clone();

@@ -1,24 +1,24 @@
-//! Finds the place in the repository through which a bundled file reaches an agent. A mistake in
+//! Finds the location in the repository through which a bundled file reaches an agent. A mistake in
 //! the bundled file is reported there, because users cannot edit bundled files.
 //!
 //! A problem with the model is reported at the model's name. Any other problem is reported at the
-//! tag that includes the bundled file, or at the `extends` that inherits it. The place in the
+//! tag that includes the bundled file, or at the `extends` that inherits it. The location in the
 //! bundled file is given second.
 
 use crate::diag::Diagnostic;
 use crate::resolve::ResolvedProfile;
 use crate::source::{Sources, Span};
 
-/// A place in the repository through which a mistake in a bundled file reaches an agent.
+/// A location in the repository through which a mistake in a bundled file reaches an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::compile) struct Entrance {
-    /// The place in the repository.
+    /// The location in the repository.
     pub(in crate::compile) span: Span,
-    /// The place of the mistake in the bundled file.
+    /// The location of the mistake in the bundled file.
     bundled: Span,
 }
 
-/// A place, and the steps that led there, innermost first.
+/// A location, and the steps that led there, innermost first.
 #[derive(Clone, Copy)]
 pub(in crate::compile) struct Trail<'t> {
     pub(in crate::compile) span: Span,
@@ -26,9 +26,9 @@ pub(in crate::compile) struct Trail<'t> {
 }
 
 impl Entrance {
-    /// Returns the place in the repository for a finding in a bundled file. A mistake caused by the
-    /// model is reported at the model's name, any other at the tag or `extends` that includes the
-    /// file.
+    /// Returns the location in the repository for a finding in a bundled file. A mistake caused by
+    /// the model is reported at the model's name, any other at the tag or `extends` that includes
+    /// the file.
     pub(in crate::compile) fn of(
         sources: &Sources,
         trail: Trail<'_>,
@@ -55,7 +55,7 @@ impl Entrance {
         format!("{} {file:?} {start} {end}", sense.unwrap_or_default())
     }
 
-    /// Moves a finding from the bundled place to the place in the repository.
+    /// Moves a finding from the bundled location to the location in the repository.
     pub(in crate::compile) fn tell(&self, finding: Diagnostic) -> Diagnostic {
         let sense = self.sense(finding.sense.as_deref());
         finding
@@ -64,7 +64,7 @@ impl Entrance {
     }
 }
 
-/// Moves a finding to its entrance, if its own place is in a bundled file.
+/// Moves a finding to its entrance, if its own location is in a bundled file.
 pub(in crate::compile) fn at_entrance(
     sources: &Sources,
     finding: Diagnostic,

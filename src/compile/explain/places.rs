@@ -1,6 +1,6 @@
-//! Finds the places in files where values of a body come from: contexts, files that prompts read,
-//! and the sources of texts that no context file contains in the same form, such as an agent's
-//! surroundings, an attached file, or several joined blocks.
+//! Finds the locations in files where values in a body come from: contexts, files that prompts
+//! read, and the sources of strings that no context file contains in the same form, such as an
+//! agent's surroundings, an attached file, or several joined blocks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::repo::LayerKind;
 use crate::source::Span;
 use crate::unit::{KeyOrValue, Plan, Provenance};
 
-/// Finds places for the body of an agent in a context.
+/// Finds locations for the body of an agent in a context.
 #[derive(Clone, Copy)]
 pub(in crate::compile) struct Places<'a> {
     pub(in crate::compile) compiler: &'a Compiler,
@@ -28,7 +28,7 @@ pub(in crate::compile) struct Places<'a> {
     pub(in crate::compile) loaded: &'a LoadedContext,
 }
 
-/// A place outside templates and profiles: in a context, or in a file that a prompt read.
+/// A location outside templates and profiles: in a context, or in a file that a prompt read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::compile) struct Outside {
     pub(in crate::compile) span: Span,
@@ -36,14 +36,14 @@ pub(in crate::compile) struct Outside {
 }
 
 impl Outside {
-    /// Returns `true` if the place is a value of a context. Findings there are reported once for
+    /// Returns `true` if the location is a value in a context. Findings there are reported once for
     /// all agents.
     pub(in crate::compile) fn is_in_context(self) -> bool {
         self.how == PutBy::Writing
     }
 }
 
-/// How a value of a context or of another file got into a body.
+/// How a value from a context or another file got into a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PutBy {
     /// A prompt read it.
@@ -61,24 +61,24 @@ impl PutBy {
     }
 }
 
-/// The origin of a text that no context file contains in this form.
+/// The origin of a string that no context file contains in this form.
 pub(super) enum Arrived {
     /// A template wrote it in a turn, in these runs. Turn 0 is the first turn of the context.
     Rendered(usize, Vec<Written>),
-    /// Texts of the context, joined.
+    /// Strings of the context, joined.
     Joined(Vec<Piece>),
 }
 
-/// A part of a joined text.
+/// A part of a joined string.
 pub(super) struct Piece {
     /// The length in bytes.
     pub(super) len: usize,
-    /// The place where it is written; `None` for text of the program itself.
+    /// The location where it is written; `None` for text of the program itself.
     pub(super) span: Option<Span>,
 }
 
 impl Piece {
-    /// Returns the parts of a text within a range.
+    /// Returns the parts of a string within a range.
     fn within(pieces: Vec<Piece>, bytes: &Range<usize>) -> Vec<Piece> {
         let (mut start, mut inside) = (0, Vec::new());
         for piece in pieces {
@@ -93,7 +93,7 @@ impl Piece {
     }
 }
 
-/// Asks for the place of a value in its context file. The key consists of the context, the
+/// Asks for the location of a value in its context file. The key consists of the context, the
 /// surroundings that an agent adds to the conversation, the layer from which the surroundings read,
 /// and the client API whose normal form the conversation has.
 #[derive(PartialEq, Eq, Hash)]
@@ -122,8 +122,8 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Returns the original place of a value that a template or a step only copied into the body,
-    /// and the way it got there.
+    /// Returns the original location of a value that a template or a step only copied into the
+    /// body, and the way it got there.
     pub(in crate::compile) fn outside(&self, place: &Provenance) -> Option<Outside> {
         let read = place
             .file
@@ -141,7 +141,7 @@ impl<'a> Places<'a> {
         })
     }
 
-    /// Returns the place to edit in a context, for a value that comes from the context.
+    /// Returns the location to edit in a context, for a value that comes from the context.
     fn written_outside(&self, place: &Provenance) -> Option<Span> {
         // Authors of agents do not edit the bundled contexts.
         let is_own =
@@ -167,8 +167,8 @@ impl<'a> Places<'a> {
         (!sources.get(span.file).is_bundled()).then_some(span)
     }
 
-    /// Returns the place where a value is edited, and the steps that led there. `outside` takes
-    /// precedence over the place of the template or profile.
+    /// Returns the location where a value is edited, and the steps that led there. `outside` takes
+    /// precedence over the location of the template or profile.
     pub(in crate::compile) fn in_files(
         &self,
         place: &Provenance,
@@ -195,7 +195,7 @@ impl<'a> Places<'a> {
         (outside.map_or(place.span, |outside| outside.span), related)
     }
 
-    /// Returns the place of the source of a computed text.
+    /// Returns the location of the source of a computed string.
     pub(super) fn span_of(&self, from: &ComputedFrom) -> Option<Span> {
         match from {
             ComputedFrom::Data(path) => self.data_span(path),
@@ -204,7 +204,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Returns the place of a range in a file that a prompt read, or of the whole file.
+    /// Returns the location of a range in a file that a prompt read, or of the whole file.
     pub(super) fn file_span(&self, file: &ReadFile, bytes: Option<Range<usize>>) -> Option<Span> {
         match file.place {
             ReadPlace::Project => self.file()?.project_file_span(&file.path, usize::MAX),
@@ -220,8 +220,8 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Returns the place in the context file of a value of the template data. It is found once for
-    /// all agents that get the same conversation.
+    /// Returns the location in the context file of a value of the template data. It is found once
+    /// for all agents that get the same conversation.
     pub(in crate::compile) fn data_span(&self, path: &Pointer) -> Option<Span> {
         let asked = SpanOf {
             context: self.loaded.id,
@@ -245,7 +245,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Returns the place of a part of a larger value of the template data, or of its key.
+    /// Returns the location of a part of a larger value of the template data, or of its key.
     fn member_span(&self, path: &Pointer, target: KeyOrValue) -> Option<Span> {
         match target {
             KeyOrValue::Value => self.data_span(path),
@@ -253,7 +253,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Finds a place in the file of the context; `normal` converts its history to the form that
+    /// Finds a location in the file of the context; `normal` converts its history to the form that
     /// templates see.
     fn in_context<T>(
         &self,
@@ -268,7 +268,7 @@ impl<'a> Places<'a> {
         })
     }
 
-    /// Returns the file of the context, with the places of its values.
+    /// Returns the file of the context, with the locations of its values.
     pub(super) fn file(&self) -> Option<&'a ContextSource> {
         self.loaded.source(self.compiler.sources())
     }
@@ -279,7 +279,7 @@ impl<'a> Places<'a> {
 }
 
 impl Places<'_> {
-    /// Returns the origin of a byte range in a text of the history that the file does not contain
+    /// Returns the origin of a byte range in a string of the history that the file does not contain
     /// in this form; `None` for any other value.
     pub(super) fn arrived(&self, path: &Pointer, bytes: Range<usize>) -> Option<Arrived> {
         let tokens: Vec<String> = path.tokens().collect();
@@ -317,14 +317,14 @@ impl Places<'_> {
                 .is_some_and(|message| message.item.is_some())
     }
 
-    /// Returns the message of the history that contains a place, as templates see it.
+    /// Returns the message of the history that contains a location, as templates see it.
     fn message(&self, path: &Pointer) -> Option<Message> {
         let mut tokens = path.tokens();
         let index: usize = (tokens.next()? == "history").then(|| tokens.next()?.parse().ok())??;
         self.in_context(|source, normal| normal(source.history()).get(index).cloned())
     }
 
-    /// Returns the texts of several blocks that are joined as the message's content.
+    /// Returns the text of several blocks that is joined as the message's content.
     fn texts_of_blocks(&self, message: &Message, path: &Pointer) -> Option<Vec<Piece>> {
         let blocks = path.parent()?.member("content_blocks");
         let mut pieces = Vec::new();
@@ -340,7 +340,7 @@ impl Places<'_> {
         (pieces.len() > 1).then_some(pieces)
     }
 
-    /// Returns the texts of a tool result that is a list of blocks in the file.
+    /// Returns the text of a tool result that is a list of blocks in the file.
     fn texts_of_result(&self, path: &Pointer) -> Option<Vec<Piece>> {
         let texts = self.in_context(|source, normal| source.texts_in(path, normal))?;
         texts.into_iter().map(|span| self.literal(span)).collect()
@@ -373,7 +373,7 @@ impl Places<'_> {
         None
     }
 
-    /// Returns the runs of a text that the agent's surroundings wrote, and the turn.
+    /// Returns the runs of a string that the agent's surroundings wrote, and the turn.
     fn said_of_surroundings(&self, text: &str, bytes: &Range<usize>) -> Option<Arrived> {
         let (renderer, layer) = (self.compiler.engine.renderer(1), self.layer());
         let scopes = self
@@ -388,7 +388,7 @@ impl Places<'_> {
         })
     }
 
-    /// Returns the runs of a text, if the surroundings write it in this scope.
+    /// Returns the runs of a string, if the surroundings write it in this scope.
     fn rendered(
         &self,
         text: &str,
@@ -406,7 +406,7 @@ impl Places<'_> {
     }
 }
 
-/// Returns the attached file that a text is the message for, and its index.
+/// Returns the attached file that a string is the message for, and its index.
 fn attached_as<'c>(
     conversation: &'c Conversation,
     text: &str,

@@ -17,9 +17,9 @@ pub struct ValueSource {
     pub tag: Option<Span>,
     /// The steps that led there, innermost first.
     pub steps: Vec<Step>,
-    /// The place in the template data, for values of a conversation.
+    /// The location in the template data, for values from a conversation.
     pub data: Option<Pointer>,
-    /// The sources of a computed text.
+    /// The sources of a computed string.
     pub made_of: Vec<Span>,
     /// The length of the run in bytes of rendered JSON.
     pub len: usize,
@@ -31,18 +31,18 @@ pub struct ValueSource {
 pub enum SourceKind {
     /// Literal text of a template.
     Template,
-    /// A value of the conversation.
+    /// A value from the conversation.
     Data,
     /// A file that a prompt read.
     File,
     /// The text that a tag writes around values.
     Tag,
-    /// A value computed by a tag: the place is inferred.
+    /// A value computed by a tag: the location is inferred.
     Computed,
 }
 
 impl SourceKind {
-    /// Returns `true` if the place is inferred: it contributes to the value but does not contain
+    /// Returns `true` if the location is inferred: it contributes to the value but does not contain
     /// it.
     pub fn is_inferred(self) -> bool {
         self == SourceKind::Computed
@@ -133,7 +133,7 @@ impl Places<'_> {
         source
     }
 
-    /// Returns the single value of the context that a provider step wrote.
+    /// Returns the single value in the context that a provider step wrote.
     pub(super) fn source_of_step(&self, path: Pointer) -> ValueSource {
         ValueSource {
             kind: SourceKind::Data,
@@ -148,7 +148,8 @@ impl Places<'_> {
 }
 
 impl ValueSource {
-    /// Returns the origin of a part of a joined text. The tag wrote any part that no file contains.
+    /// Returns the origin of a part of a joined string. The tag wrote any part that no file
+    /// contains.
     fn piece(&self, piece: &Piece) -> ValueSource {
         let (kind, span) = match piece.span {
             Some(span) => (SourceKind::Data, Some(span)),

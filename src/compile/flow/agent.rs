@@ -157,8 +157,8 @@ impl<'c> AgentFlow<'c> {
         }
     }
 
-    /// Moves a finding from a bundled file to the place that brings it in: the line that sets
-    /// another provider instance than the bundled one, or the entrance.
+    /// Moves a finding from a bundled file to the location that brings it in: the line that sets a
+    /// provider instance other than the bundled one, or the entrance.
     fn at_cause(&self, finding: Diagnostic, plan: &Plan<'_>) -> Diagnostic {
         let sources = self.compiler.sources();
         let instance = plan.profile.string("provider_instance");
@@ -174,8 +174,8 @@ impl<'c> AgentFlow<'c> {
         }
     }
 
-    /// Returns the places where the templates of the member that should contain the content certainly
-    /// misspell a member of the data: these errors are the cause of losses.
+    /// Returns the locations where the templates of the member that should contain the content
+    /// certainly misspell a member of the data: these errors are the cause of losses.
     fn explaining(&self, plan: &Plan<'_>, content: ContentKind) -> Vec<Span> {
         let Some(places) = self.compiler.impossible.get(plan.name()) else {
             return Vec::new();
@@ -200,7 +200,7 @@ impl<'c> AgentFlow<'c> {
             .collect()
     }
 
-    /// Returns `true` if content seems altered only because a body without it has a similar text:
+    /// Returns `true` if content seems altered only because a body without it has a similar string:
     /// it never reaches a body, and is missing in more contexts.
     fn is_coincidence(&self, kind: LossKind, lost: &Lost<'_>) -> bool {
         matches!(lost.smallest.fate, Fate::Altered(_))

@@ -18,9 +18,9 @@ use crate::unit::MemberRef;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ContentFate {
-    /// `true` if the context has a value at the place.
+    /// `true` if the context has a value at the location.
     pub is_there: bool,
-    /// The values of the body that contain it or were computed from it, in the order of the body.
+    /// The values in the body that contain it or were computed from it, in the order of the body.
     pub values: Vec<Explanation>,
     /// The losses, each with its reason as a sentence.
     pub lost: Vec<String>,
@@ -64,7 +64,7 @@ impl Explainer<'_> {
         }))
     }
 
-    /// Returns the place of a value in a context file. There, blocks are called `content`, and a
+    /// Returns the location of a value in a context file. There, blocks are called `content`, and a
     /// message that consists of text has no list of blocks.
     fn place_in_context(&self, loaded: &LoadedContext, wanted: &Pointer) -> Option<Span> {
         let file = loaded.context.file;
@@ -83,13 +83,13 @@ impl Explainer<'_> {
     }
 }
 
-/// Returns `true` if a source contains a place, or a place contains the source.
+/// Returns `true` if a source contains a location, or a location contains the source.
 fn is_of(source: &ValueSource, place: Span) -> bool {
     let mut spans = source.span.iter().chain(&source.made_of);
     spans.any(|span| place.contains(*span) || span.contains(place))
 }
 
-/// Returns the losses in a body for a place of a context, each with its reason as a sentence.
+/// Returns the losses in a body for a location of a context, each with its reason as a sentence.
 fn lost_at(places: &Places<'_>, model: Option<&str>, place: Span) -> Vec<String> {
     let Places {
         compiler,

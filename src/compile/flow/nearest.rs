@@ -1,4 +1,4 @@
-//! Finds the place in a template that comes nearest to writing content that a body lacks.
+//! Finds the location in a template that comes nearest to writing content that a body lacks.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use crate::render::DataRead;
 use crate::source::Span;
 use crate::unit::{Author, Body, Plan, Record};
 
-/// The nearest place, and a description.
+/// The nearest location, and a description.
 pub(super) struct Nearest {
     pub(super) span: Span,
     pub(super) how: &'static str,
@@ -32,7 +32,7 @@ struct Closeness {
     weight: u8,
 }
 
-/// Returns the place in a template that comes nearest to writing some content.
+/// Returns the location in a template that comes nearest to writing some content.
 pub(super) fn nearest(places: &Places<'_>, loss: &Loss, model: Option<&str>) -> Nearest {
     let plan = places.plan;
     let member = member_of(plan, loss.kind);
@@ -71,7 +71,7 @@ pub(super) fn nearest(places: &Places<'_>, loss: &Loss, model: Option<&str>) -> 
 #[derive(Default)]
 struct Looked {
     reads: Vec<DataRead>,
-    /// The place in a template that wrote the last text of a member.
+    /// The location in a template that wrote the last text of a member.
     writer: Option<Span>,
 }
 
@@ -98,8 +98,8 @@ fn looked(places: &Places<'_>, model: Option<&str>, member: &str) -> Option<Look
     Some(Looked { reads, writer })
 }
 
-/// Returns the last text below a member of a body. An empty text takes precedence, because content
-/// may be missing from it.
+/// Returns the last text below a member of a body. An empty string takes precedence, because
+/// content may be missing from it.
 fn last_text(body: &Body, member: &str) -> Option<Pointer> {
     let value = body.value().get(member)?;
     let texts: Vec<Pointer> = leaves(value)

@@ -1,4 +1,4 @@
-//! Determines the effect of a place that wrote nothing in an agent's bodies. Such a place may
+//! Determines the effect of a location that wrote nothing in an agent's bodies. Such a location may
 //! control how the agent is assembled or what templates write, or its effect is unknown. Comments,
 //! and settings that a descendant overrides, certainly have no effect.
 
@@ -19,7 +19,7 @@ const TEMPLATES: [&str; 2] = ["system_prompt", "surroundings"];
 const PUTS_TOGETHER: &str = "controls how the agent is assembled, which is not traced";
 const DECIDES: &str = "controls what is written, which is not traced";
 
-/// A place in a file, in relation to an agent.
+/// A location in a file, in relation to an agent.
 #[derive(Clone, Copy)]
 pub(super) struct Spot<'a> {
     pub(super) compiler: &'a Compiler,
@@ -29,8 +29,8 @@ pub(super) struct Spot<'a> {
 }
 
 impl Spot<'_> {
-    /// Returns the effect of a place that wrote nothing in the agent's bodies; `None` if the place
-    /// has no effect. `unknown` is the reason some bodies are unknown, if there is one.
+    /// Returns the effect of a location that wrote nothing in the agent's bodies; `None` if the
+    /// location has no effect. `unknown` is the reason some bodies are unknown, if there is one.
     pub(super) fn unfollowed(&self, unknown: Option<&'static str>) -> Option<&'static str> {
         let text = self.text();
         let is_profile = self.is_of_profile();
@@ -59,7 +59,7 @@ impl Spot<'_> {
         }
     }
 
-    /// Returns `true` if the place is part of the agent's files and is not a comment.
+    /// Returns `true` if the location is part of the agent's files and is not a comment.
     pub(super) fn takes_part(&self) -> bool {
         let takes_part = match self.is_of_profile() {
             true => !self.is_replaced(),
@@ -68,9 +68,9 @@ impl Spot<'_> {
         takes_part && !self.is_comment()
     }
 
-    /// Returns the places that this one belongs to: for a tag that ends or splits a block, the tag
-    /// that begins it; for a key or the quotes of a text, the whole text; for a table header, the
-    /// content of the table.
+    /// Returns the locations that this one belongs to: for a tag that ends or splits a block, the
+    /// tag that begins it; for a key or the quotes of a string, the whole string; for a table
+    /// header, the content of the table.
     pub(super) fn belongs_to(&self) -> Vec<Range<usize>> {
         let mut around = openers(self.text(), self.range);
         for profile in self.profiles() {
@@ -79,7 +79,7 @@ impl Spot<'_> {
         around
     }
 
-    /// Returns `true` if the place is in a profile, and its key never affects a body or is
+    /// Returns `true` if the location is in a profile, and its key never affects a body or is
     /// overridden by a descendant.
     pub(super) fn is_aside(&self) -> bool {
         self.is_of_profile() && self.is_replaced()
@@ -141,14 +141,14 @@ impl Spot<'_> {
         ASIDE.contains(&key.name.as_str()) || is_older
     }
 
-    /// Returns `true` if the place is inside a value.
+    /// Returns `true` if the location is inside a value.
     fn is_inside(&self, value: &Range<usize>) -> bool {
         let asked = self.text()[self.range.clone()].trim();
         self.range.start >= value.start && self.range.start + asked.len() <= value.end
     }
 
-    /// Returns `true` if the place in a profile determines how the agent is assembled: its parent,
-    /// an `unset` entry, a table header, or a setting.
+    /// Returns `true` if the location in a profile determines how the agent is assembled: its
+    /// parent, an `unset` entry, a table header, or a setting.
     fn puts_together(&self) -> bool {
         self.text()[self.range.clone()]
             .trim_start()
@@ -206,7 +206,7 @@ fn all_of(table: &Table, around: &mut Vec<Range<usize>>) {
     }
 }
 
-/// Returns the tags that begin the blocks which a place splits or ends.
+/// Returns the tags that begin the blocks which a location splits or ends.
 fn openers(text: &str, range: &Range<usize>) -> Vec<Range<usize>> {
     let mut open: Vec<(&str, Range<usize>)> = Vec::new();
     let mut found = Vec::new();
@@ -234,7 +234,7 @@ fn openers(text: &str, range: &Range<usize>) -> Vec<Range<usize>> {
     found
 }
 
-/// Returns the range of each `{% … %}` in a text, except in comments and raw text.
+/// Returns the range of each `{% … %}` in a string, except in comments and raw text.
 fn tags(text: &str) -> Vec<Range<usize>> {
     let (mut found, mut at) = (Vec::new(), 0);
     while let Some(start) = text[at..].find("{%").map(|start| at + start) {
@@ -275,7 +275,7 @@ fn word_of(tag: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// Returns `true` if a text ends inside a `{%` tag.
+/// Returns `true` if a string ends inside a `{%` tag.
 fn is_in_statement(before: &str) -> bool {
     before
         .rfind("{%")

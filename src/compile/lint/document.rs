@@ -1,5 +1,5 @@
-//! Checks one document or one line: finds the bodies in it, their problems, and the places of the
-//! problems.
+//! Checks one document or one line: finds the bodies in it, their problems, and the locations of
+//! the problems.
 
 use std::ops::Range;
 
@@ -32,7 +32,7 @@ pub(super) struct Judged {
     pub(super) envelopes: Vec<Envelope>,
 }
 
-/// A problem, and its place in the text.
+/// A problem, and its location in the text.
 pub(super) struct Told {
     pub(super) range: Range<usize>,
     pub(super) problem: Problem,
@@ -285,7 +285,7 @@ impl DocumentJudge<'_> {
     }
 }
 
-/// A checked body, and its place.
+/// A checked body, and its location.
 struct JudgedBody {
     wire: Option<WireFormat>,
     problems: Vec<Problem>,

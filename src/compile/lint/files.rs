@@ -230,7 +230,7 @@ impl<'c> Linting<'c> {
         self.findings.push(finding);
     }
 
-    /// Keeps the findings in a text that begins at a line of a file, and only those parts of the
+    /// Keeps the findings in a string that begins at a line of a file, and only those parts of the
     /// text that the findings show.
     fn keep(
         &mut self,
@@ -295,7 +295,7 @@ impl<'c> Linting<'c> {
         found
     }
 
-    /// Returns findings in a text that begins at a line of a file.
+    /// Returns findings in a string that begins at a line of a file.
     fn shown_all(
         &mut self,
         path: &Arc<str>,
@@ -308,7 +308,7 @@ impl<'c> Linting<'c> {
         let (mut counted, mut at) = (0, Position { line, column: 1 });
         for told in told {
             let part = part_around(text, &told);
-            // The parts are sorted by place.
+            // The parts are sorted by location.
             at = after(at, &text[counted..part.start]);
             counted = part.start;
             findings.push(self.shown(path, at, &text[part.clone()], part.start, told));
@@ -459,7 +459,7 @@ impl Skipped {
 
 impl DocumentJudge<'_> {
     /// Checks a line, and returns the result and the text. The result is `None` if the line is not
-    /// JSON. Text before a document is blanked, so that places stay the same.
+    /// JSON. Text before a document is blanked, so that locations stay the same.
     fn line(&self, line: &Line) -> Result<(Option<Judged>, SourceText), TextError> {
         let text = SourceText::from_bytes(&line.bytes)?;
         let judged = match content(text.as_str()) {
@@ -476,7 +476,7 @@ impl DocumentJudge<'_> {
 /// The number of bytes that are kept on each side of a finding.
 const AROUND: usize = 1024;
 
-/// Returns the part of a text to keep: the line of a finding and its neighbours or, if these are
+/// Returns the part of a string to keep: the line of a finding and its neighbours or, if these are
 /// long, only some bytes on each side of the finding.
 fn part_around(text: &str, told: &Told) -> Range<usize> {
     let Range {
@@ -498,7 +498,7 @@ fn part_around(text: &str, told: &Told) -> Range<usize> {
     begin..after.map_or(highest, |newline| end + newline)
 }
 
-/// Returns the position after a text that begins at another position.
+/// Returns the position after a string that begins at another position.
 fn after(at: Position, text: &str) -> Position {
     let newlines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
     let rest = text.rsplit('\n').next().unwrap_or_default().chars().count();

@@ -101,7 +101,7 @@ fn unserved(
     verdict: &UnservedModel,
 ) -> Diagnostic {
     let message = verdict.message(model.value, server);
-    let otherwise = format!("another provider instance than `{}`", instance.name.value);
+    let otherwise = format!("a provider instance other than `{}`", instance.name.value);
     Diagnostic::new(verdict.rule(), model.span, message)
         .help(verdict.help(server, &otherwise))
         .at_most(verdict.severity(server))

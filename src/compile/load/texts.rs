@@ -1,5 +1,5 @@
-//! Searches all texts of prompts and bodies for characters that reviewers cannot see but models
-//! can, and for markers of an unfinished merge.
+//! Searches the text of prompts and bodies for characters that reviewers cannot see but models can,
+//! and for markers of an unfinished merge.
 //!
 //! It checks the raw text of files, decoded names, and paths. The conversations of contexts may
 //! contain hidden characters on purpose.
@@ -16,7 +16,7 @@ use crate::text::{Hidden, hidden, name_of};
 
 /// The maximum total size of the roles that are searched, in bytes. The rest is ignored.
 const MAX_ROLE_BYTES: u64 = 16 * 1024 * 1024;
-/// The maximum number of places that are reported for one file.
+/// The maximum number of locations that are reported for one file.
 const MOST: usize = 20;
 
 /// Returns findings about files and names.
@@ -84,7 +84,7 @@ fn line_at(text: &str, at: usize) -> Range<usize> {
     at..text[at..].find('\n').map_or(text.len(), |len| at + len)
 }
 
-/// Returns the start of the first line at or after a place that begins with a marker.
+/// Returns the start of the first line at or after a location that begins with a marker.
 fn mark(text: &str, mark: &str, from: usize) -> Option<usize> {
     memchr::memmem::find_iter(&text.as_bytes()[from..], mark)
         .map(|at| from + at)
@@ -170,7 +170,8 @@ fn in_name(name: &str, span: Span, what: &str) -> Option<Diagnostic> {
     )
 }
 
-/// Checks names that are written with escapes. Other names are covered by the search in raw texts.
+/// Checks names that are written with escapes. Other names are covered by the search in raw
+/// strings.
 fn in_names(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     let profiles = hierarchy
         .ids()

@@ -230,7 +230,7 @@ fn named_roles(repo: &Repo) -> Option<BTreeSet<String>> {
     Some(named)
 }
 
-/// Returns the string at the start of a text, in any quotes, including escaped ones.
+/// Returns the quoted word at the start of a string, in any quotes, including escaped ones.
 fn quoted(text: &str) -> Option<&str> {
     let text = text.trim_start();
     let text = text.strip_prefix('\\').unwrap_or(text);

@@ -56,7 +56,8 @@ impl<'c> Policy<'c> {
         }
     }
 
-    /// Returns the remaining findings, with their severity in this run, sorted by file and place.
+    /// Returns the remaining findings, with their severity in this run, sorted by file and
+    /// location.
     pub(in crate::compile) fn judge(&self, sources: &Sources, findings: Findings) -> Judgement {
         let mut left = self.apply(sources, findings.into_vec());
         left = told_by_context(told_by_instance(told_by_cause(left)));
@@ -242,8 +243,8 @@ fn or_meant<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
     did_you_mean(wanted, known).map_or(String::new(), |meant| format!("; {meant}"))
 }
 
-/// Returns the lines of the `[[allow]]` entry around a place, up to the comments of the next one;
-/// `None` if the entry has another form.
+/// Returns the lines of the `[[allow]]` entry around a location, up to the comments of the next
+/// one; `None` if the entry has another form.
 fn allow_entry(text: &str, at: usize) -> Option<Range<usize>> {
     let lines = || {
         text.split_inclusive('\n')
@@ -420,8 +421,8 @@ fn is_family(pattern: &str) -> bool {
     pattern.ends_with("/*") && all_rules().iter().any(|rule| matches(pattern, rule.code))
 }
 
-/// Removes an agent from a finding if one of the places that explain the finding has an error for
-/// the same agent. Only what the policy reports as an error counts.
+/// Removes an agent from a finding if one of the locations that explain the finding has an error
+/// for the same agent. Only what the policy reports as an error counts.
 fn told_by_cause(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let explained: HashSet<Span> = findings
         .iter()
@@ -454,8 +455,8 @@ fn told_by_cause(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     merged.into_vec()
 }
 
-/// Removes the findings about a provider instance that has another wire format than the inherited
-/// body: once the format is right, its endpoint and its content are, too.
+/// Removes the findings about a provider instance whose wire format differs from that of the
+/// inherited body: once the format is right, its endpoint and its content are, too.
 fn told_by_instance(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut causes: HashMap<Span, BTreeSet<Arc<str>>> = HashMap::new();
     for finding in &findings {

@@ -33,7 +33,7 @@ pub struct Lowered {
     pub reason: Option<Arc<str>>,
     /// The last day on which the setting applies, as `YYYY-MM-DD`.
     pub expires: Option<String>,
-    /// The place of the setting: a path and a line number from 1; `None` for the command line.
+    /// The location of the setting: a path and a line number from 1; `None` for the command line.
     pub place: Option<(Arc<str>, usize)>,
     /// The text of a schema file.
     pub(super) text: Option<Arc<SourceText>>,
@@ -143,7 +143,7 @@ impl Lowered {
         self
     }
 
-    /// Returns a key that identifies the lowered check, independent of the setting's place.
+    /// Returns a key that identifies the lowered check, independent of the setting's location.
     pub(super) fn key(&self) -> String {
         let Lowered {
             kind,

@@ -74,7 +74,7 @@ pub fn rerouted(
     all
 }
 
-/// The agents of a roster that can get files, in order.
+/// The agents in a roster that can get files, in order.
 struct Table(Vec<Stop>);
 
 struct Stop {

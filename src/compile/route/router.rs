@@ -1,4 +1,4 @@
-//! Routing: the first agent of a roster whose `match` accepts a file.
+//! Routing: the first agent in a roster whose `match` accepts a file.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::toml::Kind;
 /// The route of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
-    /// The agent; `None` if no agent of the roster accepts the file.
+    /// The agent; `None` if no agent in the roster accepts the file.
     pub agent: Option<ProfileId>,
     /// The skipped agents before it, in order, with the reason for each.
     pub passed: Vec<(Arc<str>, PassedOver)>,
@@ -51,7 +51,7 @@ impl<'a> Router<'a> {
         Router { compiler }
     }
 
-    /// Returns the first agent of a roster that accepts a file, and the skipped ones.
+    /// Returns the first agent in a roster that accepts a file, and the skipped ones.
     pub fn route(&self, roster: &Roster, subject: &FileToRoute) -> Route {
         let mut passed = Vec::new();
         for agent in &roster.agents {
@@ -75,7 +75,7 @@ impl<'a> Router<'a> {
         }
     }
 
-    /// Returns the agent that compresses the chats of another: the first usable one of the roster
+    /// Returns the agent that compresses the chats of another: the first usable one in the roster
     /// `chat_compression` that accepts every file or, without that roster, the first one with the
     /// tag `compression` and the same provider instance.
     pub fn compression_agent(&self, chat: ProfileId) -> Option<ProfileId> {

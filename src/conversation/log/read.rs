@@ -226,7 +226,7 @@ pub(in crate::conversation) fn message_of(line: &Object) -> Read<Message> {
 
 fn cut_off(reason: &str) -> Read<CutOff> {
     CutOff::from_name(reason)
-        .ok_or_else(|| format!("`{}` is not a reason for `cut_off`", excerpt(reason)).into())
+        .ok_or_else(|| format!("`{}` is not a valid value for `cut_off`", excerpt(reason)).into())
 }
 
 pub(in crate::conversation) fn block(value: &Value) -> Read<Block> {
@@ -453,7 +453,7 @@ pub(in crate::conversation) fn usage(line: &Object) -> Read<Usage> {
     })
 }
 
-/// Returns the beginning of a text that may be too long for a message.
+/// Returns the beginning of a string that may be too long for a message.
 fn excerpt(text: &str) -> String {
     text.chars().take(40).collect()
 }

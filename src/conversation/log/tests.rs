@@ -147,7 +147,7 @@ fn an_answer_that_was_cut_off_is_marked_until_it_is_taken_back() {
     assert!(
         problem(&format!("{HEADER}{}", line.replace("broken", "lost")))
             .1
-            .contains("`lost` is not a reason")
+            .contains("`lost` is not a valid value")
     );
 }
 

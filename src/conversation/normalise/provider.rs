@@ -26,10 +26,10 @@ pub enum ProviderBlockKind {
     Sent,
     /// The block is kept by the host, because requests cannot contain it.
     Kept,
-    /// The block is a call, whose id is the member with this name. It is sent back only together
+    /// The block is a call, whose ID is the member with this name. It is sent back only together
     /// with its result.
     Call(&'static str),
-    /// The block is the result of a call, whose id is the member with this name.
+    /// The block is the result of a call, whose ID is the member with this name.
     Result(&'static str),
 }
 
@@ -242,7 +242,7 @@ impl NormalForm {
     }
 }
 
-/// Returns the id of a block that belongs to a pair, and `true` if the block is the call; `None`
+/// Returns the ID of a block that belongs to a pair, and `true` if the block is the call; `None`
 /// for other blocks.
 fn own_half(block: &Block, kinds: ProviderBlockKinds) -> Option<(String, bool)> {
     let Block::Provider(own) = block else {

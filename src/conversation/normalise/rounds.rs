@@ -42,9 +42,9 @@ struct Round {
 }
 
 struct Pairing<'f> {
-    /// The ids of all calls so far.
+    /// The IDs of all calls so far.
     taken: HashSet<Arc<str>>,
-    /// The next number for each word from which new ids are made.
+    /// The next number for each word from which new IDs are made.
     next: HashMap<Arc<str>, u64>,
     form: &'f mut NormalForm,
 }
@@ -158,8 +158,8 @@ impl Pairing<'_> {
         }
     }
 
-    /// Drops the calls in a message that have no result, and gives new ids to calls with a repeated
-    /// id.
+    /// Drops the calls in a message that have no result, and gives new IDs to calls with a repeated
+    /// ID.
     fn calls(
         &mut self,
         index: usize,
@@ -204,8 +204,8 @@ impl Pairing<'_> {
         }
     }
 
-    /// Returns a new id for a call whose id is missing or already used; `None` if the call can keep
-    /// its id.
+    /// Returns a new ID for a call whose ID is missing or already used; `None` if the call can keep
+    /// its ID.
     fn own_id(&mut self, message: usize, id: &Arc<str>) -> Option<Arc<str>> {
         if id.is_empty() {
             self.tell(NormalFormChange::CallWithoutId { message });
@@ -221,7 +221,7 @@ impl Pairing<'_> {
         Some(self.numbered(id, 2))
     }
 
-    /// Returns an unused id that consists of a word and the next number, starting with `first`.
+    /// Returns an unused ID that consists of a word and the next number, starting with `first`.
     fn numbered(&mut self, word: &str, first: u64) -> Arc<str> {
         let mut number = self.next.get(word).copied().unwrap_or(first);
         loop {
@@ -256,7 +256,7 @@ impl Pairing<'_> {
             .collect()
     }
 
-    /// Returns the block of a result. An error without content gets a default text.
+    /// Returns the block of a result. An error without content gets a default string.
     fn with_text(&mut self, result: Placed) -> Block {
         let mut block = result.block;
         if let Block::ToolResult {
@@ -286,7 +286,7 @@ fn has(messages: &[Numbered]) -> bool {
     messages.iter().any(|(_, message)| message.has_pairs())
 }
 
-/// Returns the calls in a turn by id, each list in order.
+/// Returns the calls in a turn by ID, each list in order.
 fn open_calls(turn: &[Numbered]) -> HashMap<Arc<str>, VecDeque<CallAt>> {
     let mut open: HashMap<Arc<str>, VecDeque<CallAt>> = HashMap::new();
     for (at, (_, message)) in turn.iter().enumerate() {
@@ -303,7 +303,7 @@ fn open_calls(turn: &[Numbered]) -> HashMap<Arc<str>, VecDeque<CallAt>> {
 }
 
 impl Block {
-    /// Returns the id of the answered call if the block is a result: of an ordinary call, or of a
+    /// Returns the ID of the answered call if the block is a result: of an ordinary call, or of a
     /// custom tool's call in Chat Completions, whose result has the common form.
     fn answered_id(&self) -> Option<Arc<str>> {
         match self {

@@ -487,7 +487,7 @@ fn turn() -> Vec<Block> {
 }
 
 /// Content that was sent in the middle of a turn is kept even if its result never arrives. Only an
-/// error is added, in a place that no request has contained.
+/// error is added, in a location that no request has contained.
 #[test]
 fn a_servers_own_call_that_was_sent_stays_and_gets_an_error() {
     let rules = rules_of("Claude");

@@ -1,11 +1,11 @@
-//! Redacts a provider's own blocks. Types, ids, tool names and words of the format stay, because
+//! Redacts a provider's own blocks. Types, IDs, tool names and words of the format stay, because
 //! the provider requires them. Everything else is replaced.
 
 use serde_json::Value;
 
 use super::{Ids, text, url, value};
 
-/// The members that contain an id or refer to one.
+/// The members that contain an ID or refer to one.
 const IDS: [&str; 4] = ["id", "call_id", "tool_use_id", "approval_request_id"];
 
 /// The members that name a tool or a server, in a block or a call.

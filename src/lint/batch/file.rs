@@ -1,5 +1,5 @@
 //! The mistakes in a line of a batch in relation to the lines before it. The memory for a file is
-//! limited to a hash for each id, up to the maximum number of requests of any service.
+//! limited to a hash for each ID, up to the maximum number of requests of any service.
 
 use std::collections::HashMap;
 use std::collections::hash_map::{DefaultHasher, Entry};
@@ -10,7 +10,7 @@ use crate::diag::Rule;
 use crate::provider::Server;
 use crate::text::cut;
 
-/// The maximum number of ids that are stored. No service accepts more requests in one file.
+/// The maximum number of IDs that are stored. No service accepts more requests in one file.
 const MOST_IDS: usize = 1_000_000;
 
 /// The maximum number of characters of a value in a message.
@@ -19,7 +19,7 @@ const SHOWN: usize = 80;
 /// The lines of a file that were read so far.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    /// The number of the first line with an id, by the id's hash.
+    /// The number of the first line with an ID, by the ID's hash.
     ids: HashMap<u128, usize>,
     requests: usize,
     bytes: u64,
@@ -39,7 +39,7 @@ struct First {
     model: Option<String>,
 }
 
-/// The place of a line, for messages.
+/// The location of a line, for messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     /// The number of the line or, in a document, of the request in its list, from 1.
@@ -107,7 +107,7 @@ impl Service {
 }
 
 impl Batch {
-    /// Returns `true` if a line had an id, so that the file is a batch rather than a log.
+    /// Returns `true` if a line had an ID, so that the file is a batch rather than a log.
     pub(crate) fn is_certain(&self) -> bool {
         !self.ids.is_empty()
     }
@@ -139,7 +139,7 @@ impl Batch {
         }
     }
 
-    /// Reports an id that an earlier line has already used.
+    /// Reports an ID that an earlier line has already used.
     fn repeated_id(&mut self, envelope: &Envelope, place: Place) -> Option<Flaw> {
         let id = envelope.id.as_ref()?.as_str().filter(|id| !id.is_empty())?;
         let is_full = self.ids.len() >= MOST_IDS;
@@ -281,7 +281,7 @@ fn whole(envelope: &Envelope, rule: &'static Rule, message: String) -> Flaw {
     }
 }
 
-/// Returns a hash of 128 bits, which in practice no two ids share; it is the same on every machine
+/// Returns a hash of 128 bits, which in practice no two IDs share; it is the same on every machine
 /// and in every run.
 fn hash(id: &str) -> u128 {
     half_hash(id, 0) << 64 | half_hash(id, 1)

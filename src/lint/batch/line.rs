@@ -7,7 +7,7 @@ use crate::diag::Severity;
 use crate::provider::{UrlParts, is_claude_model, is_openai_model};
 use crate::text::cut;
 
-/// The maximum length of an id at Anthropic, in characters.
+/// The maximum length of an ID at Anthropic, in characters.
 const LONGEST_ID: usize = 64;
 
 /// The maximum number of characters of a value in a message.
@@ -39,7 +39,7 @@ impl Envelope {
         found.into_iter().flatten().collect()
     }
 
-    /// Reports an id that the service does not accept.
+    /// Reports an ID that the service does not accept.
     fn id_flaw(&self, service: Service) -> Option<Flaw> {
         let key = self.form.id_key();
         if let Some(almost) = &self.almost_id {
@@ -87,7 +87,7 @@ impl Envelope {
         Some(flaw)
     }
 
-    /// Returns the mistake of a line without an id. Whether the object is a line of a batch at all
+    /// Returns the mistake of a line without an ID. Whether the object is a line of a batch at all
     /// may depend on other lines.
     pub(super) fn missing_id(&self, service: Service) -> Option<Flaw> {
         if self.id.is_some() || self.almost_id.is_some() || self.form == Form::Record {
@@ -100,7 +100,7 @@ impl Envelope {
             format!("`{key}` is missing"),
             "give each request a unique id",
         );
-        // Mistral's specification makes the id optional; Gemini's guide shows one, and Vertex has
+        // Mistral's specification makes the ID optional; Gemini's guide shows one, and Vertex has
         // none.
         Some(if matches!(service, Service::Mistral | Service::Gemini) {
             flaw.warning()

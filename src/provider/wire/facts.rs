@@ -50,9 +50,9 @@ pub(crate) struct Facts {
     /// `true` if the arguments of a call are a string that contains JSON; otherwise, they are an
     /// object.
     pub(crate) has_arguments_as_text: bool,
-    /// The rule for ids of tool calls.
+    /// The rule for IDs of tool calls.
     pub(crate) ids: IdRule,
-    /// `true` if calls and results must have ids.
+    /// `true` if calls and results must have IDs.
     pub(crate) has_ids: bool,
     /// The rule for tool names, as in the schemas.
     pub(crate) names: NameRule,
@@ -67,7 +67,7 @@ pub(crate) struct Facts {
     pub(crate) has_cache_breakpoints: bool,
     /// The format's own blocks that are sent back, some of them only in pairs.
     pub(crate) own_blocks: ProviderBlockKinds,
-    /// The place of the format's own blocks in a history.
+    /// The location of the format's own blocks in a history.
     pub(crate) own_place: OwnPlace,
     /// The batch service that accepts requests in this format.
     pub(crate) batches: Option<BatchService>,
@@ -111,7 +111,7 @@ pub(crate) struct Gap {
     pub(crate) needs_after: bool,
 }
 
-/// The place of a provider's own blocks in a history.
+/// The location of a provider's own blocks in a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OwnPlace {
     /// Blocks are parts of any message.

@@ -1,6 +1,6 @@
 //! Mistral chat completions.
 //!
-//! Provider-specific blocks: see `mistralai` 3.7, `assistantmessage.py`. Ids have exactly nine
+//! Provider-specific blocks: see `mistralai` 3.7, `assistantmessage.py`. IDs have exactly nine
 //! letters and digits (mistral-common, `validator.py`).
 
 #[cfg(feature = "runtime")]

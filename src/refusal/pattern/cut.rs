@@ -1,4 +1,4 @@
-//! Sentences that are cut off in a text, or that only resemble it.
+//! Sentences that are cut off in a string, or that only resemble it.
 
 use std::ops::Range;
 
@@ -6,8 +6,9 @@ use super::plain::Plain;
 use super::{Part, Pattern, WIDEST_HOLE, weight};
 
 impl Pattern {
-    /// Finds the beginning of the sentence where a text is cut off: at its end, or at an ellipsis.
-    /// The beginning must be long enough. If `is_ended` is false, only an ellipsis is accepted.
+    /// Finds the beginning of the sentence where a string is cut off: at its end, or at an
+    /// ellipsis. The beginning must be long enough. If `is_ended` is false, only an ellipsis is
+    /// accepted.
     pub(in crate::refusal) fn find_cut(
         &self,
         plain: &Plain,
@@ -21,7 +22,7 @@ impl Pattern {
             .find_map(|start| self.cut_at(plain, start, is_ended))
     }
 
-    /// Matches the beginning of the sentence with a text that contains it at `start`.
+    /// Matches the beginning of the sentence with a string that contains it at `start`.
     fn cut_at(&self, plain: &Plain, start: usize, is_ended: bool) -> Option<Range<usize>> {
         let (mut at, mut letters, mut in_hole) = (start, 0, false);
         for part in &self.parts {
@@ -87,7 +88,7 @@ const BEGINNING: usize = 16;
 /// The minimum number of letters in a cut-off sentence.
 const FEWEST_CUT: usize = 32;
 
-/// Finds the beginning of some words at the end of a cut-off text. Returns its offset, and the
+/// Finds the beginning of some words at the end of a cut-off string. Returns its offset, and the
 /// length of the part of the words that the text contains.
 fn beginning_at_cut(text: &str, words: &str, is_ended: bool) -> Option<(usize, usize)> {
     let lengths = words.char_indices().map(|(at, _)| at).rev();
@@ -102,7 +103,7 @@ fn beginning_at_cut(text: &str, words: &str, is_ended: bool) -> Option<(usize, u
 /// The minimum number of bytes after a hole in a cut-off sentence.
 const FEWEST_BEHIND_HOLE: usize = 4;
 
-/// Returns `true` if the rest of a text shows that the text was cut off: it is empty, or begins
+/// Returns `true` if the rest of a string shows that the text was cut off: it is empty, or begins
 /// with an ellipsis.
 fn is_cut(rest: &str, is_ended: bool) -> bool {
     is_ended && rest.is_empty() || rest.starts_with("...") || rest.starts_with('\u{2026}')
@@ -113,8 +114,8 @@ fn is_within_word(words: &str, at: usize) -> bool {
     words[..at].ends_with(char::is_alphabetic) && words[at..].starts_with(char::is_alphabetic)
 }
 
-/// Returns `true` if a text goes on with another sentence, as after a message that a client cut off
-/// to add its own advice.
+/// Returns `true` if a string goes on with another sentence, as after a message that a client cut
+/// off to add its own advice.
 fn goes_on(rest: &str) -> bool {
     let next = rest.strip_prefix(['.', ',']).unwrap_or_default();
     next.starts_with(' ')

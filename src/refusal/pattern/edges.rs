@@ -73,7 +73,7 @@ pub(super) fn after(text: &str, start: usize) -> usize {
             .unwrap_or(rest.len())
 }
 
-/// Returns `true` if no further word of the same sentence follows a place.
+/// Returns `true` if no further word of the same sentence follows a location.
 pub(in crate::refusal) fn ends_at(plain: &Plain, end: usize) -> bool {
     let rest = plain.text[end..].trim_start_matches([')', ']']);
     rest.is_empty()
@@ -81,20 +81,20 @@ pub(in crate::refusal) fn ends_at(plain: &Plain, end: usize) -> bool {
         || rest.starts_with(" (")
 }
 
-/// Returns `true` if there are letters or digits directly on both sides of a place in a text.
+/// Returns `true` if there are letters or digits directly on both sides of a location in a string.
 pub(super) fn is_inside_word(text: &str, at: usize) -> bool {
     text[..at].ends_with(char::is_alphanumeric)
         && text[at..].starts_with(|c: char| c.is_alphanumeric() || c == '_')
 }
 
-/// Returns `true` if a place is between two words of an identifier: `ChatCompletion|Request`.
+/// Returns `true` if a location is between two words of an identifier: `ChatCompletion|Request`.
 pub(super) fn is_inside_identifier(text: &str, at: usize) -> bool {
     text[..at].ends_with(|c: char| c.is_ascii_lowercase())
         && text[at..].starts_with(|c: char| c.is_ascii_uppercase())
 }
 
-/// Returns `true` if the sentence ends at a place: neither a further word, even after a quote, nor
-/// a reason after a colon follows.
+/// Returns `true` if the sentence ends at a location: neither a further word, even after a quote,
+/// nor a reason after a colon follows.
 pub(in crate::refusal) fn is_over(plain: &Plain, end: usize) -> bool {
     let rest = plain.text[end..].trim_start_matches('\'');
     let goes_on = rest

@@ -1,4 +1,4 @@
-//! A match of a sentence in a text, and the values in its holes.
+//! A match of a sentence in a string, and the values in its holes.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use super::edges::is_of_path;
 use super::plain::Plain;
 use super::{is_name, weight};
 
-/// A match of a sentence in a text.
+/// A match of a sentence in a string.
 #[derive(Debug)]
 pub(in crate::refusal) struct Found {
     /// The byte range in the plain text.
@@ -115,13 +115,13 @@ impl Found {
     }
 }
 
-/// Returns the path in quotes with which a text begins.
+/// Returns the path in quotes with which a string begins.
 fn quoted_path(text: &str) -> Option<String> {
     let (path, _) = text.strip_prefix('\'')?.split_once('\'')?;
     (path.contains(char::is_alphabetic) && path.chars().all(is_of_path)).then(|| path.to_owned())
 }
 
-/// Returns the length of the quoted word at the start of a text, or of a list of such words.
+/// Returns the length of the quoted word at the start of a string, or of a list of such words.
 fn quoted_length(text: &str) -> usize {
     const BETWEEN: [&str; 7] = [", and ", ", or ", " and ", " or ", ", ", ",", ""];
     let mut length = 0;
@@ -159,7 +159,8 @@ fn quoted_word(text: &str) -> Option<usize> {
 /// The maximum number of quoted words that are shown after a sentence.
 const MOST_QUOTED: usize = 20;
 
-/// Returns the start of the quoted word at the end of a text; the end of the text if there is none.
+/// Returns the start of the quoted word at the end of a string; the end of the text if there is
+/// none.
 fn quoted_start(text: &str) -> usize {
     let word = text.strip_suffix('\'').and_then(|rest| rest.rfind('\''));
     word.unwrap_or(text.len())
@@ -181,7 +182,7 @@ fn is_quote_left_out(text: &str) -> bool {
     text[..first].ends_with(|c: char| c.is_alphanumeric())
 }
 
-/// Returns `true` if a text ends with the status of a refusal, as SDKs write it before the
+/// Returns `true` if a string ends with the status of a refusal, as SDKs write it before the
 /// provider's message: `BadRequestError: 400`, `HTTP 400 -`.
 fn ends_with_status(text: &str) -> bool {
     let text = text.trim_end_matches([' ', ':', '-']);

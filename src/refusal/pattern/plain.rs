@@ -1,8 +1,8 @@
-//! Texts without whitespace, quotes, underscores, escapes and case.
+//! Strings without whitespace, quotes, underscores, escapes and case.
 
 use std::ops::Range;
 
-/// A text in its plain form, and the form used for comparison.
+/// A string in its plain form, and the form used for comparison.
 #[derive(Debug)]
 pub(in crate::refusal) struct Plain {
     /// The text with one kind of quote, and one space for each run of whitespace.
@@ -61,7 +61,7 @@ impl Plain {
     }
 }
 
-/// Returns `true` if a character counts when texts are compared. Markdown takes underscores away:
+/// Returns `true` if a character counts when strings are compared. Markdown takes underscores away:
 /// `Invalid maxtokens value`.
 pub(super) fn is_compared(c: char) -> bool {
     !matches!(c, ' ' | '\'' | '_')
@@ -79,11 +79,11 @@ pub(super) fn plain(text: &str) -> String {
         let c = match c {
             '"' | '`' | '\u{2018}' | '\u{2019}' | '\u{201c}' | '\u{201d}' => '\'',
             '\u{2010}'..='\u{2015}' => '-',
-            // Box-drawing characters that terminals print around a text.
+            // Box-drawing characters that terminals print around a string.
             '\u{2500}'..='\u{259f}' => ' ',
             // Zero-width characters, and marks of omitted characters.
             '\u{200b}'..='\u{200d}' | '\u{feff}' | NOTHING => continue,
-            // Chinese texts use most punctuation marks in both widths.
+            // Chinese text uses most punctuation marks in both widths.
             '\u{ff01}'..='\u{ff5e}' => narrow(c),
             '\u{3002}' => '.',
             c if c.is_whitespace() => ' ',
@@ -115,7 +115,7 @@ fn narrow(c: char) -> char {
     char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c)
 }
 
-/// Decodes an escape at the beginning of a text: the character, and the length of the escape in
+/// Decodes an escape at the beginning of a string: the character, and the length of the escape in
 /// bytes.
 fn written(text: &str) -> Option<(char, usize)> {
     match *text.as_bytes().first()? {

@@ -191,7 +191,7 @@ pub(super) fn lines(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     listed(native, &text.0, text.0.lines())
 }
 
-/// Returns the first words of a text, with the rest of the text as the last one.
+/// Returns the first words of a string, with the rest of the text as the last one.
 fn words(text: &str, limit: usize) -> impl Iterator<Item = &str> {
     let (mut rest, mut left) = (text.trim_start(), limit);
     std::iter::from_fn(move || {
@@ -210,7 +210,7 @@ fn words(text: &str, limit: usize) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns parts of a text, given in order, as a list.
+/// Returns parts of a string, given in order, as a list.
 fn listed<'t>(
     native: &Native<'_, '_>,
     text: &'t str,

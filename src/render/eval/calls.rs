@@ -72,7 +72,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         Tracked::plain(Value::from_object(MacroRef::new(number, node)))
     }
 
-    /// Calls a value. `caller` is the body of a `{% call %}` block; `site` is the place reported
+    /// Calls a value. `caller` is the body of a `{% call %}` block; `site` is the location reported
     /// for a call to a macro.
     pub(super) fn call(
         &mut self,
@@ -209,7 +209,8 @@ impl<'e, W: Watch> Eval<'e, W> {
         result.map_err(|error| Failure::of_call(at, error, name, &native.arguments))
     }
 
-    /// Notifies the watch that arguments are examined, except a first one that is only passed on.
+    /// Notifies the watch that the arguments are examined. If `passes_on` is `true`, the first
+    /// argument is skipped, because it is only passed on.
     pub(super) fn look_at(&mut self, arguments: &Arguments, passes_on: bool) {
         let skipped = usize::from(passes_on);
         for (value, origin) in arguments

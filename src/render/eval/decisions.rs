@@ -14,7 +14,7 @@ const MESSAGES: &str = "ctx.history";
 /// The filters, and the function of inja, that replace a missing value.
 pub(super) const IS_DEFAULT: [&str; 2] = ["default", "d"];
 
-/// A place where a template takes one of two paths.
+/// A location where a template takes one of two paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(in super::super) struct Decision {
     pub(in super::super) kind: DecisionKind,
@@ -40,7 +40,7 @@ pub(crate) enum DecisionKind {
 }
 
 impl DecisionKind {
-    /// Returns the decision of this kind at a place.
+    /// Returns the decision of this kind at a location.
     pub(super) fn at(self, at: Place) -> Decision {
         Decision { kind: self, at }
     }
@@ -53,7 +53,7 @@ pub(in super::super) struct Ground<'t> {
     pub(in super::super) decisions: Vec<Decided>,
     /// The tags of its macros, with the statements in their bodies.
     pub(in super::super) macros: Vec<MacroGround>,
-    /// Returns the text at a place.
+    /// Returns the text at a location.
     text: &'t dyn Fn(Place) -> String,
     /// The facts about values that follow from the surrounding conditions.
     facts: Vec<Fact>,
@@ -103,7 +103,7 @@ pub(in super::super) enum Need {
 }
 
 impl Template {
-    /// Returns all statements and decisions of the template; `text` returns the text at a place.
+    /// Returns all statements and decisions of the template; `text` returns the text at a location.
     pub(in super::super) fn ground<'t>(&self, text: &'t dyn Fn(Place) -> String) -> Ground<'t> {
         let mut ground = Ground {
             statements: Vec::new(),
@@ -436,7 +436,7 @@ impl Need {
         }
     }
 
-    /// Describes the requirement in words; `text` returns the text at a place.
+    /// Describes the requirement in words; `text` returns the text at a location.
     pub(in super::super) fn told(&self, text: &dyn Fn(Place) -> String) -> String {
         match self {
             Need::True(at, true) => format!("`{}` is true", text(*at)),

@@ -1,5 +1,5 @@
 //! The evaluator beside the engine's virtual machine: both run the same templates, and must write
-//! the same text or fail at the same place with an error of the same kind.
+//! the same text or fail at the same location with an error of the same kind.
 //!
 //! `REQC_DIFFERENTIAL=200000 cargo test --lib eval::differential` tries that many generated
 //! templates instead of a few.
@@ -86,7 +86,7 @@ enum Ended {
 struct Failed {
     kind: ErrorKind,
     template: String,
-    /// The lines that the place is on, from 1 on.
+    /// The lines that the location is on, from 1 on.
     lines: RangeInclusive<usize>,
     message: String,
 }
@@ -249,7 +249,7 @@ impl Both {
     }
 }
 
-/// Returns the lines on which the engine may say that a place is.
+/// Returns the lines on which the engine may say that a location is.
 ///
 /// For the tag of a call block or of a block, this is the line where its body ends.
 fn lines_of(text: &str, range: &Range<usize>) -> RangeInclusive<usize> {

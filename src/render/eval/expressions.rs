@@ -233,7 +233,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         self.watch.decided(DecisionKind::Default.at(at), is_kept);
     }
 
-    /// Applies the filters of its block to a captured text.
+    /// Applies the filters of its block to a captured string.
     pub(super) fn filtered(&mut self, filters: &'e Expr, text: Tracked) -> Outcome<Tracked> {
         let ExprKind::Filter(it) = &filters.kind else {
             return Ok(text);

@@ -1,4 +1,4 @@
-//! The failure of a render, with its place.
+//! The failure of a render, with its location.
 
 use std::ops::{Deref, DerefMut};
 

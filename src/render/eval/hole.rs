@@ -8,7 +8,7 @@ use minijinja::Value;
 use super::super::tracked::Tracked;
 use super::watch::Watch;
 
-/// A watch that detects the examination of a text.
+/// A watch that detects the examination of a string.
 #[derive(Debug)]
 pub(in super::super) struct Hole<'h> {
     placeholder: &'h memmem::Finder<'h>,
@@ -36,7 +36,8 @@ impl Watch for Hole<'_> {
     }
 }
 
-/// Returns `true` if a value, or a value inside it, is a text in which a search finds another one.
+/// Returns `true` if a value, or a value inside it, is a string in which a search finds another
+/// one.
 fn holds(value: &Value, text: &memmem::Finder<'_>, depth: usize) -> bool {
     if let Some(found) = value.as_str() {
         return text.find(found.as_bytes()).is_some();

@@ -1,5 +1,5 @@
-//! Converts a text to a [`Template`]: parses it with the engine's parser, and records the place of
-//! every node.
+//! Converts a string to a [`Template`]: parses it with the engine's parser, and records the
+//! location of every node.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -174,7 +174,7 @@ impl Lowering<'_> {
         Stmt { at, kind }
     }
 
-    /// Returns the place of literal text, which is its span without the trimmed whitespace.
+    /// Returns the location of literal text, which is its span without the trimmed whitespace.
     fn raw(&self, raw: &str, span: Span) -> Place {
         let within = range(span);
         let start = within.start + self.text[within].find(raw).unwrap_or_default();

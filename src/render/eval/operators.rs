@@ -22,7 +22,7 @@ use super::watch::Watch;
 
 /// The maximum length of a list created by addition or repetition.
 const MAX_ELEMENTS: usize = 1_000_000;
-/// The size up to which a text is small, in bytes: comparing it is covered by the cost of a step.
+/// The size up to which a string is small, in bytes: comparing it is covered by the cost of a step.
 const SMALL_TEXT: usize = 1_024;
 
 /// The two operands of an operator.
@@ -142,7 +142,7 @@ fn of_operands(at: Place, error: Error, left: &Tracked, right: &Tracked) -> Fail
     Failure::of(at, error, culprit)
 }
 
-/// Computes with numbers, and repeats texts and lists.
+/// Computes with numbers, and repeats strings and lists.
 fn calculated(op: BinOpKind, left: &Tracked, right: &Tracked) -> Result<Value, Error> {
     // The engine would repeat a tuple before its length could be checked.
     let (left, right) = match op {
@@ -235,7 +235,7 @@ fn is_repeatable(value: &Value) -> bool {
     )
 }
 
-/// Explains why a text or a list could not be repeated.
+/// Explains why a string or a list could not be repeated.
 fn not_repeatable(left: &Value, right: &Value) -> Error {
     let is_text = left.as_str().is_some() || right.as_str().is_some();
     let times = if is_repeatable(left) && (left.as_str().is_some() || !is_text) {
@@ -419,7 +419,7 @@ fn compared<W: Watch>(
     })
 }
 
-/// Notifies the watch of compared values. An existing text is neither empty nor a number, so
+/// Notifies the watch of compared values. An existing string is neither empty nor a number, so
 /// comparing it for equality with such a value reveals nothing about it.
 fn note_looks<W: Watch>(eval: &mut Eval<'_, W>, op: CompareOpKind, operands: [&Tracked; 2]) {
     let is_equality = matches!(op, CompareOpKind::Eq | CompareOpKind::Ne);
@@ -479,7 +479,7 @@ fn sliced(base: &Tracked, picked: &Picked) -> Result<Tracked, Error> {
         ValueKind::None => Ok(Tracked::plain(Vec::<Value>::new())),
         ValueKind::String => {
             let text = base.value.as_str().unwrap_or_default();
-            // The places of the characters take more memory than the text.
+            // The locations of the characters take more memory than the text.
             account::make(16 * text.len())?;
             let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
             let base = base.with_runs(text);
@@ -612,7 +612,7 @@ fn makes(expression: &Expr) -> bool {
     }
 }
 
-/// Returns `true` if an expression yields a text or a number.
+/// Returns `true` if an expression yields a string or a number.
 fn is_flat(expression: &Expr) -> bool {
     matches!(
         expression.kind,

@@ -1,5 +1,5 @@
-//! Notes the values that a template reads from the data's objects and lists, with the places of the
-//! reads.
+//! Notes the values that a template reads from the data's objects and lists, with the locations of
+//! the reads.
 
 use super::super::data_path::DataPath;
 use super::super::place::Place;

@@ -27,7 +27,7 @@ const SHORT_TEXT: usize = 64;
 #[derive(Debug, Clone, Copy)]
 struct Entrance {
     step: Step,
-    /// The tag without its braces, which is the place of the step in failures.
+    /// The tag without its braces, which is the location of the step in failures.
     inner: Place,
 }
 

@@ -1,4 +1,4 @@
-//! The places of tags and parentheses, which the engine's tree does not contain.
+//! The locations of tags and parentheses, which the engine's tree does not contain.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -23,7 +23,7 @@ pub(super) struct Tags {
 pub(super) struct Tokens<'t>(Vec<(Token<'t>, Range<usize>)>);
 
 impl<'t> Tokens<'t> {
-    /// Reads the tokens of a text that is known to parse.
+    /// Reads the tokens of a string that is known to parse.
     pub(super) fn of(text: &'t str, dialect: Dialect) -> Tokens<'t> {
         let tokens = machinery::tokenize(text, false, syntax(dialect)).map_while(Result::ok);
         Tokens(

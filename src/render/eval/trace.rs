@@ -207,7 +207,7 @@ fn number(index: usize) -> u32 {
 pub(super) struct Given {
     name: Arc<str>,
     value: Tracked,
-    /// The text with its writers, if the value is a text.
+    /// The text with its writers, if the value is a string.
     text: Option<Rope>,
 }
 

@@ -1,7 +1,7 @@
-//! The tree of a template for evaluation: the engine's syntax tree, owned, with places in the
+//! The tree of a template for evaluation: the engine's syntax tree, owned, with locations in the
 //! author's text.
 //!
-//! Nodes contain their places, so that any event can be reported there.
+//! Nodes contain their locations, so that any event can be reported there.
 
 use minijinja::Value;
 use minijinja::machinery::ast::{BinOpKind, CompareOpKind};
@@ -51,7 +51,7 @@ pub(super) enum StmtKind {
     },
     AutoEscape(Expr, Vec<Stmt>),
     FilterBlock(Expr, Vec<Stmt>),
-    /// A block at this place, by its name.
+    /// A block at this location, by its name.
     Block(Box<str>),
     Import {
         from: Expr,
@@ -166,7 +166,7 @@ pub(super) struct Parameter {
 /// An expression.
 #[derive(Debug)]
 pub(super) struct Expr {
-    /// The place without surrounding parentheses.
+    /// The location without surrounding parentheses.
     pub(super) at: Place,
     pub(super) kind: ExprKind,
 }
@@ -252,7 +252,7 @@ pub(super) struct Call {
 #[derive(Debug)]
 pub(super) enum Callee {
     Name(Box<str>),
-    /// A method, with the place of its name and arguments.
+    /// A method, with the location of its name and arguments.
     Method(Expr, Box<str>, Place),
     Value(Expr),
     Block(Box<str>),

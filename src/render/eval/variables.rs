@@ -209,7 +209,7 @@ impl<'e> Variables<'e> {
     ///
     /// # Errors
     ///
-    /// Returns an error if that is too deep.
+    /// Returns an error if the nesting is too deep.
     pub(super) fn deepen(&mut self, by: usize) -> Result<(), Error> {
         self.outside += by;
         self.check_depth().inspect_err(|_| self.outside -= by)
@@ -219,11 +219,11 @@ impl<'e> Variables<'e> {
         self.outside -= by;
     }
 
-    /// Leaves all scopes for those of a macro. [`Variables::leave_macro`] restores them.
+    /// Replaces all scopes with those of a macro. [`Variables::leave_macro`] restores them.
     ///
     /// # Errors
     ///
-    /// Returns an error if that is too deep.
+    /// Returns an error if the nesting is too deep.
     pub(super) fn enter_macro(
         &mut self,
         enclosed: Option<ClosureId>,

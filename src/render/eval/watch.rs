@@ -41,7 +41,7 @@ pub(in super::super) trait Watch {
         Ok(())
     }
 
-    /// Called when a statement begins; the place is its tag, or its text.
+    /// Called when a statement begins; the location is its tag, or its text.
     fn ran(&mut self, _at: Place) {}
 
     /// Called when a decision has one of its two outcomes.

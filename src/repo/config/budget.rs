@@ -19,7 +19,7 @@ pub const BUDGET_KEYS: [&str; 6] = [
 /// A `[[budget]]` entry: limits on the size of bodies.
 #[derive(Debug, Clone)]
 pub struct Budget {
-    /// The place of the entry.
+    /// The location of the entry.
     pub span: Span,
     /// If set, the budget applies only to bodies of matching agents.
     pub agent: Option<Glob>,

@@ -13,7 +13,7 @@ pub enum Property {
     AlternatingTurns,
     /// A message with tool results may contain other content after the results.
     MixedResults,
-    /// Call ids must consist of nine letters or digits.
+    /// Call IDs must consist of nine letters or digits.
     ShortCallIds,
     /// Calls in the current turn must have signatures.
     SignedCalls,

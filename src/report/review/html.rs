@@ -22,7 +22,7 @@ use crate::text::Text;
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 const STYLE: &str = include_str!("review.css");
 
-/// The beginning of a table with two sides, each with a line number and a text.
+/// The beginning of a table with two sides, each with a line number and a string.
 const COLUMNS: &str = "<colgroup><col class=\"n\"><col><col class=\"n\"><col></colgroup>\n";
 
 /// The maximum number of causes shown, and of changes and lines of each.
@@ -242,8 +242,8 @@ fn block(block: &Block<'_>, cause: &Cause) -> String {
     )
 }
 
-/// Returns a body before and after, with unchanged parts folded. Texts of several lines are shown
-/// line by line.
+/// Returns a body before and after, with unchanged parts folded. Multi-line strings are shown line
+/// by line.
 fn body(file: &ChangedFile) -> String {
     let text =
         |side: &Option<String>| masked(side.as_deref().unwrap_or_default()).replace("\\n", "\\n\n");

@@ -471,7 +471,7 @@ fn line_text(words: &[Word], style: Style, layout: Layout) -> Text {
     line
 }
 
-/// Returns the beginning or end of a text, or both, where the text is next to a change.
+/// Returns the beginning or end of a string, or both, where the text is next to a change.
 fn shortened(text: &str, has_before: bool, has_after: bool) -> String {
     let chars: Vec<char> = text.chars().collect();
     let kept = CONTEXT * (usize::from(has_before) + usize::from(has_after)).max(2);

@@ -142,7 +142,7 @@ impl Error {
 }
 
 impl ResponseInfo {
-    /// Returns the ids and the model by name, each `null` if unknown.
+    /// Returns the IDs and the model by name, each `null` if unknown.
     pub fn to_json(&self) -> Value {
         json!({
             "request_id": self.request_id.as_deref(), "response_id": self.response_id.as_deref(),
@@ -158,7 +158,7 @@ impl Usage {
     }
 }
 
-/// Returns an abbreviated message: its text, the ids of the calls that it answers, and the number
+/// Returns an abbreviated message: its text, the IDs of the calls that it answers, and the number
 /// of other blocks.
 fn message_json(message: &Message) -> Value {
     let (mut text, mut results, mut other) = (String::new(), Vec::new(), 0_usize);

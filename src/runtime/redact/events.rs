@@ -8,7 +8,7 @@ use super::{Flow, Redactor};
 use crate::runtime::Event;
 
 /// Removes keys from the events of one answer. Text that may begin a key is held back until the
-/// next piece. All pieces of a text are treated as one text, even with other events in between.
+/// next piece. All pieces of a string are treated as one string, even with other events in between.
 pub(in crate::runtime) struct Redacting {
     redactor: Redactor,
     text: Flow,

@@ -68,7 +68,7 @@ impl<'c> Running<'c> {
     }
 }
 
-/// Results, each with the id of its call.
+/// Results, each with the ID of its call.
 type Outputs = Vec<(Arc<str>, ToolOutput)>;
 
 impl RequestTask<'_> {

@@ -586,7 +586,7 @@ impl<'a> RequestTask<'a> {
         stop
     }
 
-    /// Returns the ids of the calls without a result.
+    /// Returns the IDs of the calls without a result.
     pub(super) fn open_calls(&self) -> Vec<Arc<str>> {
         self.shared
             .state()

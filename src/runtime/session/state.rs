@@ -67,7 +67,7 @@ pub(super) struct RoundInput {
     pub(super) conversation: Conversation,
     /// The tools that the model can call.
     pub(super) tools: ToolSet,
-    /// The prefix of ids for calls that have none in the model's answer.
+    /// The prefix of IDs for calls that have none in the model's answer.
     pub(super) id_prefix: String,
     /// `true` if the system prompt and tools differ from those of the last request and must
     /// therefore be recorded.
@@ -578,7 +578,7 @@ impl State {
         self.admit_waiting()
     }
 
-    /// Returns the ids of calls without results, each with its tool's name.
+    /// Returns the IDs of calls without results, each with its tool's name.
     pub(super) fn open_calls(&self) -> Vec<(Arc<str>, Arc<str>)> {
         self.log
             .open_calls()
@@ -789,7 +789,8 @@ fn interrupted_call(call: &Block) -> Option<Block> {
 /// The result of a call whose outcome is unknown.
 const CALL_INTERRUPTED: &str = "the turn was interrupted before the tool returned a result; it is unknown whether the tool ran";
 
-/// The result of a provider-specific call if tools answered other calls of the same answer.
+/// The result sent for a provider-specific call when other calls in the same response were run by
+/// tools.
 const NO_TOOL_TAKES_IT: &str = "there is no such tool here: the call was not run";
 
 fn unwritable(why: AccessError) -> Error {

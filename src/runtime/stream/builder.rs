@@ -1,7 +1,7 @@
 //! Converts parts of an answer to events, blocks and calls.
 //!
 //! The parsers report what they received. This module interprets it for all formats: it determines
-//! which pieces form a block, the id and arguments of a call, when a call is complete, and the stop
+//! which pieces form a block, the ID and arguments of a call, when a call is complete, and the stop
 //! reason.
 
 use std::collections::HashSet;
@@ -83,7 +83,7 @@ struct Own {
     reason = "each is a fact of its own that came at its own time"
 )]
 struct Call {
-    /// The provider's id until the call starts; after that, the id in the answer.
+    /// The provider's ID until the call starts; after that, the ID in the answer.
     id: Arc<str>,
     name: String,
     json: String,
@@ -99,8 +99,8 @@ struct Call {
     done: Option<ToolCall>,
 }
 
-/// The maximum length of a tool's name, a call's id, and a provider's stop reason, in bytes.
-/// Providers accept names of 64 characters, and their own ids have at most 40.
+/// The maximum length of a tool's name, a call's ID, and a provider's stop reason, in bytes.
+/// Providers accept names of 64 characters, and their own IDs have at most 40.
 const LONGEST_NAME: usize = 256;
 
 /// The maximum number of parts reported as not read.
@@ -490,7 +490,7 @@ impl AnswerBuilder {
         self.slots[place.0] = Slot::Redacted(data.to_owned());
     }
 
-    /// Opens a new call. The call starts when its name is known; a missing or duplicate id is then
+    /// Opens a new call. The call starts when its name is known; a missing or duplicate ID is then
     /// replaced.
     pub(super) fn open_call(&mut self, id: &str, name: &str) -> BlockIndex {
         let place = self.open(Slot::Call(Call {
@@ -513,7 +513,7 @@ impl AnswerBuilder {
         }))
     }
 
-    /// Adds an id or a name that arrived late, or a piece of the name, to a call. A name that
+    /// Adds an ID or a name that arrived late, or a piece of the name, to a call. A name that
     /// starts with the previous pieces replaces them.
     pub(super) fn name_call(&mut self, place: BlockIndex, id: &str, name: &str) {
         if let Slot::Call(call) = &mut self.slots[place.0]
@@ -776,8 +776,8 @@ impl AnswerBuilder {
         Ok(true)
     }
 
-    /// Returns the stop reason corrected by the content, because servers report `stop` with calls
-    /// and `tool_calls` without any.
+    /// Corrects the stop reason to match the content: some servers report `stop` when there are
+    /// tool calls, or `tool_calls` when there are none.
     fn agreed(&self, stop: StopReason) -> StopReason {
         let calls = self
             .slots
@@ -913,13 +913,13 @@ fn put_together(known: &mut Value, piece: &Value) {
     }
 }
 
-/// Returns `true` if a string from a server can be a name, an id or a stop reason: not empty,
+/// Returns `true` if a string from a server can be a name, an ID or a stop reason: not empty,
 /// short, and on one line.
 fn is_name(word: &str) -> bool {
     !word.is_empty() && word.len() <= LONGEST_NAME && !word.contains(|c: char| c.is_control())
 }
 
-/// Returns an id that no other call in the answer has.
+/// Returns an ID that no other call in the answer has.
 fn mint(prefix: &str, minted: &mut usize, taken: &HashSet<Arc<str>>) -> Arc<str> {
     loop {
         *minted += 1;

@@ -514,7 +514,7 @@ impl Chat {
         answer.arguments_value(place, &function["arguments"]);
     }
 
-    /// Returns `true` if the answer already contains the same call with its id, its name and all
+    /// Returns `true` if the answer already contains the same call with its ID, its name and all
     /// its arguments, because some servers repeat everything at the end of a stream.
     fn is_repeated(&self, call: &Value, answer: &AnswerBuilder) -> bool {
         let (index, id, function) = (count(call, "/index"), id_of(call), &call["function"]);
@@ -527,7 +527,7 @@ impl Chat {
     }
 
     /// Returns the position of the call that a piece continues, found by its index. Some servers
-    /// send no index, or the same one for all calls. For these, a new id starts a new call, and so
+    /// send no index, or the same one for all calls. For these, a new ID starts a new call, and so
     /// does a new name after complete arguments.
     fn known(&self, call: &Value, answer: &AnswerBuilder) -> Option<usize> {
         let (index, id, name) = (
@@ -585,7 +585,7 @@ impl Chat {
     }
 }
 
-/// Returns the id of a call. The text `null` is Mistral's default for a missing id (`toolcall.py`).
+/// Returns the ID of a call. The text `null` is Mistral's default for a missing ID (`toolcall.py`).
 fn id_of(call: &Value) -> &str {
     match text(call, "id") {
         "null" => "",

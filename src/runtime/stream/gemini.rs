@@ -22,7 +22,7 @@
 //! `candidatesTokenCount`, and cached content is included in `promptTokenCount`.
 //!
 //! The parts of a chunk are parts of the answer; text continues across chunks. Arguments may arrive
-//! in pieces (`partialArgs`, by JSON path). A piece has no name, the id of its call or none, and
+//! in pieces (`partialArgs`, by JSON path). A piece has no name, the ID of its call or none, and
 //! any piece may carry the call's signature (google/adk-go#442, promptfoo/promptfoo#10172). The
 //! following are kept in provider-specific blocks: parts of other kinds, a signature that follows a
 //! call, the sources of a candidate, and a `functionResponse` from the model together with its
@@ -98,7 +98,7 @@ static PIECE: Shape = Shape::new(
         ignored(&["nullValue"], "an argument is null until it has a value"),
         ignored(
             &["willContinue"],
-            "a text goes on with the next piece of the same path",
+            "a string continues with the next piece of the same path",
         ),
     ],
 );
@@ -298,8 +298,8 @@ impl Gemini {
         }
     }
 
-    /// Returns the position of the open call that a piece continues: the call with its id or, if
-    /// the piece has neither id nor name, the last one.
+    /// Returns the position of the open call that a piece continues: the call with its ID or, if
+    /// the piece has neither ID nor name, the last one.
     fn goes_on(&self, piece: &Value) -> Option<usize> {
         let (id, is_nameless) = (text(piece, "id"), text(piece, "name").is_empty());
         let same_id = self
@@ -309,7 +309,7 @@ impl Gemini {
         same_id.or_else(|| self.open.len().checked_sub(1).filter(|_| is_nameless))
     }
 
-    /// Ends open calls without an id when another call begins, because their pieces could not be
+    /// Ends open calls without an ID when another call begins, because their pieces could not be
     /// distinguished.
     fn end_nameless(&mut self, answer: &mut AnswerBuilder) {
         for call in std::mem::take(&mut self.open) {
@@ -409,8 +409,8 @@ impl Call {
         &self.part["functionCall"]
     }
 
-    /// Returns `true` if a result belongs to this call: it has the same name and, if it has an id,
-    /// the same id.
+    /// Returns `true` if a result belongs to this call: it has the same name and, if it has an ID,
+    /// the same ID.
     fn is_answered_by(&self, response: &Value) -> bool {
         let call = self.function();
         let is_same_id = text(response, "id").is_empty() || response["id"] == call["id"];
@@ -445,8 +445,8 @@ enum Step {
     Index(usize),
 }
 
-/// Returns the steps of a JSON path (RFC 9535) that identifies a single place: `.name`, `['name']`,
-/// `["name"]`, `[0]`.
+/// Returns the steps of a JSON path (RFC 9535) that identifies a single location: `.name`,
+/// `['name']`, `["name"]`, `[0]`.
 fn steps(path: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut rest = path.strip_prefix('$').unwrap_or(path);

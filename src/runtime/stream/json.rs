@@ -35,7 +35,8 @@ pub(super) fn values(text: &str) -> impl Iterator<Item = Result<Element, serde_j
     })
 }
 
-/// Returns the first value in a text, and the rest of the text; after an error, the rest is empty.
+/// Returns the first value in a string, and the rest of the text; after an error, the rest is
+/// empty.
 fn first(text: &str) -> (Result<Element, serde_json::Error>, &str) {
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     match stream.next() {
@@ -63,7 +64,7 @@ const MODEL_PLACES: [&str; 4] = [
     "/modelVersion",
 ];
 
-/// Records the id and the model of an answer if a value contains them. Values that are already
+/// Records the ID and the model of an answer if a value contains them. Values that are already
 /// known are kept.
 pub(super) fn note_info(info: &mut ResponseInfo, value: &Value) {
     if info.response_id.is_none() {
@@ -81,14 +82,14 @@ fn first_id(value: &Value, places: [&str; 4]) -> Option<Arc<str>> {
         .find_map(failure::id)
 }
 
-/// Returns `true` if a text ends in the middle of a JSON value or of `[DONE]`.
+/// Returns `true` if a string ends in the middle of a JSON value or of `[DONE]`.
 pub(super) fn is_cut(text: &str) -> bool {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde::de::IgnoredAny>();
     let error = values.by_ref().find_map(Result::err);
     "[DONE]".starts_with(text.trim()) || error.is_some_and(|error| error.is_eof())
 }
 
-/// Returns a text with lone surrogate escapes replaced by replacement characters; `None` if it
+/// Returns a string with lone surrogate escapes replaced by replacement characters; `None` if it
 /// contains none. Servers that count UTF-16 units split characters beyond the basic plane, and each
 /// half becomes an escape that no JSON parser accepts.
 fn mend(text: &str) -> Option<String> {

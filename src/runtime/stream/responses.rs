@@ -17,15 +17,15 @@
 //! earlier events may be incomplete (`response_reasoning_item.py`). A reasoning item with a summary
 //! becomes thinking with the summary as its text; without a summary, it becomes redacted thinking;
 //! and without encrypted content, thinking without a signature. Items are identified by
-//! `output_index`, or by their id for servers that omit the index (llama.cpp). Usage:
+//! `output_index`, or by their ID for servers that omit the index (llama.cpp). Usage:
 //! `input_tokens` includes cached tokens, `output_tokens` includes reasoning.
 //!
 //! The terminal event repeats the whole answer. Items that no other event contained are read from
 //! it.
 //!
 //! Items of other types, and messages with sources or a `phase`, are kept in provider-specific
-//! blocks. Ids that tie an item to a reasoning item are omitted, because reasoning is sent back
-//! without its own id (vercel/ai#7099, continuedev/continue#11994).
+//! blocks. IDs that tie an item to a reasoning item are omitted, because reasoning is sent back
+//! without its own ID (vercel/ai#7099, continuedev/continue#11994).
 
 use serde_json::{Map, Value, json};
 
@@ -606,7 +606,7 @@ impl Responses {
         untie(&known.kind, data);
     }
 
-    /// Returns the received item that matches each item of the terminal event: by id or index, or
+    /// Returns the received item that matches each item of the terminal event: by ID or index, or
     /// else the next one of the same kind.
     fn pairs(&self, output: &[Value]) -> Vec<Option<usize>> {
         let mut free: Vec<usize> = (0..self.items.len()).collect();
@@ -659,7 +659,7 @@ fn open(item: &Value, answer: &mut AnswerBuilder) -> Option<BlockIndex> {
     })
 }
 
-/// Returns `true` if a received item has the id or the index of an item in the terminal event.
+/// Returns `true` if a received item has the ID or the index of an item in the terminal event.
 fn is_named_alike(came: &OutputItem, index: usize, item: &Value) -> bool {
     let same_id =
         !came.id.is_empty() && [text(item, "id"), call_id(item)].contains(&came.id.as_str());
@@ -671,7 +671,7 @@ fn is_of_kind(came: &OutputItem, _: usize, item: &Value) -> bool {
     came.kind == text(item, "type")
 }
 
-/// Returns the id to which a result must refer.
+/// Returns the ID to which a result must refer.
 fn call_id(item: &Value) -> &str {
     match text(item, "call_id") {
         "" => text(item, "id"),
@@ -689,10 +689,10 @@ const OF_HOST: [&str; 6] = [
     "mcp_approval_request",
 ];
 
-/// The types of items whose id ties them to a reasoning item.
+/// The types of items whose ID ties them to a reasoning item.
 const TIED: [&str; 2] = ["web_search_call", "custom_tool_call"];
 
-/// Removes the id that ties an item to a reasoning item.
+/// Removes the ID that ties an item to a reasoning item.
 fn untie(kind: &str, item: &mut Value) {
     if let Some(members) = item.as_object_mut().filter(|_| TIED.contains(&kind)) {
         members.shift_remove("id");

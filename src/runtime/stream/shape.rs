@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::builder::AnswerBuilder;
 use super::json;
 
-/// A place in an answer, with the members that an object in that place may have.
+/// A location in an answer, with the members that an object in that location may have.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     place: &'static str,
@@ -72,7 +72,7 @@ enum Others {
 }
 
 impl Shape {
-    /// Creates a place with exactly these members.
+    /// Creates a location with exactly these members.
     pub(super) const fn new(place: &'static str, members: &'static [Member]) -> Shape {
         Shape {
             place,
@@ -111,7 +111,7 @@ impl Shape {
             .any(|member| member.names.contains(&name))
     }
 
-    /// Checks a value in this place. `kind` is the kind of an event; if it is empty, the value's
+    /// Checks a value in this location. `kind` is the kind of an event; if it is empty, the value's
     /// own `type` is used.
     pub(super) fn look_over(&self, kind: &str, value: &Value, answer: &mut AnswerBuilder) {
         match value {
@@ -184,10 +184,10 @@ impl Shape {
     }
 }
 
-/// The name of the place for events, in formats that have several kinds of events.
+/// The name of the location for events, in formats that have several kinds of events.
 pub(super) const EVENTS: &str = "event";
 
-/// A member, with the place in the answer where it occurs.
+/// A member, with the location in the answer where it occurs.
 struct Place<'p> {
     shape: &'p Shape,
     name: &'p str,
@@ -367,7 +367,7 @@ pub(super) const fn kind(names: &'static [&'static str], members: &'static [Memb
     Kind { names, members }
 }
 
-/// A row of the documentation, which describes how the members in one place are treated.
+/// A row of the documentation, which describes how the members in one location are treated.
 #[derive(Debug, Default)]
 struct Row {
     place: String,
@@ -377,7 +377,7 @@ struct Row {
     others: &'static str,
 }
 
-/// Returns the tables of a format as one Markdown table, with each place once.
+/// Returns the tables of a format as one Markdown table, with each location once.
 pub(super) fn markdown(shape: &'static Shape) -> String {
     let mut shapes = vec![shape];
     let mut at = 0;

@@ -141,7 +141,7 @@ impl Sse {
     }
 }
 
-/// Returns `true` if a text may begin a stream.
+/// Returns `true` if a string may begin a stream.
 pub(super) fn could_begin(text: &[u8]) -> bool {
     let names: [&[u8]; 6] = [b"", b"data", b"event", b"id", b"retry", b"error"];
     let line = text

@@ -59,7 +59,7 @@ pub(in crate::runtime) fn validator(schema: &Value) -> Result<Validator, Validat
     options.build(schema)
 }
 
-/// Returns the first mistakes in a value, each with its place; `None` if there are none.
+/// Returns the first mistakes in a value, each with its location; `None` if there are none.
 pub(in crate::runtime) fn mistakes(validator: &Validator, value: &Value) -> Option<String> {
     let mut errors = validator.iter_errors(value);
     let told: Vec<String> = errors

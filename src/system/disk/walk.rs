@@ -246,7 +246,7 @@ pub(super) fn children(disk: &Disk, folder: &str) -> Result<(Vec<Entry>, usize),
         if child.file_name().to_str().is_none() {
             let name = child.file_name().to_string_lossy().into_owned();
             return Err(ReadError::Failed(format!(
-                "the name `{name}` in it is not UTF-8"
+                "it contains a name that is not valid UTF-8: `{name}`"
             )));
         }
         let kind = child_kind(&child);

@@ -1,4 +1,4 @@
-//! The git program: its place, its environment, and the limits on its output.
+//! The git program: its location, its environment, and the limits on its output.
 
 use std::fs::{self, File};
 use std::io::Read;

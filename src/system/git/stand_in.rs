@@ -77,7 +77,7 @@ impl ObjectFormat {
         }
     }
 
-    /// Returns `true` if a text is an object name in hexadecimal.
+    /// Returns `true` if a string is an object name in hexadecimal.
     pub(super) fn names(self, text: &str) -> bool {
         text.len() == 2 * self.bytes() && text.bytes().all(|byte| byte.is_ascii_hexdigit())
     }

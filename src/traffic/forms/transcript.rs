@@ -59,11 +59,11 @@ pub(in crate::traffic) struct Transcript {
     bytes: usize,
     /// A request whose usage has not been read so far.
     pending: Option<Sent>,
-    /// The index among the messages of each answer read so far, by the answer's id.
+    /// The index among the messages of each answer read so far, by the answer's ID.
     answers: HashMap<u64, usize>,
     is_answering: bool,
     is_compacted: bool,
-    /// The length of the history after each line, by the line's id.
+    /// The length of the history after each line, by the line's ID.
     lengths: HashMap<u64, usize>,
     place: Place,
     /// The counter value at the last use.
@@ -249,7 +249,7 @@ impl Transcript {
     }
 
     /// Reads a line that contains a part of an answer. The blocks of an answer are on separate
-    /// lines with the same id, and the results of its first calls may be in between.
+    /// lines with the same ID, and the results of its first calls may be in between.
     fn claude_answer(&mut self, message: &Value, time: Option<i64>, sizer: &Sizer) -> Option<Sent> {
         let id = message.get("id").and_then(Value::as_str).map(of_name);
         let model = message.get("model").and_then(Value::as_str);
@@ -535,7 +535,7 @@ fn elements_at<'v>(document: &'v Value, name: &str) -> &'v [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// Returns a text of `OpenCode` as a block.
+/// Returns text from `OpenCode` as a block.
 fn text_of_open_code(part: &Value) -> Option<Value> {
     let is_ignored = part.get("ignored") == Some(&Value::Bool(true));
     let text = text_at(part, "/text").filter(|text| !text.is_empty() && !is_ignored)?;
@@ -631,7 +631,7 @@ fn is_result_of_claude(message: &Value) -> bool {
     })
 }
 
-/// Returns the content of a Gemini CLI message as parts. It may be a text, a part, or a list of
+/// Returns the content of a Gemini CLI message as parts. It may be a string, a part, or a list of
 /// either.
 fn parts_of_gemini(content: Option<&Value>) -> Vec<Value> {
     match content {

@@ -2,8 +2,8 @@
 //!
 //! A shared template is rendered once with an unguessable placeholder, and each body puts its
 //! prompt into the holes. A template is rendered separately for each prompt if it examines the
-//! placeholder, if a hole is only a part of a text, if the prompt could exceed a limit, or if there
-//! is a mistake next to a hole.
+//! placeholder, if a hole is only a part of a string, if the prompt could exceed a limit, or if
+//! there is a mistake next to a hole.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::super::prompt::{SystemPrompt, placeholder};
 use super::Shared;
 
-/// The places of each body's system prompt in a value.
+/// The locations of each body's system prompt in a value.
 #[derive(Debug)]
 pub(super) struct Holes {
     /// The number of occurrences of the prompt.

@@ -7,7 +7,7 @@ use crate::provider::{
 use crate::repo::Instance;
 use crate::source::{Span, Spanned};
 
-/// Returns the finding for an endpoint that cannot be right. `named` is the place that names the
+/// Returns the finding for an endpoint that cannot be right. `named` is the location that names the
 /// instance.
 pub(super) fn wrong(
     instance: &Instance,
@@ -21,8 +21,8 @@ pub(super) fn wrong(
         .or_else(|| elsewhere(instance, endpoint))
 }
 
-/// Returns the finding for an endpoint that repeats the end of the instance's URL, with the place
-/// that names the instance.
+/// Returns the finding for an endpoint that repeats the end of the instance's URL, with the
+/// location that names the instance.
 fn doubled_path(
     instance: &Instance,
     api: ClientApi,

@@ -1,9 +1,9 @@
 //! Templates at random, from a seed: every statement and every kind of expression, around values of
 //! every kind.
 //!
-//! Most expressions have the kind that their place asks for, so that templates get far; some have
-//! any. A filter reads what may be a list that is added, repeated or cut: the engine makes lists of
-//! these that can be read but are not sequences.
+//! Most expressions have the kind that their position asks for, so that templates get far; some
+//! have any. A filter reads what may be a list that is added, repeated or cut: the engine makes
+//! lists of these that can be read but are not sequences.
 
 use fastrand::Rng;
 
@@ -78,7 +78,7 @@ const FUNCTIONS: [&str; 15] = [
     "l",
     "caller",
 ];
-/// Numbers at the ends of their ranges, and texts of odd characters.
+/// Numbers at the ends of their ranges, and strings of odd characters.
 const HOSTILE: [&str; 14] = [
     "1e308",
     "(1e308 * 10)",

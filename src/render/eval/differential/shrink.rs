@@ -5,7 +5,7 @@ use super::Source;
 /// How often something is left out, at most.
 const MOST_TRIES: usize = 1_500;
 
-/// Leaves out tags, texts and lines, one by one and in pairs, as long as the templates still
+/// Leaves out tags, strings and lines, one by one and in pairs, as long as the templates still
 /// differ.
 pub(super) fn shrunk(sources: Vec<Source>, differs: impl Fn(&[Source]) -> bool) -> Vec<Source> {
     let mut shrink = Shrink {
@@ -64,7 +64,7 @@ impl<D: Fn(&[Source]) -> bool> Shrink<D> {
         false
     }
 
-    /// Keeps a shorter text if the templates still differ.
+    /// Keeps a shorter string if the templates still differ.
     fn without(&mut self, index: usize, text: String) -> bool {
         if self.tries >= MOST_TRIES || text.len() >= self.sources[index].text.len() {
             return false;
