@@ -417,7 +417,7 @@ fn what_stands_around_a_message_does_not_hide_it() {
         ),
         (
             "messages: text content blocks must be non-empty",
-            "empty text",
+            "text block is empty",
         ),
         (
             "an odd regex lookaround in the schema is unsupported",
@@ -493,7 +493,7 @@ fn words_blame_what_the_message_is_about() {
         ("400 the odd tool_call_id is null", "is empty or `null`"),
         (
             "400 odd: cannot decode the upstream response",
-            "cannot read the answer",
+            "cannot read the response",
         ),
         (
             "400 odd must be one of a, b",
@@ -514,7 +514,7 @@ fn words_blame_what_the_message_is_about() {
 /// The error of a client that cannot read an answer contains words that servers use for requests.
 #[test]
 fn an_answer_that_a_client_cannot_read_is_no_refusal() {
-    let unreadable = "cannot read the answer";
+    let unreadable = "cannot read the response";
     for text in [
         "Error: failed to deserialize api response: invalid type: integer `400`, expected a string at line 1 column 87",
         "Failed to parse the provider response: unknown variant `developer`, expected one of `system`, `user` at line 1 column 9",
