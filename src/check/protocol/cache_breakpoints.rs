@@ -53,26 +53,28 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     {
         seen.block(block, found);
     }
-    for block in elements(subject.member("messages"))
-        .iter()
-        .flat_map(|message| elements(message.get("content")))
-    {
-        elements(block.get("content")).iter().for_each(|inner| {
-            seen.block(inner, found);
-            seen.within_result(block, inner, found);
-        });
-        seen.block(block, found);
+    for message in elements(subject.member("messages")) {
+        for block in elements(message.get("content")) {
+            elements(block.get("content")).iter().for_each(|inner| {
+                seen.block(inner, found);
+                seen.within_result(block, inner, found);
+            });
+            seen.block(block, found);
+        }
+        // OpenRouter also reads a breakpoint of the whole message.
+        if is_passed_on {
+            seen.block(message, found);
+        }
     }
 }
 
 /// Returns `true` if OpenRouter passes the breakpoints of a request on to Claude.
 fn is_passed_on(subject: &Subject<'_>) -> bool {
     match subject.wire {
-        WireFormat::OpenAiChat => {
+        WireFormat::OpenAiChat | WireFormat::AnthropicMessages => {
             subject.server == Server::OpenRouter && subject.model.is_some_and(is_claude_model)
         }
-        WireFormat::AnthropicMessages
-        | WireFormat::OpenAiResponses
+        WireFormat::OpenAiResponses
         | WireFormat::GoogleGenerateContent
         | WireFormat::MistralChat
         | WireFormat::MistralFim

@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::super::history::{Kind, Role, elements};
+use super::schemas::answer_format;
 use super::{Found, Subject, body_rule};
 use crate::repo::Property;
 
@@ -38,11 +39,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let documents = documents
         .map(|(_, part)| part.value)
         .filter(|value| value.get("type") == Some(&"document".into()));
-    let is_formed = subject
-        .member("output_config")
-        .and_then(|config| config.get("format"))
-        .or_else(|| subject.member("output_format"))
-        .is_some_and(|format| !format.is_null());
+    let is_formed = answer_format(subject).is_some_and(|format| !format.is_null());
     let mut first = None;
     for document in documents {
         let cites = document.pointer("/citations/enabled") == Some(&Value::Bool(true));

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Found, Subject, body_rule};
 use crate::check::history::{Kind, Part, Role, elements};
 use crate::diag::Severity;
-use crate::provider::{Server, WireFormat, is_workers_ai_model};
+use crate::provider::{Server, Site, WireFormat, is_claude_model, is_workers_ai_model};
 
 body_rule! {
     Error "protocol/empty-content", "a message or a text block is empty",
@@ -22,6 +22,7 @@ body_rule! {
      * Moonshot: an assistant message that has neither text nor tool calls is rejected (an error). `partial` messages may be empty\n\
      * xAI, Moonshot, Z.ai, Hunyuan and LM Studio: reports say that other messages without text are rejected\n\
      * Z.ai: an empty text next to other parts is rejected (an error)\n\
+     * Claude at GitHub Copilot: blank text is rejected (an error); next to calls, it is not reported\n\
      * MiniMax: reports say that empty messages are rejected (reported as a warning)\n\
      * models of Moonshot, Z.ai, MiniMax and xAI through OpenRouter or an unknown server, which may pass the request on: a warning in each \
      case\n\
@@ -49,6 +50,10 @@ body_rule! {
         "pkg:github/vllm-project/vllm#vllm/entrypoints/openai/chat_completion/protocol.py":
             "vLLM: *`tools` must not be an empty array*",
         "zed-industries/zed#38153": "Z.ai: *text cannot be empty*",
+        "anomalyco/opencode#31259":
+            "GitHub Copilot, Claude: *text content blocks must contain non-whitespace text*",
+        "CopilotC-Nvim/CopilotChat.nvim#1189": "the same error",
+        "microsoft/vscode#307618": "the same error",
         "gptme/gptme#1444": "Z.ai, through OpenRouter: the same error",
         "openclaw/openclaw#64644": "MiniMax: *chat content is empty*",
         "openclaw/openclaw#71296": "MiniMax: the same error",
@@ -124,6 +129,11 @@ fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 .find_map(|server| Some((server, subject.level_of(server)?)));
             if let Some((server, level)) = refusing {
                 empty_text(subject, server, level, found);
+            }
+            if subject.headers.is_at(Site::GitHubCopilot)
+                && subject.model.is_some_and(is_claude_model)
+            {
+                blank_text(subject, found);
             }
             if let Some(level) = subject.level_of(Server::ZAi) {
                 empty_parts(subject, level, found);
@@ -272,6 +282,24 @@ fn empty_text<'b>(subject: &Subject<'b>, refusing: Server, level: Severity, foun
                 .at_member(entry.value, "content", message)
                 .warning()
                 .help(help);
+        }
+    }
+}
+
+/// Reports blank text in messages for Claude that GitHub Copilot passes on to Anthropic. Messages
+/// with calls are left out: clients send them with an empty text.
+fn blank_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let messages = subject.history().entries.iter().filter(|entry| {
+        let is_of_client = is_asked(entry.role) || entry.role == Role::Assistant;
+        is_of_client && elements(entry.value.get("tool_calls")).is_empty()
+    });
+    for part in messages.flat_map(|entry| &entry.parts) {
+        if let Kind::Text(text) = part.kind
+            && text.trim().is_empty()
+        {
+            found
+                .at(part.value, "this text is blank, which Claude's API rejects")
+                .help("remove the part; if the message then has no parts, remove the message");
         }
     }
 }

@@ -27,6 +27,8 @@ body_rule! {
         "BerriAI/litellm#5803": "OpenAI: `stream_options` needs `stream`",
         "QuantumNous/new-api#1109": "Qwen: thinking must be streamed",
         "tencentmusic/supersonic#2355": "Qwen: the same error",
+        "https://help.aliyun.com/zh/model-studio/deep-thinking":
+            "Qwen: most thinking models only stream, not all",
         "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/sampling_params.py":
             "vLLM: `logprob_token_ids` needs `logprobs`",
         "https://openrouter.ai/docs/api-reference/overview":
@@ -114,10 +116,6 @@ combinations! {
         "the answer format has no schema, which SGLang rejects";
         "add the schema";
 
-    refused CHAT at [Qwen]: ("enable_thinking", IsTrue) with ("stream", IsNotTrue);
-        "answers of a thinking model must be streamed";
-        "set `stream` to `true`, or `enable_thinking` to `false`";
-
     refused CHAT at [Fireworks]: ("max_tokens", IsAbove(4096)) with ("stream", IsNotTrue);
         "an answer of more than 4,096 tokens must be streamed";
         "set `stream` to `true`, or lower `max_tokens`";
@@ -190,15 +188,36 @@ fn without_model<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports a request without streaming to a model that thinks by default.
+/// Prefixes of the names of Qwen's models that only stream their answers while they think.
+/// Newer ones may also answer at once.
+const STREAM_ONLY: [&str; 4] = ["qwen3-", "qwen-", "qwq", "qvq"];
+
+/// Reports a request without streaming to a model that thinks.
 fn unstreamed_thinking<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let is_streamed = subject.member("stream") == Some(&Value::Bool(true));
-    let is_said = subject
-        .member("enable_thinking")
-        .is_some_and(|value| !value.is_null());
-    if is_streamed || is_said || !subject.facts.is(Property::ThinksByDefault) {
+    if subject.member("stream") == Some(&Value::Bool(true)) {
         return;
     }
+    match subject.member("enable_thinking") {
+        Some(thinks @ Value::Bool(true)) if CHAT.contains(&subject.wire) => {
+            let is_sure = subject
+                .model
+                .is_some_and(|model| STREAM_ONLY.iter().any(|start| model.starts_with(start)));
+            let note = match is_sure {
+                true => found.at(thinks, "answers of a thinking model must be streamed"),
+                false => {
+                    let message = "answers of most thinking models must be streamed";
+                    found.at(thinks, message).warning()
+                }
+            };
+            note.help("set `stream` to `true`, or `enable_thinking` to `false`");
+        }
+        None if subject.facts.is(Property::ThinksByDefault) => unstreamed_default(subject, found),
+        _ => {}
+    }
+}
+
+/// Reports a request without streaming to a model that thinks by default.
+fn unstreamed_default<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let message = "this model thinks unless `enable_thinking` is `false`, and its answer must then be streamed";
     let note = match subject.member("stream") {
         Some(stream) => found.at(stream, message),

@@ -101,7 +101,10 @@ pub(super) fn answer_format<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
     match subject.wire {
         WireFormat::OpenAiChat => subject.member("response_format")?.get("json_schema"),
         WireFormat::OpenAiResponses => subject.member("text")?.get("format"),
-        WireFormat::AnthropicMessages => subject.member("output_config")?.get("format"),
+        WireFormat::AnthropicMessages => subject
+            .member("output_config")
+            .and_then(|config| config.get("format"))
+            .or_else(|| subject.member("output_format")),
         WireFormat::GoogleGenerateContent
         | WireFormat::MistralChat
         | WireFormat::MistralFim
