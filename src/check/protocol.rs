@@ -6,7 +6,6 @@
 mod cached_content;
 mod call_arguments;
 mod call_id;
-mod citations;
 mod conditions;
 mod context_window;
 mod continued_response;
@@ -37,6 +36,7 @@ mod choice_without_tools;
 mod duplicate_tool;
 mod forced_choice;
 mod schemas;
+mod citations;
 mod references;
 mod schema_keyword;
 mod strict_schema;

@@ -96,10 +96,20 @@ fn of_server<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 /// Returns `true` if vLLM, which is one of the unknown servers, would render the request in
 /// Harmony's format.
 fn is_harmony_of_vllm(subject: &Subject<'_>) -> bool {
-    matches!(
-        (subject.wire, subject.server),
-        (WireFormat::OpenAiResponses, Server::Unknown)
-    ) && subject.model.is_some_and(|model| model.contains("gpt-oss"))
+    match subject.wire {
+        WireFormat::OpenAiResponses => {
+            subject.server == Server::Unknown
+                && subject.model.is_some_and(|model| model.contains("gpt-oss"))
+        }
+        WireFormat::AnthropicMessages
+        | WireFormat::OpenAiChat
+        | WireFormat::GoogleGenerateContent
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => false,
+    }
 }
 
 fn is_auto_or_none(choice: &Value) -> bool {
