@@ -69,10 +69,8 @@ pub struct Explanation {
     /// The HTTP status: the one in the text if there is exactly one, or else the one that comes
     /// with the sentence, if known.
     pub status: Option<i64>,
-    /// `true` if the text itself contains the status.
-    pub says_status: bool,
-    /// `true` if the text itself contains the type or code of the sentence.
-    pub says_kind: bool,
+    /// The part of the envelope that the text itself contains.
+    pub stated: Stated,
     /// `true` if the text itself names the provider. Otherwise, another server may have copied the
     /// sentence.
     pub is_named: bool,
@@ -95,6 +93,28 @@ pub enum Basis {
     Code,
     /// A similar sentence: the text is cut short, or the provider changed some words.
     Near,
+}
+
+/// The part of an envelope that a text contains. The rest is what usually comes with the sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stated {
+    /// Not even the status.
+    Nothing,
+    /// The status, but not the type or code.
+    Status,
+    /// The status, and the type or code.
+    StatusAndKind,
+}
+
+impl Stated {
+    fn of(explanation: &Explanation, text: &str, status: Option<u16>) -> Stated {
+        let has_kind = explanation.kind().is_some_and(|kind| text.contains(kind));
+        match (status, has_kind) {
+            (None, _) => Stated::Nothing,
+            (Some(_), false) => Stated::Status,
+            (Some(_), true) => Stated::StatusAndKind,
+        }
+    }
 }
 
 impl Basis {
@@ -217,8 +237,7 @@ impl Dictionary {
         }
         for it in &mut explained {
             it.status = status.map(i64::from).or(it.status);
-            it.says_status = status.is_some();
-            it.says_kind = it.kind().is_some_and(|kind| text.contains(kind));
+            it.stated = Stated::of(it, text, status);
         }
         let mut told = HashSet::new();
         explained
@@ -701,8 +720,7 @@ impl Hit {
                 false => Basis::Sentence,
             },
             status: self.refusal.status,
-            says_status: false,
-            says_kind: false,
+            stated: Stated::Nothing,
             is_named: self.hint.is_named,
             also,
             empty: self.found.empty_name(plain),
@@ -734,8 +752,7 @@ impl Explanation {
             is_field: false,
             basis,
             status: refusal.status,
-            says_status: false,
-            says_kind: false,
+            stated: Stated::Nothing,
             letters: refusal.pattern.letters(),
             is_named: false,
             also: Vec::new(),
@@ -889,13 +906,13 @@ mod tests {
     fn what_a_text_does_not_contain_is_only_usual() {
         let explained = |text: &str| {
             let it = &Dictionary::bundled().explain(text)[0];
-            (it.status, it.says_status, it.says_kind)
+            (it.status, it.stated)
         };
         let message = "messages: text content blocks must be non-empty";
-        assert_eq!(explained(message), (Some(400), false, false));
+        assert_eq!(explained(message), (Some(400), Stated::Nothing));
         assert_eq!(
             explained(&format!("400 invalid_request_error: {message}")),
-            (Some(400), true, true)
+            (Some(400), Stated::StatusAndKind)
         );
     }
 

@@ -15,7 +15,7 @@ use crate::json::Pointer;
 use crate::lint::{find, recognise};
 use crate::provider::WireFormat;
 use crate::refusal::{
-    Basis, Dictionary, Exchange, Explanation, Provider, Reason, Unruled, exchanges, objects,
+    Basis, Dictionary, Exchange, Explanation, Provider, Reason, Stated, Unruled, exchanges, objects,
 };
 use crate::system::is_input;
 use crate::text::{Text, text};
@@ -439,16 +439,16 @@ fn heading(it: &Explanation) -> String {
 /// Returns the status and the type of the answer. Those that the text does not contain are what
 /// usually comes with the sentence.
 fn envelope(it: &Explanation) -> String {
-    let kind = it.kind().filter(|_| it.says_kind || !it.says_status);
+    let kind = it.kind().filter(|_| it.stated != Stated::Status);
     let details = match (it.status, kind) {
         (Some(status), Some(kind)) => format!(" with status {status}, `{kind}`"),
         (Some(status), None) => format!(" with status {status}"),
         (None, Some(kind)) => format!(" with `{kind}`"),
         (None, None) => return String::new(),
     };
-    match it.says_status || it.status.is_none() {
-        true => details,
-        false => format!(", usually{details}"),
+    match (it.stated, it.status) {
+        (Stated::Nothing, Some(_)) => format!(", usually{details}"),
+        _ => details,
     }
 }
 
