@@ -8,11 +8,13 @@
 mod pattern;
 mod data;
 mod place;
+mod explanation;
 mod said;
 mod wrapping;
 
 use data::{CODES, Hint, SHARED};
 pub use data::{Provider, Reason, Refusal, Unruled};
+pub use explanation::{Basis, Explanation, Stated};
 pub use said::{Exchange, exchanges, objects};
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -20,9 +22,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 use pattern::{Found, Pattern, Plain};
-use serde_json::Value;
 
-use crate::json::Pointer;
 use crate::provider::WrongPath;
 
 /// All known sentences.
@@ -46,88 +46,6 @@ struct Place {
 }
 
 static BUNDLED: LazyLock<Dictionary> = LazyLock::new(|| Dictionary::new(data::bundled()));
-
-/// A sentence of a provider, found in a string.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Explanation {
-    /// The provider that uses the sentence.
-    pub provider: &'static Provider,
-    /// The matching sentence.
-    pub refusal: &'static Refusal,
-    /// The sentence as it appears in the text, on one line.
-    pub said: String,
-    /// The name and the content of each hole of the sentence.
-    pub holes: Vec<(String, String)>,
-    /// The path into the body that the sentence or the answer names, for example
-    /// `messages.3.content.0`.
-    pub path: Option<String>,
-    /// `true` if a field of the answer (`param`, `loc`) gives the path, and not its words.
-    pub is_field: bool,
-    /// The part of the text that the explanation is based on.
-    pub basis: Basis,
-    /// The HTTP status: the one in the text if there is exactly one, or else the one that comes
-    /// with the sentence, if known.
-    pub status: Option<i64>,
-    /// The part of the envelope that the text itself contains.
-    pub stated: Stated,
-    /// `true` if the text itself names the provider. Otherwise, another server may have copied the
-    /// sentence.
-    pub is_named: bool,
-    /// Other providers that use the same sentence.
-    pub also: Vec<&'static Provider>,
-    /// The name of a hole that the text contains as empty quotes, for example `model`.
-    pub empty: Option<String>,
-    /// The number of letters that match.
-    letters: usize,
-}
-
-/// The part of a string that an explanation is based on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Basis {
-    /// The sentence itself.
-    Sentence,
-    /// Phrases that show what an unknown sentence is about.
-    Words,
-    /// Only the status, type or code, because no sentence in the text is known.
-    Code,
-    /// A similar sentence: the text is cut short, or the provider changed some words.
-    Near,
-}
-
-/// The part of an envelope that a text contains. The rest is what usually comes with the sentence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stated {
-    /// Not even the status.
-    Nothing,
-    /// The status, but not the type or code.
-    Status,
-    /// The status, and the type or code.
-    StatusAndKind,
-}
-
-impl Stated {
-    fn of(explanation: &Explanation, text: &str, status: Option<u16>) -> Stated {
-        let has_kind = explanation.kind().is_some_and(|kind| text.contains(kind));
-        match (status, has_kind) {
-            (None, _) => Stated::Nothing,
-            (Some(_), false) => Stated::Status,
-            (Some(_), true) => Stated::StatusAndKind,
-        }
-    }
-}
-
-impl Basis {
-    /// Returns the name used in JSON reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Basis::Sentence => "sentence",
-            Basis::Words => "words",
-            Basis::Code => "code",
-            Basis::Near => "near",
-        }
-    }
-}
 
 impl Dictionary {
     fn new(providers: Vec<Provider>) -> Dictionary {
@@ -595,10 +513,6 @@ impl Dictionary {
     }
 }
 
-fn without_spaces(text: &str) -> String {
-    text.split_whitespace().collect()
-}
-
 /// Returns an explanation once for each field of the body that the answer names beside its message.
 fn at_each(explanation: &Explanation, fields: Vec<String>) -> Vec<Explanation> {
     if fields.is_empty() {
@@ -726,101 +640,6 @@ impl Hit {
             empty: self.found.empty_name(plain),
             letters: self.letters,
         }
-    }
-}
-
-impl Explanation {
-    /// Returns the type or the code that comes with the sentence, unless the text has another
-    /// status.
-    pub fn kind(&self) -> Option<&'static str> {
-        let is_other = self.refusal.status.is_some() && self.status != self.refusal.status;
-        self.refusal.kind.as_deref().filter(|_| !is_other)
-    }
-
-    fn of(
-        provider: &'static Provider,
-        refusal: &'static Refusal,
-        said: String,
-        basis: Basis,
-    ) -> Explanation {
-        Explanation {
-            provider,
-            refusal,
-            said,
-            holes: Vec::new(),
-            path: None,
-            is_field: false,
-            basis,
-            status: refusal.status,
-            stated: Stated::Nothing,
-            letters: refusal.pattern.letters(),
-            is_named: false,
-            also: Vec::new(),
-            empty: None,
-        }
-    }
-
-    /// Returns `true` if the sentence has a variable part, which may show where the mistake is.
-    fn says_where(&self) -> bool {
-        self.path.is_some() || !self.holes.is_empty()
-    }
-
-    /// Returns `true` if another explanation contains the whole sentence, or has the same sentence
-    /// with a path whose beginning was lost here, or with spaces that a line break replaced here.
-    fn is_part_of(&self, other: &Explanation) -> bool {
-        let paths = self.path.as_deref().zip(other.path.as_deref());
-        let is_same = std::ptr::eq(self.refusal, other.refusal);
-        let is_tail = paths.is_some_and(|(tail, whole)| whole.ends_with(tail));
-        is_same && (is_tail || without_spaces(&other.said).contains(&without_spaces(&self.said)))
-            || other.said.contains(&self.said)
-    }
-
-    /// Returns `true` if this is the same sentence with spaces that line breaks replaced in the
-    /// other.
-    fn is_less_joined_than(&self, other: &Explanation) -> bool {
-        std::ptr::eq(self.refusal, other.refusal)
-            && self.path == other.path
-            && self.said.len() > other.said.len()
-            && without_spaces(&self.said) == without_spaces(&other.said)
-    }
-
-    /// Returns `true` if a rule predicts the refusal.
-    fn has_rule(&self) -> bool {
-        matches!(self.refusal.reason, Reason::Rule(_))
-    }
-
-    /// Returns `true` if the message does not say what is wrong.
-    fn is_unsaid(&self) -> bool {
-        self.refusal.reason == Reason::Unruled(Unruled::Unsaid)
-    }
-
-    fn named_if(self, is_named: bool) -> Explanation {
-        Explanation { is_named, ..self }
-    }
-
-    /// Returns `true` if the sentence names an element that a list of the body does not have: then
-    /// it is about another request.
-    pub fn is_outside(&self, body: &Value) -> bool {
-        let path = self.path.as_deref();
-        path.is_some_and(|path| place::is_outside(body, path))
-    }
-
-    /// Returns the location in a body that the sentence names: by its path, or else by an ID or
-    /// name that the sentence quotes.
-    pub fn place(&self, body: &Value) -> Option<Pointer> {
-        let by_path = self
-            .path
-            .as_deref()
-            .and_then(|path| place::of_path(body, path));
-        by_path.or_else(|| {
-            let telling = self
-                .holes
-                .iter()
-                .filter(|(name, _)| matches!(name.as_str(), "id" | "ids" | "tool"));
-            telling
-                .flat_map(|(_, value)| place::words(value))
-                .find_map(|word| place::of_value(body, word))
-        })
     }
 }
 
