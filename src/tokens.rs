@@ -138,8 +138,8 @@ const SURE: u64 = 70;
 /// as rules and indentation.
 const LONGEST_RUN: usize = 4;
 
-/// Returns a lower bound of the tokens of a body. Only its text counts: the server's additions,
-/// images and documents come on top.
+/// Returns a lower bound on the token count of a body. Only its text is counted; the server's
+/// additions, images and documents add more.
 pub(crate) fn at_least(body: &Value, wire: WireFormat, model: &str) -> u64 {
     let vocabulary = Vocabulary::of(model, wire);
     let tokens: u64 = TokenEstimate::texts(body, wire)

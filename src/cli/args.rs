@@ -564,7 +564,7 @@ pub(super) struct Lint {
 #[derive(Debug, clap::Args)]
 pub(super) struct Why400 {
     /// The error message or JSON from the provider, or a file that contains it: a log, a HAR file,
-    /// a cassette; `-` or no argument is standard input
+    /// a cassette; with `-` or no argument, standard input is read
     #[arg(value_name = "ANSWER", allow_hyphen_values = true, value_parser = filled)]
     pub(super) answer: Option<String>,
     /// File with the request body, to show where the error is in it

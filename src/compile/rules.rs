@@ -72,8 +72,8 @@ crate::diag::rules! {
          library that also has its own agents sets `\"repo/unused\" = \"off\"` under `[rules]`, or names the files in an `[[allow]]` \
          entry.";
     TOO_MUCH_WORK = Error "run/too-much-work", "an agent or a run exceeds the work limit",
-        "Every template has limits; these limits apply to all templates together, so that a repository from a stranger cannot keep a build \
-         busy for hours. An agent may take 1,000 million units of work in all its contexts, and a run 8,000 million plus 250,000 per body. \
+        "Every template has limits; these limits apply to all templates together, so that an untrusted repository cannot keep a build busy \
+         for hours. An agent may take 1,000 million units of work in all its contexts, and a run 8,000 million plus 250,000 per body. \
          A usual body takes about ten thousand; `template/too-much-work` explains the unit. The count is the same on every machine: agents \
          are added up in the order of their names. In addition, the bodies of one agent may have 128 MiB in total, and all agents together \
          may inherit 10,000,000 values.\n\n\

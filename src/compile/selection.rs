@@ -311,8 +311,8 @@ impl<'a> Names<'a> {
     ///
     /// # Errors
     ///
-    /// Returns an error with suggestions if none matches, or with the file of a context that is
-    /// left out.
+    /// Returns an error with suggestions if none matches, or an error that names the file of a
+    /// skipped context.
     pub fn contexts(
         &self,
         matches: impl Fn(&str) -> bool,

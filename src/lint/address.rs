@@ -33,7 +33,7 @@ pub(super) enum Address {
     Unknown,
 }
 
-/// The ends of the paths of other endpoints of the same servers.
+/// Path suffixes of other endpoints on the same servers.
 const OTHERS: [&str; 17] = [
     "/completions",
     "/embeddings",

@@ -20,7 +20,7 @@ pub struct RequestLine {
     pub headers: Vec<Header>,
 }
 
-/// A header of a request.
+/// A request header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
     /// The name, in lower case.

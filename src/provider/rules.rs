@@ -32,8 +32,8 @@ crate::diag::rules! {
          * wrong: `extends = \"OpenAI Chat\"` with `provider_instance = \"Claude\"`\n\
          * right: `extends = \"Claude Chat\"`\n\n\
          The finding is at the line that sets the new instance, and its label shows one part of the body that does not fit. What \
-         follows from the wrong format, such as a wrong endpoint, an unknown model or lost content, is not reported beside it. For an \
-         instance of the same format, what its server rejects in the inherited body is reported at this line, too.";
+         follows from the wrong format, such as a wrong endpoint, an unknown model or lost content, is not reported beside it. If the new \
+         instance has the same format, anything that its server rejects in the inherited body is also reported on this line.";
     TOOLS_TWICE = Error "provider/tools-twice", "a tool in the body has the same name as a tool of the request",
         "With `enable_tools`, the request's tool definitions are added after the body's own `tools`, the provider's built-in \
          tools. A call identifies its tool by name, so two tools with the same name cannot be told apart, and most providers \
@@ -85,7 +85,7 @@ crate::diag::rules! {
             "pkg:github/quora/model-deprecation-tracker#README.md": "the three pages, as read on 2026-07-18",
             "mozilla/sumo#2794": "Google postponed the end of Gemini 2.5 by four months",
         };
-    UNSERVED_MODEL = Error[lowerable] "provider/unserved-model", "the provider serves no model of this name",
+    UNSERVED_MODEL = Error[lowerable] "provider/unserved-model", "the provider serves no model with this name",
         "The APIs of Anthropic, OpenAI, Google and Mistral serve only their own models. They reject the names of other vendors' \
          models, and names that a gateway or a cloud gives to their models. For Mistral, this is a warning. A name that differs from a \
          known one in the spelling of a word is a warning, as is a name with capitals at OpenAI; new models and new versions are not \

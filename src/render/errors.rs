@@ -354,9 +354,9 @@ fn unknown_method(detail: &str, span: Span) -> Diagnostic {
     finding.help(match instead {
         Some((_, instead)) => format!("write {instead}"),
         None if kind == "map" => {
-            "values have no methods here; if it should be a macro, the imported template has none of this name".to_owned()
+            "template values have no methods; if you meant a macro, the imported template defines none with this name".to_owned()
         }
-        None => "values have no methods here: use a filter, for example `text | trim`".to_owned(),
+        None => "template values have no methods: use a filter, for example `text | trim`".to_owned(),
     })
 }
 

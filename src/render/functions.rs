@@ -101,7 +101,7 @@ fn strip_signature_suffix(native: &mut Native<'_, '_>) -> Result<Tracked, Error>
 pub enum IdRule {
     /// Any string.
     Any,
-    /// Any characters, from one to this many.
+    /// One to this many characters of any kind.
     AtMost(usize),
     /// One or more of `[A-Za-z0-9_-]`.
     Word,

@@ -65,7 +65,7 @@ impl<'t> Lost<'t> {
         self.order.push(name);
     }
 
-    /// Takes the names that were added after a number of others.
+    /// Removes and returns all names after the first `first` ones.
     fn taken_from(&mut self, first: usize) -> Vec<(&'t str, Range<usize>)> {
         let added = self.order.split_off(first);
         let places = &mut self.places;

@@ -47,7 +47,7 @@ crate::diag::rules! {
     UNKNOWN_NAME = Error "template/unknown-name", "a template calls a function, filter or test that does not exist",
         "Calls are checked in every branch, even in those that never run. `docs/templates.md` lists the \
          functions. System prompts and bodies have different functions, so that a body never reads files.\n\n\
-         * wrong: `{{ text.strip() }}`: values have no methods here\n\
+         * wrong: `{{ text.strip() }}`: template values have no methods\n\
          * right: `{{ text | trim }}`";
     FAILED = Error "template/failed", "a template fails while it is rendered",
         "An operation does not work for its values: for example, adding a number to a list, applying a filter to the wrong type, \
@@ -98,7 +98,7 @@ crate::diag::rules! {
          * right: `{% if block.type == \"text\" %}{% include \"blocks/text.jinja\" %}{% endif %}`, one branch \
          per type";
     INCLUDE_CYCLE = Error "include/cycle", "partials include each other in a cycle",
-        "Rendering would never end. The message shows the circle; remove one of its includes. For recursion over data, use a \
+        "Rendering would never end. The message shows the cycle; remove one of its includes. For recursion over data, use a \
          macro or a recursive loop.";
     LOOP_INDEX = Warning "dialect/loop-index", "`loop.index` in a template that uses inja syntax",
         "The template uses inja syntax, where `loop.index` counts from 0; here, as in Jinja, it counts from 1. Nothing \

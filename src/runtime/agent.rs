@@ -302,7 +302,7 @@ impl Agent {
         let plan = self
             .compiler
             .plan(self.id)
-            .expect("only usable agents are made");
+            .expect("only usable agents are created");
         ModelList::new(
             plan.instance,
             plan.api,
@@ -405,7 +405,7 @@ impl Agent {
         let plan = self
             .compiler
             .plan(self.id)
-            .expect("only usable agents are made");
+            .expect("only usable agents are created");
         let model = self
             .compiler
             .repo()
@@ -474,7 +474,7 @@ impl Agent {
         let plan = self
             .compiler
             .plan(self.id)
-            .expect("only usable agents are made");
+            .expect("only usable agents are created");
         plan.kind == TaskKind::Chat && (conversation.is_told || plan.surroundings.is_none())
     }
 
@@ -500,7 +500,7 @@ impl Agent {
         let plan = self
             .compiler
             .plan(self.id)
-            .expect("only usable agents are made");
+            .expect("only usable agents are created");
         if plan.kind != conversation.kind() {
             return Err(CompileError::WrongKind {
                 agent: Arc::clone(&self.name),
@@ -545,7 +545,7 @@ impl Agent {
         let plan = self
             .compiler
             .plan(self.id)
-            .expect("only usable agents are made");
+            .expect("only usable agents are created");
         let told =
             Live::new(&self.compiler, &plan).said_of_surroundings(&self.environment, is_omitted);
         told.map_err(|finding| CompileError::Findings(vec![*finding]).into_error(&self.compiler))
@@ -572,7 +572,7 @@ impl Agent {
         let plan = self
             .compiler
             .plan(self.id)
-            .expect("only usable agents are made");
+            .expect("only usable agents are created");
         let model = self
             .compiler
             .repo()
@@ -705,7 +705,7 @@ impl Agent {
         let plan = self
             .compiler
             .plan(self.id)
-            .expect("only usable agents are made");
+            .expect("only usable agents are created");
         let model = self
             .compiler
             .repo()

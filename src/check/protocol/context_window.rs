@@ -10,11 +10,11 @@ use crate::tokens::{self, TokenEstimate};
 
 body_rule! {
     Error "protocol/context-window", "a request does not fit into the model's context window",
-    "A model can process a limited number of tokens at once, including its answer. Older models of OpenAI and Anthropic also reject a \
-     request if its maximum answer (`max_tokens`) does not fit in addition: *This model's maximum context length is 8192 tokens. \
-     However, you requested 8300 tokens (108 in the messages, 8192 in the completion)*. GPT-5 keeps a part of its window for the answer: \
-     *Input tokens exceed the configured limit of 272000 tokens*. `model-families.toml` lists the windows \
-     (`context_window`, `longest_request`, `answer_counts`), each with its source.\n\n\
+    "A model can process a limited number of tokens at once, including its answer. Older OpenAI and Anthropic models also reject a \
+     request if the input plus `max_tokens` exceeds the context window: *This model's maximum context length is 8192 tokens. However, \
+     you requested 8300 tokens (108 in the messages, 8192 in the completion)*. GPT-5 keeps a part of its window for the answer: *Input \
+     tokens exceed the configured limit of 272000 tokens*. `model-families.toml` lists the windows (`context_window`, \
+     `longest_request`, `answer_counts`), each with its source.\n\n\
      * wrong: 300,000 words for a model with a window of 200,000 tokens\n\
      * right: a summary of the conversation, or a model with a longer window\n\
      * wrong: `\"max_tokens\": 8192` for `gpt-4`\n\

@@ -130,8 +130,9 @@ fn is_server_result(part: &Part<'_>) -> bool {
     matches!(part.kind, Kind::Other(kind) if kind.ends_with("_tool_result"))
 }
 
-/// Returns the index of the entry to blame, if it is not the entry with the call: the only entry
-/// between the call and its result, or content with too few responses.
+/// Returns the index of the entry to report: content with too few responses, or the only entry
+/// between the call and its result. Returns `None` if the entry with the call itself is to be
+/// reported.
 fn place(
     subject: &Subject<'_>,
     history: &History<'_>,

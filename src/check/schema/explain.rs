@@ -593,8 +593,8 @@ impl Choice {
         self.branches.iter().flatten().cloned().collect()
     }
 
-    /// Returns `true` if an object can match only the branch that its member selects. `required`
-    /// returns the names of the members that a branch requires.
+    /// Returns `true` if an object can match only the branch that its discriminator selects.
+    /// `required` returns the names of the members that a branch requires.
     pub(super) fn is_exclusive<'s>(
         &self,
         required: impl Fn(usize) -> Option<&'s Vec<Value>>,

@@ -1,7 +1,7 @@
-//! Measures the work of the patterns in a schema.
+//! Measures the cost of the patterns in a schema.
 //!
 //! The regex engine takes time linear in the text, multiplied by the size of the pattern. The size
-//! is therefore limited, and it is part of the measured work. Patterns that the engine does not
+//! is therefore limited, and it is part of the measured cost. Patterns that the engine does not
 //! support, such as lookaround, are rejected when the schema is compiled.
 
 use serde_json::Value;

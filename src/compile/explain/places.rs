@@ -220,8 +220,8 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Returns the location in the context file of a value of the template data. It is found once
-    /// for all agents that get the same conversation.
+    /// Returns where a value of the template data is located in the context file. The lookup is
+    /// done once for all agents that receive the same conversation.
     pub(in crate::compile) fn data_span(&self, path: &Pointer) -> Option<Span> {
         let asked = SpanOf {
             context: self.loaded.id,

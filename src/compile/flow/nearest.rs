@@ -98,8 +98,8 @@ fn looked(places: &Places<'_>, model: Option<&str>, member: &str) -> Option<Look
     Some(Looked { reads, writer })
 }
 
-/// Returns the last text below a member of a body. An empty string takes precedence, because
-/// content may be missing from it.
+/// Returns the path of the last string in a member of a body. An empty string takes precedence,
+/// because content may be missing from it.
 fn last_text(body: &Body, member: &str) -> Option<Pointer> {
     let value = body.value().get(member)?;
     let texts: Vec<Pointer> = leaves(value)

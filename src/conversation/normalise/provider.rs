@@ -26,10 +26,10 @@ pub enum ProviderBlockKind {
     Sent,
     /// The block is kept by the host, because requests cannot contain it.
     Kept,
-    /// The block is a call, whose ID is the member with this name. It is sent back only together
-    /// with its result.
+    /// The block is a call; the member with this name contains its ID. It is sent back only
+    /// together with its result.
     Call(&'static str),
-    /// The block is the result of a call, whose ID is the member with this name.
+    /// The block is the result of a call; the member with this name contains the call's ID.
     Result(&'static str),
 }
 

@@ -306,7 +306,8 @@ fn is_at_limit(it: &Failed) -> bool {
     it.message.contains("recursion limit exceeded")
 }
 
-/// Returns `true` if an error only says how the render got to the one that is its source.
+/// Returns `true` if an error is only a wrapper: it says where the render was, and its `source` is
+/// the actual error.
 fn leads_on(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::BadInclude | ErrorKind::EvalBlock)
         || error.detail() == Some("cannot recurse because of non-iterable value")

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::speech::{is_annotation, types};
 
-/// Keywords that only have a meaning together. They must all come from the same schema.
+/// Keywords that are only meaningful together. They must all come from the same schema.
 const GROUPS: [&[&str]; 3] = [
     &["if", "then", "else"],
     &["contains", "minContains", "maxContains"],

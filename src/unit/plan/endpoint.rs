@@ -58,7 +58,7 @@ fn doubled_path(
                 "write `url = \"{}\"` in the instance: the endpoint follows it",
                 crate::text::cut(base.trim_end_matches('/'), 80)
             ),
-            None => "remove it from the URL of the instance: the endpoint follows it".to_owned(),
+            None => "remove it from the instance's `url`: reqc appends the endpoint".to_owned(),
         }
     } else {
         format!("write `endpoint = \"{}\"`", crate::text::cut(&rest, 80))

@@ -5,8 +5,7 @@ use super::Source;
 /// How often something is left out, at most.
 const MOST_TRIES: usize = 1_500;
 
-/// Leaves out tags, strings and lines, one by one and in pairs, as long as the templates still
-/// differ.
+/// Removes tags, strings and lines, one by one and in pairs, as long as the templates still differ.
 pub(super) fn shrunk(sources: Vec<Source>, differs: impl Fn(&[Source]) -> bool) -> Vec<Source> {
     let mut shrink = Shrink {
         sources,
