@@ -1,4 +1,4 @@
-//! The refusal dictionary: sentences with which providers refuse requests.
+//! The refusal dictionary: sentences with which providers reject requests.
 //!
 //! Input: the text of an answer, in any wrapping: JSON, a log line, an SDK's message. Output:
 //! [`Explanation`]s, each with the matching [`Refusal`], the values of its holes, and the path that

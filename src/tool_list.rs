@@ -47,7 +47,7 @@ pub enum Status {
     Weakened,
     /// Sources disagree on whether the provider accepts the tool.
     Doubtful,
-    /// It is refused, and so is the whole request.
+    /// It is rejected, and so is the whole request.
     Rejected,
 }
 

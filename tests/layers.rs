@@ -259,7 +259,7 @@ fn named_again(text: &str, modules: &[String]) -> BTreeMap<String, String> {
 
 impl Room {
     /// Returns the position of the module that has this name, or from which the door re-exports an
-    /// item of this name. `None` if the room has neither.
+    /// item with this name. `None` if the room has neither.
     fn place(&self, name: &str) -> Option<usize> {
         let module = self.named_again.get(name).map_or(name, String::as_str);
         self.modules.iter().position(|known| known == module)

@@ -373,7 +373,7 @@ fn what_a_url_says_of_server_and_model_counts() {
             "2 bodies (1 openai-chat, 1 google-generate-content): no findings\n"
         )
     );
-    // A field that one server accepts: correct there, unknown at OpenAI, and possibly correct at an
+    // A field that one server accepts: correct there, unknown to OpenAI, and possibly correct at an
     // unknown server.
     let thinks = r#"{"model": "m/m", "enable_thinking": true, "stream": true, "messages": [{"role": "user", "content": "Hello"}]}"#;
     let at = |url: &str| told("capture", &har(&[(url, thinks)]), &[]);

@@ -176,7 +176,7 @@ impl Standing {
 }
 
 /// Returns `true` if a family applies to a model. If no model is named, only the server's rules
-/// and, at Anthropic, the rules of an API version apply: no other server has those versions.
+/// and, for Anthropic, the rules of an API version apply: no other server has those versions.
 fn has(family: &Family, model: Option<&ModelName>, server: Server) -> bool {
     let is_of_version = family.from_version.is_some() && server == Server::Anthropic;
     model.map_or(family.is_of_whole_server() || is_of_version, |model| {

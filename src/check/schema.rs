@@ -61,13 +61,13 @@ pub struct Schemas {
     extensions: BTreeMap<Arc<str>, Vec<Arc<Extensions>>>,
 }
 
-/// A foreign schema, for which the work of validation can be measured in advance.
+/// A foreign schema, for which the cost of validation can be measured in advance.
 #[cfg(feature = "runtime")]
 pub(crate) struct Measured(graph::Graph);
 
 #[cfg(feature = "runtime")]
 impl Measured {
-    /// Measures a schema; returns `None` if its work is unbounded or cannot be predicted.
+    /// Measures a schema; returns `None` if its cost is unbounded or cannot be predicted.
     pub(crate) fn of(schema: &Value) -> Option<Measured> {
         graph::Graph::of(schema).ok().map(Measured)
     }

@@ -47,7 +47,7 @@ pub(crate) struct Destination<'b> {
     pub(crate) headers: &'b ApiHeaders,
 }
 
-/// The makers to which gateways pass bodies on unchanged.
+/// The vendors to which gateways pass bodies on unchanged.
 const RESOLD: [Server; 5] = [
     Server::Moonshot,
     Server::ZAi,
@@ -58,7 +58,7 @@ const RESOLD: [Server; 5] = [
 
 impl Destination<'_> {
     /// Returns the server that receives the body from a gateway, if it passes the body on: the
-    /// server that a prefix of the model's name selects, or else the maker of the model. Names with
+    /// server that a prefix of the model's name selects, or else the model's vendor. Names with
     /// capitals are published weights, which a server runs itself.
     fn passed_on_to(&self) -> Option<Server> {
         let is_gateway = match self.server {

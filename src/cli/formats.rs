@@ -61,7 +61,7 @@ impl Formats {
         }
     }
 
-    /// Refuses formats that are not available for a command's output.
+    /// Rejects formats that are not available for a command's output.
     pub(super) fn refuse_others(&self, writes: Writes) -> Result<(), Failure> {
         let annotations = self.annotated.then_some(Format::Github);
         let asked = [self.shown]

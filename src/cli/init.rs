@@ -83,7 +83,7 @@ pub(super) fn run(options: &Options, path: Option<PathBuf>, terminal: &mut Termi
     Ok(status)
 }
 
-/// Refuses a folder in which a file would be overwritten, or in which other agents would be
+/// Rejects a folder in which a file would be overwritten, or in which other agents would be
 /// compiled as well. A README is allowed.
 fn refuse_to_overwrite(disk: &Disk, folder: &Path) -> Result<(), Failure> {
     let mut taken = Vec::new();

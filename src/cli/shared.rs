@@ -1,5 +1,5 @@
 //! The options that several commands share, in one table that lists the commands using each. Help,
-//! manual pages, and completions follow the table, and `--model` is refused where it would have no
+//! manual pages, and completions follow the table, and `--model` is rejected where it would have no
 //! effect.
 
 use std::ffi::OsString;
@@ -346,7 +346,7 @@ fn uses_of(command: &str) -> &'static Uses {
         .expect("the table has every command")
 }
 
-/// Refuses `--model` for a command whose result does not depend on it.
+/// Rejects `--model` for a command whose result does not depend on it.
 pub(super) fn refuse_model(command: &str, model: Option<&str>) -> Result<(), Failure> {
     match model {
         Some(_) if !uses_of(command).has("model") => {

@@ -1,4 +1,4 @@
-//! `reqc why400`: the reason a provider refused a request, and its location in the body.
+//! `reqc why400`: the reason a provider rejected a request, and its location in the body.
 
 use std::io::{IsTerminal, Read};
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::system::is_input;
 use crate::text::{Text, text};
 use crate::world::MAX_FILE_BYTES;
 
-/// The maximum number of refused requests of a capture that are reported individually.
+/// The maximum number of rejected requests of a capture that are reported individually.
 const MOST_EXCHANGES: usize = 20;
 
 /// The maximum length of a displayed value, in bytes.
@@ -375,7 +375,7 @@ fn page(group: &Group<'_>, told: &Told, width: usize) -> Text {
         Reason::Unruled(Unruled::Unsaid) if it.basis == Basis::Words => {
             paragraph("With `--body FILE`, the request is checked too.");
         }
-        // The body may have such a mistake all the same.
+        // The body may still have such a mistake.
         Reason::Unruled(Unruled::Gap) if told.has_findings() => {}
         Reason::Unruled(unruled) => paragraph(unruled.told()),
     }

@@ -36,7 +36,7 @@ pub(super) struct Blamed<'p> {
 
 impl Teller<'_> {
     /// Reports the problems in a body at the lines that wrote the values or, once an agent has used
-    /// up its work limit, at the templates. Adds the work of finding the locations to `cost`.
+    /// up its work limit, at the templates. Adds the cost of finding the locations to `cost`.
     pub(super) fn tell_all(
         &self,
         record: &Record<'_>,

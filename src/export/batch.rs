@@ -19,7 +19,7 @@ const ANTHROPIC: Limits = Limits {
     requests: 100_000,
     bytes: 256_000_000,
 };
-/// The maximum length of a request ID at Anthropic. IDs consist of letters, digits, `_` and `-`.
+/// The maximum length of a request ID for Anthropic. IDs consist of letters, digits, `_` and `-`.
 const LONGEST_ID: usize = 64;
 
 struct Limits {

@@ -138,9 +138,9 @@ fn cloud_of_claude(host: &str, path: &str) -> Option<Server> {
     is_claude.then_some(Server::Bedrock)
 }
 
-/// Returns the model in a path: `models/NAME:generateContent` at Google, `model/NAME/invoke` at
-/// Amazon, `deployments/NAME/chat/completions` at Azure, `serving-endpoints/NAME/invocations` at
-/// Databricks.
+/// Returns the model in a path: `models/NAME:generateContent` for Google, `model/NAME/invoke` on
+/// Amazon Bedrock, `deployments/NAME/chat/completions` on Azure,
+/// `serving-endpoints/NAME/invocations` on Databricks.
 fn model(path: &str) -> Option<&str> {
     let within = ["/deployments/", "/serving-endpoints/", "/model/"]
         .iter()

@@ -15,7 +15,7 @@ pub(crate) enum Stranger {
     Message,
     /// A model answer.
     Answer,
-    /// An answer that refuses a request.
+    /// An answer that rejects a request.
     Refusal,
     /// A string with an object in it.
     Encoded,

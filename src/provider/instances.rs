@@ -26,7 +26,7 @@ pub fn check_instances(repo: &Repo) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// Returns help for a name that no provider instance has: the instances of the maker that the name
+/// Returns help for a name that no provider instance has: the instances of the vendor that the name
 /// means (`Anthropic`, `Gemini`), or else all instances.
 pub(crate) fn which_instance(name: &str, instances: &BTreeMap<Arc<str>, Instance>) -> String {
     let mut servers = Server::ALL.into_iter();

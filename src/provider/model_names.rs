@@ -82,7 +82,7 @@ impl UnservedModel {
 
     /// Returns the severity at a server.
     pub(crate) fn severity(&self, server: Server) -> Severity {
-        // One thread alone shows that Mistral refuses such a name.
+        // One thread alone shows that Mistral rejects such a name.
         let is_uncertain = matches!(self, UnservedModel::Misspelt(_) | UnservedModel::Retired(_));
         match is_uncertain || server == Server::Mistral {
             true => Severity::Warning,
@@ -227,7 +227,7 @@ fn served_spelling(server: Server, name: &str) -> String {
     }
 }
 
-/// The prefix of models that users train at OpenAI and Mistral; the base model follows it.
+/// The prefix of models that users train with OpenAI and Mistral; the base model follows it.
 const TRAINED: &str = "ft:";
 
 /// Returns `true` if users choose the last part of the name: models that they train, and endpoints.

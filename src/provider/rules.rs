@@ -88,7 +88,7 @@ crate::diag::rules! {
     UNSERVED_MODEL = Error[lowerable] "provider/unserved-model", "the provider serves no model with this name",
         "The APIs of Anthropic, OpenAI, Google and Mistral serve only their own models. They reject the names of other vendors' \
          models, and names that a gateway or a cloud gives to their models. For Mistral, this is a warning. A name that differs from a \
-         known one in the spelling of a word is a warning, as is a name with capitals at OpenAI; new models and new versions are not \
+         known one in the spelling of a word is a warning, as is a name with capitals for OpenAI; new models and new versions are not \
          reported. For DeepSeek, Groq, Moonshot, OpenRouter, Qwen, xAI and Z.ai, only the spelling is checked; at other hosts, nothing.\n\n\
          * wrong: `model = \"gpt-5.1\"` with Anthropic's own API\n\
          * wrong: `model = \"anthropic/claude-sonnet-5.5\"` there\n\
@@ -102,6 +102,6 @@ crate::diag::rules! {
             "aristoteleo/PantheonOS#6": "OpenAI answers 404 for a model of Anthropic",
             "earendil-works/pi#2893": "Google answers 404 for a name that it does not know",
             "google-gemini/gemini-cli#24131": "Google answers 404 for another such name",
-            "tmc/langchaingo#1233": "Mistral refuses a name that it does not know",
+            "tmc/langchaingo#1233": "Mistral rejects a name that it does not know",
         };
 }

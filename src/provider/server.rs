@@ -346,7 +346,7 @@ pub(crate) enum Site {
     GeminiV1,
     /// It counts the tokens of the body itself.
     TokenCount,
-    /// The same at Vertex AI, where the model is in a different location from that in requests for
+    /// The same on Vertex AI, where the model is in a different location from that in requests for
     /// answers.
     VertexTokenCount,
     /// An endpoint that counts the tokens of a request inside the body. The inner request is
@@ -418,8 +418,8 @@ impl Site {
         }
     }
 
-    /// Returns `true` if the site rejects requests with unknown fields, even if the makers of its
-    /// models accept them. NVIDIA: sipeed/picoclaw#1019, Kilo-Org/kilocode#9652, NVIDIA/garak#748.
+    /// Returns `true` if the site rejects requests with unknown fields, even if its models' vendors
+    /// accept them. NVIDIA: sipeed/picoclaw#1019, Kilo-Org/kilocode#9652, NVIDIA/garak#748.
     pub(crate) fn refuses_unknown_fields(self) -> bool {
         matches!(
             self,
@@ -477,7 +477,7 @@ impl Site {
             .collect()
     }
 
-    /// Returns the site of a path that counts tokens. For Gemini at Vertex AI, such a path is not a
+    /// Returns the site of a path that counts tokens. For Gemini on Vertex AI, such a path is not a
     /// site, because counting requests have the same members as those for answers.
     fn of_count(host: &str, path: &str) -> Option<Site> {
         let is_vertex = Server::by_host(host) == Some(Server::Vertex);
@@ -516,7 +516,7 @@ pub(crate) fn is_claude_model(name: &str) -> bool {
         .any(|word| name.contains(word))
 }
 
-/// Returns `true` if a name belongs to a model at Cloudflare's Workers AI, such as
+/// Returns `true` if a name belongs to a model on Cloudflare's Workers AI, such as
 /// `@cf/meta/llama-4-scout-17b-16e-instruct`.
 pub(crate) fn is_workers_ai_model(name: &str) -> bool {
     name.starts_with("@cf/") || name.contains("/@cf/")

@@ -7,7 +7,7 @@ use crate::toml::{self, Kind, Table};
 
 static FILES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/refusals");
 
-/// A provider, a server or a proxy that refuses requests.
+/// A provider, a server or a proxy that rejects requests.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Provider {
@@ -26,7 +26,7 @@ pub struct Provider {
     pub refusals: Vec<Refusal>,
 }
 
-/// A sentence with which a request is refused.
+/// A sentence with which a request is rejected.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Refusal {

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-/// A refused request and its answer.
+/// A rejected request and its answer.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Exchange {
@@ -326,7 +326,7 @@ pub(super) fn status(text: &str) -> Option<u16> {
 const HISTORY: [&str; 3] = ["messages", "contents", "input"];
 
 /// The members that show that an object is an answer, even if it repeats a part of the request:
-/// pydantic shows the refused value as `input`, Cloudflare has `messages` beside its errors, and
+/// pydantic shows the rejected value as `input`, Cloudflare has `messages` beside its errors, and
 /// `LiteLLM`'s logs have both in one record.
 const OF_ANSWER: [&str; 7] = [
     "error",
@@ -382,8 +382,8 @@ fn strings(value: &Value, depth: usize, found: &mut Vec<String>) {
     }
 }
 
-/// Returns the refused requests of a capture: entries of a HAR file, or interactions of a cassette.
-/// Returns an empty list for other documents.
+/// Returns the rejected requests of a capture: entries of a HAR file, or interactions of a
+/// cassette. Returns an empty list for other documents.
 pub fn exchanges(document: &Value) -> Vec<Exchange> {
     let entries = document
         .pointer("/log/entries")

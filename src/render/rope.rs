@@ -537,7 +537,7 @@ impl Run {
     }
 
     /// Returns the run with the numbers of its frame and its write in a trace that has adopted its
-    /// own, after a number of others.
+    /// own, after all of that trace's earlier ones.
     pub(super) fn moved(&self, frames: FrameId, emissions: u32) -> Run {
         let emission = match self.emission.number() {
             Some(number) => Emission::tag(number.saturating_add(emissions)),

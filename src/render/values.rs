@@ -76,7 +76,7 @@ fn weigh_at(value: &Value, depth: usize) -> Result<u64, Error> {
     Ok(units)
 }
 
-/// Refuses what nests too deeply.
+/// Rejects values that nest too deeply.
 ///
 /// # Errors
 ///

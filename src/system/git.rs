@@ -84,7 +84,7 @@ fn no_commit(rev: &str, why: &AccessError) -> AccessError {
     // git's own words for a name that it does not know.
     let why = match why.to_string() {
         said if said.ends_with("Needed a single revision") => {
-            "git knows no branch, tag or commit of this name".to_owned()
+            "git knows no branch, tag or commit with this name".to_owned()
         }
         said => said,
     };
@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(failure(disk.root(), ""), "`` is not a git revision");
         assert_eq!(
             failure(disk.root(), "none"),
-            "`none` is not a commit: git knows no branch, tag or commit of this name"
+            "`none` is not a commit: git knows no branch, tag or commit with this name"
         );
         assert!(
             failure(disk.root(), "HEAD:agents")

@@ -595,7 +595,7 @@ async fn a_session_goes_on_in_a_project_that_changed() {
         assert_eq!(
             after[..before.len()],
             before[..],
-            "request {} is the beginning of the next",
+            "request {} is a prefix of the next",
             body + 1
         );
     }

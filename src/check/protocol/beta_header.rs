@@ -23,10 +23,10 @@ body_rule! {
     }
 }
 
-/// The features that Vertex AI's token-counting endpoint was seen to reject.
+/// The features that Vertex AI's token-counting endpoint was observed to reject.
 const NOT_TO_COUNT: [&str; 2] = ["web-search-2025-03-05", "tool-search-tool-2025-10-19"];
 
-/// The features that Vertex AI was seen to reject, each with the level of the evidence.
+/// The features that Vertex AI was observed to reject, each with the level of the evidence.
 const NOT_AT_VERTEX: [(&str, Severity); 7] = [
     ("prompt-caching-scope-2026-01-05", Severity::Error),
     ("redact-thinking-2026-02-12", Severity::Warning),

@@ -18,7 +18,7 @@ body_rule! {
      | Anthropic | `any` and `tool`; `none` was rejected in a report of 2025 (reported as a warning); `auto` is accepted |\n\
      | Gemini | `functionCallingConfig` without tools, unless they are in `cachedContent`; also with only built-in tools, for models up to \
      2.5 (`builtin_choice` in `model-families.toml`); for others, this is a warning, unless `includeServerSideToolInvocations` is set. \
-     Vertex AI was seen to accept the configuration (reported as a warning) |\n\n\
+     Vertex AI was observed to accept the configuration (reported as a warning) |\n\n\
      For other servers, a choice that requires a call is reported as a warning, since the model has no tool to call. For unknown servers, \
      it is an error, because vLLM, SGLang and LMDeploy reject it; `auto`, which only vLLM and xAI reject, is a warning. In Anthropic's \
      format, SGLang rejects a forced choice if all tools are Anthropic's built-in ones (reported as a warning).\n\n\

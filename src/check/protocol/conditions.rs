@@ -101,7 +101,7 @@ impl Combination {
         if self.servers.is_empty() || self.servers.contains(&subject.server) {
             return Some(Severity::Error);
         }
-        // OpenRouter writes the bodies that it sends to makers of models.
+        // OpenRouter writes the bodies that it sends to model vendors.
         let mut servers = self.servers.iter().copied();
         servers
             .find_map(|server| subject.level_of(server))

@@ -22,7 +22,7 @@ body_rule! {
      * Moonshot: an assistant message that has neither text nor tool calls is rejected (an error). `partial` messages may be empty\n\
      * xAI, Moonshot, Z.ai, Hunyuan and LM Studio: reports say that other messages without text are rejected\n\
      * Z.ai: an empty text next to other parts is rejected (an error)\n\
-     * Claude at GitHub Copilot: blank text is rejected (an error); next to calls, it is not reported\n\
+     * Claude on GitHub Copilot: blank text is rejected (an error); next to calls, it is not reported\n\
      * MiniMax: reports say that empty messages are rejected (reported as a warning)\n\
      * models of Moonshot, Z.ai, MiniMax and xAI through OpenRouter or an unknown server, which may pass the request on: a warning in each \
      case\n\
@@ -233,7 +233,7 @@ fn empty_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     {
         let content = entry.value.get("content").and_then(Value::as_array);
         if content.is_some_and(Vec::is_empty) {
-            let message = "the prompt is an empty list: the specification requires one part, although the API was seen to accept none";
+            let message = "the prompt is an empty list: the specification requires one part, although the API was observed to accept none";
             found
                 .at_member(entry.value, "content", message)
                 .warning()
@@ -242,7 +242,7 @@ fn empty_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The servers that were seen to refuse empty messages.
+/// The servers that were observed to reject empty messages.
 const REFUSE_EMPTY_TEXT: [Server; 6] = [
     Server::XAi,
     Server::Moonshot,
@@ -252,8 +252,8 @@ const REFUSE_EMPTY_TEXT: [Server; 6] = [
     Server::LmStudio,
 ];
 
-/// Reports empty messages that a server refuses: the one that the body goes to, or the maker of the
-/// model behind a gateway.
+/// Reports empty messages that a server rejects: the one that receives the body, or the model's
+/// vendor behind a gateway.
 fn empty_text<'b>(subject: &Subject<'b>, refusing: Server, level: Severity, found: &mut Found<'b>) {
     let is_told_of_model = refusing != Server::Hunyuan;
     let told =
@@ -304,7 +304,7 @@ fn blank_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports empty text parts beside other parts at Z.ai.
+/// Reports empty text parts beside other parts, for Z.ai.
 fn empty_parts<'b>(subject: &Subject<'b>, level: Severity, found: &mut Found<'b>) {
     for entry in &subject.history().entries {
         let has_parts = entry.value.get("content").is_some_and(Value::is_array);
@@ -332,7 +332,7 @@ fn is_asked(role: Role) -> bool {
     matches!(role, Role::System | Role::User)
 }
 
-/// Reports a system message without text, at Mistral.
+/// Reports a system message without text, for Mistral.
 fn mistral_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for entry in subject
         .history()

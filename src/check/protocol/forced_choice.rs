@@ -28,7 +28,7 @@ body_rule! {
         "can1357/oh-my-pi#341":
             "Claude: *Thinking may not be enabled when tool_choice forces tool use*",
         "pydantic/pydantic-ai#6957": "Claude: the same error",
-        "cloudwego/eino#994": "DeepSeek and Qwen reject it while they think",
+        "cloudwego/eino#994": "DeepSeek and Qwen reject it while thinking is enabled",
         "QwenLM/qwen-code#7659": "Qwen: the same error",
         "agentscope-ai/agentscope#1608": "Qwen: the same error",
         "can1357/oh-my-pi#1077":

@@ -187,7 +187,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The maximum number of function declarations in one tool at Gemini.
+/// The maximum number of function declarations in one tool for Gemini.
 const MOST_DECLARATIONS: usize = 512;
 
 fn declarations<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

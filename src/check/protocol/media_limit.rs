@@ -75,11 +75,11 @@ fn groq<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The maximum ratio between the sides of an image at Qwen.
+/// The maximum ratio between the sides of an image for Qwen.
 const QWEN_RATIO: u32 = 200;
-/// The minimum length of an image's shorter side at Qwen, in pixels.
+/// The minimum length of an image's shorter side for Qwen, in pixels.
 const QWEN_SIDE: u32 = 10;
-/// The maximum size of an image at Qwen, in bytes of Base64.
+/// The maximum size of an image for Qwen, in bytes of Base64.
 const QWEN_BYTES: usize = 10 * MEGABYTE;
 
 fn qwen<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

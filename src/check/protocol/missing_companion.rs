@@ -188,11 +188,11 @@ fn without_model<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Prefixes of the names of Qwen's models that only stream their answers while they think.
-/// Newer ones may also answer at once.
+/// Name prefixes of Qwen models that only stream their answers while thinking is enabled. Newer
+/// models may also answer without streaming.
 const STREAM_ONLY: [&str; 4] = ["qwen3-", "qwen-", "qwq", "qvq"];
 
-/// Reports a request without streaming to a model that thinks.
+/// Reports a request without streaming for which thinking is enabled.
 fn unstreamed_thinking<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if subject.member("stream") == Some(&Value::Bool(true)) {
         return;
@@ -216,7 +216,7 @@ fn unstreamed_thinking<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports a request without streaming to a model that thinks by default.
+/// Reports a request without streaming to a model whose thinking is enabled by default.
 fn unstreamed_default<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let message = "this model thinks unless `enable_thinking` is `false`, and its answer must then be streamed";
     let note = match subject.member("stream") {

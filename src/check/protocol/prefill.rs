@@ -17,8 +17,8 @@ body_rule! {
      * Snowflake: a report says that it is rejected together with `tools` (reported as a warning)\n\
      * DeepSeek: models continue the message only with `\"prefix\": true`, at its beta endpoint (without it, a warning). Reasoning models \
      reject it, which `protocol/model-prefill` reports\n\
-     * llama.cpp: it must not contain `tool_calls`; while the model thinks, it is rejected (a warning if only the \
-     model's default says that it thinks)\n\n\
+     * llama.cpp: it must not contain `tool_calls`; while thinking is enabled, it is rejected (a warning if it is enabled \
+     only by the model's default)\n\n\
      * wrong: `{ \"role\": \"assistant\", \"content\": \"The answer is \" }`\n\
      * right: `{ \"role\": \"assistant\", \"content\": \"The answer is\" }`",
     seen "2026-11" {
@@ -145,7 +145,7 @@ fn mistral<'b>(before: &'b [Value], last: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Reports a system message that comes last, at GitHub Copilot.
+/// Reports a system message that comes last, for GitHub Copilot.
 fn copilot<'b>(last: &'b Value, found: &mut Found<'b>) {
     if last.get("role").is_some_and(|role| role == "system") {
         found

@@ -28,7 +28,7 @@ body_rule! {
      known about Groq) | the same, and `uri` |\n\
      | in a request | | 20 strict tools; in all strict schemas together, 24 optional properties and 16 with `anyOf` or several types \
      |\n\n\
-     At OpenAI, each part of a strict schema needs a `type` (or `anyOf`, `$ref`, `enum`, `const`), `required` can name only \
+     For OpenAI, each part of a strict schema needs a `type` (or `anyOf`, `$ref`, `enum`, `const`), `required` can name only \
      properties, objects can be nested 10 levels deep, and there can be 5,000 properties. OpenAI rejected `default` until 2025 and now \
      accepts it; reports say that Azure still rejects it, so it is a warning there. Cerebras rejects tools of which only some are strict. \
      One report says that it also rejects length limits, `pattern` and `format`; reqc reports these as warnings.\n\n\
@@ -226,9 +226,9 @@ fn cerebras<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The maximum nesting depth of objects in a strict schema at OpenAI.
+/// The maximum nesting depth of objects in a strict schema for OpenAI.
 const MOST_LEVELS: usize = 10;
-/// The maximum number of properties in a strict schema at OpenAI.
+/// The maximum number of properties in a strict schema for OpenAI.
 const MOST_PROPERTIES: usize = 5_000;
 
 /// Finds a schema whose objects are nested too deeply.

@@ -18,8 +18,8 @@ body_rule! {
      item that it led to, with that item's `id` if the reasoning has one; if nothing is stored (`store = false`), it requires \
      `encrypted_content`. A message with an `id` must keep its place before the calls of its turn, according to reports (reported as a warning). Some \
      reports say that `content` of a replayed item is unknown, and that a call with an `id` is rejected without its reasoning: these are \
-     warnings. Kimi and DeepSeek reject calls without their `reasoning_content` while they think. Mistral requires reasoning to be the \
-     first part of its message.\n\n\
+     warnings. Kimi and DeepSeek reject calls without their `reasoning_content` while thinking is enabled. Mistral requires reasoning to \
+     be the first part of its message.\n\n\
      * wrong: reasoning, then the user\n\
      * right: reasoning, the answer or call that followed it, then the user\n\n\
      Reasoning with its `id` before a call without one is a warning.",
@@ -348,7 +348,7 @@ fn reasoned_calls<'b>(
         let model = cut(subject.model.unwrap_or("this model"), 60);
         let note = found.at(
             message,
-            format!("these calls have no {name}, which {model} requires while it thinks"),
+            format!("these calls have no {name}, which {model} requires while thinking is enabled"),
         );
         note.level(level.min(likely))
             .help("send back the reasoning that came with the calls, or turn thinking off");

@@ -31,7 +31,7 @@ body_rule! {
 
 /// The maximum length of a function name that all reports about Gemini agree on, in characters.
 const GEMINI_NAME: usize = 64;
-/// The maximum length of a function name at OpenAI, in characters.
+/// The maximum length of a function name for OpenAI, in characters.
 const OPENAI_NAME: usize = 64;
 /// The maximum length of a description that OpenAI accepted in all reports, in characters.
 const OPENAI_DESCRIPTION: usize = 1_024;

@@ -24,7 +24,7 @@ body_rule! {
      * Databricks: a report says that the roles must alternate for models such as Llama (reported as a warning)\n\
      * Qwen: at least one message must have the role `user`\n\
      * Hunyuan and Qianfan: the last message must be a user message or a result; reports say that user and assistant must alternate there and \
-     at SiliconFlow (reported as a warning). The same is true of models whose chat template says so (`alternating_turns` in `model-families.toml`)\n\n\
+     on SiliconFlow (reported as a warning). The same is true of models whose chat template says so (`alternating_turns` in `model-families.toml`)\n\n\
      OpenAI, DeepSeek and Ollama accept any order. Calls and results have separate rules.\n\n\
      * wrong, Gemini: `user`, `model` with text, `model` with `functionCall`\n\
      * right, Gemini: `user`, `model` with text and `functionCall`",
@@ -330,7 +330,7 @@ fn mistral<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'
     }
 }
 
-/// Returns `true` if Databricks passes requests for the model on to the model's maker.
+/// Returns `true` if Databricks passes requests for the model on to the model's vendor.
 fn is_served_elsewhere(subject: &Subject<'_>) -> bool {
     let makers = ["claude", "gpt", "gemini"];
     subject

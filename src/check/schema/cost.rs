@@ -19,13 +19,13 @@ const BYTES: u64 = 64;
 /// The number of values that are copied in the time of applying one schema.
 const COPIED: u64 = 8;
 
-/// Returns the work of validating a value against a whole document; `None` if there is too much to
+/// Returns the cost of validating a value against a whole document; `None` if there is too much to
 /// measure.
 pub(super) fn cost(graph: &Graph, value: &Value) -> Option<u64> {
     cost_of(graph, 0, value)
 }
 
-/// Returns the work of validating a value against one schema of the document.
+/// Returns the cost of validating a value against one schema of the document.
 pub(super) fn cost_of(graph: &Graph, schema: SchemaId, value: &Value) -> Option<u64> {
     let mut meter = Meter {
         graph,
@@ -160,7 +160,7 @@ impl<'g> Meter<'g, '_> {
     }
 }
 
-/// Returns the work of a schema's own keywords, including copies of the value for alternatives that
+/// Returns the cost of a schema's own keywords, including copies of the value for alternatives that
 /// do not accept it.
 fn own(schema: &Schema, node: &Node<'_>) -> u64 {
     let text = node.value.as_str().map_or(0, str::len) as u64;

@@ -19,9 +19,9 @@ use crate::provider::WireFormat;
 use crate::source::{FileId, SourceText, Span};
 use crate::unit::{Body, MemberRef};
 
-/// The maximum work of validating a body against a schema that is not built into the program.
+/// The maximum cost of validating a body against a schema that is not built into the program.
 const MAX_COST: u64 = 20_000_000;
-/// The maximum work of explaining mistakes, for which each mistake is kept with a copy of its
+/// The maximum cost of explaining mistakes, for which each mistake is kept with a copy of its
 /// value.
 pub(super) const MAX_COST_EXPLAINED: u64 = 1_000_000;
 
@@ -462,7 +462,7 @@ impl Compiled {
     ///
     /// # Errors
     ///
-    /// Returns an error if the schema is not a JSON Schema or if its work is unbounded.
+    /// Returns an error if the schema is not a JSON Schema or if its cost is unbounded.
     pub(super) fn new(mut value: Value, memory: &Weak<Memory>) -> Result<Compiled, Refusal> {
         if let Some(members) = value.as_object_mut() {
             // The document's own identifier and draft would change the meaning of references.

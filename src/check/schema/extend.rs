@@ -418,7 +418,7 @@ mod tests {
                     let object = plain.pointer(&target).expect("a schema");
                     assert_eq!(
                         object["additionalProperties"], false,
-                        "{name} {place}: other fields are refused"
+                        "{name} {place}: other fields are rejected"
                     );
                     for field in fields
                         .as_object()

@@ -79,9 +79,9 @@ pub(super) struct Graph {
 /// A schema, with references to the schemas that it leads to.
 #[derive(Default)]
 pub(super) struct Schema {
-    /// The work of the schema's own keywords.
+    /// The cost of the schema's own keywords.
     pub(super) weight: u64,
-    /// The work of the schema's `pattern` for each byte of a string.
+    /// The cost of the schema's `pattern` for each byte of a string.
     pub(super) pattern: u64,
     /// `true` if elements are compared with each other, because of `uniqueItems`.
     pub(super) is_unique: bool,
@@ -91,8 +91,7 @@ pub(super) struct Schema {
     /// rejects.
     pub(super) alternatives: u64,
     pub(super) properties: HashMap<String, SchemaId>,
-    /// The schemas of `patternProperties`, each with the work of its pattern for each byte of a
-    /// name.
+    /// The schemas of `patternProperties`, each with the cost of its pattern per byte of a name.
     pub(super) by_pattern: Vec<(u64, SchemaId)>,
     pub(super) other_properties: Option<SchemaId>,
     pub(super) names: Option<SchemaId>,
@@ -101,7 +100,7 @@ pub(super) struct Schema {
     pub(super) contains: Option<SchemaId>,
     /// The number of schemas that lead to this schema.
     pub(super) uses: u32,
-    /// The work of all schemas that apply to the same value, measured for a short string.
+    /// The cost of all schemas that apply to the same value, measured for a short string.
     pub(super) expansion: u64,
 }
 
@@ -110,7 +109,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// Returns the first reason the work of the document is unbounded.
+    /// Returns the first reason the cost of the document is unbounded.
     pub(super) fn of(document: &Value) -> Result<Graph, Refusal> {
         if extend::count(document) > MAX_VALUES {
             let message = format!("the schema has more than {MAX_VALUES} values");
@@ -351,7 +350,7 @@ fn refused(keywords: &Map<String, Value>, at: &str) -> Result<(), Refusal> {
     }
 }
 
-/// Returns the work of the keywords that compare a value with other values.
+/// Returns the cost of the keywords that compare a value with other values.
 fn weight(keywords: &Map<String, Value>) -> u64 {
     1 + COMPARED
         .iter()
@@ -360,7 +359,7 @@ fn weight(keywords: &Map<String, Value>) -> u64 {
         .sum::<u64>()
 }
 
-/// Returns the work of a comparison with a value.
+/// Returns the cost of a comparison with a value.
 fn size(value: &Value) -> u64 {
     match value {
         Value::String(text) => 1 + text.len() as u64 / 64,

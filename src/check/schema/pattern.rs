@@ -15,7 +15,7 @@ const MAX_STATES: u64 = 4_000;
 /// The maximum size of a compiled pattern, in bytes.
 pub(super) const COMPILED_BYTES: usize = 1024 * 1024;
 
-/// Returns the number of states of a pattern's automaton, which is its work for each byte of text.
+/// Returns the number of states of a pattern's automaton, which is its cost per byte of text.
 /// Returns 0 for a value that is not a string.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use crate::diag::Severity;
 use crate::provider::{UrlParts, is_claude_model, is_openai_model};
 use crate::text::cut;
 
-/// The maximum length of an ID at Anthropic, in characters.
+/// The maximum length of an ID for Anthropic, in characters.
 const LONGEST_ID: usize = 64;
 
 /// The maximum number of characters of a value in a message.

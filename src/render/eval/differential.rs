@@ -6,9 +6,9 @@
 //!
 //! [`reference`] sets the engine up. Differences that are meant are not compared:
 //!
-//! - What costs too much, or is too large, is refused here; a namespace holds data only; and a loop
-//!   is called only within itself. Such a render ends ([`Verdict::Refused`]), and how many do is
-//!   bounded.
+//! - What costs too much, or is too large, is rejected here; a namespace holds data only; and a
+//!   loop is called only within itself. Such a render ends ([`Verdict::Refused`]), and how many do
+//!   is bounded.
 //! - A slice with a negative step is what Python makes of it.
 //! - `default(path, other)` of the other dialect accepts a path even if a part of it is missing
 //!   ([`Verdict::Meant`]).
@@ -21,7 +21,7 @@
 //! - A recursive loop with `else`, `do` or `from … import` writes what it says. The engine leaves a
 //!   value after each time, which whoever calls the loop in an expression takes for an operand; and
 //!   from a block within the loop, it goes on somewhere else.
-//! - `loop.cycle` and `loop.changed` are refused before.
+//! - `loop.cycle` and `loop.changed` are rejected before.
 
 mod generate;
 mod reference;
@@ -100,7 +100,7 @@ enum Verdict {
     Failure(String),
     /// Neither parses.
     Unparsable(String),
-    /// The evaluator refused: a limit was exceeded, or something is not allowed.
+    /// The evaluator stopped: a limit was exceeded, or something is not allowed.
     Refused,
     /// They differ, as they should.
     Meant,

@@ -21,7 +21,7 @@ pub enum Property {
     BuiltinChoice,
     /// The model thinks unless the request disables this.
     ThinksByDefault,
-    /// `tool_choice` may require a call while the model thinks.
+    /// `tool_choice` may require a call while thinking is enabled.
     ForcedCalls,
     /// Thinking blocks are bound to the messages that precede them.
     BoundThinking,
@@ -126,8 +126,8 @@ impl Property {
             ),
             Property::ThinksByDefault => ("thinks by default", "thinks only on request"),
             Property::ForcedCalls => (
-                "accepts a forced tool call while it thinks",
-                "rejects a forced tool call while it thinks",
+                "accepts a forced tool call while thinking is enabled",
+                "rejects a forced tool call while thinking is enabled",
             ),
             Property::BoundThinking => (
                 "thinking is bound to the content before it",

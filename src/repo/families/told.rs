@@ -20,7 +20,8 @@ impl Family {
         let price = self.price.as_ref().map(Price::told);
         let others = [
             self.reasoned_calls.map(|_| {
-                "requires `reasoning_content` in messages with calls while it thinks".to_owned()
+                "requires `reasoning_content` in messages with calls while thinking is enabled"
+                    .to_owned()
             }),
             self.cache_minimum.map(|least| {
                 format!(

@@ -4,7 +4,7 @@
 //! 3.7 (`completionchunk.py`, `deltamessage.py`); a whole answer has `message` where a chunk has
 //! `delta`. An answer is complete when a chunk had a `finish_reason`; `[DONE]` may follow. Some
 //! servers send only `[DONE]` (`vllm-mlx` 0.4.0, waybarrios/vllm-mlx#628; `SGLang` 0.4.4,
-//! sgl-project/sglang#4550; models at Groq, ZaguanLabs/groq-go `docs/INVESTIGATION_SUMMARY.md`):
+//! sgl-project/sglang#4550; models on Groq, ZaguanLabs/groq-go `docs/INVESTIGATION_SUMMARY.md`):
 //! the content up to that point is complete, as in OpenAI's SDK, and the missing reason is
 //! reported. If there is nothing usable, or only the beginning of a call, it is not an answer: LM
 //! Studio ends like this when the context is full (vaadin/flow-components#9195). Reasons (openai

@@ -96,7 +96,7 @@ const HOSTILE: [&str; 14] = [
     "('ab' * 300)",
 ];
 
-/// Operands that most operators and filters refuse.
+/// Operands that most operators and filters reject.
 const ODD: [&str; 19] = [
     "nope",
     "d.nope",

@@ -197,7 +197,7 @@ fn compare_repository(
     }
 }
 
-/// Adds a template if both can parse it, and no call of a loop is where the checks refuse it: the
+/// Adds a template if both can parse it, and no call of a loop is where the checks reject it: the
 /// engine would go on anywhere.
 fn add(source: Source, dialect: Dialect, sources: &mut Vec<Source>, figures: &mut Figures) -> bool {
     let analysis = analyse::analyse(&source.text, &source.name);
