@@ -262,14 +262,14 @@ impl ContextSource {
         }
     }
 
-    /// Returns the location of a value in the file.
+    /// Returns a value's location in the file.
     pub(crate) fn span(&self, at: &Pointer) -> Option<Span> {
         self.tree
             .locate(at)
             .map(|tree| Span::new(self.file, tree.span.clone()))
     }
 
-    /// Returns the location of the language or the project's name that prompts get in a turn.
+    /// Returns the location of the language or project name that prompts receive in a turn.
     pub(crate) fn setting_span(&self, path: &Pointer, turn: usize) -> Option<Span> {
         match path.tokens().next()?.as_str() {
             "language" => self.span(&self.below_until(turn, "language", &[])),
@@ -278,18 +278,18 @@ impl ContextSource {
         }
     }
 
-    /// Returns the location of a project file that prompts get in a turn.
+    /// Returns the location of a project file that prompts receive in a turn.
     pub(crate) fn project_file_span(&self, path: &str, turn: usize) -> Option<Span> {
         self.span(&self.below_until(turn, "project", &["files", path]))
     }
 
-    /// Returns the location of a member of an attached file, in a turn.
+    /// Returns the location of an attached file's member in a turn.
     pub(crate) fn file_span(&self, turn: usize, index: usize, member: &str) -> Option<Span> {
         self.span(&self.below_until(turn, "files", &[&index.to_string(), member]))
     }
 
-    /// Returns the location of a value of the template data. `normal` converts the history in the
-    /// file to the normal form that the template got.
+    /// Returns the location of a template data value. `normal` converts the history in the file to
+    /// the normal form that the template received.
     pub(crate) fn data_span(
         &self,
         path: &Pointer,
@@ -298,7 +298,7 @@ impl ContextSource {
         self.span(&self.at(path, normal)?)
     }
 
-    /// Returns the location of the key of a value in the template data.
+    /// Returns the location of a template data value's key.
     pub(crate) fn key_span(
         &self,
         path: &Pointer,
@@ -312,7 +312,7 @@ impl ContextSource {
         Some(Span::new(self.file, key))
     }
 
-    /// Returns the locations of the strings in a list of blocks that templates get as one string;
+    /// Returns where the strings of a block list are if templates receive the list as one string;
     /// `None` if the file contains no list there.
     pub(crate) fn texts_in(
         &self,

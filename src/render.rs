@@ -864,7 +864,7 @@ impl Renderer<'_> {
         (self.rendered(sources, id, steps, output, spent), !differs)
     }
 
-    /// Returns the writers of a range of a template's output.
+    /// Returns what wrote a range of a template's output.
     pub(crate) fn written(
         &self,
         sources: &Sources,

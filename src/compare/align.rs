@@ -247,8 +247,8 @@ impl Aligner<'_, '_> {
         }
     }
 
-    /// Returns the piece of the second body in the same gap and of the same kind as a piece of the
-    /// first. `None` if there are several such pieces, or none.
+    /// Returns the only piece of the second body in this gap that has the same kind as the given
+    /// piece of the first body; `None` if there are several such pieces, or none.
     fn only_one_in_place(&self, gap: &Gap, first: usize) -> Option<usize> {
         let piece = &self.first[first];
         let is_of_kind = |other: &Piece<'_>| {

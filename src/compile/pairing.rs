@@ -59,7 +59,7 @@ impl<'c> Pairing<'c> {
         self.plan.body(self.sources, &self.renderer, request)
     }
 
-    /// Returns the record of the origins of the body's values.
+    /// Returns the record of where the body's values come from.
     pub(super) fn record<'a>(&'a self, request: &'a Request<'a>, body: &'a Body) -> Record<'a> {
         Record::new(&self.plan, self.sources, &self.renderer, request, body)
     }

@@ -149,8 +149,8 @@ fn has_any(members: &Map<String, Value>, names: &[&str]) -> bool {
     names.iter().any(|name| members.contains_key(*name))
 }
 
-/// Returns the form of a line that consists of an ID and of a request with the name that another
-/// service uses, and that name.
+/// Returns the form of a line that consists of an ID and a request under another service's name,
+/// and that name.
 fn misnamed(members: &Map<String, Value>) -> Option<(Form, &'static str)> {
     let (id, name, form) = [
         ("custom_id", "request", Form::Plain),

@@ -192,8 +192,8 @@ impl WrongPath {
     }
 }
 
-/// Returns the path of the endpoint that a path of a host means; `None` if the path is right, or
-/// means no endpoint.
+/// Returns the endpoint path that was probably meant by a path on this host; `None` if the path is
+/// correct, or means no endpoint.
 fn elsewhere(host: &str, segments: &[&str]) -> Option<&'static str> {
     let (_, endpoints) = ENDPOINTS.iter().find(|(known, _)| *known == host)?;
     let path = format!("/{}", segments.join("/"));

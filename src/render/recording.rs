@@ -319,8 +319,8 @@ impl Recording {
         &self.text
     }
 
-    /// Returns the writers of a range of the output, in order. Empty runs inside the range are left
-    /// out, but not at the start of an empty range.
+    /// Returns what wrote a range of the output, in order. Empty runs inside the range are omitted,
+    /// except at the start of an empty range.
     pub(crate) fn written(
         &self,
         engine: &Engine,

@@ -76,7 +76,7 @@ pub(super) enum Input {
 }
 
 impl Input {
-    /// Returns the inputs of a known value of the data.
+    /// Returns the inputs of a known data value.
     fn known(&self, values: &impl Values) -> Option<Vec<Input>> {
         match self {
             Input::Data(path) => values.inputs(path),
@@ -411,7 +411,7 @@ pub(super) fn values(runs: &[Run]) -> Vec<Range<usize>> {
     values.collect()
 }
 
-/// Returns the writer of a system prompt that counts as a value of the data.
+/// Returns the writer of a system prompt that counts as a data value.
 pub(super) fn whole_prompt() -> Writer {
     Writer::Data {
         path: DataPath::root().member(PROMPT),
@@ -571,7 +571,7 @@ impl Run {
         }
     }
 
-    /// Returns the path of the value of the data that it is.
+    /// Returns the path of the data value that the run copied.
     pub(super) fn data(&self) -> Option<&DataPath> {
         match &self.writer {
             Writer::Data { path, .. } => Some(path),
@@ -579,8 +579,8 @@ impl Run {
         }
     }
 
-    /// Returns the range of the value of the data that the run, whose text is `text`, is; `None` if
-    /// it is no value of the data.
+    /// Returns the range of the data value that the run copied; `None` if it copied none. `text` is
+    /// the run's text.
     pub(super) fn range(&self, text: &str) -> Option<Range<usize>> {
         let Writer::Data { at, .. } = self.writer else {
             return None;
@@ -639,7 +639,7 @@ impl Run {
         }
     }
 
-    /// Returns the range of a part of a run before it was escaped.
+    /// Returns the range that part of a run had before it was escaped.
     pub(super) fn source(&self, text: &str, from: usize, len: usize) -> Range<usize> {
         let start = unescaped_len(text.get(..from).unwrap_or(text), self.escaped);
         let end = unescaped_len(text.get(..from + len).unwrap_or(text), self.escaped);

@@ -131,7 +131,7 @@ pub(super) fn breadth(value: &Value) -> usize {
     }
 }
 
-/// Returns the position of a member in the order of an object.
+/// Returns a member's position in an object.
 pub(super) fn position(value: &Value, name: &str) -> Option<usize> {
     match value.as_object().map(shape) {
         Some(Shape::Members(members)) => members.get_index_of(&Value::from(name)),

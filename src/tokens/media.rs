@@ -338,14 +338,14 @@ fn side(pixels: u32, wanted: u32, is: u32) -> u32 {
     u32::try_from(u64::from(pixels) * u64::from(wanted) / u64::from(is)).unwrap_or(wanted)
 }
 
-/// Returns the length of the longer side of a Base64 image in pixels; `None` if the image's header
-/// does not contain it.
+/// Returns the longer side of a Base64 image, in pixels; `None` if the image's header does not
+/// contain it.
 pub(super) fn longest_side(data: &str) -> Option<u32> {
     size(data).map(|size| size.width.max(size.height))
 }
 
-/// Returns the length of the shorter side of a Base64 image in pixels; `None` if the image's header
-/// does not contain it.
+/// Returns the shorter side of a Base64 image, in pixels; `None` if the image's header does not
+/// contain it.
 pub(super) fn shortest_side(data: &str) -> Option<u32> {
     size(data).map(|size| size.width.min(size.height))
 }

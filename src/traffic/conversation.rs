@@ -767,7 +767,7 @@ fn by_cause(all: Vec<Poison>) -> Vec<Poison> {
     merged
 }
 
-/// Returns the message of an error and its remedy without the number of the message.
+/// Returns an error's message and remedy without the message number.
 fn without_place(found: &Poison) -> String {
     let pointer = format!("/{}", found.at.replace('[', "/").trim_end_matches(']'));
     let told = format!(

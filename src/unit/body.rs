@@ -366,8 +366,8 @@ impl Plan<'_> {
         }
     }
 
-    /// Returns the values of the template data that the templates of a body read, with the
-    /// locations of the reads, in order.
+    /// Returns the template data values that a body's templates read, with the locations of the
+    /// reads, in order.
     pub(crate) fn data_reads(
         &self,
         sources: &Sources,

@@ -231,7 +231,7 @@ pub(super) fn placeholder() -> &'static Placeholder {
 }
 
 impl Placeholder {
-    /// Returns the offsets of the placeholder in a string, in any escaped form.
+    /// Returns the placeholder's offsets in a string, in any escaped form.
     pub(super) fn found_in(&self, text: &str) -> Vec<usize> {
         self.core_finder.find_iter(text.as_bytes()).collect()
     }
@@ -259,7 +259,7 @@ impl Placeholder {
         })
     }
 
-    /// Returns the offsets of the placeholder in a string in which it is escaped as JSON.
+    /// Returns the placeholder's offsets in a string in which it is escaped as JSON.
     pub(super) fn found_escaped(&self, text: &str) -> Vec<usize> {
         self.escaped_finder.find_iter(text.as_bytes()).collect()
     }

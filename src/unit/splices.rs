@@ -75,8 +75,8 @@ impl<'b> SpliceIndex<'b> {
         None
     }
 
-    /// Returns the element of a profile's list that produced an element of the body. Templates with
-    /// no output produced none.
+    /// Returns the element of a profile's list from which an element of the body was made.
+    /// Templates with no output produced none.
     pub(super) fn element<'n>(
         &self,
         file: FileId,

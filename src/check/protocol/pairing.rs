@@ -50,8 +50,8 @@ impl Answers {
         }
     }
 
-    /// Returns the index of the first entry after the turn of an entry with calls: Anthropic and
-    /// Gemini merge consecutive entries of one role.
+    /// Returns the index of the first entry after the turn that contains an entry with calls:
+    /// Anthropic and Gemini merge consecutive entries of one role.
     pub(super) fn start(self, entries: &[Entry<'_>], at: usize) -> usize {
         let later = entries.get(at + 1..).unwrap_or_default();
         let same_turn = match self {
@@ -68,7 +68,7 @@ impl Answers {
         at + 1 + same_turn
     }
 
-    /// Returns the index of the entry at which the search for results of an entry's calls ends.
+    /// Returns the index of the entry at which the search for an entry's call results ends.
     pub(super) fn end(self, entries: &[Entry<'_>], at: usize) -> usize {
         let start = self.start(entries, at);
         let later = entries.get(start..).unwrap_or_default();

@@ -85,8 +85,8 @@ impl UnknownField<'_> {
         }
     }
 
-    /// Returns the location of the first of these names that exists in a member of the object or in
-    /// the body.
+    /// Returns a hint for the first of these names that is a field of one of the object's members,
+    /// or of the body.
     fn elsewhere(&self, names: &[String]) -> Option<FieldHint> {
         let has =
             |node: &Value, name: &String| known_fields(self.schema, Some(node)).contains(name);

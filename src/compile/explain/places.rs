@@ -195,7 +195,7 @@ impl<'a> Places<'a> {
         (outside.map_or(place.span, |outside| outside.span), related)
     }
 
-    /// Returns the location of the source of a computed string.
+    /// Returns a computed string's source location.
     pub(super) fn span_of(&self, from: &ComputedFrom) -> Option<Span> {
         match from {
             ComputedFrom::Data(path) => self.data_span(path),
@@ -204,7 +204,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Returns the location of a range in a file that a prompt read, or of the whole file.
+    /// Returns the location of a file that a prompt read, or of a byte range in it.
     pub(super) fn file_span(&self, file: &ReadFile, bytes: Option<Range<usize>>) -> Option<Span> {
         match file.place {
             ReadPlace::Project => self.file()?.project_file_span(&file.path, usize::MAX),
@@ -245,7 +245,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Returns the location of a part of a larger value of the template data, or of its key.
+    /// Returns the location of a nested value in the template data, or of its key.
     fn member_span(&self, path: &Pointer, target: KeyOrValue) -> Option<Span> {
         match target {
             KeyOrValue::Value => self.data_span(path),
@@ -279,8 +279,8 @@ impl<'a> Places<'a> {
 }
 
 impl Places<'_> {
-    /// Returns the origin of a byte range in a string of the history that the file does not contain
-    /// in this form; `None` for any other value.
+    /// Returns where a byte range of a history string comes from if the file does not contain the
+    /// string in this form; `None` for any other value.
     pub(super) fn arrived(&self, path: &Pointer, bytes: Range<usize>) -> Option<Arrived> {
         let tokens: Vec<String> = path.tokens().collect();
         let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();

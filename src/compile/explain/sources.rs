@@ -81,7 +81,7 @@ impl Places<'_> {
         }
     }
 
-    /// Returns the origin of a run in the text of surroundings in a turn.
+    /// Returns the origin of a run in a turn's surroundings text.
     fn source_in_turn(&self, turn: usize, written: Written) -> ValueSource {
         let context = self.file();
         let span = match &written.by {
@@ -148,8 +148,8 @@ impl Places<'_> {
 }
 
 impl ValueSource {
-    /// Returns the origin of a part of a joined string. The tag wrote any part that no file
-    /// contains.
+    /// Returns the origin of one part of a joined string. Parts that no file contains were written
+    /// by the tag.
     fn piece(&self, piece: &Piece) -> ValueSource {
         let (kind, span) = match piece.span {
             Some(span) => (SourceKind::Data, Some(span)),

@@ -64,7 +64,7 @@ impl Explainer<'_> {
         }))
     }
 
-    /// Returns the location of a value in a context file. There, blocks are called `content`, and a
+    /// Returns a value's location in the context file. There, blocks are called `content`, and a
     /// message that consists of text has no list of blocks.
     fn place_in_context(&self, loaded: &LoadedContext, wanted: &Pointer) -> Option<Span> {
         let file = loaded.context.file;

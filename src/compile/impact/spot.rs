@@ -29,8 +29,8 @@ pub(super) struct Spot<'a> {
 }
 
 impl Spot<'_> {
-    /// Returns the effect of a location that wrote nothing in the agent's bodies; `None` if the
-    /// location has no effect. `unknown` is the reason some bodies are unknown, if there is one.
+    /// Returns the effect of a location that wrote nothing to the agent's bodies; `None` if it has
+    /// no effect. `unknown` is the reason some bodies are unknown, if there is one.
     pub(super) fn unfollowed(&self, unknown: Option<&'static str>) -> Option<&'static str> {
         let text = self.text();
         let is_profile = self.is_of_profile();

@@ -70,7 +70,7 @@ pub(super) fn check(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     findings
 }
 
-/// Returns the nearest value of a key in a chain of profiles.
+/// Returns a key's nearest value in a chain of profiles.
 fn value<'p>(chain: &[&'p Profile], key: &str) -> Option<Inherited<'p>> {
     chain.iter().enumerate().find_map(|(level, profile)| {
         let node = profile.settings.get(key)?;

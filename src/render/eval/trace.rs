@@ -245,7 +245,7 @@ impl<'g> GivenValues<'g> {
         self.0.iter().find(|value| *value.given.name == *name)
     }
 
-    /// Returns the runs of the part of a variable that a run of the partial is.
+    /// Returns the runs of the part of a variable that a run of the partial copied.
     fn runs(&self, text: &str, run: &Run) -> Option<&'g [Run]> {
         let value = self.find(run.data()?)?;
         Some(value.text.as_ref()?.runs(&run.range(text)?))

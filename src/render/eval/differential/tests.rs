@@ -16,8 +16,8 @@ use crate::system::{Disk, Embedded};
 use crate::toml::{self, Kind, Table};
 use crate::world::{MemoryWorld, World};
 
-/// Returns the seeds of the generated templates of a long run: as many as are asked for, or those
-/// `FROM..TO`.
+/// Returns the seeds for a long run's generated templates: the requested number of seeds, or the
+/// range `FROM..TO`.
 #[expect(
     clippy::disallowed_methods,
     reason = "the number of templates is an option of the test"
