@@ -423,17 +423,25 @@ fn heading(it: &Explanation) -> String {
     if it.is_named || it.provider.is_general() {
         return format!("{name} rejects a request{details}:");
     }
-    let also: Vec<&str> = it
+    let also: Vec<String> = it
         .also
         .iter()
-        .map(|provider: &&Provider| provider.name.as_str())
+        .map(|provider: &&Provider| within_sentence(&provider.name))
         .collect();
     let also = match also.is_empty() {
         true => String::new(),
         false => format!(" (also from {})", also.join(", ")),
     };
-    let name = name.replacen("A ", "a ", usize::from(name.starts_with("A ")));
+    let name = within_sentence(name);
     format!("The request is rejected{details}. This is a known error message from {name}{also}:")
+}
+
+/// Returns the name of a provider as it is written within a sentence: `a FastAPI server`.
+fn within_sentence(name: &str) -> String {
+    match name.strip_prefix("A ") {
+        Some(rest) => format!("a {rest}"),
+        None => name.to_owned(),
+    }
 }
 
 /// Returns the status and the type of the answer. Those that the text does not contain are what
