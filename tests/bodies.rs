@@ -418,7 +418,7 @@ fn problems(compiler: &Compiler, wire: WireFormat, case: &Value) -> Result<Vec<P
         let found = find(request, None).bodies.pop().ok_or("no body")?;
         let endpoint = found.endpoint.ok_or("an address of no wire format")?;
         let target = LintTarget {
-            server: endpoint.server,
+            server: endpoint.likely_server(),
             model: endpoint.model.as_deref(),
             headers: Some(found.headers),
             ..LintTarget::default()

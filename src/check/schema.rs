@@ -221,9 +221,9 @@ impl Schemas {
         let allowed = own.cloned().collect();
         let extensions = self.extensions_of(wire);
         // Specific extensions come last and override general ones.
-        let general = server
+        let of_server: Option<&str> = server.map(Server::extensions);
+        let general = of_server
             .into_iter()
-            .flat_map(|server| [server.extensions(), server.name()])
             .chain(headers.sites.iter().map(|site| site.name()))
             .chain(instance.map(|(_, api)| api.name()));
         let bases = instance
@@ -376,6 +376,11 @@ impl AgentSchemas {
         subject: Input<'_>,
         is_taken: IsTaken<'_>,
     ) -> Vec<Problem> {
+        // A server that ignores unknown fields loses nothing of those that are null.
+        mistakes.retain(|mistake| {
+            let value = || subject.value().pointer(mistake.pointer.as_str());
+            mistake.passed_over_by.is_none() || value() != Some(&Value::Null)
+        });
         mistakes.retain_mut(|mistake| {
             !self
                 .allowed

@@ -1,7 +1,7 @@
 //! Facts about a body that follow from its URL.
 
 use super::unsupported::Unsupported;
-use crate::provider::{Server, UrlParts, WireFormat};
+use crate::provider::{ApiHeaders, Server, UrlParts, WireFormat};
 
 /// The endpoint that a body was sent to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,8 +15,34 @@ pub struct Endpoint {
     pub port: Option<u16>,
     /// The server of the host, if it is a public one.
     pub server: Option<Server>,
+    /// `true` if a known operator runs the host, and passes requests on.
+    pub(crate) is_at_operator: bool,
     /// The model, if the path contains it.
     pub model: Option<String>,
+}
+
+impl Endpoint {
+    /// Returns the server that answers: the one of a public host, or [`Server::Unknown`] for a host
+    /// that nobody knows. There, a model of OpenAI does not mean that OpenAI answers: gateways add
+    /// fields (`LiteLLM`: `fallbacks`), and local servers accept any model's name. `None` if only
+    /// the body can show the server.
+    pub fn likely_server(&self) -> Option<Server> {
+        let is_unknown_host = !self.host.is_empty() && !self.is_at_operator;
+        self.server.or(match self.wire {
+            WireFormat::OpenAiChat | WireFormat::OpenAiResponses if is_unknown_host => {
+                Some(Server::Unknown)
+            }
+            WireFormat::OpenAiChat
+            | WireFormat::OpenAiResponses
+            | WireFormat::AnthropicMessages
+            | WireFormat::GoogleGenerateContent
+            | WireFormat::MistralChat
+            | WireFormat::MistralFim
+            | WireFormat::OllamaChat
+            | WireFormat::OllamaGenerate
+            | WireFormat::LlamaCppInfill => None,
+        })
+    }
 }
 
 /// A URL, by the kind of endpoint that it leads to.
@@ -54,13 +80,23 @@ const OTHERS: [&str; 17] = [
     "/models",
 ];
 
+/// Ends of paths below an endpoint that accept bodies of its format: to count their tokens, to
+/// compact a conversation, or to answer many requests (Anthropic's batches).
+const BELOW: [(&str, &str); 4] = [
+    ("/messages", "/count_tokens"),
+    ("/messages", "/batches"),
+    ("/responses", "/input_tokens"),
+    ("/responses", "/compact"),
+];
+
 impl Address {
     pub(super) fn of(url: &str) -> Address {
         let parts = UrlParts::of(url);
         let path = parts.path().trim_end_matches('/');
-        let path = ["/count_tokens", "/input_tokens"]
+        let path = BELOW
             .iter()
-            .find_map(|end| path.strip_suffix(end))
+            .filter_map(|(endpoint, end)| Some((endpoint, path.strip_suffix(end)?)))
+            .find_map(|(endpoint, above)| above.ends_with(endpoint).then_some(above))
             .unwrap_or(path);
         let host = if url.contains("://") {
             parts.host()
@@ -88,6 +124,7 @@ impl Address {
             host: host.to_owned(),
             port: parts.port(),
             server,
+            is_at_operator: ApiHeaders::default().at(url).is_at_operator(),
             model: model(path)
                 .filter(|name| *name != "count-tokens")
                 .map(|name| name.replace("%3A", ":").replace("%3a", ":")),
@@ -140,11 +177,18 @@ fn cloud_of_claude(host: &str, path: &str) -> Option<Server> {
 
 /// Returns the model in a path: `models/NAME:generateContent` for Google, `model/NAME/invoke` on
 /// Amazon Bedrock, `deployments/NAME/chat/completions` on Azure,
-/// `serving-endpoints/NAME/invocations` on Databricks.
+/// `serving-endpoints/NAME/invocations` on Databricks, `endpoints/NUMBER/chat/completions` for a
+/// model of one's own on Vertex AI.
 fn model(path: &str) -> Option<&str> {
-    let within = ["/deployments/", "/serving-endpoints/", "/model/"]
-        .iter()
-        .find_map(|before| path.rsplit_once(before));
+    let within = [
+        "/deployments/",
+        "/serving-endpoints/",
+        "/endpoints/",
+        "/model/",
+    ]
+    .iter()
+    .find_map(|before| path.rsplit_once(before))
+    .filter(|(_, rest)| !rest.starts_with("openapi/"));
     let name = match within {
         Some((_, rest)) => rest.split('/').next(),
         None => path
@@ -269,6 +313,18 @@ mod tests {
         assert_eq!(
             of("/v1beta/models/gemini-3-pro:countTokens"),
             (WireFormat::GoogleGenerateContent, gemini)
+        );
+        let claude_batch = "https://api.anthropic.com/v1/messages/batches";
+        assert_eq!(of(claude_batch), (claude, None));
+        assert_eq!(of("/v1/responses/compact").0, WireFormat::OpenAiResponses);
+        let vertex = "https://aiplatform.googleapis.com/v1/projects/p/locations/l/endpoints";
+        assert_eq!(
+            of(&format!("{vertex}/46/chat/completions")),
+            (WireFormat::OpenAiChat, Some("46".to_owned()))
+        );
+        assert_eq!(
+            of(&format!("{vertex}/openapi/chat/completions")),
+            (WireFormat::OpenAiChat, None)
         );
         // Azure serves several models at one path.
         let azure = "https://x.services.ai.azure.com/models/chat/completions?api-version=1";

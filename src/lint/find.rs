@@ -141,7 +141,7 @@ impl Here {
 }
 
 /// The maximum number of wrappers around a body.
-const DEEPEST: usize = 6;
+const DEEPEST: usize = 8;
 
 /// The members of batches that contain requests: Anthropic's and Gemini's, and xAI's.
 const LISTS: [&str; 2] = ["requests", "batch_requests"];
@@ -188,8 +188,13 @@ impl Finder {
         if let Some((name, Value::Array(requests))) =
             list.and_then(|name| Some((name, members.remove(name)?)))
         {
+            // Each request of a batch has a URL of its own, except in Anthropic's.
+            let address = match &here.address {
+                Address::Known(endpoint) if here.is_captured => Address::Known(endpoint.clone()),
+                _ => Address::Unknown,
+            };
             let here = Here {
-                address: Address::Unknown,
+                address,
                 has_url: false,
                 within: Within::Requests,
                 ..here.below(name)
@@ -217,7 +222,12 @@ impl Finder {
         }
         let is_sent = here.is_sent_to_model();
         // What was sent is the body, even if its `input` has the members of another one.
-        let is_whole = is_sent && members.contains_key("model") || self.is_body(&members);
+        let is_whole = match &here.address {
+            Address::Known(_) if is_sent => members.contains_key("model"),
+            Address::Known(endpoint) if here.is_captured => starts(endpoint.wire, &members),
+            _ => false,
+        };
+        let is_whole = is_whole || self.is_body(&members);
         let wrapper = wrapper(&members).filter(|_| here.depth < DEEPEST);
         match wrapper.filter(|name| *name == litellm::PROXIED || !is_whole) {
             Some(name) => {
@@ -368,11 +378,21 @@ fn is_logged_input(members: &Map<String, Value>) -> bool {
     has_type || members.contains_key("output")
 }
 
-/// Returns `true` if an object has a characteristic member of a wire format.
+/// Returns `true` if an object has a characteristic member of a wire format. A request to Ollama
+/// may have only a model, which it loads.
 fn starts(wire: WireFormat, members: &Map<String, Value>) -> bool {
-    begins_with(wire)
-        .iter()
-        .any(|name| members.contains_key(*name))
+    match wire {
+        WireFormat::OllamaChat | WireFormat::OllamaGenerate => members.contains_key("model"),
+        WireFormat::AnthropicMessages
+        | WireFormat::OpenAiChat
+        | WireFormat::OpenAiResponses
+        | WireFormat::GoogleGenerateContent
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::LlamaCppInfill => begins_with(wire)
+            .iter()
+            .any(|name| members.contains_key(*name)),
+    }
 }
 
 /// Returns `true` if an object is a HAR file.

@@ -125,6 +125,7 @@ fn endpoint(call: &str) -> Option<Endpoint> {
         host: String::new(),
         port: None,
         server: None,
+        is_at_operator: false,
         model: None,
     })
 }

@@ -79,6 +79,11 @@ impl ApiHeaders {
         self.sites.iter().any(|site| site.counts_tokens())
     }
 
+    /// Returns `true` if a known operator runs the host.
+    pub(crate) fn is_at_operator(&self) -> bool {
+        self.sites.iter().any(|site| site.is_operator())
+    }
+
     /// Returns `true` if the URL belongs to the site.
     pub(crate) fn is_at(&self, site: Site) -> bool {
         self.sites.contains(&site)
@@ -135,6 +140,9 @@ impl ApiHeaders {
     /// Returns `true` if the request asks for a beta feature, or for one whose name begins with the
     /// part before a final `*`; `None` if that is unknown.
     pub fn has_beta(&self, name: &str) -> Option<bool> {
+        if self.is_at(Site::Azure) && self.version.as_deref() == Some("preview") {
+            return Some(true);
+        }
         let betas = self.betas.as_ref()?;
         let is_asked = match name.strip_suffix('*') {
             Some(start) => betas.iter().any(|beta| beta.starts_with(start)),

@@ -141,13 +141,7 @@ impl Server {
     /// Returns the name under which `<format>.extensions.json` lists the server's fields.
     pub fn extensions(self) -> &'static str {
         match self {
-            Server::Unknown
-            | Server::MiniMax
-            | Server::Fireworks
-            | Server::Perplexity
-            | Server::Databricks
-            | Server::Snowflake
-            | Server::DeepInfra => "compatible servers",
+            Server::Unknown => "compatible servers",
             Server::ChatGpt => Server::OpenAi.name(),
             server => server.name(),
         }
@@ -342,6 +336,7 @@ pub(crate) enum Site {
     Venice,
     Vercel,
     Requesty,
+    HuggingFace,
     /// Version 1 of the Gemini API, which has fewer fields than `v1beta`.
     GeminiV1,
     /// It counts the tokens of the body itself.
@@ -356,7 +351,7 @@ pub(crate) enum Site {
 
 impl Site {
     /// Every site. Azure's domain has those of others below it, so it comes after them.
-    const ALL: [Site; 13] = [
+    const ALL: [Site; 14] = [
         Site::GitHubModels,
         Site::Azure,
         Site::GitHubCopilot,
@@ -366,6 +361,7 @@ impl Site {
         Site::Venice,
         Site::Vercel,
         Site::Requesty,
+        Site::HuggingFace,
         Site::GeminiV1,
         Site::TokenCount,
         Site::VertexTokenCount,
@@ -389,6 +385,7 @@ impl Site {
             Site::Venice => "Venice",
             Site::Vercel => "Vercel",
             Site::Requesty => "Requesty",
+            Site::HuggingFace => "Hugging Face",
             Site::GeminiV1 => "v1 of the Gemini API",
             Site::TokenCount => "token count",
             Site::VertexTokenCount => "token count of Vertex AI",
@@ -412,10 +409,16 @@ impl Site {
             Site::Venice => &["venice.ai"],
             Site::Vercel => &["ai-gateway.vercel.sh"],
             Site::Requesty => &["requesty.ai"],
+            Site::HuggingFace => &["router.huggingface.co"],
             Site::GeminiV1 | Site::TokenCount | Site::VertexTokenCount | Site::CountedRequest => {
                 &[]
             }
         }
+    }
+
+    /// Returns `true` if the site is the operator of a host.
+    pub(crate) fn is_operator(self) -> bool {
+        !self.domains().is_empty()
     }
 
     /// Returns `true` if the site rejects requests with unknown fields, even if its models' vendors
@@ -439,6 +442,7 @@ impl Site {
             | Site::Venice
             | Site::Vercel
             | Site::Requesty
+            | Site::HuggingFace
             | Site::GeminiV1
             | Site::TokenCount
             | Site::VertexTokenCount

@@ -96,6 +96,10 @@ const ONCE: [&str; 10] = [
     "v1beta",
 ];
 
+/// Parts of paths that end like an endpoint but are correct: threads of OpenAI's assistants, and
+/// OpenRouter's presets (`/api/v1/presets/NAME/chat/completions`).
+const OTHER: [&str; 2] = ["/threads/", "/presets/"];
+
 impl WrongPath {
     /// Returns the mistake in the URL of a request to an endpoint; `None` if there is none.
     pub(crate) fn of(url: &str) -> Option<WrongPath> {
@@ -206,7 +210,7 @@ fn elsewhere(host: &str, segments: &[&str]) -> Option<&'static str> {
         let depth = name.matches('/').count();
         let end = &segments[segments.len().saturating_sub(depth)..];
         let last = format!("/{}", end.join("/"));
-        is_misspelling(&last, name) && !path.contains("/threads/")
+        is_misspelling(&last, name) && !OTHER.iter().any(|part| path.contains(part))
     })
 }
 

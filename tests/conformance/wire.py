@@ -30,6 +30,7 @@ def shared(wire):
 # The servers of client APIs, where their names differ.
 SERVERS = {"LM Studio (Chat Completions)": "LM Studio", "Ollama (OpenAI-compatible)": "Ollama"}
 OTHERS = "compatible servers"
+BASE = "x-reqc-base"
 
 
 def names(wire, instance, api):
@@ -46,10 +47,22 @@ class Effective:
         self.used = [name for name in dict.fromkeys(names) if name in extensions(wire)]
         if self.used:
             self.schema.setdefault("$defs", {}).update(copy.deepcopy(shared(wire)))
-        for name in self.used:
-            for pointer, fields in extensions(wire)[name].items():
-                self.extend(pointer, fields, self.required_by_others(wire, pointer))
+        for entry in self.entries(extensions(wire), self.used):
+            for pointer, fields in entry.items():
+                if pointer != BASE:
+                    self.extend(pointer, fields, self.required_by_others(wire, pointer))
         self.validator = jsonschema_rs.Draft202012Validator(self.schema)
+
+    @classmethod
+    def entries(cls, listed, names, seen=None):
+        """The entries of these names, each after those that it begins with."""
+        seen, found = set() if seen is None else seen, []
+        for name in names:
+            if name not in seen:
+                seen.add(name)
+                found += cls.entries(listed, listed[name].get(BASE, []), seen)
+                found.append(listed[name])
+        return found
 
     def resolve(self, schema):
         while "$ref" in schema:

@@ -49,6 +49,8 @@ body_rule! {
             "Gemini accepted an empty text",
         "pkg:github/vllm-project/vllm#vllm/entrypoints/openai/chat_completion/protocol.py":
             "vLLM: *`tools` must not be an empty array*",
+        "recorded: pydantic-ai, tests/models/cassettes/test_huggingface/test_hf_model_instructions.yaml":
+            "Hugging Face's router accepts an empty list of `tools`",
         "zed-industries/zed#38153": "Z.ai: *text cannot be empty*",
         "anomalyco/opencode#31259":
             "GitHub Copilot, Claude: *text content blocks must contain non-whitespace text*",
@@ -195,9 +197,10 @@ fn is_signed(part: &Value) -> bool {
 
 /// Reports an empty list of tools.
 fn no_tools<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let tools = subject.member("tools").filter(|tools| {
-        subject.server == Server::Unknown && tools.as_array().is_some_and(Vec::is_empty)
-    });
+    let may_be_vllm = subject.server == Server::Unknown && !subject.headers.is_at_operator();
+    let tools = subject
+        .member("tools")
+        .filter(|tools| may_be_vllm && tools.as_array().is_some_and(Vec::is_empty));
     if let Some(tools) = tools {
         found
             .at(tools, "vLLM rejects an empty list of `tools`")

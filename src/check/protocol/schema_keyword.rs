@@ -119,8 +119,9 @@ const JSON_SCHEMAS: [&str; 4] = [
 
 /// The keywords that Gemini accepts next to `$ref`. Next to a `$ref` at the root, definitions are
 /// also accepted.
-const BESIDE_REFERENCE: [&str; 7] = [
+const BESIDE_REFERENCE: [&str; 8] = [
     "$ref",
+    "title",
     "description",
     "default",
     "$defs",
@@ -150,7 +151,7 @@ fn check_references<'b>(root: &'b Value, found: &mut Found<'b>) {
             .find(|name| !BESIDE_REFERENCE.contains(name));
         if let Some(name) = other {
             let message = format!(
-                "Gemini accepts only `description` and `default` next to `$ref`, not `{}`",
+                "Gemini accepts only `title`, `description` and `default` next to `$ref`, not `{}`",
                 crate::text::cut(name, 40)
             );
             found

@@ -1,7 +1,7 @@
 //! `protocol/turn-order`: messages in an order that the API rejects.
 
 use super::{Found, Subject, body_rule};
-use crate::check::history::{Entry, Kind, Role};
+use crate::check::history::{Entry, Role};
 use crate::diag::Severity;
 use crate::provider::{Server, WireFormat};
 use crate::repo::Property;
@@ -9,8 +9,6 @@ use crate::repo::Property;
 body_rule! {
     Error "protocol/turn-order", "the order of the messages is rejected",
     "Formats differ in which message may follow which:\n\n\
-     * Anthropic: older reports say that the first message must have the role `user`, unless it contains a compaction. The API now \
-     accepts others, too, so this is a warning. The server merges consecutive messages of one role\n\
      * Gemini: a single content must have the role `user`; a function call must follow a user content, so it cannot be first, and it \
      cannot follow model text in a separate content: put both into one. Contents with calls may follow each other\n\
      * Mistral: no `system` after an assistant or a tool message; a single message cannot have the role `assistant`. `user` after `tool` \
@@ -25,12 +23,12 @@ body_rule! {
      * Qwen: at least one message must have the role `user`\n\
      * Hunyuan and Qianfan: the last message must be a user message or a result; reports say that user and assistant must alternate there and \
      on SiliconFlow (reported as a warning). The same is true of models whose chat template says so (`alternating_turns` in `model-families.toml`)\n\n\
-     OpenAI, DeepSeek and Ollama accept any order. Calls and results have separate rules.\n\n\
+     Anthropic, OpenAI, DeepSeek and Ollama accept any order. Calls and results have separate rules.\n\n\
      * wrong, Gemini: `user`, `model` with text, `model` with `functionCall`\n\
      * right, Gemini: `user`, `model` with text and `functionCall`",
     seen "2026-11" {
         "recorded: pydantic-ai, test_anthropic_model_empty_message_on_history":
-            "Claude: an assistant message as the first, accepted",
+            "Claude accepts an assistant message as the first",
         "recorded: pydantic-ai, test_cross_provider_capability_replay":
             "Gemini: two contents with calls in a row, accepted",
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
@@ -39,8 +37,6 @@ body_rule! {
             "Mistral: `user` after `tool` was rejected",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
             "llama.cpp: no two assistant messages at the end",
-        "lobehub/lobehub#1601": "Claude: the first message must be a user message",
-        "livekit/agents#669": "Claude: the same error",
         "google-gemini/gemini-cli#11814": "Gemini: a call must follow a user content",
         "agentscope-ai/agentscope-java#613":
             "Qwen: *do not contain elements with the role of user*",
@@ -81,9 +77,6 @@ body_rule! {
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let entries = || &subject.history().entries;
     match subject.wire {
-        WireFormat::AnthropicMessages if subject.server.is_claude() => {
-            anthropic(entries(), found);
-        }
         WireFormat::GoogleGenerateContent => google(entries(), found),
         WireFormat::MistralChat => mistral(subject, entries(), found),
         WireFormat::OpenAiChat => {
@@ -166,28 +159,6 @@ fn of_server<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found
         }
         _ => {}
     }
-}
-
-fn anthropic<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
-    // A compaction leaves its summary in an assistant message.
-    let first = entries
-        .first()
-        .filter(|entry| entry.role == Role::Assistant && !is_compaction(entry));
-    if let Some(first) = first {
-        let note = found.at_member(
-            first.value,
-            "role",
-            "the first message has the role `assistant`; some reports say that the API requires a user message first",
-        );
-        note.warning().help("begin with a user message");
-    }
-}
-
-fn is_compaction(entry: &Entry<'_>) -> bool {
-    matches!(
-        entry.parts.first().map(|part| part.kind),
-        Some(Kind::Other("compaction"))
-    )
 }
 
 /// Finds a conversation without a user message. `is_sure` is `true` if reports agree that the

@@ -193,9 +193,15 @@ pub(super) fn check_extensions(value: &Value) -> Result<(), Refusal> {
     }
     for (name, places) in names.iter().filter(|(name, _)| !name.starts_with('$')) {
         let at = root.member(name);
-        members(places, &at)?
-            .iter()
-            .try_for_each(|(place, fields)| fields_of(fields, &at.member(place)))?;
+        for (place, fields) in members(places, &at)? {
+            let at_place = at.member(place);
+            if place == extend::BASE {
+                check_field(place, fields)
+                    .map_err(|message| Refusal::new(at_place.as_str(), message, FORM))?;
+            } else {
+                fields_of(fields, &at_place)?;
+            }
+        }
     }
     Ok(())
 }
@@ -208,7 +214,7 @@ fn check_field(name: &str, value: &Value) -> Result<(), String> {
             .is_some_and(|list| list.iter().all(is_element))
     };
     let (is_right, wanted) = match name {
-        extend::OPTIONAL | extend::REQUIRED | extend::UNKNOWN => {
+        extend::OPTIONAL | extend::REQUIRED | extend::UNKNOWN | extend::BASE => {
             (is_list(&Value::is_string), "this must be a list of names")
         }
         extend::ALTERNATIVES => (is_list(&is_schema), "this must be a list of schemas"),

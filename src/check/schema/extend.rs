@@ -25,6 +25,8 @@ pub(crate) const REQUIRED: &str = "x-reqc-required";
 /// A key next to the fields of a location: fields of the schema that become unknown at this
 /// location.
 pub(crate) const UNKNOWN: &str = "x-reqc-unknown";
+/// A key next to the locations of an entry: the entries that it begins with.
+pub(crate) const BASE: &str = "x-reqc-base";
 /// All special keys next to the fields of a location.
 const BESIDE: [&str; 4] = [OPTIONAL, ALTERNATIVES, REQUIRED, UNKNOWN];
 
@@ -34,16 +36,14 @@ const BESIDE: [&str; 4] = [OPTIONAL, ALTERNATIVES, REQUIRED, UNKNOWN];
 ///
 /// Returns an error if the entries add more than any wire format needs.
 pub(crate) fn extend(schema: &mut Value, extensions: &Value, names: &[String]) -> Result<(), ()> {
-    let listed: Vec<&Map<String, Value>> = names
-        .iter()
-        .filter_map(|name| extensions.get(name)?.as_object())
-        .collect();
+    let listed = entries(extensions, names);
     let (mut steps, mut added) = (0, 0);
     if let Some(definitions) = extensions.get(DEFINITIONS).filter(|_| !listed.is_empty()) {
         added += count(definitions);
         define(schema, definitions);
     }
-    for (place, fields) in listed.iter().flat_map(|places| places.iter()) {
+    let places = listed.iter().flat_map(|places| places.iter());
+    for (place, fields) in places.filter(|(place, _)| *place != BASE) {
         let targets = targets(schema, place, &mut steps)?;
         let unions = match fields.get(ALTERNATIVES) {
             Some(_) => unions(schema, place, &mut steps)?,
@@ -61,6 +61,28 @@ pub(crate) fn extend(schema: &mut Value, extensions: &Value, names: &[String]) -
             .for_each(|target| add(schema, target, fields));
     }
     Ok(())
+}
+
+/// Returns the entries of these names, each after the entries that it begins with, without
+/// duplicates.
+fn entries<'e>(extensions: &'e Value, wanted: &[String]) -> Vec<&'e Map<String, Value>> {
+    let mut order: Vec<&str> = Vec::new();
+    let mut pending: Vec<(&str, bool)> = wanted.iter().rev().map(|it| (&**it, false)).collect();
+    let mut seen = HashSet::new();
+    while let Some((name, is_after_bases)) = pending.pop() {
+        if is_after_bases {
+            order.push(name);
+        } else if seen.insert(name) {
+            pending.push((name, true));
+            let bases: Vec<&str> =
+                names(extensions.get(name).and_then(|it| it.get(BASE))).collect();
+            pending.extend(bases.into_iter().rev().map(|base| (base, false)));
+        }
+    }
+    order
+        .into_iter()
+        .filter_map(|name| extensions.get(name)?.as_object())
+        .collect()
 }
 
 /// The member that contains the targets of references, in schemas and extension files.
@@ -316,6 +338,21 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn an_entry_begins_with_its_bases() {
+        let extensions = json!({
+            "A": {"x-reqc-base": ["B", "C"], "/": {"a": {}, "c": {"const": "A"}}},
+            "B": {"x-reqc-base": ["A"], "/": {"b": {}}},
+            "C": {"/": {"c": {"const": "C"}}}
+        });
+        let mut schema = json!({"properties": {}});
+        extend(&mut schema, &extensions, &["A".to_owned()]).expect("small");
+        assert_eq!(
+            schema,
+            json!({"properties": {"a": {}, "b": {}, "c": {"const": "A"}}})
+        );
+    }
+
+    #[test]
     fn places_name_objects_through_references_and_alternatives() {
         let mut schema = json!({
             "properties": {"messages": {"items": {"$ref": "#/$defs/message"}}, "x": {}},
@@ -411,7 +448,8 @@ mod tests {
         for (name, places) in listed {
             let mut extended = plain.clone();
             extend(&mut extended, &extensions, std::slice::from_ref(name)).expect("small");
-            for (place, fields) in places.as_object().expect("an object") {
+            let places = places.as_object().expect("an object").iter();
+            for (place, fields) in places.filter(|(place, _)| *place != BASE) {
                 let found = targets(&plain, place, &mut 0).expect("few");
                 assert_ne!(found, [""; 0], "{name} {place} names something");
                 for target in found {

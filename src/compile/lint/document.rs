@@ -268,6 +268,7 @@ impl DocumentJudge<'_> {
                     .filter(|_| named.is_none())
                     .and_then(|endpoint| endpoint.server)
                     .or_else(|| self.local_server(endpoint).filter(|_| instance.is_none()))
+                    .or_else(|| endpoint.filter(|_| instance.is_none())?.likely_server())
             }),
             model: model.or(has_model.then_some(MODEL_PLACEHOLDER)),
             headers: self.target.headers.clone().or_else(|| {
