@@ -783,7 +783,7 @@ fn the_command_tells_the_place_in_the_body() {
     let out = String::from_utf8_lossy(&told.stdout);
     assert!(
         told.status.code() == Some(0)
-            && out.starts_with("This answer contains no known error message."),
+            && out.starts_with("This text contains no known error message."),
         "{out}"
     );
 

@@ -281,7 +281,7 @@ fn show(options: &Options, told: &Told, terminal: &mut Terminal) {
             "this is a request, not an error response: pass the response as the argument and this file with `--body`; to check only the request, use `reqc lint`\n"
         ));
     } else if told.explained.is_empty() {
-        terminal.text(&text!("this answer contains no known error message\n"));
+        terminal.text(&text!("this text contains no known error message\n"));
     }
     for group in groups(told) {
         terminal.text(&page(&group, told, terminal.width()));
@@ -336,12 +336,12 @@ fn page(group: &Group<'_>, told: &Told, width: usize) -> Text {
     let mut page = match it.basis {
         Basis::Sentence => text!(""),
         Basis::Words => text!(
-            "This answer contains no known error message. Its wording suggests:
+            "This text contains no known error message. Its wording suggests:
 
 "
         ),
         Basis::Code => text!(
-            "This answer contains no known error message. Its status or type usually means:
+            "This text contains no known error message. Its status or type usually means:
 
 "
         ),
@@ -430,7 +430,7 @@ fn heading(it: &Explanation) -> String {
         .collect();
     let also = match also.is_empty() {
         true => String::new(),
-        false => format!(" (also from {})", also.join(", ")),
+        false => format!(", also used by {}", also.join(", ")),
     };
     let name = within_sentence(name);
     format!("The request is rejected{details}. This is a known error message from {name}{also}:")

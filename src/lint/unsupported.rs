@@ -13,6 +13,8 @@ pub enum Unsupported {
     CohereChat,
     /// `DashScope`'s own generation API: the messages are in `input`, the settings in `parameters`.
     DashScope,
+    /// LM Studio's own chat API.
+    LmStudioChat,
     /// OpenAI's text completions, the predecessor of chat.
     TextCompletion,
 }
@@ -24,6 +26,7 @@ impl Unsupported {
             Unsupported::Converse => "Amazon Bedrock's Converse API",
             Unsupported::CohereChat => "Cohere's chat API",
             Unsupported::DashScope => "DashScope's own generation API",
+            Unsupported::LmStudioChat => "LM Studio's own chat API (`/api/v1/chat`)",
             Unsupported::TextCompletion => "the old completions API (`/v1/completions`)",
         }
     }
@@ -49,6 +52,8 @@ impl Unsupported {
             Some(Unsupported::CohereChat)
         } else if is_dashscope {
             Some(Unsupported::DashScope)
+        } else if path.ends_with("/api/v1/chat") {
+            Some(Unsupported::LmStudioChat)
         } else {
             path.ends_with("/v1/completions")
                 .then_some(Unsupported::TextCompletion)

@@ -145,8 +145,9 @@ static PARAM: LazyLock<Regex> =
 /// Returns the parameter that an answer names in addition to its message, such as `input[3].action.type`.
 fn param(text: &str) -> Option<String> {
     let param = PARAM.captures(text)?[1].to_owned();
-    // Some gateways repeat the message there.
-    (param != "None" && !param.contains(char::is_whitespace)).then_some(param)
+    // Some gateways repeat the message there, and Cerebras writes the kind of the error.
+    let is_place = param != "None" && !param.contains(char::is_whitespace);
+    (is_place && !param.ends_with("_error")).then_some(param)
 }
 
 /// The location that pydantic names beside its message:

@@ -107,7 +107,7 @@ combinations! {
         "add `messages`";
 
     refused RESPONSES at [OpenAi, Unknown]: ("input", IsEmpty)
-        with ("previous_response_id", IsNot), ("conversation", IsNot), ("prompt", IsNot);
+        with ("previous_response_id", IsNot), ("conversation", IsNot), ("prompt", IsNot), ("prompt_id", IsNot);
         "`input` is missing or empty, and nothing else says what to answer";
         "put the question into `input`";
 

@@ -19,9 +19,8 @@ body_rule! {
      * the `format` of a string is `enum` or `date-time`; with `enum`, there must be values, of which none is empty\n\
      * length limits are integers\n\n\
      Keywords outside the subset are reported by the format's schema. `additionalProperties` is reported as a warning: the API \
-     rejected it until 2026, but Google's SDK has included it since. `oneOf` is not in Google's lists, although the API reads it (reported as a warning). An object with an empty `properties` is a warning \
-     for a function without parameters: most reports up to June 2026 say that it is rejected, some that it is accepted. Google's own \
-     examples leave `properties` out.\n\n\
+     rejected it until 2026, but Google's SDK has included it since. `oneOf` is not in Google's lists, although the API reads it (reported as a warning). A function without parameters may have an \
+     empty `properties`: recordings of both APIs show it.\n\n\
      Vertex AI requires the parameters of a function to be an object.\n\n\
      In `parametersJsonSchema` and `responseJsonSchema`, a `$ref` must point to an existing schema, and only `description` and `default` \
      may be next to it.\n\n\
@@ -40,8 +39,10 @@ body_rule! {
             "`\"parameters\": { \"type\": \"object\" }`, accepted",
         "virattt/dexter#258":
             "*Unknown name \"const\" at … one_of*: the API reads `oneOf`",
-        "BerriAI/litellm#9289": "an object without properties is accepted",
-        "bug-ops/zeph#1641": "an object without properties is accepted",
+        "BerriAI/litellm#9289": "a function without parameters is accepted",
+        "bug-ops/zeph#1641": "a function without parameters is accepted",
+        "recorded: pydantic-ai, tests/models/cassettes/test_google/test_google_model_thinking_part_iter.yaml":
+            "a function without parameters is accepted with an empty `properties`",
         "anomalyco/opencode#11889": "*only allowed for OBJECT type*",
         "diegosouzapw/OmniRoute#760": "*enum: only allowed for STRING type*",
         "directus/directus#27100": "the same error",
@@ -193,23 +194,10 @@ fn check_node<'b>(
             .at_member(inner, "items", "an array needs `items`")
             .help("describe the elements of the array");
     }
-    let is_documented = is_whole && !has("properties", inner);
-    if is_object && is_empty && !is_documented {
-        let what = match is_whole {
-            true => {
-                "reports disagree on whether a function without parameters may have an empty `properties`"
-            }
-            false => "an object needs at least one property",
-        };
-        let note = found.at_member(inner, "properties", what);
-        let note = if is_whole { note.warning() } else { note };
-        let others = match is_whole {
-            true => ", leave out `parameters` altogether",
-            false => "",
-        };
-        note.help(format!(
-            "add its properties{others}, or use `{json_schema}`"
-        ));
+    if is_object && is_empty && !is_whole {
+        found
+            .at_member(inner, "properties", "an object needs at least one property")
+            .help(format!("add its properties, or use `{json_schema}`"));
     }
     for name in ["additionalProperties", "additional_properties"]
         .into_iter()

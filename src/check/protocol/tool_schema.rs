@@ -36,6 +36,8 @@ body_rule! {
      OpenRouter or an unknown server.\n\n\
      LM Studio requires `properties` at the root. Reports say that Groq rejects `required` without `properties`, and Volcengine a list \
      of types. A root of a type other than `object` is a warning for all other servers.\n\n\
+     llama.cpp makes a grammar of the schemas: it needs a `type` or alternatives in each, and `^` and `$` around a pattern (reported as a \
+     warning, because not every chat template leads to a grammar).\n\n\
      Gemini's `parameters` are covered by `protocol/schema-keyword`.\n\n\
      * wrong: `{ \"anyOf\": [{ \"required\": [\"path\"] }, { \"required\": [\"url\"] }], … }`\n\
      * right: `{ \"type\": \"object\", \"properties\": … }`, with the alternatives in the description",
@@ -93,6 +95,11 @@ body_rule! {
              'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level*",
         "Mintplex-Labs/anything-llm#6273": "LM Studio: `properties` is required",
         "lmstudio-ai/lmstudio-bug-tracker#2203": "LM Studio: the same error",
+        "ggml-org/llama.cpp#19716":
+            "llama.cpp: *Unrecognized schema*, for a property with only a description",
+        "containers/kubernetes-mcp-server#758":
+            "llama.cpp: *Pattern must start with '^' and end with '$'*",
+        "openclaw/openclaw#107430": "llama.cpp: the same error",
         "agno-agi/agno#3004": "Volcengine: *Invalid function format: unhashable type: 'list'*",
         "oracle/langchain-oracle#45": "xAI: *Invalid function schema*",
         "usestrix/strix#1088": "Groq: *'required' present but 'properties' is missing*",
@@ -177,6 +184,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             Server::LmStudio => lmstudio_root(schema, found),
             Server::Groq => visit(schema, &mut |inner| required_alone(inner, found)),
             Server::Volcengine => visit(schema, &mut |inner| several_types(inner, found)),
+            Server::LlamaCpp => visit(schema, &mut |inner| check_llamacpp(inner, found)),
             _ => {}
         }
         if !is_sure && moonshot.is_none() && deepseek.is_none() {
@@ -522,6 +530,53 @@ fn untyped_properties<'b>(schema: &'b Value, found: &mut Found<'b>) {
             )
             .warning()
             .help("add `type`");
+    }
+}
+
+/// The keywords that llama.cpp makes a grammar of. A schema with none of them is rejected, unless it
+/// is empty.
+const LLAMACPP_READS: [&str; 12] = [
+    "$ref",
+    "oneOf",
+    "anyOf",
+    "allOf",
+    "type",
+    "const",
+    "enum",
+    "properties",
+    "additionalProperties",
+    "items",
+    "prefixItems",
+    "pattern",
+];
+
+fn check_llamacpp<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    let is_read = |members: &serde_json::Map<String, Value>| {
+        members.is_empty()
+            || LLAMACPP_READS
+                .iter()
+                .any(|name| members.contains_key(*name))
+    };
+    if inner.as_object().is_some_and(|members| !is_read(members)) {
+        found
+            .at(
+                inner,
+                "llama.cpp cannot make a grammar of this schema, which has no `type`",
+            )
+            .warning()
+            .help("add `type`");
+    }
+    let pattern = inner.get("pattern").and_then(Value::as_str);
+    let is_anchored = |it: &str| it.starts_with('^') && it.ends_with('$');
+    if pattern.is_some_and(|it| !is_anchored(it)) {
+        found
+            .at_member(
+                inner,
+                "pattern",
+                "llama.cpp rejects a pattern that does not begin with `^` and end with `$`",
+            )
+            .warning()
+            .help("anchor the pattern, or describe it in the description");
     }
 }
 

@@ -15,7 +15,7 @@ body_rule! {
      is rejected for models made before April 2026 (`user_after_results` in `model-families.toml`), when mistral-common 1.11.1 began \
      to accept it; for a name without a date, it is a warning. `bridge` in the bundled templates puts an assistant message between \
      them\n\
-     * llama.cpp: no two assistant messages at the end\n\
+     * llama.cpp: no two assistant messages at the end; for Ollama, which runs it, a warning\n\
      * Perplexity: after the system messages, user and tool messages alternate with assistant messages, and the last is not an \
      assistant message\n\
      * MiniMax: only one system message, and not as the only message (reported as a warning)\n\
@@ -23,7 +23,7 @@ body_rule! {
      * Qwen: at least one message must have the role `user`\n\
      * Hunyuan and Qianfan: the last message must be a user message or a result; reports say that user and assistant must alternate there and \
      on SiliconFlow (reported as a warning). The same is true of models whose chat template says so (`alternating_turns` in `model-families.toml`)\n\n\
-     Anthropic, OpenAI, DeepSeek and Ollama accept any order. Calls and results have separate rules.\n\n\
+     Anthropic, OpenAI and DeepSeek accept any order. Calls and results have separate rules.\n\n\
      * wrong, Gemini: `user`, `model` with text, `model` with `functionCall`\n\
      * right, Gemini: `user`, `model` with text and `functionCall`",
     seen "2026-11" {
@@ -37,6 +37,8 @@ body_rule! {
             "Mistral: `user` after `tool` was rejected",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
             "llama.cpp: no two assistant messages at the end",
+        "NousResearch/hermes-agent#80265":
+            "Ollama: *Cannot have 2 or more assistant messages at the end of the list*",
         "google-gemini/gemini-cli#11814": "Gemini: a call must follow a user content",
         "agentscope-ai/agentscope-java#613":
             "Qwen: *do not contain elements with the role of user*",
@@ -133,9 +135,10 @@ fn of_server<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found
             alternating(subject, entries, found);
         }
         Server::LlamaCpp => {
-            llamacpp(entries, found);
+            two_at_end(entries, true, found);
             without_user(subject, entries, false, found);
         }
+        Server::Ollama => two_at_end(entries, false, found),
         Server::Qwen => without_user(subject, entries, true, found),
         Server::Unknown => without_user(subject, entries, false, found),
         Server::ZAi => {
@@ -352,7 +355,9 @@ fn several_prompts<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
     }
 }
 
-fn llamacpp<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
+/// Finds two assistant messages at the end. `is_sure` is `true` if every version of the server
+/// rejects them.
+fn two_at_end<'b>(entries: &[Entry<'b>], is_sure: bool, found: &mut Found<'b>) {
     if let [.., before, last] = entries
         && before.role == Role::Assistant
         && last.role == Role::Assistant
@@ -361,6 +366,7 @@ fn llamacpp<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
             last.value,
             "there are two assistant messages at the end, which the server rejects",
         );
+        let note = if is_sure { note } else { note.warning() };
         note.help("end with a user message, or merge the two");
     }
 }

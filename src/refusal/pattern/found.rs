@@ -52,12 +52,17 @@ impl Found {
             start = quoted_start(&text[..start]);
         }
         let shown = &text[start..end];
-        if quotes(shown).count() % 2 == 1 {
-            match is_quote_left_out(shown) {
-                true if text[..start].ends_with('\'') => start -= 1,
-                false if text[end..].starts_with('\'') => end += 1,
-                true | false => {}
+        let (is_quoted_before, is_quoted_after) =
+            (text[..start].ends_with('\''), text[end..].starts_with('\''));
+        let count = quotes(shown).count();
+        match (is_quote_left_out(shown), count % 2 == 1) {
+            (true, true) if is_quoted_before => start -= 1,
+            (false, true) if is_quoted_after => end += 1,
+            (true, false) if count > 0 && is_quoted_before && is_quoted_after => {
+                start -= 1;
+                end += 1;
             }
+            _ => {}
         }
         text[start..end].trim()
     }
