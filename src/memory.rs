@@ -1,7 +1,7 @@
 //! A shared cache for results that several agents need.
 //!
 //! A `Question` is a value that determines its answer completely, so a cached answer equals a
-//! computed one. Each module declares its questions beside the code that computes the answers. All
+//! computed one. Each module declares its questions next to the code that computes the answers. All
 //! answers share a limit in bytes and an eviction policy: new answers replace those that have not
 //! been used recently (S3-FIFO, from the crate `quick_cache`).
 //!
@@ -27,7 +27,7 @@ const SMALL: usize = 256;
 ///
 /// An answer that is larger than a shard of the table is not cached, but computed each time. If one
 /// agent needs the same data for many values, such as their common history, this data belongs in an
-/// object of its own rather than in a question.
+/// separate object rather than in a question.
 pub(crate) trait Question: Hash + Eq + Send + Sync + 'static {
     /// The type of the answer, which must be cheap to clone.
     type Answer: Clone + Send + Sync + 'static;

@@ -119,7 +119,7 @@ impl Dictionary {
             let behind = self.behind(general, &candidates, &hints, status);
             explained = behind.map_or(explained, |it| vec![it]);
         }
-        // A message that says nothing is the echo of one that names the mistake.
+        // A message without information repeats one that names the mistake.
         if explained.iter().any(Explanation::has_rule) {
             explained.retain(|it| !it.is_unsaid());
         }
@@ -513,7 +513,7 @@ impl Dictionary {
     }
 }
 
-/// Returns an explanation once for each field of the body that the answer names beside its message.
+/// Returns an explanation for each field of the body that the answer names next to its message.
 fn at_each(explanation: &Explanation, fields: Vec<String>) -> Vec<Explanation> {
     if fields.is_empty() {
         return vec![explanation.clone()];
@@ -580,7 +580,7 @@ const PAGE: &str = "<!DOCTYPE html>";
 /// phrases, because each of them is compared with each line.
 const LONGEST_NEAR: usize = 16_000;
 
-/// The minimum number of words after a general sentence that can show more than it.
+/// The minimum number of words after a general sentence that can add information.
 const FEWEST_BEHIND: usize = 3;
 
 /// The maximum number of sentences reported for one string.

@@ -152,7 +152,7 @@ pub struct Engine {
     templates: Vec<Template>,
     by_span: HashMap<Span, TemplateId>,
     dialect: Dialect,
-    /// The names that templates assign: a call of one in an include may refer to the assigned
+    /// The names that templates assign. If an include calls one, the call may refer to the assigned
     /// value.
     assigned: HashSet<String>,
     suggestions: Suggestions,

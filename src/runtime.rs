@@ -29,7 +29,7 @@
 //! | [`trust`] | hosts that open other people's repositories: permissions that only a user can grant |
 //! | [`content`], [`image`] | hosts whose messages refer to files, or contain images |
 //! | [`clean`] | editors: answers of completion agents without fences and echoes |
-//! | [`pool`] | hosts with work beside a chat: a few one-shot sessions of each agent |
+//! | [`pool`] | hosts with small tasks alongside a chat: a few one-shot sessions of each agent |
 //! | [`compression`] | hosts with long chats: a summary in place of older messages |
 //! | [`installed`] | hosts that let users choose among the models of a server |
 //! | [`client`] | hosts with their own HTTP client |

@@ -38,7 +38,7 @@ pub struct ListedTool {
     pub schema: Value,
 }
 
-/// The status of a tool at a provider, from harmless to severe.
+/// The status of a tool for a provider, from harmless to severe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
     /// No rule objects to it.
@@ -88,7 +88,7 @@ pub struct Objection {
     pub help: Option<String>,
 }
 
-/// The result for a tool at a provider.
+/// The result for a tool and a provider.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Verdict {

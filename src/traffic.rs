@@ -57,7 +57,7 @@ const WHOLE: &str = "cache_control";
 /// The maximum number of transcripts that are open at the same time.
 const MOST_TRANSCRIPTS: usize = 64;
 
-/// The known facts about the model of a request at its server.
+/// The known facts about the model of a request on its server.
 #[derive(Debug, Clone, Default)]
 struct Known {
     model: ModelKnowledge,
@@ -503,7 +503,7 @@ impl Work<'_> {
         })
     }
 
-    /// Returns the errors in the messages of a transcript. Agents add notes of their own to the
+    /// Returns the errors in the messages of a transcript. Agents add their own notes to the
     /// messages in their files, so unknown members prove nothing.
     fn flaws_of(&self, body: &Value, wire: WireFormat) -> Vec<Flaw> {
         let mut flaws = self.flaws(body, wire, &LintTarget::default(), &piece::cut(body));

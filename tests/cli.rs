@@ -1124,7 +1124,7 @@ fn a_branch_is_compared_from_where_it_diverged() {
         reqc(&root, &["compile", "--diff", "topic..main~1..x"]).code,
         2
     );
-    // A branch that is only behind has no changes of its own.
+    // A branch that is only behind has no changes.
     git(&root, &["checkout", "-q", "main~1"]);
     let run = reqc(&root, &["compile", "--diff", "main"]);
     assert!(run.out.contains("diverged\nno changes\n"), "{}", run.out);

@@ -64,7 +64,7 @@ fn body(compiler: &Compiler, agent: &str, context: &str) -> String {
         .pretty()
 }
 
-/// Compares a body with the snapshot named after its agent and context, beside the collection.
+/// Compares a body with the snapshot named after its agent and context, next to the collection.
 fn assert_body(compiler: &Compiler, collection: &str, agent: &str, context: &str) {
     let name = format!("{} {context}", agent.to_lowercase()).replace(' ', "-");
     assert_snapshot(collection, &name, &body(compiler, agent, context));
@@ -111,7 +111,7 @@ fn a_flat_folder_of_the_original_dialect_compiles_unmodified() {
 
 /// All findings are correct: these templates do not know documents, recordings or provider blocks.
 /// They write no attached files, error marks, or images in results; one ignores the user's text
-/// beside results; some write only a part of a conversation.
+/// next to results; some write only a part of a conversation.
 #[test]
 fn what_the_collections_lose_is_told() {
     for collection in ["flat", "nested"] {

@@ -1030,7 +1030,7 @@ const AROUND: [(&str, &str); 3] = [
 const MADE_UP: &str = "[[extension]]\nprovider_instance = \"OpenAI\"\nreason = \"examples make them up\"\n\
      fields = [\"/a\", \"/b\", \"/c\", \"/d\", \"/e\", \"/f\", \"/g\", \"/ctx\"]\n";
 
-/// Checks an example in a repository of its own.
+/// Checks an example in a separate repository.
 fn copied(example: &str) -> Result<(), String> {
     let keys = example
         .lines()

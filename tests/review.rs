@@ -125,7 +125,7 @@ fn newer_of(below: &str, kind: &str) -> MemoryWorld {
     world
 }
 
-/// Compares a string with the stored one beside the files, or stores it if insta's variable says
+/// Compares a string with the stored one next to the files, or stores it if insta's variable says
 /// so.
 fn keep(kind: &str, name: &str, text: &str) {
     keep_in("kinds", kind, name, text);

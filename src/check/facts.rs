@@ -16,7 +16,7 @@ pub(crate) struct ModelFacts {
 /// The certainty of a fact for a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// The fact was observed at this server.
+    /// The fact was observed on this server.
     Certain,
     /// The fact was observed with the same model at another server.
     Likely,

@@ -67,7 +67,7 @@ fn unread(opened: &Opened) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// Writes the agent on a line of its own for scripts; with `-q`, nothing else.
+/// Writes the agent on a separate line for scripts; with `-q`, nothing else.
 fn write(arguments: &Arguments, agent: Option<&str>, route: &Route, terminal: &mut Terminal) {
     match agent {
         Some(agent) => terminal.text(&text!("{}\n", agent)),

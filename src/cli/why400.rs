@@ -197,7 +197,7 @@ fn answer(options: &Options, opened: &Opened, argument: &str) -> Result<String, 
 }
 
 /// Returns `true` for a string that is the name of a file rather than an error message: one word
-/// with a usual ending.
+/// with a common extension.
 fn is_file_name(argument: &str) -> bool {
     const ENDINGS: [&str; 9] = [
         "json", "jsonl", "ndjson", "har", "log", "txt", "yaml", "yml", "out",

@@ -139,7 +139,7 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// Reads reasoning beside the content of a message.
+    /// Reads reasoning next to the content of a message.
     fn thinking_beside(&mut self, message: &'b Value) {
         let value = forms::BESIDE
             .into_iter()
@@ -213,7 +213,7 @@ impl<'b> Reader<'b> {
                 self.rest(role, value, &OF_CALLS);
             }
             Kind::Result(outcome) => self.result(role, value, &outcome),
-            // This reasoning was already read, beside the content.
+            // This reasoning was already read, next to the content.
             Kind::Thinking if value.is_string() => {}
             Kind::Thinking => match forms::thinking(value) {
                 Some(block) => self.thought(block, value),
@@ -289,7 +289,7 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// Adds the members of an object that were not read, each as a piece of its own.
+    /// Adds the members of an object that were not read, each as a separate piece.
     fn rest(&mut self, role: Role, object: &'b Value, read: &[&str]) {
         self.mark(role, object);
         for (name, value) in object.as_object().into_iter().flatten() {

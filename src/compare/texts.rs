@@ -2,7 +2,7 @@
 
 use crate::text::cut;
 
-/// Returns a phrase for the change of a string, such as "it is cut off behind 100 of 350
+/// Returns a phrase for the change of a string, such as "it is truncated after 100 of 350
 /// characters".
 pub(crate) fn alteration(before: &str, after: &str) -> String {
     if after.trim().is_empty() {

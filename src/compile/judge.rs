@@ -47,7 +47,7 @@ impl LintTarget<'_> {
         }
     }
 
-    /// Returns the server, if it is given or known from the instance's host.
+    /// Returns the server, if it is given or the instance's host implies it.
     fn known_server(&self) -> Option<Server> {
         self.server.or_else(|| {
             let url = &self.instance?.url.value;

@@ -5,7 +5,7 @@ use crate::check::families::{ModelFacts, Route};
 use crate::provider::{ApiHeaders, Server, WireFormat};
 use crate::repo::{Price, Property};
 
-/// The known facts about a model at a server.
+/// The known facts about a model on a server.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ModelKnowledge {
     /// The maximum number of tokens of a request and its answer together.
@@ -19,7 +19,7 @@ pub(crate) struct ModelKnowledge {
 }
 
 impl ModelKnowledge {
-    /// Returns the known facts about a model at a server.
+    /// Returns the known facts about a model on a server.
     pub(crate) fn of(
         compiler: &Compiler,
         wire: WireFormat,

@@ -117,7 +117,7 @@ impl ByteEdit {
 
     /// Returns `true` if the edit helps even though the number of findings is unchanged: it
     /// corrected a name, or the first syntax error is now further on in the text, and not merely
-    /// behind another comma.
+    /// after another comma.
     fn is_of_use(&self, after: &Report) -> bool {
         let path = |finding: &Diagnostic| after.sources.get(finding.primary.span.file).path();
         let here = || {

@@ -301,7 +301,7 @@ pub(super) fn too_many_values(
     ))
 }
 
-/// Returns the finding about a run that used up its units of work; `first` is the first agent that
+/// Returns the finding about a run that exceeded its work limit; `first` is the first agent that
 /// was not compiled.
 pub(super) fn run_too_much_work(
     hierarchy: &Hierarchy,

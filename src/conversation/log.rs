@@ -243,7 +243,7 @@ fn places_of_calls(answer: Option<&Message>) -> HashMap<Arc<str>, usize> {
 
 /// Checks, as far as possible, that no line is missing before this one. A line contains its own
 /// number, and may be at a later position, because two sessions may have written to the same
-/// journal. Older programs wrote no numbers; in their logs, the call of a result must be in an
+/// journal. Older programs wrote no numbers; in their logs, the call for a result must be in an
 /// earlier line. `calls` contains the IDs of earlier calls.
 fn follows(
     entry: &Entry,

@@ -16,8 +16,8 @@ pub(super) fn escaped(text: &str, candidates: &[&str]) -> Option<String> {
     })
 }
 
-/// Returns a description if a candidate is an altered form of the text, such as "it is cut off
-/// behind 10 of 20 characters".
+/// Returns a description if a candidate is an altered form of the text, such as "it is truncated
+/// after 10 of 20 characters".
 pub(super) fn find<'t>(
     text: &str,
     candidates: impl IntoIterator<Item = &'t str>,

@@ -29,7 +29,7 @@ pub(crate) fn thinking(part: &Value) -> Option<Block> {
     thinking::block(part)
 }
 
-/// Returns the reasoning beside the content of a message.
+/// Returns the reasoning next to the content of a message.
 pub(crate) fn thinking_beside(message: &Value) -> Vec<Block> {
     thinking::beside(message)
 }

@@ -125,7 +125,7 @@ impl<'b> Reader<'b, '_> {
             Some(block) => vec![block],
             None => self.blocks(role, turn),
         };
-        // Each result and each item of the Responses API is a turn of its own.
+        // Each result and each item of the Responses API is a separate turn.
         let goes_on = match speaker {
             Speaker::Tool => true,
             Speaker::Assistant => self.turns() == TurnForm::Items,
@@ -252,7 +252,7 @@ impl<'b> Reader<'b, '_> {
                 }
             },
             (Kind::Result(outcome), Role::User) => blocks.push(self.result(part.value, &outcome)),
-            // Reasoning beside the content was already read.
+            // Reasoning next to the content was already read.
             (Kind::Thinking, Role::Assistant) if part.value.is_string() => {}
             (Kind::Thinking, Role::Assistant) => self.thinking(part.value, blocks),
             (Kind::Media, Role::User) => match self.media(part.value) {

@@ -85,7 +85,7 @@ fn words(value: Option<&Value>) -> String {
     }
 }
 
-/// The members beside the content of a message that contain reasoning, as servers with Chat
+/// The members next to the content of a message that contain reasoning, as servers with Chat
 /// Completions and Ollama name them.
 pub(crate) const BESIDE: [&str; 4] = [
     "thinking",
@@ -94,7 +94,7 @@ pub(crate) const BESIDE: [&str; 4] = [
     "reasoning_details",
 ];
 
-/// Returns the reasoning beside the content of a message. If there are details, the text beside
+/// Returns the reasoning next to the content of a message. If there are details, the text next to
 /// them is ignored, because they contain it.
 pub(super) fn beside(message: &Value) -> Vec<Block> {
     if let Some(details) = message.get("reasoning_details").and_then(Value::as_array) {

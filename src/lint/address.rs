@@ -178,7 +178,7 @@ fn cloud_of_claude(host: &str, path: &str) -> Option<Server> {
 /// Returns the model in a path: `models/NAME:generateContent` for Google, `model/NAME/invoke` on
 /// Amazon Bedrock, `deployments/NAME/chat/completions` on Azure,
 /// `serving-endpoints/NAME/invocations` on Databricks, `endpoints/NUMBER/chat/completions` for a
-/// model of one's own on Vertex AI.
+/// user's own model on Vertex AI.
 fn model(path: &str) -> Option<&str> {
     let within = [
         "/deployments/",

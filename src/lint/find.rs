@@ -188,7 +188,7 @@ impl Finder {
         if let Some((name, Value::Array(requests))) =
             list.and_then(|name| Some((name, members.remove(name)?)))
         {
-            // Each request of a batch has a URL of its own, except in Anthropic's.
+            // Each request of a batch has its own URL, except in Anthropic's.
             let address = match &here.address {
                 Address::Known(endpoint) if here.is_captured => Address::Known(endpoint.clone()),
                 _ => Address::Unknown,
@@ -328,7 +328,7 @@ impl Finder {
             }
             Address::Unknown | Address::Unsupported(_) => None,
         };
-        // At other servers, the path of an endpoint may belong to another API.
+        // On other servers, the path of an endpoint may belong to another API.
         if here.is_captured
             && endpoint.as_ref().is_some_and(|endpoint| {
                 endpoint.server.is_none() && !starts(endpoint.wire, &members)
@@ -368,9 +368,8 @@ impl Finder {
     }
 }
 
-/// Returns `true` if the `input` of an object belongs to a log record, which has a type of its
-/// own or the output beside it. Of requests, only those of the Responses API in a WebSocket have a
-/// type.
+/// Returns `true` if the `input` of an object belongs to a log record, which has its own type or
+/// the output next to it. Of requests, only those of the Responses API in a WebSocket have a type.
 fn is_logged_input(members: &Map<String, Value>) -> bool {
     let has_type = members
         .get("type")

@@ -1,5 +1,5 @@
-//! Records of `LiteLLM`'s loggers: a request in OpenAI's form, whose settings and answer are beside
-//! the messages.
+//! Records of `LiteLLM`'s loggers: a request in OpenAI's form, whose settings and answer are next
+//! to the messages.
 
 use serde_json::{Map, Value};
 
@@ -81,7 +81,7 @@ pub(super) struct Recorded {
     pub(super) settings: Option<Settings>,
 }
 
-/// Returns the request of a record: its members, and the settings beside them.
+/// Returns the request of a record: its members, and the settings next to them.
 pub(super) fn request(mut members: Map<String, Value>) -> Recorded {
     let endpoint = members
         .get("call_type")

@@ -110,7 +110,7 @@ const BLOCKS: [&str; 11] = [
 /// The maximum number of messages that are examined.
 const LOOKED_AT: usize = 500;
 
-/// Returns `true` if the model and the settings of a body are beside the object that contains its
+/// Returns `true` if the model and the settings of a body are next to the object that contains its
 /// messages. Source: <https://www.alibabacloud.com/help/en/model-studio/qwen-api-via-dashscope>.
 fn is_dashscope(body: &Map<String, Value>) -> bool {
     let has_settings = body.get("parameters").is_some_and(Value::is_object);

@@ -24,7 +24,7 @@ pub(crate) enum UnservedModel {
     Dotted(String),
     /// Probably a misspelling of this name.
     Misspelt(String),
-    /// A model that the vendor has shut down, or for which it has announced the day.
+    /// A model that the vendor has shut down, or for which it has announced a date.
     Retired(&'static Retirement),
 }
 
@@ -80,7 +80,7 @@ impl UnservedModel {
         }
     }
 
-    /// Returns the severity at a server.
+    /// Returns the severity for a server.
     pub(crate) fn severity(&self, server: Server) -> Severity {
         // One thread alone shows that Mistral rejects such a name.
         let is_uncertain = matches!(self, UnservedModel::Misspelt(_) | UnservedModel::Retired(_));

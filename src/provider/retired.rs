@@ -1,4 +1,4 @@
-//! Models that a vendor's own API has shut down, or for which it has announced the day.
+//! Models that a vendor's own API has shut down, or for which it has announced a date.
 
 use super::Server;
 
@@ -15,7 +15,7 @@ pub(crate) struct Retirement {
 }
 
 impl Retirement {
-    /// Returns the retirement of a model at a server, by the model's name in lower case.
+    /// Returns the retirement of a model on a server, by the model's name in lower case.
     pub(super) fn of(server: Server, model: &str) -> Option<&'static Retirement> {
         RETIREMENTS
             .iter()

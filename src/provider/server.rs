@@ -322,9 +322,9 @@ impl Server {
     }
 }
 
-/// What an address says beside the server: the operator of a host, who passes requests on to the
-/// servers of others, a version of the API, or an endpoint that counts the tokens of a request.
-/// Families and extensions name it like a server.
+/// What an address specifies in addition to the server: the operator of a host, who passes requests
+/// on to servers of other operators, a version of the API, or an endpoint that counts the tokens of
+/// a request. Families and extensions name it like a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Site {
     Azure,

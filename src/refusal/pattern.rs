@@ -77,7 +77,7 @@ const CLAUSE_ENDS: [&str; 3] = [": ", "; ", ". "];
 /// The name of holes that contain another message.
 const INNER_HOLE: &str = "reason";
 
-/// A mark before each message of a list, which texts on one line lose.
+/// A mark before each message of a list. Text on a single line does not contain it.
 const BULLET: &str = "* ";
 
 /// Returns `true` if a hole stands for a single name. Such a hole cannot contain the end of one
@@ -115,12 +115,12 @@ fn without_brackets(text: &str) -> String {
     outside.collect()
 }
 
-/// Members of answers that contain a sentence.
+/// The members of an answer that may contain a sentence.
 const MEMBERS: [&str; 4] = ["msg", "message", "detail", "error"];
 
 impl Pattern {
     /// Parses a sentence: `{name}` is a hole, `{{` and `}}` are braces. The mark of a list before it
-    /// is left out, as in texts.
+    /// is left out, as in text.
     pub(super) fn parse(sentence: &str) -> Pattern {
         let mut parts = Vec::new();
         let mut words = String::new();
@@ -218,7 +218,7 @@ impl Pattern {
             .filter_map(|start| self.at(plain, start))
             .filter(|found| self.is_enough(plain, found));
         let first = all.next()?;
-        // A hole may have taken in words that come before the sentence: the shortest match counts.
+        // A hole may contain words that come before the sentence, so the shortest match counts.
         let shorter = all.take_while(|next| next.range.start < first.range.end);
         let same_end = shorter.filter(|next| next.range.end == first.range.end);
         Some(same_end.last().unwrap_or(first))

@@ -150,7 +150,7 @@ fn param(text: &str) -> Option<String> {
     (is_place && !param.ends_with("_error")).then_some(param)
 }
 
-/// The location that pydantic names beside its message:
+/// The location that pydantic names next to its message:
 /// `'loc': ('body', 'messages', 0, 'content')`.
 static LOC: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r#"["']loc\\*["']\s*:\s*[(\[]([^()\[\]]*(?:\[[^\]]*\][^()\[\]]*)*)[)\]]"#)
@@ -162,7 +162,7 @@ static LOC_OF_TEXT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"(?:\n|\\n)[ \t]*([a-z_][\w.]*)(?:\n|\\n)[ \t]+[A-Z][^\n\[]*\[type=\w+, input_")
 });
 
-/// Returns the paths that fields of an answer name beside its message: OpenAI's `param`, or else
+/// Returns the paths that fields of an answer name next to its message: OpenAI's `param`, or else
 /// those of pydantic's errors.
 pub(super) fn fields(text: &str) -> Vec<String> {
     if let Some(path) = param(text) {
@@ -244,7 +244,7 @@ fn members(text: &str) -> Vec<String> {
     {
         let lines = message.as_str().lines().map(str::trim);
         messages.push(lines.collect::<Vec<_>>().join(" "));
-        // A message that contains an object goes on there.
+        // A message that contains an object continues there.
         from = match message.as_str().find('{') {
             Some(at) => message.start() + at,
             None => message.end(),
@@ -327,7 +327,7 @@ pub(super) fn status(text: &str) -> Option<u16> {
 const HISTORY: [&str; 3] = ["messages", "contents", "input"];
 
 /// The members that show that an object is an answer, even if it repeats a part of the request:
-/// pydantic shows the rejected value as `input`, Cloudflare has `messages` beside its errors, and
+/// pydantic shows the rejected value as `input`, Cloudflare has `messages` next to its errors, and
 /// `LiteLLM`'s logs have both in one record.
 const OF_ANSWER: [&str; 7] = [
     "error",

@@ -45,15 +45,14 @@ static TOOL: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// The name of a status that is about sizes, with its number: the number says the same, and not what
-/// is too large.
+/// The name of a status that is about sizes, with its number: it does not show what is too large.
 static NAMED_STATUS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?i)(?-u:\b)413\s*[-:(]?\s*(?:(?:payload|content)\s+too\s+large|request\s+entity\s+too\s+large)(?-u:\b)",
     )
 });
 
-/// What a client says about an answer that it cannot read, and the first words of its parser.
+/// A client's message about an answer that it cannot read, and the first words of its parser.
 static UNREADABLE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?ix)
@@ -133,8 +132,8 @@ pub(super) fn behind(rest: &str) -> &str {
         .trim_end()
 }
 
-/// Returns the offset of the quote that ends the string around a string: it closes no quoted word
-/// of the text, and JSON goes on after it.
+/// Returns the offset of the quote that ends the enclosing string: it closes no quoted word
+/// of the text, and JSON continues after it.
 fn string_end(text: &str) -> usize {
     let mut is_in_quotes = false;
     for (at, _) in text.match_indices('\'') {
@@ -156,8 +155,8 @@ pub(super) fn without_status(message: &str) -> String {
     NAMED_STATUS.replace_all(message, " ").into_owned()
 }
 
-/// Returns what a message says about what is wrong: without sentences that refer to a page, without
-/// the names of statuses, and without the names of tools.
+/// Removes the parts of a message that do not show what is wrong: sentences that refer to a page,
+/// the names of statuses, and the names of tools.
 pub(super) fn telling(message: &str) -> String {
     let message = ADVICE.replace_all(message, " ");
     let message = without_status(&message);

@@ -11,7 +11,7 @@
 //! 2. The output of a template and its [`Trace`] become a `Recording`, which the splice of the body
 //!    holds, and which the memory keeps for agents that share the template.
 //! 3. A splice is the part of a body that one template wrote; all other parts are literals of
-//!    profiles or provider steps, which have locations of their own.
+//!    profiles or provider steps, which have their own locations.
 //! 4. When a finding needs a location, `unit::record` finds the splice that contains it, and looks
 //!    the location up in the recording.
 //! 5. Each variable that is passed to the template starts with an origin: `ctx` with the root of

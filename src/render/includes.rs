@@ -384,7 +384,7 @@ type Link = (Arc<str>, Range<usize>);
 
 enum Verdict {
     Fine,
-    /// One of its includes has a finding of its own.
+    /// One of its includes has its own finding.
     Broken,
     Refused(Box<Diagnostic>),
     /// An include is optional, and its partial exists nowhere.

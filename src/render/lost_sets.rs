@@ -198,7 +198,7 @@ impl<'t> Walker<'t> {
         });
     }
 
-    /// Visits a part that has names of its own.
+    /// Visits a part that has its own names.
     fn within<T>(&mut self, kind: FrameKind, inner: impl FnOnce(&mut Self) -> T) -> T {
         self.frames.push(Frame {
             kind,

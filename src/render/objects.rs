@@ -1,4 +1,4 @@
-//! The objects that templates hold beside data, wherever they run: functions, namespaces and modules.
+//! The objects other than data in templates, wherever they run: functions, namespaces and modules.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! The parts of expressions: one walk for whoever looks at the text of a template, and what a part
-//! says.
+//! The parts of expressions: one walk for all code that examines a template's text, and the
+//! meaning of a part.
 
 use std::ops::Range;
 

@@ -1,10 +1,10 @@
-//! Refusals of templates that have rules of their own.
+//! Refusals of templates that have their own rules.
 
 use minijinja::{Error, ErrorKind};
 
 use crate::diag::Rule;
 
-/// A refusal with a rule of its own, passed through the engine as the source of an error.
+/// A refusal with its own rule, passed through the engine as the source of an error.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) rule: &'static Rule,

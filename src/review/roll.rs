@@ -120,7 +120,7 @@ impl OlderNames {
 }
 
 /// Assigns removed golden files to the agents and contexts that have them now or, if these were
-/// removed, had them on the older side. Their paths tell only the folder of the agent.
+/// removed, had them on the older side. Their paths show only the agent's folder.
 pub(super) fn named(
     drifts: &[ChangedFile],
     names: &OlderNames,

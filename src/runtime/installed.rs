@@ -11,7 +11,7 @@
 //! | Google AI | `v1beta/models` (<https://ai.google.dev/api/models>) | `pageToken` |
 //! | Ollama (Native) | `api/tags` (<https://docs.ollama.com/api/tags>) | none |
 //! | Mistral AI, Codestral, llama.cpp | `v1/models` | none |
-//! | all others | `models`, behind a URL that ends in the API's version | `after`, while `has_more` |
+//! | all others | `models`, after a URL that ends in the API's version | `after`, while `has_more` |
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! A bounded pool of one-shot sessions, for tasks beside a chat, such as writing a summary, a title
-//! or a commit message.
+//! A bounded pool of one-shot sessions, for tasks alongside a chat, such as writing a summary, a
+//! title or a commit message.
 //!
 //! Input: an [`Agent`]. Output: a [`PooledSession`] without any trace of its previous user. The
 //! number of sessions in use is limited for each agent. Waiting callers are served in order.

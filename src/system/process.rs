@@ -107,7 +107,7 @@ impl SystemProcesses {
     }
 
     /// Returns the grant that a user gives by allowing a program as a tool or server. The grant
-    /// includes the content of files named on the program's command line if they are beside
+    /// includes the content of files named on the program's command line if they are next to
     /// `tools.toml`, or in the repository with this `root`.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ pub struct ToolList {
     pub hosted: usize,
     /// The locations of the entries that are not tools, because they have no name or no schema.
     pub unread: Vec<Pointer>,
-    /// `true` if it is one page of a list that goes on.
+    /// `true` if it is one page of a longer list.
     pub is_partial: bool,
 }
 

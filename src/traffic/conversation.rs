@@ -859,7 +859,7 @@ fn share_of(whole: u64, part: u64, all: u64) -> u64 {
 
 const HOUR: u64 = 3600;
 
-/// Returns the maximum lifetime of cache entries at a server in seconds, or a day if none is
+/// Returns the maximum lifetime of cache entries on a server in seconds, or a day if none is
 /// published. Source: the pages at `SHORTEST_CACHED`.
 fn lifetime(wire: WireFormat, server: Server, is_hour: bool) -> u64 {
     if wire.has_cache_breakpoints() {

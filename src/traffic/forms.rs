@@ -1,4 +1,4 @@
-//! The formats of logs. Finds the requests in a document, each with the data beside it. Also
+//! The formats of logs. Finds the requests in a document, each with the data next to it. Also
 //! recognises transcripts, in which an agent records the conversation rather than the requests.
 
 mod cassette;
@@ -15,7 +15,7 @@ use crate::provider::{ApiHeaders, WireFormat};
 
 pub(super) use cassette::{document as cassette, is_beginning as begins_cassette};
 
-/// A request body in a log, with the data beside it.
+/// A request body in a log, with the data next to it.
 pub(super) struct Logged {
     pub(super) body: Value,
     pub(super) endpoint: Option<Endpoint>,
@@ -23,7 +23,7 @@ pub(super) struct Logged {
     pub(super) answer: Answer,
     pub(super) time: Option<i64>,
     pub(super) form: &'static str,
-    /// `true` if the log stores the conversation in a format of its own, from which the body was
+    /// `true` if the log stores the conversation in its own format, from which the body was
     /// built.
     pub(super) is_converted: bool,
 }
@@ -166,7 +166,7 @@ fn of_langfuse(mut members: Map<String, Value>) -> Unit {
     }
 }
 
-/// The names of members beside a request that contain its answer.
+/// The names of members next to a request that contain its answer.
 const ANSWERS: [&str; 9] = [
     "response",
     "response_body",
@@ -179,7 +179,7 @@ const ANSWERS: [&str; 9] = [
     "usage",
 ];
 
-/// The names of members, beside or in a request, that contain its time.
+/// The names of members, next to or in a request, that contain its time.
 const TIMES: [&str; 11] = [
     "startedDateTime",
     "timestamp",

@@ -115,7 +115,7 @@ impl Story {
 /// The way in which a conversation began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// With a message of its own.
+    /// With its own message.
     Began,
     /// As a branch of another conversation.
     Fork {

@@ -387,7 +387,7 @@ impl Fragments<'_> {
         if !range.is_empty() {
             return Some(Edit::new(literal(&range)?, comma));
         }
-        // The edit goes behind the text that wrote the previous value.
+        // The edit goes after the text that wrote the previous value.
         let last = text[..range.start].char_indices().next_back()?.0..range.start;
         let after = literal(&last).or_else(|| self.written(recording, &last)?.tag)?;
         Some(Edit::new(

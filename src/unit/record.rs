@@ -1,7 +1,7 @@
 //! Finds out who wrote each value in a body: literals of profiles, templates, provider steps.
 //!
-//! Input: a body, and everything that it was made from. Assembly and the provider steps leave
-//! behind what they did ([`Splice`], [`Steps`](super::body::Steps)); a splice holds the recording
+//! Input: a body, and everything that it was made from. Assembly and the provider steps
+//! record what they did ([`Splice`], [`Steps`](super::body::Steps)); a splice holds the recording
 //! of what its template wrote.
 
 use std::cell::{OnceCell, RefCell};
@@ -552,7 +552,7 @@ impl<'a> Record<'a> {
         } else {
             written(inside(text, &range))
         };
-        // The values inside a list or an object have locations of their own.
+        // The values inside a list or an object have their own locations.
         let is_whole = matches!(text.text.as_bytes().get(range.start), Some(b'[' | b'{'));
         let Some(first) = runs
             .iter()

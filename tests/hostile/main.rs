@@ -56,7 +56,7 @@ fn main() {
         println!("{} attacks in {families} families", recipes.len());
     }
     // Clients of a bad server spend most of their time waiting for the next attempt. They start
-    // first, and the others run beside them.
+    // first, and the others run alongside.
     recipes.sort_by_key(|recipe| recipe.server.is_none());
     let at_work = arguments
         .test_threads
@@ -89,7 +89,7 @@ fn seated(
 #[cfg(unix)]
 const AT_LEAST: usize = 250;
 
-/// The number of attacks that wait for a server beside the working ones.
+/// The number of attacks that wait for a server in parallel with the working ones.
 #[cfg(unix)]
 const WAITING: usize = 8;
 

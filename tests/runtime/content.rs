@@ -5,7 +5,7 @@ use crate::server::{Server, says};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n0000";
 
-/// A session with a file beside it stays small, sends the same bytes when it is resumed, and loses
+/// A session with a file next to it stays small, sends the same bytes when it is resumed, and loses
 /// nothing when the file is gone or changed.
 #[tokio::test]
 async fn a_session_refers_to_files_beside_it() {

@@ -416,7 +416,7 @@ async fn calls_in_the_providers_own_form_get_an_error_when_nobody_answers_them()
             is_answered,
             "{body}"
         );
-        // With another call beside it, the loop continues by itself.
+        // With another call next to it, the loop continues by itself.
         let mut both = format.call("read_file");
         both.as_array_mut().expect("a list").push(call.clone());
         let body = format.after(both).await.to_string();

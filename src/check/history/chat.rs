@@ -1,5 +1,5 @@
 //! Reads the `messages` of Chat Completions, Mistral and Ollama, which have the same form: calls
-//! are in a member next to the content, and each result is a message of its own.
+//! are in a member next to the content, and each result is a separate message.
 
 use serde_json::Value;
 

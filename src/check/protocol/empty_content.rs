@@ -209,7 +209,7 @@ fn no_tools<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports `null` as the content of a message with calls, at a server that may reject it.
+/// Reports `null` as the content of a message with calls, for a server that may reject it.
 fn null_content<'b>(subject: &Subject<'b>, server: &str, found: &mut Found<'b>) {
     for entry in &subject.history().entries {
         if entry.value.get("content") != Some(&Value::Null) {
@@ -307,7 +307,7 @@ fn blank_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports empty text parts beside other parts, for Z.ai.
+/// Reports empty text parts next to other parts, for Z.ai.
 fn empty_parts<'b>(subject: &Subject<'b>, level: Severity, found: &mut Found<'b>) {
     for entry in &subject.history().entries {
         let has_parts = entry.value.get("content").is_some_and(Value::is_array);

@@ -392,7 +392,7 @@ fn chat<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
     }
 }
 
-/// Reports an image URL at a server that, according to reports, does not download images.
+/// Reports an image URL for a server that, according to reports, does not download images.
 fn unfetched<'b>(server: &str, found: &mut Found<'b>, part: &'b Value) {
     let url = addresses(part).find(|url| url.as_str().is_some_and(is_web));
     if let Some(url) = url {

@@ -1,4 +1,4 @@
-//! `protocol/model-prefill`: a last message by the assistant, at a model that does not continue
+//! `protocol/model-prefill`: a last message by the assistant, for a model that does not continue
 //! answers.
 
 use serde_json::Value;

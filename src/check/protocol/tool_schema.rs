@@ -193,7 +193,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Finds a root whose type is not `object`, at servers without more specific rules.
+/// Finds a root whose type is not `object`, for servers without more specific rules.
 fn other_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
     let root = schema.get("type").filter(|root| root.is_string());
     if root.is_some() && !super::schemas::is_of_type(schema, "object") {
@@ -272,7 +272,7 @@ fn required_alone<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Reports functions without a schema, at servers that require one.
+/// Reports functions without a schema, for servers that require one.
 fn without_parameters<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let (server, is_sure) = match subject.level_of(Server::MiniMax) {
         Some(level) => (Server::MiniMax, level == Severity::Error),

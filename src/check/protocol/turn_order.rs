@@ -187,8 +187,7 @@ fn without_user<'b>(
     }
 }
 
-/// Finds consecutive user or assistant messages, at servers that were observed to
-/// reject them.
+/// Finds consecutive user or assistant messages, for servers that were observed to reject them.
 fn alternating<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'b>) {
     let doubled = entries.windows(2).find(|pair| {
         pair[0].role == pair[1].role && matches!(pair[1].role, Role::User | Role::Assistant)

@@ -28,7 +28,7 @@ pub(super) fn explained(finding: Diagnostic, pointer: &str, sources: &Sources) -
 }
 
 /// Returns the edit that moves a key of `[body]` above the header; `None` if the key is not on
-/// lines of its own, or is set above already.
+/// its own lines, or is set above already.
 fn moved(key: &str, place: Span, sources: &Sources) -> Option<Edit> {
     let text = sources.get(place.file).text();
     let top = toml::parse(text).ok()?;

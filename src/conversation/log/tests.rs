@@ -641,7 +641,7 @@ fn lines_of_two_sessions_and_of_older_programs_are_taken() {
         })
         .collect();
     assert!(Log::parse(old.concat().as_bytes()).is_ok());
-    // Without line numbers, a missing line is detected only if it contains the call of a result.
+    // Without line numbers, a missing line is detected only if it contains the call for a result.
     let without = |index: usize| [&old[..index], &old[index + 1..]].concat().concat();
     let (line, message) = problem(&without(2));
     assert_eq!(line, 3);

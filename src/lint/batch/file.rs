@@ -44,7 +44,7 @@ struct First {
 pub(crate) struct Place {
     /// The number of the line or, in a document, of the request in its list, from 1.
     pub(crate) number: usize,
-    /// `true` if the request is on a line of its own.
+    /// `true` if the request is on its own line.
     pub(crate) is_line: bool,
     /// The size of the line in bytes. For a document, its first request gets the size of the whole
     /// document.

@@ -118,7 +118,7 @@ pub(crate) enum OwnPlace {
     Parts,
     /// Blocks are parts of assistant messages.
     PartsOfAssistant,
-    /// Blocks are items of their own, next to the messages.
+    /// Blocks are separate items, next to the messages.
     Items,
     /// Blocks are members of an assistant message.
     Members,

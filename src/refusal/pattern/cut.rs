@@ -114,7 +114,7 @@ fn is_within_word(words: &str, at: usize) -> bool {
     words[..at].ends_with(char::is_alphabetic) && words[at..].starts_with(char::is_alphabetic)
 }
 
-/// Returns `true` if a string goes on with another sentence, as after a message that a client cut
+/// Returns `true` if a string continues with another sentence, as after a message that a client cut
 /// off to add its own advice.
 fn goes_on(rest: &str) -> bool {
     let next = rest.strip_prefix(['.', ',']).unwrap_or_default();

@@ -33,7 +33,7 @@ const BEFORE_NAME: [&str; 12] = [
     "property",
 ];
 
-/// Returns `true` if a word before a colon is the last one of a phrase, and no path: `provider` in
+/// Returns `true` if a word before a colon is the last word of a phrase, not a path: `provider` in
 /// `Error from provider: Field required`. Paths of several steps are paths after any word.
 pub(super) fn is_end_of_phrase(text: &str, word: Range<usize>) -> bool {
     let path = &text[word.clone()];

@@ -29,14 +29,14 @@ pub(in crate::refusal) fn shorter(sentence: &str) -> Vec<&str> {
     let mut shorter: Vec<&str> = bare.into_iter().collect();
     for whole in bare.into_iter().chain([sentence]) {
         let parts = whole.match_indices(". ").map(|(at, _)| &whole[..=at]);
-        // A class begins another message.
+        // A class is the beginning of another message.
         shorter
             .extend(parts.filter(|part| !CLASSES.iter().any(|it| part.ends_with(it.trim_end()))));
     }
     shorter
 }
 
-/// Words that say of a refusal only that it is one.
+/// Words that only say that something is a refusal.
 const GENERAL: [&str; 22] = [
     "a",
     "an",

@@ -1,27 +1,27 @@
-//! The evaluator beside the engine's virtual machine: both run the same templates, and must write
-//! the same text or fail at the same location with an error of the same kind.
+//! Compares the evaluator with the engine's virtual machine: both run the same templates, and must
+//! write the same text or fail at the same location with an error of the same kind.
 //!
 //! `REQC_DIFFERENTIAL=200000 cargo test --lib eval::differential` tries that many generated
 //! templates instead of a few.
 //!
-//! [`reference`] sets the engine up. Differences that are meant are not compared:
+//! [`reference`] sets the engine up. Intended differences are not compared:
 //!
-//! - What costs too much, or is too large, is rejected here; a namespace holds data only; and a
-//!   loop is called only within itself. Such a render ends ([`Verdict::Refused`]), and how many do
-//!   is bounded.
-//! - A slice with a negative step is what Python makes of it.
+//! - The evaluator rejects what costs too much or is too large; a namespace holds data only; and a
+//!   loop is called only within itself. Such a render ends ([`Verdict::Refused`]), and the number
+//!   of these is bounded.
+//! - A slice with a negative step works as in Python.
 //! - `default(path, other)` of the other dialect accepts a path even if a part of it is missing
 //!   ([`Verdict::Meant`]).
-//! - What fails in the tag of a block or a call block fails there; the engine says the line where
-//!   its body ends.
-//! - A macro encloses the variable of which it takes a slice; the engine forgets it.
-//! - Lists that are added, repeated or cut are lists, and every loop knows its length. To the
-//!   engine they can be read and are not sequences, and loops over them, or over the characters of a
-//!   text, have no `length`, `last`, `revindex` or `revindex0`.
-//! - A recursive loop with `else`, `do` or `from … import` writes what it says. The engine leaves a
-//!   value after each time, which whoever calls the loop in an expression takes for an operand; and
-//!   from a block within the loop, it goes on somewhere else.
-//! - `loop.cycle` and `loop.changed` are rejected before.
+//! - A failure in the tag of a block or a call block is reported there; the engine reports the line
+//!   where its body ends.
+//! - A macro captures a variable that it slices; the engine does not.
+//! - The result of adding, repeating or slicing lists is a list, and every loop knows its length.
+//!   In the engine, it is iterable but not a sequence, and loops over it, or over the characters of
+//!   a text, have no `length`, `last`, `revindex` or `revindex0`.
+//! - A recursive loop with `else`, `do` or `from … import` works. The engine leaves a value behind
+//!   each time, which becomes an operand if an expression calls the loop; from a block in the loop,
+//!   it continues in the wrong place.
+//! - `loop.cycle` and `loop.changed` are rejected earlier.
 
 mod generate;
 mod reference;
@@ -47,11 +47,11 @@ use crate::render::refusal::Refusal;
 use crate::render::rope::Run;
 use crate::repo::Dialect;
 
-/// The steps after which a template is given up.
+/// The number of steps after which a template is abandoned.
 const MOST_STEPS: u64 = 20_000;
-/// The number of differences that are shown.
+/// The maximum number of differences shown.
 const MOST_SHOWN: usize = 40;
-/// The stack of a thread: without optimisation, the engine takes a lot of it for each macro.
+/// The stack size of a thread: without optimisation, the engine needs a lot of it for each macro.
 const STACK: usize = 512 * 1024 * 1024;
 
 /// A template's text.
@@ -59,7 +59,7 @@ const STACK: usize = 512 * 1024 * 1024;
 struct Source {
     name: String,
     text: String,
-    /// The values that loops by key and value go over, in the other dialect.
+    /// The values that loops by key and value iterate over, in the other dialect.
     pairs: Vec<Range<usize>>,
 }
 
@@ -86,7 +86,7 @@ enum Ended {
 struct Failed {
     kind: ErrorKind,
     template: String,
-    /// The lines that the location is on, from 1 on.
+    /// The lines that the location is on, counted from 1.
     lines: RangeInclusive<usize>,
     message: String,
 }
@@ -96,13 +96,13 @@ struct Failed {
 enum Verdict {
     /// Both wrote the same.
     Text,
-    /// Both failed alike.
+    /// Both failed in the same way.
     Failure(String),
     /// Neither parses.
     Unparsable(String),
     /// The evaluator stopped: a limit was exceeded, or something is not allowed.
     Refused,
-    /// They differ, as they should.
+    /// They differ as intended.
     Meant,
     /// The engine panicked, or did not terminate.
     Panicked(String),
@@ -142,7 +142,7 @@ struct Both {
 type Data = Vec<(Arc<str>, Value)>;
 
 impl Both {
-    /// Prepares templates, unless one does not parse.
+    /// Prepares templates; returns a verdict if one does not parse.
     fn of(sources: Vec<Source>, dialect: Dialect) -> Result<Both, Verdict> {
         let environment = caught(|| reference::environment(&sources, dialect));
         let environment =
@@ -167,7 +167,7 @@ impl Both {
         }
     }
 
-    /// Runs a template both ways.
+    /// Runs a template in both ways.
     fn compare(&self, name: &str, data: &Data) -> Verdict {
         let (output, _) =
             account::metered(|| self.evaluate(name, data, Steps::at_most(MOST_STEPS)));
@@ -249,7 +249,7 @@ impl Both {
     }
 }
 
-/// Returns the lines on which the engine may say that a location is.
+/// Returns the lines that the engine may report for a location.
 ///
 /// For the tag of a call block or of a block, this is the line where its body ends.
 fn lines_of(text: &str, range: &Range<usize>) -> RangeInclusive<usize> {
@@ -272,7 +272,7 @@ fn line_of(text: &str, at: usize) -> usize {
 }
 
 impl Failed {
-    /// Finds the error that others only lead to.
+    /// Finds the error that the others only wrap.
     fn of(error: &Error) -> Failed {
         let mut innermost = error;
         while let Some(inner) = innermost
@@ -292,9 +292,9 @@ impl Failed {
         }
     }
 
-    /// Returns `true` if another one is of the same kind, and on one of the lines.
+    /// Returns `true` if another failure has the same kind, and is on one of the lines.
     fn is_like(&self, other: &Failed) -> bool {
-        // Where a template that calls itself for ever reaches the limit says nothing of it.
+        // It does not matter where a template that calls itself endlessly reaches the limit.
         is_at_limit(self) && is_at_limit(other)
             || self.kind == other.kind
                 && self.template == other.template
@@ -306,14 +306,14 @@ fn is_at_limit(it: &Failed) -> bool {
     it.message.contains("recursion limit exceeded")
 }
 
-/// Returns `true` if an error is only a wrapper: it says where the render was, and its `source` is
+/// Returns `true` if an error is only a wrapper: it shows where the render was, and its `source` is
 /// the actual error.
 fn leads_on(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::BadInclude | ErrorKind::EvalBlock)
         || error.detail() == Some("cannot recurse because of non-iterable value")
 }
 
-/// Returns `true` if a render was ended by a limit or a rule of reqc's own.
+/// Returns `true` if a limit or one of reqc's own rules ended a render.
 fn is_refused(failure: &Failure) -> bool {
     let is_ours = failure
         .error
@@ -390,7 +390,7 @@ fn item(kind: &str) -> Value {
     Value::from_pairs([("type", Value::from(kind)), ("a", Value::from(1))])
 }
 
-/// The number of comparisons, by how they ended.
+/// The number of comparisons, by verdict.
 #[derive(Debug, Default)]
 struct Figures {
     texts: usize,
@@ -442,7 +442,7 @@ impl Figures {
     }
 }
 
-/// Compares in threads whose stacks are large enough.
+/// Runs comparisons in threads whose stacks are large enough.
 fn compared<T: Send>(all: Vec<T>, compare: impl Fn(&T, &mut Figures) + Send + Sync) -> Figures {
     let pool = rayon::ThreadPoolBuilder::new()
         .stack_size(STACK)
@@ -459,7 +459,7 @@ fn compared<T: Send>(all: Vec<T>, compare: impl Fn(&T, &mut Figures) + Send + Sy
     })
 }
 
-/// Returns the messages that are given most often, and how often, by how they begin.
+/// Returns the most frequent messages and their counts, grouped by their beginnings.
 fn most_frequent(messages: &[String]) -> Vec<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for message in messages {
@@ -478,7 +478,7 @@ fn most_frequent(messages: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Fails if anything differs; the shortest are shown.
+/// Fails if anything differs, and shows the shortest differences.
 fn expect_equal(mut figures: Figures) -> Figures {
     let Figures {
         texts,

@@ -154,7 +154,7 @@ fn read_connection(
     }
 }
 
-/// Reports keys that do not apply to `what`, because they belong to `beside`. Returns `true` if
+/// Reports keys that do not apply to `what` but belong to `beside`. Returns `true` if
 /// there are none.
 fn only_of(reader: &mut Reader<'_, '_>, keys: &[&str], what: &str, beside: &str) -> bool {
     let strangers: Vec<(&str, Span)> = keys

@@ -5,7 +5,7 @@
 //! and time, and any protocol violation ends in an error that describes it.
 //!
 //! The list of tools is read once, at the start. Later changes are ignored, because the tools of a
-//! conversation stay the same. A server may not make requests of its own: it cannot use the model
+//! conversation stay the same. A server cannot make its own requests: it cannot use the model
 //! (sampling), ask the user, or read files.
 
 mod lines;

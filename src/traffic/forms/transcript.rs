@@ -8,7 +8,7 @@
 //! | Gemini CLI, `~/.gemini/tmp/…/chats/session-*.json` | `google-gemini/gemini-cli`, `packages/core/src/services/chatRecordingService.ts` |
 //! | OpenCode, `opencode export` | `sst/opencode`, `packages/opencode/src/session` |
 //! | Cline, Roo Code, `api_conversation_history.json` | a list of messages, as the API takes them |
-//! | SWE-agent, mini-swe-agent, `*.traj`, `*.traj.json` | `history` or `messages` beside `info` |
+//! | SWE-agent, mini-swe-agent, `*.traj`, `*.traj.json` | `history` or `messages` next to `info` |
 
 use std::collections::HashMap;
 use std::sync::Arc;

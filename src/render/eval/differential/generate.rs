@@ -1,16 +1,16 @@
-//! Templates at random, from a seed: every statement and every kind of expression, around values of
+//! Random templates from a seed: every statement and every kind of expression, around values of
 //! every kind.
 //!
-//! Most expressions have the kind that their position asks for, so that templates get far; some
-//! have any. A filter reads what may be a list that is added, repeated or cut: the engine makes
-//! lists of these that can be read but are not sequences.
+//! Most expressions have the kind that their position requires, so that templates get far; some
+//! have any kind. Values that may be added, repeated or sliced lists are read through a filter,
+//! because in the engine, such lists are iterable but not sequences.
 
 use fastrand::Rng;
 
 use super::Source;
 use crate::render::builtins::FILTERS;
 
-/// The kind of value that an expression is to have.
+/// The kind of value that an expression should have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -78,7 +78,7 @@ const FUNCTIONS: [&str; 15] = [
     "l",
     "caller",
 ];
-/// Numbers at the ends of their ranges, and strings of odd characters.
+/// Numbers at the limits of their ranges, and strings of unusual characters.
 const HOSTILE: [&str; 14] = [
     "1e308",
     "(1e308 * 10)",
@@ -124,20 +124,20 @@ const ODD: [&str; 19] = [
 enum Within {
     #[default]
     Nothing,
-    /// Over something whose length the engine may not know.
+    /// A loop over a value whose length the engine may not know.
     Loop,
     LoopOverList,
-    /// From a block inside it, the engine would go on in the wrong template.
+    /// From a block inside this loop, the engine would continue in the wrong template.
     Recursion,
 }
 
 /// The surroundings of a statement.
 #[derive(Debug, Clone, Copy, Default)]
 struct Around {
-    /// The number of tags that are open.
+    /// The number of open tags.
     depth: usize,
     within: Within,
-    /// `true` if `super()` may be here.
+    /// `true` if `super()` is allowed here.
     in_block: bool,
     /// `true` if it is inside a recursive loop, where `do` and `from … import` leave a value
     /// behind in the engine.
@@ -147,8 +147,8 @@ struct Around {
 /// The name of the template that is rendered.
 pub(super) const MAIN: &str = "partials/main";
 
-/// Makes a template and those that it includes. Two of three are tame: what they say can be
-/// evaluated, as far as can be known.
+/// Generates a template and those that it includes. Two in three are tame: they are expected to
+/// evaluate without an error.
 pub(super) fn templates(seed: u64) -> Vec<Source> {
     let (rng, is_wild) = (Rng::with_seed(seed), seed.is_multiple_of(3));
     let mut generator = Generator {
@@ -178,21 +178,21 @@ pub(super) fn templates(seed: u64) -> Vec<Source> {
         .collect()
 }
 
-/// Gives the variables that expressions name a value.
+/// Assigns values to the variables that expressions use.
 const HEAD: &str = "{% set ns = namespace(a=1, t='x', l=[1, 2], q=none) %}\n\
                     {% set v1, v2, v3, x, y, w = 1, 'v', [1], 'x', none, 'w' %}\n\
                     {% import 'lib' as mod %}";
 
 struct Generator {
     rng: Rng,
-    /// `true` if what most likely fails may be anywhere.
+    /// `true` if code that will probably fail is allowed anywhere.
     is_wild: bool,
-    /// `true` if macros may be called here.
+    /// `true` if macros can be called here.
     calls: bool,
-    /// `true` if this is the body of a macro, which takes no slices: the engine forgets to enclose
-    /// the variables.
+    /// `true` if this is the body of a macro, which contains no slices, because the engine does not
+    /// capture the variables.
     in_macro: bool,
-    /// The templates that may be included here.
+    /// The templates that can be included here.
     includes: &'static [&'static str],
     blocks: usize,
 }
@@ -203,7 +203,7 @@ impl Generator {
         all[self.rng.usize(..all.len())]
     }
 
-    /// Returns one of those that can be evaluated, or of all in a wild template.
+    /// Returns one that can be evaluated; in a wild template, any.
     fn one_of<'t>(&mut self, tame: &[&'t str], wild: &[&'t str]) -> &'t str {
         if self.is_odd(3) {
             self.one(wild)
@@ -244,8 +244,8 @@ impl Generator {
         )
     }
 
-    /// Macros, and variables that can be imported. A macro calls no other: they would call each
-    /// other without end.
+    /// Macros, and variables that can be imported. No macro calls another: they would call each
+    /// other endlessly.
     fn library(&mut self) -> String {
         let around = (self.calls, self.in_macro);
         (self.calls, self.in_macro) = (false, true);
@@ -761,7 +761,7 @@ impl Generator {
         }
     }
 
-    /// Blocks have their own names, and are in no macro.
+    /// Blocks have unique names, and are not in macros.
     fn block(&mut self, around: Around) -> String {
         if self.in_macro {
             return self.written(around);
@@ -1139,7 +1139,7 @@ impl Generator {
         }
     }
 
-    /// Steps are positive: with negative ones, a slice is Python's here alone.
+    /// Steps are positive: with negative ones, only the evaluator slices as Python does.
     fn bounds(&mut self, depth: usize) -> String {
         let (start, end) = (self.bound(depth), self.bound(depth));
         let step = self.one_of(&["", "1", "2", "n", "none"], &["0", "t", "9"]);

@@ -1,5 +1,5 @@
-//! The engine itself, set up as templates know it: each of reqc's own filters, tests and functions comes in
-//! by one bridge.
+//! The engine itself, with everything that templates use: one bridge adds each of reqc's own
+//! filters, tests and functions.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -21,11 +21,11 @@ use crate::render::tracked::{Arguments, Names, Native, Origin, Tracked};
 use crate::render::{functions, inja, writing};
 use crate::repo::Dialect;
 
-/// The name of the function that goes over an object by key and value.
+/// The name of the function that iterates over an object by key and value.
 pub(super) const PAIRS: &str = "__pairs";
 
-/// More than a template needs that the evaluator runs within its steps: the engine may get into a
-/// loop that has no end.
+/// More than a template needs that the evaluator runs within its steps: the engine may enter an
+/// endless loop.
 const FUEL: u64 = 5_000_000;
 
 /// Returns the engine with the templates of a run.
@@ -53,7 +53,7 @@ pub(super) fn environment(
     Ok(environment)
 }
 
-/// Puts a function around what loops by key and value go over; no line moves.
+/// Wraps the values that loops by key and value iterate over in a function; no line moves.
 fn with_pairs(template: &Source) -> String {
     let mut ranges = template.pairs.clone();
     ranges.sort_by_key(|range| range.start);

@@ -1,8 +1,8 @@
-//! Makes a difference small enough to be read: whatever can be left out, is.
+//! Makes a difference small enough to read, by leaving out whatever is not needed.
 
 use super::Source;
 
-/// How often something is left out, at most.
+/// The maximum number of times that something is left out.
 const MOST_TRIES: usize = 1_500;
 
 /// Removes tags, strings and lines, one by one and in pairs, as long as the templates still differ.
@@ -24,7 +24,7 @@ struct Shrink<D> {
 }
 
 impl<D: Fn(&[Source]) -> bool> Shrink<D> {
-    /// Leaves something out of each template; says whether it could.
+    /// Leaves something out of each template; returns whether it could.
     fn is_smaller(&mut self) -> bool {
         let mut is_smaller = false;
         for index in 0..self.sources.len() {
@@ -45,7 +45,7 @@ impl<D: Fn(&[Source]) -> bool> Shrink<D> {
         is_smaller
     }
 
-    /// Leaves out a piece: alone, with all up to another one, or with another one.
+    /// Leaves out a piece: alone, with everything up to another piece, or with another piece.
     fn without_from(&mut self, index: usize, first: usize) -> bool {
         let text = self.sources[index].text.clone();
         let pieces = pieces(&text);

@@ -28,8 +28,8 @@ fn long_run() -> Option<Range<u64>> {
     Some(from.parse().expect("a number")..to.parse().expect("a number"))
 }
 
-/// A short run generates so many templates, looks at each of so many repositories, and at so many
-/// contexts of the bundled one.
+/// A short run generates [`SHORT_COUNT`] templates, and uses every [`SHORT_STEP`]th repository and
+/// the first [`SHORT_CONTEXTS`] contexts of the bundled one.
 const SHORT_COUNT: u64 = 1_000;
 const SHORT_STEP: usize = 12;
 const SHORT_CONTEXTS: usize = 6;
@@ -197,8 +197,8 @@ fn compare_repository(
     }
 }
 
-/// Adds a template if both can parse it, and no call of a loop is where the checks reject it: the
-/// engine would go on anywhere.
+/// Adds a template if both can parse it, and it calls no loop where the checks reject that: the
+/// engine would continue anywhere.
 fn add(source: Source, dialect: Dialect, sources: &mut Vec<Source>, figures: &mut Figures) -> bool {
     let analysis = analyse::analyse(&source.text, &source.name);
     if analysis.is_ok_and(|analysis| !analysis.misplaced.is_empty()) {
@@ -216,7 +216,7 @@ fn add(source: Source, dialect: Dialect, sources: &mut Vec<Source>, figures: &mu
     }
 }
 
-/// Returns a template in the spelling of the engine, named as includes name it.
+/// Returns a template in the engine's spelling, named as includes name it.
 fn rewritten(name: &str, text: &str, dialect: Dialect, is_prompt: bool) -> Source {
     let rewritten = dialect::rewrite(text, dialect, is_prompt);
     Source {
