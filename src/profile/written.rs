@@ -31,8 +31,7 @@ pub(super) fn check(file: FileId, text: &str, table: &Table, findings: &mut Vec<
                     let finding =
                         Diagnostic::new(&rules::NEWER_TOML, Span::new(file, opening), message);
                     findings.push(
-                        finding
-                            .help("write it on one line, or as a table with its own header"),
+                        finding.help("write it on one line, or as a table with its own header"),
                     );
                 }
             }
