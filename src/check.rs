@@ -154,7 +154,7 @@ pub struct Recipient<'r> {
     pub wire: WireFormat,
     /// The server.
     pub server: Server,
-    /// The provider instance, whose extra fields are accepted.
+    /// The provider instance; its extra fields are accepted.
     pub instance: Option<(&'r Instance, ClientApi)>,
     /// The model, unless the body names one.
     pub model: Option<&'r str>,

@@ -129,7 +129,7 @@ fn one_line(message: &str) -> Text {
     Text::line(message.trim_end()).cut(LONGEST)
 }
 
-/// Returns `true` if a finding points at a folder, so that there are no lines to show.
+/// Returns `true` if a finding points at a folder, so there are no lines to show.
 fn is_of_folder(finding: &Diagnostic, sources: &Sources) -> bool {
     sources.get(finding.primary.span.file).path().ends_with('/') && finding.related.is_empty()
 }

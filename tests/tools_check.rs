@@ -288,7 +288,7 @@ fn a_list_of_which_nothing_can_be_checked_is_no_success() {
         );
         let hosted = ran(&json!({"tools": [{"type": "web_search"}]}), arguments);
         assert_eq!(hosted.code, 2, "{}", hosted.out);
-        assert!(hosted.err.contains("run by a server"), "{}", hosted.err);
+        assert!(hosted.err.contains("on a server and ha"), "{}", hosted.err);
         let partly = ran(&json!([named, {"name": 5}]), arguments);
         assert_eq!(partly.code, 1, "{}", partly.err);
         assert!(partly.err.contains("(/1)"), "{}", partly.err);
@@ -302,7 +302,7 @@ fn a_list_of_which_nothing_can_be_checked_is_no_success() {
     let gemini = json!({"tools": [{"functionDeclarations": [{"name": "f", "description": "x"}]}, {"googleSearch": {}}]});
     let gemini = ran(&gemini, &[]);
     assert!(
-        gemini.code == 0 && gemini.err.contains("1 tool is run by a server"),
+        gemini.code == 0 && gemini.err.contains("1 tool runs on a server"),
         "{}",
         gemini.err
     );

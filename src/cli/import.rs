@@ -127,7 +127,7 @@ fn tell(picked: &Picked, choice: Choice, imported: &Imported, terminal: &Termina
 /// The maximum number of reasons reported, and of locations for each.
 const MOST: usize = 20;
 
-/// Lists the first locations, and the number of the others.
+/// Lists the first locations, and counts the rest.
 fn shown(places: &[&str]) -> String {
     let first = places
         .iter()

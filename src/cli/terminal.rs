@@ -154,7 +154,7 @@ impl Terminal {
         layouted(format, Layout::default(), checkout).report(report, &all_rules())
     }
 
-    /// Writes only the findings, without the totals of a report.
+    /// Writes only the findings, without the report's totals.
     pub(super) fn findings(&mut self, format: Format, report: &Report) {
         let text = self
             .format(format, self.color, &Checkout::default())

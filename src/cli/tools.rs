@@ -71,8 +71,8 @@ pub(super) fn check(options: &Options, args: &ToolsCheck, terminal: &mut Termina
 /// Returns the sentence about tools without a schema.
 fn hosted(count: usize) -> String {
     match count {
-        1 => "1 tool is run by a server, without a schema".to_owned(),
-        several => format!("{several} tools are run by a server, without a schema"),
+        1 => "1 tool runs on a server and has no schema".to_owned(),
+        several => format!("{several} tools run on a server and have no schema"),
     }
 }
 

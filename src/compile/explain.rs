@@ -110,13 +110,13 @@ impl<'a> Explainer<'a> {
         pairing.record(&request, &body).structure()
     }
 
-    /// Returns the entry of `unset` that removes the value at a pointer from an agent's bodies.
+    /// Returns the `unset` entry that removes the value at a pointer from an agent's bodies.
     pub fn unset_at(&self, id: ProfileId, pointer: &Pointer) -> Option<Span> {
         self.compiler.plan(id)?.unset_at(pointer)
     }
 
     /// Returns the location that caused a value. For changed text, this is the origin of the first
-    /// byte that differs. For a missing value, it is the entry of `unset` that removed the value,
+    /// byte that differs. For a missing value, it is the `unset` entry that removed the value,
     /// or else the value that should contain it.
     pub fn cause(
         &self,

@@ -209,7 +209,7 @@ impl Teller<'_> {
     }
 }
 
-/// Returns the entry of `unset` that removed a member which the problem lacks.
+/// Returns the `unset` entry that removed a member which the problem lacks.
 fn unset_of(plan: &Plan<'_>, problem: &Problem) -> Option<Span> {
     problem
         .lacks

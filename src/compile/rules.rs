@@ -102,7 +102,7 @@ crate::diag::rules! {
          entry.";
     BUDGET_EXCEEDED = Error[lowerable] "budget/exceeded", "a body exceeds its budget",
         "A `[[budget]]` entry of `reqc.toml` limits the tokens, bytes or tools in the bodies of some agents, or sets the share of a \
-         body that must come from the cache. The finding is at the limit, once for each agent, with its worst body; the second place is \
+         body that must come from the cache. Each agent gets one finding, at the limit, for its worst body; the second place is \
          the source of the most expensive part of that body.\n\n\
          Tokens are counted by the model's own tokenizer if this build has it, and estimated otherwise: the message then says *about*. \
          `reqc render AGENT --context NAME --tokens` shows them part by part.\n\n\

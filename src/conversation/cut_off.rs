@@ -8,7 +8,7 @@ pub enum CutOff {
     Cancelled,
     /// The connection or the provider failed.
     Broken,
-    /// The model or a filter of the provider refused to answer.
+    /// The model or a provider filter refused to answer.
     Refused,
     /// The limit of output tokens or the context limit was reached.
     MaxTokens,

@@ -72,7 +72,7 @@ struct Text {
     written: Arc<Traced>,
     spent: u64,
     steps: u64,
-    /// The names of the variables that the template gave it.
+    /// The names of the variables that the template passes to it.
     given: Arc<[Arc<str>]>,
     /// The names that it sets for the rest of the template.
     set: Vec<Arc<str>>,

@@ -36,7 +36,7 @@ pub(super) enum Origin {
     Text(Arc<Vec<Run>>),
     /// The origins of a list's elements.
     List(Arc<[Origin]>),
-    /// The origins of an object's members, in its order.
+    /// The origins of an object's members, in member order.
     Map(Arc<[Origin]>),
 }
 

@@ -108,7 +108,7 @@ pub enum Event {
     /// A part of the answer was not kept; contains one phrase, for example about a second choice or
     /// a part that the decoder does not know. Each is reported once per request.
     Warning(String),
-    /// The model or a filter of the provider refused to answer. Contains the provider's reason. The
+    /// The model or a provider filter refused to answer. Contains the provider's reason. The
     /// partial answer stays in the history and is marked;
     /// [`Session::take_back`](super::Session::take_back) removes it.
     Refused(Refusal),
@@ -163,7 +163,7 @@ pub enum StopReason {
     MaxTokens,
     /// The model produced one of the stop sequences in the body.
     StopSequence,
-    /// The model or a filter of the provider refused to answer.
+    /// The model or a provider filter refused to answer.
     Refusal,
     /// The provider paused a long turn, which a request with the same history continues. A session
     /// sends that request automatically.

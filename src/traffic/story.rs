@@ -91,7 +91,7 @@ pub struct Story {
     /// cached, and the server caches only at breakpoints.
     pub unmarked: usize,
     /// `true` if the log contains whole request bodies; `false` if it contains only the messages,
-    /// without system prompt and tools.
+    /// without the system prompt and tools.
     pub has_bodies: bool,
 }
 

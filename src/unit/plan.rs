@@ -294,7 +294,7 @@ impl<'r> Plan<'r> {
         None
     }
 
-    /// Returns the entry of `unset` that drops a member of `[body]`; `None` for a value in a list,
+    /// Returns the `unset` entry that drops a member of `[body]`; `None` for a value in a list,
     /// which no entry can name.
     pub(crate) fn unset_entry(&self, pointer: &Pointer) -> Option<String> {
         let mut table = Some(self.profile.body()?);

@@ -28,7 +28,7 @@ body_rule! {
         "QuantumNous/new-api#1109": "Qwen: thinking must be streamed",
         "tencentmusic/supersonic#2355": "Qwen: the same error",
         "https://help.aliyun.com/zh/model-studio/deep-thinking":
-            "Qwen: most thinking models only stream, not all",
+            "Qwen: most thinking models support only streaming",
         "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/sampling_params.py":
             "vLLM: `logprob_token_ids` needs `logprobs`",
         "https://openrouter.ai/docs/api-reference/overview":

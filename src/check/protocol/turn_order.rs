@@ -30,7 +30,7 @@ body_rule! {
         "recorded: pydantic-ai, test_anthropic_model_empty_message_on_history":
             "Claude accepts an assistant message as the first",
         "recorded: pydantic-ai, test_cross_provider_capability_replay":
-            "Gemini: two contents with calls in a row, accepted",
+            "Gemini accepts two consecutive contents with calls",
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
             "Mistral: the allowed order",
         "pkg:pypi/mistral-common@1.11.0#protocol/instruct/validator.py":

@@ -148,7 +148,7 @@ impl Places<'_> {
 }
 
 impl ValueSource {
-    /// Returns the origin of one part of a joined string. Parts that no file contains were written
+    /// Returns the origin of one part of a joined string. Parts found in no file were written
     /// by the tag.
     fn piece(&self, piece: &Piece) -> ValueSource {
         let (kind, span) = match piece.span {

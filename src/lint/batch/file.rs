@@ -180,7 +180,7 @@ impl Batch {
                 &rules::MIXED,
                 key,
                 message,
-                "write all lines for one service",
+                "use one service for all lines",
             )];
         }
         if envelope.form != Form::Http {

@@ -226,7 +226,7 @@ impl Envelope {
             ..self.flaw(
                 &rules::STREAM,
                 "",
-                "answers in a batch are not streamed".to_owned(),
+                "answers in a batch cannot be streamed".to_owned(),
                 "leave `stream` out",
             )
         };

@@ -39,7 +39,7 @@ fn alternatives(rest: &mut Peekable<Chars<'_>>, depth: usize) -> Vec<String> {
     names
 }
 
-/// Returns the names for a group in braces, whose opening brace has been read.
+/// Returns the names for a group in braces, after its opening brace.
 fn braces(rest: &mut Peekable<Chars<'_>>, depth: usize) -> Vec<String> {
     let mut names = alternatives(rest, depth);
     while rest.next_if_eq(&',').is_some() {

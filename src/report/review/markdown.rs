@@ -63,7 +63,7 @@ fn name(foreign: &str) -> String {
     code(&cut(foreign, LONGEST_NAME))
 }
 
-/// Lists up to a maximum number of names, and the number of the others.
+/// Lists the first names, and counts the rest.
 fn some_names<'n>(names: impl IntoIterator<Item = &'n Arc<str>>) -> String {
     let names: Vec<&Arc<str>> = names.into_iter().collect();
     let shown: Vec<String> = names.iter().take(MOST_NAMES).map(|it| name(it)).collect();

@@ -16,7 +16,7 @@ const MAX_CONFIGURATION_BYTES: u64 = 1 << 20;
 /// The maximum size of git's output, in bytes.
 const MAX_OUTPUT_BYTES: u64 = 16 << 20;
 
-/// The git program, which is run in a folder of our own.
+/// The git program, which runs in our own folder.
 #[derive(Debug)]
 pub(super) struct Git {
     program: PathBuf,
