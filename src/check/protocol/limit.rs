@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Found, Subject, body_rule};
 use crate::check::About;
 use crate::check::history::elements;
-use crate::provider::{Server, WireFormat};
+use crate::provider::{Server, Site, WireFormat};
 
 body_rule! {
     Error "protocol/limit", "a list or a string is longer than the API accepts",
@@ -21,6 +21,9 @@ body_rule! {
         "pkg:pypi/openai@3.54": "OpenAI: 128 characters of `safety_identifier`",
         "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/sampling_params.py":
             "vLLM: `MAX_LOGPROB_TOKEN_IDS`, and the maximum number of `bad_words`",
+        "openai/openai-dotnet#317":
+            "OpenAI: *Invalid 'messages[2].tool_calls': array too long*, above 128",
+        "github/copilot-cli#669": "GitHub Copilot: the same error",
         "HunorLaczko/ha-groq-cloud-api#25": "Groq: *'tools' : maximum number of items is 128*",
         "google-gemini/gemini-cli#19083":
             "Gemini: *At most 512 function declarations can be specified*",
@@ -177,8 +180,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     match subject.wire {
         WireFormat::AnthropicMessages => blank_stops(subject, found),
         WireFormat::GoogleGenerateContent => declarations(subject, found),
-        WireFormat::OpenAiChat
-        | WireFormat::OpenAiResponses
+        WireFormat::OpenAiChat => many_calls(subject, found),
+        WireFormat::OpenAiResponses
         | WireFormat::MistralChat
         | WireFormat::MistralFim
         | WireFormat::OllamaChat
@@ -204,6 +207,27 @@ fn declarations<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             found
                 .at(further, message)
                 .help(format!("keep {MOST_DECLARATIONS} or fewer"));
+        }
+    }
+}
+
+/// The maximum number of tool calls in one message for OpenAI.
+const MOST_CALLS: usize = 128;
+
+fn many_calls<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if !subject.server.is_openai() && !subject.headers.is_at(Site::GitHubCopilot) {
+        return;
+    }
+    for entry in &subject.history().entries {
+        let calls = entry.value.get("tool_calls");
+        if let Some(further) = elements(calls).get(MOST_CALLS) {
+            let message = format!(
+                "{} tool calls in one message, but the API accepts at most {MOST_CALLS}",
+                elements(calls).len()
+            );
+            found
+                .at(further, message)
+                .help("omit some of the calls together with their results, or set `parallel_tool_calls` to `false`");
         }
     }
 }
