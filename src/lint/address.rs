@@ -98,6 +98,9 @@ impl Address {
             .filter_map(|(endpoint, end)| Some((endpoint, path.strip_suffix(end)?)))
             .find_map(|(endpoint, above)| above.ends_with(endpoint).then_some(above))
             .unwrap_or(path);
+        // Gemini's batches contain whole requests, too.
+        let path = path.replace(":batchGenerateContent", ":generateContent");
+        let path = path.as_str();
         let host = if url.contains("://") {
             parts.host()
         } else {
@@ -313,6 +316,10 @@ mod tests {
         assert_eq!(
             of("/v1beta/models/gemini-3-pro:countTokens"),
             (WireFormat::GoogleGenerateContent, gemini)
+        );
+        assert_eq!(
+            of("/v1beta/models/gemini-3-pro:batchGenerateContent").0,
+            WireFormat::GoogleGenerateContent
         );
         let claude_batch = "https://api.anthropic.com/v1/messages/batches";
         assert_eq!(of(claude_batch), (claude, None));

@@ -146,6 +146,35 @@ const DEEPEST: usize = 8;
 /// The members of batches that contain requests: Anthropic's and Gemini's, and xAI's.
 const LISTS: [&str; 2] = ["requests", "batch_requests"];
 
+/// The places of the requests in a batch that Gemini receives in one request.
+const INLINE: [&str; 2] = [
+    "/inputConfig/requests/requests",
+    "/input_config/requests/requests",
+];
+
+/// Returns the requests of a batch, and their location in its members.
+fn requests_of(members: &mut Map<String, Value>) -> Option<(Pointer, Vec<Value>)> {
+    let list = LISTS
+        .into_iter()
+        .find(|name| members.get(*name).is_some_and(Value::is_array));
+    let (at, requests) = match list {
+        Some(name) => (Pointer::root().member(name), members.get_mut(name)?),
+        None => {
+            let batch = members.get_mut("batch")?;
+            let inner = INLINE.iter().find(|at| batch.pointer(at).is_some())?;
+            let at = inner
+                .split('/')
+                .skip(1)
+                .fold(Pointer::root().member("batch"), |at, name| at.member(name));
+            (at, batch.pointer_mut(inner)?)
+        }
+    };
+    match requests.take() {
+        Value::Array(requests) => Some((at, requests)),
+        _ => None,
+    }
+}
+
 struct Finder {
     wire: Option<WireFormat>,
     harvest: Harvest,
@@ -182,13 +211,8 @@ impl Finder {
         if is_capture(&members) {
             return self.capture(&mut members, &here);
         }
-        let list = LISTS
-            .into_iter()
-            .find(|name| members.get(*name).is_some_and(Value::is_array));
-        if let Some((name, Value::Array(requests))) =
-            list.and_then(|name| Some((name, members.remove(name)?)))
-        {
-            // Each request of a batch has its own URL, except in Anthropic's.
+        if let Some((at, requests)) = requests_of(&mut members) {
+            // Each request of a batch has a URL of its own, except in Anthropic's and Gemini's.
             let address = match &here.address {
                 Address::Known(endpoint) if here.is_captured => Address::Known(endpoint.clone()),
                 _ => Address::Unknown,
@@ -197,7 +221,9 @@ impl Finder {
                 address,
                 has_url: false,
                 within: Within::Requests,
-                ..here.below(name)
+                at: here.at.join(&at),
+                depth: here.depth + 1,
+                ..here
             };
             return self.each(requests, &here);
         }

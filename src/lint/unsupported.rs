@@ -13,6 +13,8 @@ pub enum Unsupported {
     CohereChat,
     /// `DashScope`'s own generation API: the messages are in `input`, the settings in `parameters`.
     DashScope,
+    /// Cloudflare's own API for Workers AI, which runs models of every kind.
+    WorkersAi,
     /// LM Studio's own chat API.
     LmStudioChat,
     /// OpenAI's text completions, the predecessor of chat.
@@ -26,6 +28,7 @@ impl Unsupported {
             Unsupported::Converse => "Amazon Bedrock's Converse API",
             Unsupported::CohereChat => "Cohere's chat API",
             Unsupported::DashScope => "DashScope's own generation API",
+            Unsupported::WorkersAi => "Cloudflare's own API for Workers AI (`/ai/run`)",
             Unsupported::LmStudioChat => "LM Studio's own chat API (`/api/v1/chat`)",
             Unsupported::TextCompletion => "the old completions API (`/v1/completions`)",
         }
@@ -52,6 +55,8 @@ impl Unsupported {
             Some(Unsupported::CohereChat)
         } else if is_dashscope {
             Some(Unsupported::DashScope)
+        } else if host == "api.cloudflare.com" && path.contains("/ai/run") {
+            Some(Unsupported::WorkersAi)
         } else if path.ends_with("/api/v1/chat") {
             Some(Unsupported::LmStudioChat)
         } else {

@@ -831,5 +831,11 @@ fn mismatch<'b>(found: &mut Found<'b>, holder: &'b Value, name: &'static str, re
             .to_owned(),
         false => format!("write `{real}`, or send the intended file"),
     };
-    found.at_member(holder, name, message).help(help);
+    let note = found.at_member(holder, name, message);
+    let note = if name == "media_type" {
+        note
+    } else {
+        note.warning()
+    };
+    note.help(help);
 }
