@@ -561,8 +561,8 @@ const MISTAKES: [(&str, &str, &str); 12] = [
     ),
     (
         "agents/a.toml",
-        "name = \"A\"\nextends = \"OpenAI Compatible Chat\"\nmodel = \"m\"\n# ours\n[body]\ntags = [\n  \"x\",\n]\nenable_tools = true # on\n\nseed = 1\n",
-        "name = \"A\"\nextends = \"OpenAI Compatible Chat\"\nmodel = \"m\"\n# ours\ntags = [\n  \"x\",\n]\nenable_tools = true # on\n[body]\n\nseed = 1\n",
+        "name = \"A\"\nextends = \"OpenAI Compatible Chat\"\nmodel = \"m\"\n# ours\n[body]\ncache_breakpoints = [\n  \"tools\",\n]\nenable_tools = true # on\n\nseed = 1\n",
+        "name = \"A\"\nextends = \"OpenAI Compatible Chat\"\nmodel = \"m\"\n# ours\ncache_breakpoints = [\n  \"tools\",\n]\nenable_tools = true # on\n[body]\n\nseed = 1\n",
     ),
     (
         "agents/a.toml",

@@ -152,26 +152,39 @@ const INLINE: [&str; 2] = [
     "/input_config/requests/requests",
 ];
 
-/// Returns the requests of a batch, and their location in its members.
-fn requests_of(members: &mut Map<String, Value>) -> Option<(Pointer, Vec<Value>)> {
-    let list = LISTS
-        .into_iter()
-        .find(|name| members.get(*name).is_some_and(Value::is_array));
-    let (at, requests) = match list {
-        Some(name) => (Pointer::root().member(name), members.get_mut(name)?),
-        None => {
+/// The requests of a batch in one document.
+struct RequestList {
+    /// The location of the list.
+    at: Pointer,
+    requests: Vec<Value>,
+    within: Within,
+}
+
+impl RequestList {
+    /// Takes the requests of a batch from its members; `None` if there are none.
+    fn of(members: &mut Map<String, Value>) -> Option<RequestList> {
+        let root = Pointer::root();
+        let list = LISTS
+            .into_iter()
+            .find(|name| members.get(*name).is_some_and(Value::is_array));
+        let (at, requests, within) = if let Some(name) = list {
+            (root.member(name), members.get_mut(name)?, Within::Requests)
+        } else {
             let batch = members.get_mut("batch")?;
             let inner = INLINE.iter().find(|at| batch.pointer(at).is_some())?;
-            let at = inner
-                .split('/')
-                .skip(1)
-                .fold(Pointer::root().member("batch"), |at, name| at.member(name));
-            (at, batch.pointer_mut(inner)?)
+            let names = inner.split('/').skip(1);
+            let at = names.fold(root.member("batch"), |at, name| at.member(name));
+            // These requests need no key, unlike those in a file.
+            (at, batch.pointer_mut(inner)?, Within::Wrapper)
+        };
+        match requests.take() {
+            Value::Array(requests) => Some(RequestList {
+                at,
+                requests,
+                within,
+            }),
+            _ => None,
         }
-    };
-    match requests.take() {
-        Value::Array(requests) => Some((at, requests)),
-        _ => None,
     }
 }
 
@@ -211,7 +224,7 @@ impl Finder {
         if is_capture(&members) {
             return self.capture(&mut members, &here);
         }
-        if let Some((at, requests)) = requests_of(&mut members) {
+        if let Some(list) = RequestList::of(&mut members) {
             // Each request of a batch has a URL of its own, except in Anthropic's and Gemini's.
             let address = match &here.address {
                 Address::Known(endpoint) if here.is_captured => Address::Known(endpoint.clone()),
@@ -220,12 +233,12 @@ impl Finder {
             let here = Here {
                 address,
                 has_url: false,
-                within: Within::Requests,
-                at: here.at.join(&at),
+                within: list.within,
+                at: here.at.join(&list.at),
                 depth: here.depth + 1,
                 ..here
             };
-            return self.each(requests, &here);
+            return self.each(list.requests, &here);
         }
         if self.is_empty_envelope(&members, &here) {
             return;
@@ -534,6 +547,13 @@ mod tests {
         assert_eq!(
             places(json!({"requests": [{"custom_id": "a", "params": body}]})),
             ["/requests/0/params"]
+        );
+        let of_gemini = json!({"batch": {"inputConfig": {"requests": {"requests": [
+            {"request": {"contents": [{"parts": [{"text": "x"}]}]}, "metadata": {"key": "0"}}
+        ]}}}});
+        assert_eq!(
+            places(of_gemini),
+            ["/batch/inputConfig/requests/requests/0/request"]
         );
         let of_xai = json!({"batch_requests": [{"batch_request_id": "0", "batch_request": {"responses": body}}]});
         assert_eq!(
