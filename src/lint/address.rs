@@ -128,7 +128,7 @@ impl Address {
             port: parts.port(),
             server,
             is_at_operator: ApiHeaders::default().at(url).is_at_operator(),
-            model: model(path)
+            model: model(path, server)
                 .filter(|name| *name != "count-tokens")
                 .map(|name| name.replace("%3A", ":").replace("%3a", ":")),
         })
@@ -182,16 +182,13 @@ fn cloud_of_claude(host: &str, path: &str) -> Option<Server> {
 /// Amazon Bedrock, `deployments/NAME/chat/completions` on Azure,
 /// `serving-endpoints/NAME/invocations` on Databricks, `endpoints/NUMBER/chat/completions` for a
 /// user's own model on Vertex AI.
-fn model(path: &str) -> Option<&str> {
-    let within = [
-        "/deployments/",
-        "/serving-endpoints/",
-        "/endpoints/",
-        "/model/",
-    ]
-    .iter()
-    .find_map(|before| path.rsplit_once(before))
-    .filter(|(_, rest)| !rest.starts_with("openapi/"));
+fn model(path: &str, server: Option<Server>) -> Option<&str> {
+    let own = (server == Some(Server::Vertex)).then_some("/endpoints/");
+    let within = ["/deployments/", "/serving-endpoints/", "/model/"]
+        .into_iter()
+        .chain(own)
+        .find_map(|before| path.rsplit_once(before))
+        .filter(|(_, rest)| !rest.starts_with("openapi/"));
     let name = match within {
         Some((_, rest)) => rest.split('/').next(),
         None => path

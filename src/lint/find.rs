@@ -171,7 +171,9 @@ impl RequestList {
             (root.member(name), members.get_mut(name)?, Within::Requests)
         } else {
             let batch = members.get_mut("batch")?;
-            let inner = INLINE.iter().find(|at| batch.pointer(at).is_some())?;
+            let inner = INLINE
+                .iter()
+                .find(|at| batch.pointer(at).is_some_and(Value::is_array))?;
             let names = inner.split('/').skip(1);
             let at = names.fold(root.member("batch"), |at, name| at.member(name));
             // These requests need no key, unlike those in a file.

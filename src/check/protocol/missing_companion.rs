@@ -166,8 +166,8 @@ const NEED_MODELS: [Server; 5] = [
 ];
 
 /// The members of a Responses request that refer to a stored object which determines the model: a
-/// prompt, or an agent of Azure AI Foundry.
-const NAME_MODELS: [&str; 3] = ["prompt", "agent_reference", "agent"];
+/// prompt, an agent of Azure AI Foundry, or a preset of Perplexity.
+const NAME_MODELS: [&str; 4] = ["prompt", "agent_reference", "agent", "preset"];
 
 /// Reports a request in one of OpenAI's formats that names no model, because most servers need one.
 fn without_model<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
