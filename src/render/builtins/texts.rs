@@ -135,8 +135,11 @@ pub(super) fn indent(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
         )));
     }
     let (first, blank) = (first.unwrap_or(false), blank.unwrap_or(false));
+    let lines = text.0.lines().count();
     account::read(text.0.len())?;
-    account::make(text.0.len() + text.0.lines().count() * width as usize)?;
+    // Each line becomes pieces of its own.
+    account::list(lines)?;
+    account::make(text.0.len() + lines * width as usize)?;
     let value = native.arguments.get(0);
     let whole = value.with_runs(&text.0);
     let (margin, mut indented, mut cutter) = (
