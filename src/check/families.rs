@@ -55,9 +55,10 @@ impl ModelFacts {
             Proposal::Field { at } => (at, None),
             Proposal::Value { at, text } => (at, Some(Value::from(*text))),
         };
+        let tokens: Vec<String> = at.tokens().collect();
         let facts = self.families.iter().flat_map(|(family, _)| &family.facts);
         let mut about = facts.filter(|fact| {
-            fact.at.iter().any(|place| place.is_at(at)) && is_of_wire(fact, subject.wire)
+            fact.at.iter().any(|place| place.is_at(&tokens)) && is_of_wire(fact, subject.wire)
         });
         about.all(|fact| is_proposable(&fact.demand, value.as_ref()) || !holds(fact, subject))
     }

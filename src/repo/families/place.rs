@@ -41,15 +41,14 @@ impl MemberPath {
             .is_none_or(|step| &*step.name == member || step.snake.as_deref() == Some(member))
     }
 
-    /// Returns `true` if a pointer identifies one of these members.
-    pub fn is_at(&self, place: &Pointer) -> bool {
-        let mut tokens = place.tokens();
-        self.steps.iter().all(|step| {
-            tokens.next().is_some_and(|token| match &*step.name {
+    /// Returns `true` if a pointer, given by its tokens, identifies one of these members.
+    pub fn is_at(&self, tokens: &[String]) -> bool {
+        let mut steps = self.steps.iter().zip(tokens);
+        self.steps.len() == tokens.len()
+            && steps.all(|(step, token)| match &*step.name {
                 "*" => token.bytes().all(|byte| byte.is_ascii_digit()),
-                name => token == name || step.snake.as_deref() == Some(&*token),
+                name => token == name || step.snake.as_deref() == Some(token),
             })
-        }) && tokens.next().is_none()
     }
 
     /// Returns the values of these members, except `null`. `member` returns a top-level member of
