@@ -186,13 +186,13 @@ impl Unruled {
 /// How strongly a string refers to a provider. A stronger hint compares as greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Hint {
-    /// `true` if the text contains one of the provider's hosts, which says more than a name: clients
-    /// that are named after a provider are used with other servers.
+    /// `true` if the text contains one of the provider's hosts, which, like its envelope, says more
+    /// than a name: clients that are named after a provider are used with other servers.
     is_host: bool,
-    /// `true` if the text contains one of the provider's hosts, or the full name as separate words.
-    pub(super) is_named: bool,
     /// `true` if the text has the provider's envelope.
     is_marked: bool,
+    /// `true` if the text contains one of the provider's hosts, or the full name as separate words.
+    pub(super) is_named: bool,
     /// The number of words of the name that occur in the text.
     words: usize,
     /// The length of the longest host or address of an endpoint in the text.
@@ -253,8 +253,8 @@ impl Provider {
             !self.words.is_empty() && self.words.iter().all(|word| stands_alone(word, lower));
         Hint {
             is_host,
-            is_named: is_host || is_named,
             is_marked: self.marks.iter().any(|mark| plain.contains(mark)),
+            is_named: is_host || is_named,
             words: met,
             host,
         }
