@@ -37,10 +37,12 @@ impl ApiHeaders {
     #[must_use]
     pub fn at(mut self, url: &str) -> ApiHeaders {
         self.sites = Site::of(url);
+        // The Model Inference API has versions of its own.
+        let has_versions_of_openai = self.is_at(Site::Azure) && !url.contains("/models/");
         let version = url
             .split(['?', '&'])
             .find_map(|part| part.strip_prefix("api-version="))
-            .filter(|_| self.is_at(Site::Azure));
+            .filter(|_| has_versions_of_openai);
         self.version = self.version.or(version.map(str::to_owned));
         self
     }

@@ -12,8 +12,8 @@ body_rule! {
     "Most APIs reject empty content, and their schemas report it: blank text for Anthropic, contents without parts for Gemini, \
      assistant messages that have neither text nor tool calls for Mistral and OpenAI. Where reports disagree, it is a warning. This rule \
      covers the cases that schemas allow:\n\n\
-     * Gemini: a part with an empty text is rejected in some reports (v1beta) and accepted in others; Vertex AI rejects it (an error). \
-     With a `thoughtSignature` it is the normal end of an answer, and fine\n\
+     * Vertex AI: a part with an empty text is rejected (an error); Gemini's own API accepts it. With a `thoughtSignature`, it is the \
+     normal end of an answer, and accepted\n\
      * Vertex AI: reports of 2024 and 2025 say that media without any text in `contents` is rejected (reported as a warning)\n\
      * Responses: an empty assistant message between a reasoning item and its call or message separates them, and the API reports a \
      missing *required following item*\n\
@@ -33,8 +33,6 @@ body_rule! {
      * wrong: `{ \"role\": \"model\", \"parts\": [{ \"text\": \"\" }, { \"functionCall\": … }] }`\n\
      * right: `{ \"role\": \"model\", \"parts\": [{ \"functionCall\": … }] }`",
     seen "2026-11" {
-        "router-for-me/CLIProxyAPI#1292": "Gemini rejects an empty text",
-        "glowingjade/obsidian-smart-composer#218": "Gemini rejects it too",
         "google-gemini/generative-ai-python#727": "Gemini accepts it",
         "Portkey-AI/gateway#462": "Vertex AI: *it has an empty text parameter*",
         "pydantic/pydantic-ai#1409":
@@ -77,11 +75,6 @@ body_rule! {
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     match subject.wire {
-        WireFormat::GoogleGenerateContent => {
-            let prompt = subject.either("systemInstruction", "system_instruction");
-            let parts = elements(prompt.and_then(|prompt| prompt.get("parts")));
-            parts.iter().for_each(|part| empty_part(part, false, found));
-        }
         WireFormat::OllamaChat if elements(subject.member("messages")).is_empty() => {
             let message =
                 "there are no messages: the server loads the model and returns an empty answer";
@@ -92,6 +85,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             note.warning().help("render the conversation");
         }
         WireFormat::AnthropicMessages
+        | WireFormat::GoogleGenerateContent
         | WireFormat::OpenAiChat
         | WireFormat::OpenAiResponses
         | WireFormat::MistralChat
@@ -105,15 +99,12 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     match subject.wire {
-        WireFormat::GoogleGenerateContent => {
-            let is_sure = subject.server == Server::Vertex;
+        WireFormat::GoogleGenerateContent if subject.server == Server::Vertex => {
             subject
                 .history()
                 .parts()
-                .for_each(|(_, part)| empty_part(part.value, is_sure, found));
-            if is_sure {
-                media_alone(subject, found);
-            }
+                .for_each(|(_, part)| empty_part(part.value, found));
+            media_alone(subject, found);
         }
         WireFormat::OpenAiResponses if subject.server.is_openai() => {
             empty_messages(subject, found);
@@ -143,6 +134,7 @@ fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         }
         WireFormat::MistralChat => mistral_prompt(subject, found),
         WireFormat::AnthropicMessages
+        | WireFormat::GoogleGenerateContent
         | WireFormat::OpenAiResponses
         | WireFormat::MistralFim
         | WireFormat::OllamaChat
@@ -151,20 +143,12 @@ fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Reports a part with empty text. `is_sure` is `true` if reports agree that the server rejects it.
-fn empty_part<'b>(part: &'b Value, is_sure: bool, found: &mut Found<'b>) {
+/// Reports a part with empty text.
+fn empty_part<'b>(part: &'b Value, found: &mut Found<'b>) {
     if part.get("text").is_some_and(|text| text == "") && !is_signed(part) {
-        let note = found.at_member(
-            part,
-            "text",
-            if is_sure {
-                "empty text, which Vertex AI rejects"
-            } else {
-                "empty text, which the API reportedly rejects"
-            },
-        );
-        let note = if is_sure { note } else { note.warning() };
-        note.help("leave out parts without text");
+        found
+            .at_member(part, "text", "empty text, which Vertex AI rejects")
+            .help("leave out parts without text");
     }
 }
 

@@ -19,7 +19,8 @@ body_rule! {
      picture whose bytes have a different type than declared, or are not a picture at all. OpenAI, LM Studio, DeepSeek and Groq reject \
      images in tool results. OpenAI accepts documents as files, but not audio, video or pictures. Reported as warnings: an encrypted PDF \
      for Anthropic, an archive, a word processor document for Gemini, and the URL of an image for Moonshot and Workers AI. Gemini reads \
-     `$ref` in a function's result as the name of one of the result's media. No provider can fetch from an address in a private network, \
+     `$ref` in a function's result as the name of one of the result's media. OpenAI requires the name of a file. Reports say that \
+     DeepSeek requires tool results to be a string (a warning). No provider can fetch from an address in a private network, \
      such as `http://localhost:3000/a.png`.\n\n\
      * wrong: `\"image_url\": {\"url\": \"https://…\"}` for LM Studio or Ollama\n\
      * right: `\"image_url\": {\"url\": \"data:image/png;base64,…\"}`\n\
@@ -56,6 +57,13 @@ body_rule! {
             "Claude: the media types of images",
         "https://ai.google.dev/gemini-api/docs/image-understanding":
             "Gemini: the media types of images",
+        "openai/openai-agents-python#1513":
+            "OpenAI: *Missing required parameter: '….file.file_id'*, for a file without `filename`",
+        "langchain-ai/langchainjs#9512": "OpenAI: the same error",
+        "laravel/ai#324": "OpenAI Responses: the same error",
+        "QwenLM/qwen-code#2320":
+            "DeepSeek: *invalid type: sequence, expected a string*, for a tool message",
+        "Gitlawb/openclaude#774": "DeepSeek: the same error, in April 2026",
         "OpenHands/software-agent-sdk#3155": "Moonshot: image URLs are rejected, measured",
         "HeyPuter/puter#2931": "Moonshot: the same",
         "zaidmukaddam/scira#248": "Workers AI: *URL image sources are not supported*",
@@ -207,6 +215,20 @@ fn is_private(host: &str) -> bool {
     }
 }
 
+/// Reports a tool result that is a list of parts.
+fn deepseek_result<'b>(found: &mut Found<'b>, message: &'b Value) {
+    if message.get("content").is_some_and(Value::is_array) {
+        found
+            .at_member(
+                message,
+                "content",
+                "according to user reports, DeepSeek requires a string as the content of a tool message",
+            )
+            .warning()
+            .help("join the texts");
+    }
+}
+
 /// Checks the images in a message with a tool result.
 fn result<'b>(subject: &Subject<'b>, found: &mut Found<'b>, message: &'b Value) {
     match subject.wire {
@@ -216,6 +238,9 @@ fn result<'b>(subject: &Subject<'b>, found: &mut Found<'b>, message: &'b Value) 
                 .and_then(Value::as_array)
                 .map(Vec::as_slice)
                 .unwrap_or_default();
+            if subject.server == Server::DeepSeek {
+                deepseek_result(found, message);
+            }
             for image in parts
                 .iter()
                 .filter(|part| text_of(part, "type") == Some("image_url"))
@@ -527,8 +552,13 @@ fn is_refused_as_file(media_type: &str) -> bool {
         .any(|kind| media_type.starts_with(kind))
 }
 
-/// Reports a file that is not a document.
+/// Reports a file without a name, and a file that is not a document.
 fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
+    if text_of(file, "file_data").is_some() && file.get("filename").is_none() {
+        found
+            .at(file, "a file with `file_data` needs a `filename`")
+            .help("add `filename`, such as `report.pdf`");
+    }
     let help = "OpenAI accepts documents and text as files: send a transcript, or images";
     let said = text_of(file, "file_data")
         .and_then(of_data_url)

@@ -299,9 +299,13 @@ fn lost_id<'b>(item: &'b Value, next: &'b Value, found: &mut Found<'b>) {
     if !has_id(item) || has_id(next) {
         return;
     }
-    let message = "this reasoning has an `id`, but the item after it no longer has one, so the server cannot find it";
+    let is_before_message = is_assistant(next);
+    if !is_before_message && item.get("encrypted_content").is_some_and(Value::is_string) {
+        return;
+    }
+    let message = "this reasoning has an `id`, but the item after it no longer has one, so the server cannot match them";
     let note = found.at(item, message);
-    let note = if is_assistant(next) {
+    let note = if is_before_message {
         note
     } else {
         note.warning()
