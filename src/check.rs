@@ -51,8 +51,8 @@ pub struct Problem {
     pub message: String,
     /// Advice on how to fix it.
     pub help: Option<String>,
-    /// A key that distinguishes problems of one rule at one location: formats, servers and models
-    /// may have different requirements for the same value.
+    /// A key that distinguishes problems of the same rule at the same location: formats, servers
+    /// and models may have different requirements for the same value.
     pub sense: Option<String>,
     /// The aspect of the value that the problem concerns.
     pub(crate) about: About,
@@ -152,7 +152,7 @@ fn is_left_out(problem: &Problem, left_out: &[Pointer]) -> bool {
 pub struct Recipient<'r> {
     /// The wire format.
     pub wire: WireFormat,
-    /// The server.
+    /// The server that the body goes to.
     pub server: Server,
     /// The provider instance; its extra fields are accepted.
     pub instance: Option<(&'r Instance, ClientApi)>,

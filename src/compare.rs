@@ -1,5 +1,5 @@
-//! Compares two request bodies of one conversation, and finds the content and settings that are
-//! missing from one of them.
+//! Compares two request bodies of the same conversation, and finds the content and settings that
+//! are missing from one of them.
 //!
 //! Input: two bodies, each with its wire format; the formats may differ. Output: a [`Comparison`]:
 //! the number of pieces of content in both, and every [`Difference`]. Both bodies are read into the
@@ -96,7 +96,7 @@ pub enum DifferenceKind {
     Moved,
     /// Content with another role in the second body.
     Role,
-    /// A setting that is missing from the second body, or has another meaning there.
+    /// A setting that is missing from the second body, or has a different meaning there.
     Setting,
     /// Content of the second body that the first lacks.
     Added,

@@ -88,9 +88,9 @@ impl Default for Task {
 /// The two kinds of task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TaskKind {
-    /// A chat.
+    /// Continuing a conversation.
     Chat,
-    /// A completion.
+    /// Filling the gap between a prefix and a suffix.
     Completion,
 }
 
@@ -136,7 +136,7 @@ impl Role {
 /// One message of a history.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
-    /// The sender.
+    /// The sender of the message.
     pub role: Role,
     /// The content, in order.
     pub blocks: Vec<Block>,
@@ -221,7 +221,7 @@ pub enum Block {
     Thinking {
         /// The text of the thinking.
         text: Arc<str>,
-        /// The signature.
+        /// The provider's signature; `""` if there is none.
         signature: Arc<str>,
         /// The client API that produced it, if known.
         origin: Option<Arc<str>>,
@@ -239,7 +239,7 @@ pub enum Block {
         id: Arc<str>,
         /// The tool's name.
         name: Arc<str>,
-        /// The arguments.
+        /// The arguments as JSON.
         input: Value,
     },
     /// The result of a tool call, sent to the model.
@@ -443,7 +443,7 @@ pub struct AttachedFile {
 /// A named layer of the system prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SystemLayer {
-    /// The name.
+    /// The layer's name.
     pub name: Arc<str>,
     /// The position among the layers, which are joined in ascending order. The agent's own prompt
     /// has priority 0, and the default is 100.

@@ -144,7 +144,7 @@ pub(crate) use rules;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Label {
-    /// The location.
+    /// The location that the note is about.
     pub span: Span,
     /// The note at the location. It may be empty for a primary label.
     pub message: String,
@@ -170,7 +170,7 @@ pub struct Diagnostic {
     /// [`Diagnostic::fix`].
     pub(crate) fix: Option<Edit>,
     /// `true` if the mistake itself is in a location that cannot be edited. The names at the
-    /// reported location are then not misspelt.
+    /// reported location are then not misspelled.
     pub(crate) is_elsewhere: bool,
     /// A string that distinguishes the finding from other findings of the same rule at the same
     /// location.
@@ -374,8 +374,9 @@ fn words(text: &str) -> String {
         .collect::<String>()
 }
 
-/// Findings without duplicates. Findings of one rule with the same location, severity, and sense
-/// are merged. So are findings with the same cause, whose other locations become related ones.
+/// Findings without duplicates. Findings of the same rule with the same location, severity, and
+/// sense are merged. Findings with the same cause are merged too: their other locations become
+/// related ones.
 ///
 /// The first finding's wording is kept, so the result depends on the order of insertion, which must
 /// be stable.
@@ -532,7 +533,7 @@ const NEARLY_AS_ALIKE: f64 = 0.04;
 /// The maximum length of a name that gets suggestions, in bytes.
 const LONGEST_NAME: usize = 120;
 
-/// Returns up to three candidates that resemble a misspelt name, best first. Candidates that are
+/// Returns up to three candidates that resemble a misspelled name, best first. Candidates that are
 /// clearly worse than the best are omitted. Long names get no suggestions.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     if name.len() > LONGEST_NAME {

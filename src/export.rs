@@ -40,7 +40,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// All layouts, in the order of the help text.
+    /// All layouts, in help text order.
     pub const ALL: [Layout; 6] = [
         Layout::Tree,
         Layout::Jsonl,
@@ -67,9 +67,9 @@ impl Layout {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Request {
-    /// The agent.
+    /// The name of the agent that made it.
     pub agent: Arc<str>,
-    /// The context.
+    /// The name of the context that it was made from.
     pub context: Arc<str>,
     /// The provider instance.
     pub instance: Arc<str>,
@@ -102,7 +102,7 @@ pub struct Exported {
     pub files: Vec<(String, String)>,
     /// The number of requests in the files.
     pub requests: usize,
-    /// The number of requests that were left out, because the layout has no place for them.
+    /// The number of requests that were left out, because the layout cannot express them.
     pub left_out: usize,
 }
 

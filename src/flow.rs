@@ -19,7 +19,7 @@ use crate::json::Pointer;
 pub(crate) struct Judged {
     /// The kinds of content that the body contains correctly at least once.
     pub(crate) held: KindSet,
-    /// The losses.
+    /// The content that the body does not contain, or not correctly.
     pub(crate) losses: Vec<Loss>,
 }
 

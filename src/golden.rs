@@ -51,7 +51,7 @@ pub struct GoldenFile {
     pub path: String,
     /// The context; `None` for `request.json`.
     pub context: Option<Arc<str>>,
-    /// The content.
+    /// The content of the file.
     pub text: String,
 }
 

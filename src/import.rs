@@ -37,11 +37,11 @@ use lost::Lost;
 /// The inputs of an import.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'b> {
-    /// The body.
+    /// The request body to import.
     pub body: &'b Value,
     /// Its wire format.
     pub wire: WireFormat,
-    /// The name of the context.
+    /// The context's name.
     pub name: &'b str,
     /// `true` to replace text with text of the same length and character classes.
     pub redact: bool,
@@ -52,7 +52,7 @@ pub struct Request<'b> {
 pub struct Imported {
     /// The context file.
     pub text: String,
-    /// The losses, in the order of the body.
+    /// The losses, in body order.
     pub losses: Vec<Loss>,
 }
 

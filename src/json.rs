@@ -25,7 +25,7 @@ use serde_json::{Map, Number, Value};
 /// guesswork.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonError {
-    /// The mistake.
+    /// The kind of mistake.
     pub problem: Problem,
     /// The byte range in the text.
     pub range: Range<usize>,
@@ -76,7 +76,7 @@ pub enum Problem {
     Unclosed(char),
     /// A bracket that is still open at a character that cannot be inside it.
     NotClosed {
-        /// The bracket.
+        /// The opening bracket.
         open: char,
         /// The character at which the bracket should have been closed.
         met: char,

@@ -281,7 +281,7 @@ mod tests {
             memory.ask(Square(3), || unreachable!("it is remembered")),
             9
         );
-        // This question has another type.
+        // This question has a different type.
         assert_eq!(memory.ask(Large(3), || 27), 27);
         assert_eq!(memory.recall(&Square(4)), None);
     }

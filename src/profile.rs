@@ -27,7 +27,7 @@ use crate::toml::{self, Kind, Node, Table};
 /// The newest `schema_version` of profiles that this crate supports.
 pub const SCHEMA_VERSION: i64 = 1;
 
-/// The keys of a profile, in the order of the documentation.
+/// The keys of a profile, in the documented order.
 pub const KEYS: [&str; 22] = [
     "schema_version",
     "name",
@@ -75,7 +75,7 @@ const NOT_INHERITED: [&str; 6] = [
 /// One profile file.
 #[derive(Debug, Clone)]
 pub struct Profile {
-    /// The file.
+    /// The TOML file.
     pub file: FileId,
     /// Its layer.
     pub layer: LayerKind,
@@ -97,7 +97,7 @@ pub struct Profile {
     pub broken: bool,
 }
 
-/// Reads all profiles of a repository, in the order of their files.
+/// Reads all profiles of a repository, in file order.
 pub fn read_all(repo: &Repo) -> (Vec<Profile>, Vec<Diagnostic>) {
     let mut findings = Vec::new();
     let fields = LazyCell::new(|| body_fields(repo));

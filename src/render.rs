@@ -339,7 +339,7 @@ impl Engine {
         std::mem::take(&mut self.slips)
     }
 
-    /// Returns the suggestions for misspelt names in profiles.
+    /// Returns the suggestions for misspelled names in profiles.
     pub(crate) fn suggestions(&mut self) -> &mut Suggestions {
         &mut self.suggestions
     }
@@ -541,7 +541,7 @@ impl Engine {
         findings.extend(unescaped.map(|it| self.unescaped(sources, name, text, it)));
     }
 
-    /// Notes names that do not exist in system prompts: `ctx`, and misspelt variables. These are
+    /// Notes names that do not exist in system prompts: `ctx`, and misspelled variables. These are
     /// reported even if no context reaches them.
     fn note_names(&mut self, sources: &Sources, name: &str, analysis: &Analysis) {
         let known = prompt::VARIABLES;
@@ -772,7 +772,7 @@ pub struct Rendered {
 
 /// The input of a body template.
 pub struct BodyInput<'a> {
-    /// The conversation.
+    /// The conversation that templates read as `ctx`.
     pub context: &'a ContextData,
     /// The rendered system prompt, if it is not blank.
     pub system_prompt: Option<&'a str>,

@@ -239,6 +239,6 @@ impl Repo {
 pub struct Loaded {
     /// The repository, which can be used even if there are findings.
     pub repo: Repo,
-    /// The findings.
+    /// The findings from loading it.
     pub findings: Vec<Diagnostic>,
 }

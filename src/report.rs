@@ -168,8 +168,8 @@ mod tests {
         Span::new(file, start..start + what.len())
     }
 
-    /// Returns a finding about a misspelt field in a partial that an agent includes; it reaches 14
-    /// agents.
+    /// Returns a finding about a misspelled field in a partial that an agent includes; it reaches
+    /// 14 agents.
     pub(super) fn example() -> (Sources, Diagnostic) {
         let mut sources = Sources::default();
         let agent = source(

@@ -2,8 +2,8 @@
 //!
 //! Input: the files of an older and a newer side, and a compiler for each. Output: a [`Review`]:
 //! the edits of sources, and the changes of bodies that each causes. Every reported cause is
-//! proven: the edit alone, applied to the older side, makes that change. [`report`](crate::report)
-//! prints reviews; the caller decides where the sides come from.
+//! verified: the edit alone, applied to the older side, makes that change.
+//! [`report`](crate::report) prints reviews; the caller decides where the sides come from.
 
 mod features;
 mod growth;

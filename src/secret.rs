@@ -188,7 +188,7 @@ pub(crate) fn is_key_in_path(part: &str) -> bool {
 }
 
 /// Returns `true` if a string is or contains a key, although a reference is expected. Anything that
-/// begins like a key is treated as one, and so is anything that nobody would use as a name.
+/// begins like a key, or is unlikely to be a name, is treated as one.
 pub(crate) fn is_key_for_reference(text: &str) -> bool {
     is_login(text)
         || is_private_key(text)

@@ -65,9 +65,9 @@ impl Span {
 /// A value and its location. Equality ignores the location.
 #[derive(Debug, Clone, Copy)]
 pub struct Spanned<T> {
-    /// The value.
+    /// The value, without its location.
     pub value: T,
-    /// The location.
+    /// The location of the value in a source file.
     pub span: Span,
 }
 

@@ -24,7 +24,7 @@ pub use vocabulary::Vocabulary;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct TokenEstimate {
-    /// The parts, in the order of the body. Their sum is the total.
+    /// The parts, in body order. Their sum is the total.
     pub parts: Vec<TokenPart>,
     /// The vocabulary used to count the text.
     pub vocabulary: Vocabulary,
@@ -134,8 +134,8 @@ pub(crate) fn shortest_side(base64: &str) -> Option<u32> {
 /// allows twice that, for the outliers.
 const SURE: u64 = 70;
 
-/// The longest run of one character that counts: tokenizers have single tokens for long runs, such
-/// as rules and indentation.
+/// The longest run of a repeated character that counts: tokenizers have single tokens for long
+/// runs, such as rules and indentation.
 const LONGEST_RUN: usize = 4;
 
 /// Returns a lower bound on the token count of a body. Only its text is counted; the server's
@@ -170,7 +170,7 @@ fn is_digit(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/=-_\r\n".contains(&byte)
 }
 
-/// Returns a string with every run of one character shortened.
+/// Shortens each run of a repeated character.
 fn without_runs(text: &str) -> String {
     let (mut last, mut length) = ('\0', 0);
     let mut kept = text.to_owned();
@@ -202,7 +202,7 @@ pub struct Calibration {
 /// The weight of earlier answers relative to a new one.
 const KEPT: f64 = 0.7;
 
-/// The maximum correction in either direction: a larger deviation has another cause, such as a
+/// The maximum correction in either direction: a larger deviation has a different cause, such as a
 /// gateway's own prompt.
 const MOST: f64 = 3.0;
 

@@ -152,9 +152,9 @@ impl Table {
 pub struct SyntaxError {
     /// The message, one lower-case phrase.
     pub message: String,
-    /// The bytes of the text that are invalid.
+    /// The invalid bytes of the text.
     pub span: Range<usize>,
-    /// The help.
+    /// Advice on how to fix it, if any.
     pub help: Option<String>,
     /// The edit that fixes it, if there is one.
     pub edit: Option<(Range<usize>, &'static str)>,

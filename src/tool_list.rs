@@ -30,11 +30,11 @@ pub use target::{Form, ToolTarget};
 /// A tool in a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListedTool {
-    /// The name of the tool.
+    /// The tool name.
     pub name: String,
     /// The description of the tool.
     pub description: String,
-    /// The schema of the tool's arguments, in any form.
+    /// The tool's argument schema, in any form.
     pub schema: Value,
 }
 
@@ -47,7 +47,7 @@ pub enum Status {
     Weakened,
     /// Sources disagree on whether the provider accepts the tool.
     Doubtful,
-    /// It is rejected, and so is the whole request.
+    /// It is rejected together with the whole request.
     Rejected,
 }
 
@@ -106,9 +106,9 @@ pub struct Verdict {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Column {
-    /// The provider.
+    /// The provider that the tools are checked for.
     pub target: ToolTarget,
-    /// The result for each tool, in the order of the list.
+    /// The result for each tool, in list order.
     pub verdicts: Vec<Verdict>,
     /// The objections to the list as a whole.
     pub of_list: Vec<Objection>,
@@ -144,9 +144,9 @@ impl Column {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Matrix {
-    /// The tools.
+    /// The tools, one per row.
     pub tools: Vec<ListedTool>,
-    /// The providers.
+    /// The results, one column per provider.
     pub columns: Vec<Column>,
 }
 
@@ -385,7 +385,7 @@ fn mentions(evidence: &Evidence, server: Server) -> bool {
 pub struct LoweredList {
     /// The `tools` member of a request, with all tools that the provider accepts.
     pub tools: Value,
-    /// The result for each tool, in the order of the list.
+    /// The result for each tool, in list order.
     pub told: Vec<LoweredTool>,
 }
 

@@ -57,7 +57,7 @@ const WHOLE: &str = "cache_control";
 /// The maximum number of transcripts that are open at the same time.
 const MOST_TRANSCRIPTS: usize = 64;
 
-/// The known facts about the model of a request on its server.
+/// The known facts about a request's model on its server.
 #[derive(Debug, Clone, Default)]
 struct Known {
     model: ModelKnowledge,

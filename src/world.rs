@@ -299,7 +299,7 @@ impl Walk {
 pub struct Unread {
     /// The path relative to the root of the world.
     pub path: String,
-    /// The reason.
+    /// The reason it could not be read.
     pub why: ReadError,
 }
 

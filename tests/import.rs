@@ -222,6 +222,7 @@ fn declared(trip: &Trip) -> Option<usize> {
 }
 
 #[test]
+#[cfg_attr(not(feature = "long-tests"), ignore = "takes long: cargo test --features long-tests")]
 fn chats_come_back_up_to_declared_losses() {
     let trips = trips(&compiler(Vec::new()), TaskKind::Chat);
     let changed = changed(&trips);
@@ -283,7 +284,7 @@ fn what_is_left_out_of_compiled_bodies_is_what_agents_say() {
             let pointer = loss.pointer.as_str();
             let says = |why: &str| loss.why.starts_with(why);
             let is_hosted =
-                pointer.starts_with("/tools/") && says("a context can offer only functions");
+                pointer.starts_with("/tools/") && says("a context can contain only function tools");
             let is_of_agent =
                 pointer.matches('/').count() == 1 || says("this belongs to the agent") || is_hosted;
             // Cache breakpoints and system items may be lost too, because no format has the kind of

@@ -30,7 +30,7 @@ pub(super) enum Standing {
 pub(crate) struct Route<'r> {
     /// The wire format.
     pub(crate) wire: WireFormat,
-    /// The server.
+    /// The server that the request goes to.
     pub(crate) server: Server,
     /// The API version and the beta features that its headers request.
     pub(crate) headers: &'r ApiHeaders,

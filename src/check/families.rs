@@ -1,4 +1,4 @@
-//! The facts about the model of a body.
+//! The facts about a body's model.
 //!
 //! Input: the families of a repository, a model and the body's destination. Output: the families
 //! that match, and the locations in the body that contradict them. All matching families apply:
@@ -22,7 +22,7 @@ use crate::source::Spanned;
 pub(crate) struct Breach<'f, 'b> {
     /// The family that states the fact.
     pub(crate) family: &'f Family,
-    /// `true` if the violation depends on headers that are unknown.
+    /// `true` if the violation depends on unknown headers.
     pub(crate) is_conditional: bool,
     /// The violated fact.
     pub(crate) fact: &'f Fact,

@@ -82,7 +82,7 @@ pub(crate) struct Call<'b> {
     pub(crate) id_key: &'static str,
     /// The object that holds the ID.
     pub(crate) identified: &'b Value,
-    /// The name of the tool.
+    /// The tool name.
     pub(crate) name: Option<&'b str>,
     /// Its arguments: text in some formats, an object in others.
     pub(crate) arguments: Option<&'b Value>,
@@ -97,7 +97,7 @@ pub(crate) struct Outcome<'b> {
     pub(crate) id_key: &'static str,
     /// The object that holds the ID.
     pub(crate) identified: &'b Value,
-    /// The name of the tool, in formats that repeat it.
+    /// The tool name, in formats that repeat it.
     pub(crate) name: Option<&'b str>,
     /// `true` if the result reports an error.
     pub(crate) is_error: bool,

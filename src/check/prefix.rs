@@ -256,7 +256,7 @@ fn is_same_but_for_prompt(earlier: &Body, later: &Body) -> bool {
     prompt(earlier) == prompt(later)
 }
 
-/// Creates a problem that concerns two requests of one conversation.
+/// Creates a problem that concerns two requests of the same conversation.
 fn problem(rule: &'static Rule, message: String, help: &str, pointer: Pointer) -> Problem {
     Problem {
         rule,

@@ -126,7 +126,7 @@ struct Documents {
 pub struct AgentSchemas {
     documents: Documents,
     allowed: Vec<Arc<Allowed>>,
-    /// The name of the server, if it ignores unknown fields.
+    /// The server's name, if it ignores unknown fields.
     passes_over: Option<&'static str>,
 }
 
@@ -287,7 +287,7 @@ pub(super) type IsTaken<'t> = &'t dyn Fn(&Proposal<'_>) -> bool;
 /// The verdict of schemas on a body.
 #[derive(Default)]
 pub(super) struct Verdict {
-    /// The problems, in the order of the schema, at locations in the original body.
+    /// The problems, in schema order, at locations in the original body.
     pub(super) problems: Vec<Problem>,
     /// The body in the spelling of its schema, if that differs from the original.
     pub(super) respelt: Option<Value>,
@@ -316,8 +316,8 @@ impl AgentSchemas {
             .map(Document::value)
     }
 
-    /// Returns the problems in a body, in the order of the schema. An unusable schema is a problem
-    /// of every body.
+    /// Returns the problems in a body, in schema order. An unusable schema is a problem of every
+    /// body.
     pub fn problems(&self, body: &Value) -> Vec<Problem> {
         self.ask(body, &|_| true).problems
     }

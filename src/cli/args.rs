@@ -487,7 +487,7 @@ pub(super) enum ToolsAction {
 #[derive(Debug, clap::Args)]
 pub(super) struct ToolsCheck {
     /// A file with tools: JSON (a list, a request body, an answer to `tools/list`, an SDK's output)
-    /// or tools.toml; `-` is standard input
+    /// or tools.toml; `-` reads standard input
     #[arg(value_name = "SOURCE")]
     pub(super) source: Option<PathBuf>,
     /// Only this provider (repeatable); `all` includes less common ones
@@ -524,8 +524,8 @@ pub(super) struct ToolsCheck {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Compare {
-    /// Two files of bodies: JSON, JSON Lines, batches, HAR; `-` is standard input. Or use --agent
-    /// twice, with --context
+    /// Two files of bodies: JSON, JSON Lines, batches, HAR; `-` reads standard input. Or use
+    /// --agent twice, with --context
     #[arg(value_name = "FILE", num_args = 2)]
     pub(super) files: Vec<PathBuf>,
     /// The wire format of the first file, for example openai-chat; by default detected from URLs
@@ -583,7 +583,7 @@ pub(super) enum ContextAction {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Import {
-    /// A file that contains the body: JSON, JSON Lines, a batch, HAR; `-` is standard input
+    /// A file that contains the body: JSON, JSON Lines, a batch, HAR; `-` reads standard input
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
     /// The wire format of the body, for example openai-chat; by default detected from its URL and
@@ -596,7 +596,7 @@ pub(super) struct Import {
     /// The body with this number, if there are several; by default the first
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) body: Option<u32>,
-    /// The name of the context; by default that of the file
+    /// The context's name (default: the file name)
     #[arg(long, value_name = "NAME", value_parser = filled)]
     pub(super) name: Option<String>,
     /// Replace text with text of the same length and the same kinds of characters
@@ -648,7 +648,7 @@ pub(super) struct Send {
     /// Save the session to a new file
     #[arg(long, value_name = "FILE")]
     pub(super) save: Option<PathBuf>,
-    /// Continue a saved session; without `--save`, append to its file
+    /// Continue a saved session, and append to its file unless `--save` is given
     #[arg(long, value_name = "FILE")]
     pub(super) resume: Option<PathBuf>,
     /// First replace the conversation so far with a summary, written by an agent in the

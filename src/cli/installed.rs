@@ -16,7 +16,7 @@ use crate::runtime::{Transport, TransportOptions};
 use crate::system::{SystemClock, SystemSecrets};
 use crate::text::text;
 
-/// Queries the server of a provider instance, with the same permission as for `reqc send`.
+/// Queries a provider instance's server, with the same permission as for `reqc send`.
 pub(super) fn run(
     options: &Options,
     instance: &str,

@@ -63,8 +63,8 @@ fn exit_status() -> Roff {
     let mut section = Roff::new();
     section.control("SH", ["EXIT STATUS"]);
     for (status, meaning) in [
-        ("0", "No findings of level error."),
-        ("1", "Findings of level error, or outdated golden files."),
+        ("0", "No errors."),
+        ("1", "At least one error, or outdated golden files."),
         ("2", "The command could not run, or a request failed."),
         ("130", "reqc send was cancelled."),
     ] {

@@ -214,7 +214,7 @@ fn list(
 fn without_tools(shown: &str, list: Option<&ToolList>) -> Failure {
     match list {
         Some(list) if !list.unread.is_empty() => {
-            let help = "the name of a tool is its `name`, the `title` of its schema, or its key in an object of tools: \
+            let help = "a tool's name is its `name`, the `title` of its schema, or its key in an object of tools: \
                  `{\"search\": {\"description\": …, \"inputSchema\": …}}`";
             let why = unread(&list.unread);
             Failure::new(format!("`{shown}` has no tools to check: {why}")).help(help)

@@ -196,8 +196,8 @@ fn answer(options: &Options, opened: &Opened, argument: &str) -> Result<String, 
     }
 }
 
-/// Returns `true` for a string that is the name of a file rather than an error message: one word
-/// with a common extension.
+/// Returns `true` for a string that is a file name rather than an error message: one word with a
+/// common extension.
 fn is_file_name(argument: &str) -> bool {
     const ENDINGS: [&str; 9] = [
         "json", "jsonl", "ndjson", "har", "log", "txt", "yaml", "yml", "out",
@@ -436,7 +436,7 @@ fn heading(it: &Explanation) -> String {
     format!("The request is rejected{details}. This is a known error message from {name}{also}:")
 }
 
-/// Returns the name of a provider as it is written within a sentence: `a FastAPI server`.
+/// Returns a provider's name as it is written within a sentence: `a FastAPI server`.
 fn within_sentence(name: &str) -> String {
     match name.strip_prefix("A ") {
         Some(rest) => format!("a {rest}"),

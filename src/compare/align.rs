@@ -305,8 +305,8 @@ pub(super) fn call_partners(
     calls.collect()
 }
 
-/// Returns the consecutive unmatched strings of one role that together equal one string, ignoring
-/// white space.
+/// Returns the consecutive unmatched strings with the same role that together equal one string,
+/// ignoring white space.
 fn run_that_says(
     pieces: &[Piece<'_>],
     taken: &[bool],

@@ -17,7 +17,7 @@ use crate::source::SourceText;
 /// A body in a file.
 #[derive(Debug, Clone)]
 pub struct PlacedBody {
-    /// The body.
+    /// The body as JSON.
     pub value: Value,
     /// Its wire format.
     pub wire: WireFormat,
@@ -37,7 +37,7 @@ pub struct PlacedBody {
 /// A location in a file, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineColumn {
-    /// The line.
+    /// The line, counted from 1.
     pub line: usize,
     /// The column, in characters.
     pub column: usize,

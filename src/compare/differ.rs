@@ -368,7 +368,7 @@ impl<'b> Notes<'b> {
         }
     }
 
-    /// Returns the differences with their locations, in the order of the first body.
+    /// Returns the differences with their locations, in the first body's order.
     fn placed(self, first: &Value, second: &Value) -> Vec<Difference> {
         let (mut in_first, mut in_second) = (Places::default(), Places::default());
         self.told

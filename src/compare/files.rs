@@ -17,7 +17,7 @@ pub struct ComparedFiles {
     pub first: String,
     /// The name of the second file or agent.
     pub second: String,
-    /// The pairs of bodies, in the order of the first file.
+    /// The pairs of bodies, in the first file's order.
     pub pairs: Vec<ComparedPair>,
     /// The lines of bodies in the first file without a partner in the second.
     pub unpaired_first: Vec<usize>,
@@ -39,7 +39,7 @@ pub struct ComparedPair {
     pub second_wire: WireFormat,
     /// The number of pieces of content that are in both bodies.
     pub shared: usize,
-    /// The differences.
+    /// The differences between the two bodies.
     pub differences: Vec<PlacedDifference>,
 }
 
@@ -47,7 +47,7 @@ pub struct ComparedPair {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PlacedDifference {
-    /// The difference.
+    /// The content or setting that differs.
     pub difference: Difference,
     /// The location in the first file.
     pub first: Option<LineColumn>,
@@ -120,7 +120,7 @@ impl Allowed {
 pub struct NamedBodies {
     /// The name that comparisons show.
     pub name: String,
-    /// The bodies, in the order of the file.
+    /// The bodies, in file order.
     pub bodies: Vec<PlacedBody>,
 }
 

@@ -30,7 +30,7 @@ static LIMITS: LazyLock<Vec<Limit>> = LazyLock::new(|| {
     table.tables("limit").map(Limit::read).collect()
 });
 
-/// Returns all limits, in the order of the file.
+/// Returns all limits, in file order.
 pub(crate) fn all() -> &'static [Limit] {
     &LIMITS
 }

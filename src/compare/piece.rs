@@ -12,7 +12,7 @@ use crate::provider::WireFormat;
 pub(crate) struct Piece<'b> {
     /// The role of its author.
     pub(crate) role: Role,
-    /// The content.
+    /// The content, regardless of the wire format.
     pub(crate) content: Content,
     /// The value in the body.
     pub(crate) value: &'b Value,
@@ -50,7 +50,7 @@ pub(crate) enum Content {
 /// A tool call.
 #[derive(Debug)]
 pub(crate) struct Call {
-    /// The name of the tool.
+    /// The tool name.
     pub(crate) name: String,
     /// The arguments as canonical JSON, or the free text.
     pub(crate) arguments: String,
@@ -61,7 +61,7 @@ pub(crate) struct Call {
 /// The result of a call.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// The text.
+    /// The text of the result.
     pub(crate) text: String,
     /// `true` if the tool failed.
     pub(crate) is_error: bool,

@@ -32,7 +32,7 @@ pub(super) struct Settings<'b> {
     pub(super) defaults: BTreeMap<&'static str, Setting<'b>>,
     /// All other members, by name.
     pub(super) other: BTreeMap<String, &'b Value>,
-    /// The model.
+    /// The value of `model`, if present.
     pub(super) model: Option<&'b Value>,
 }
 

@@ -23,7 +23,7 @@ use crate::world::AccessError;
 pub enum Purpose {
     /// Golden files will be written: differences are not findings.
     Write,
-    /// Golden files must be up to date: differences are findings.
+    /// Golden files must be up to date: differences are reported.
     Check,
     /// Only changes are shown: no finding is about golden files.
     Show,

@@ -16,7 +16,7 @@ use crate::world::{Remembering, World};
 
 /// A context, with the data that is derived from it only once.
 pub struct LoadedContext {
-    /// The context.
+    /// The context as loaded.
     pub context: Context,
     /// `true` if this repository has golden files for its bodies.
     pub golden: bool,

@@ -21,9 +21,9 @@ use crate::unit::{Author, Body, KeyOrValue, Plan, ProviderStep, Record};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Explained {
-    /// The body.
+    /// The compiled body.
     pub body: Body,
-    /// The requested values, in the order of the body.
+    /// The requested values, in body order.
     pub values: Vec<Explanation>,
     /// The tags of the branches and loops that templates entered, if requested.
     pub(in crate::compile) branches: Vec<Span>,
@@ -37,7 +37,7 @@ pub struct Explained {
 pub struct Explanation {
     /// The location in the body.
     pub pointer: Pointer,
-    /// The value.
+    /// The value at this location.
     pub value: Value,
     /// The literal in the profile: the value itself, or the template that rendered it. `None` if a
     /// provider step wrote it.

@@ -37,7 +37,7 @@ pub struct ImpactQuery {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reached {
-    /// The agent.
+    /// The name of the agent.
     pub agent: Arc<str>,
     /// The values that the location wrote, by context. A context without values means that the
     /// location only decides what is written.

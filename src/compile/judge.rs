@@ -35,8 +35,8 @@ impl LintTarget<'_> {
         })
     }
 
-    /// Returns the model of a body under its vendor's name. GitHub Models puts the vendor before
-    /// the name of OpenAI's models, but applies OpenAI's rules to them.
+    /// Returns a body's model under its vendor's name. GitHub Models puts the vendor before the
+    /// name of OpenAI's models, but applies OpenAI's rules to them.
     fn model_of<'b>(&'b self, body: &'b Value) -> Option<&'b str> {
         let model = self.model.or(body.get("model").and_then(Value::as_str))?;
         let headers = self.headers.as_ref();

@@ -33,7 +33,7 @@ pub struct Live<'a> {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LiveBody {
-    /// The body.
+    /// The body to send.
     pub body: Body,
     /// The findings of schemas and rules, before any policy.
     pub findings: Vec<Diagnostic>,
@@ -265,8 +265,8 @@ impl<'a> Live<'a> {
 
 #[cfg(feature = "runtime")]
 impl Live<'_> {
-    /// Returns `true` if the model of a request accepts thinking only after the unchanged content
-    /// that preceded it.
+    /// Returns `true` if a request's model accepts thinking only after the unchanged content that
+    /// preceded it.
     pub(crate) fn binds_thinking(&self, model: Option<&str>) -> bool {
         self.plan.wire.binds_thinking() && self.checks(model).bound_thinking().is_some()
     }

@@ -47,19 +47,18 @@ crate::diag::rules! {
          * wrong: `agents = [\"General Chat\", \"Rust Chat\"]`\n\
          * right: `agents = [\"Rust Chat\", \"General Chat\"]`";
     UNKNOWN_CONTEXT = Warning "config/unknown-context", "a pattern of `golden.contexts` matches no context",
-        "The pattern selects nothing, so no golden files are kept for the intended contexts. Usually it is misspelt, or the \
+        "The pattern selects nothing, so no golden files are kept for the intended contexts. Usually it is misspelled, or the \
          context was renamed. `reqc contexts` lists the names.";
     UNUSED_EXTENSION = Warning "config/unused-extension", "an [[extension]] entry allows nothing",
-        "No body of the provider instance, or of those that extend it, contains the field that the entry allows. Usually \
-         a pointer is misspelt, or the profiles no longer have the field. An unneeded entry would let a later mistake \
-         pass.\n\n\
+        "No body of the provider instance, or of those that extend it, contains the field that the entry allows. Usually a pointer is \
+         misspelled, or the profiles no longer have the field. An entry that is no longer needed could hide a later mistake.\n\n\
          This is reported only if all agents are compiled in all contexts.";
     NOT_LOWERABLE = Warning "config/not-lowerable", "a rule that must stay an error is lowered or suppressed",
         "Some errors mean that an agent has no body, or that golden files differ from what is sent. If they could be \
          suppressed, a run could pass although it compiled less than it appears to. The entry has no effect.\n\n\
          You can lower warnings and findings about the content of bodies, such as `schema/unknown-field`.";
     UNUSED = Warning "repo/unused", "a role, partial, context, provider instance or abstract profile is unused",
-        "An unused file is usually a leftover, or its name is misspelt where it should be used. Reviewing and updating it is wasted \
+        "An unused file is usually a leftover, or its name is misspelled where it should be used. Reviewing and updating it is wasted \
          effort.\n\n\
          * A role (`roles/**/*.md`) that no `agent_role('…')` and no `read_file(':/roles/…')` names. If a template computes the name, no \
          role is reported.\n\
@@ -68,15 +67,15 @@ crate::diag::rules! {
          * A provider instance that no profile and no other instance names.\n\
          * An abstract profile that no profile extends. A repository with only abstract profiles is a library for others, and nothing is \
          reported there.\n\n\
-         Bundled files are never reported. While there are errors, nothing is reported, because a misspelt name would be reported twice. A \
-         library that also has its own agents sets `\"repo/unused\" = \"off\"` under `[rules]`, or names the files in an `[[allow]]` \
-         entry.";
+         Bundled files are never reported. While there are errors, nothing is reported, because a misspelled name would be reported \
+         twice. A library that also has its own agents sets `\"repo/unused\" = \"off\"` under `[rules]`, or names the files in an \
+         `[[allow]]` entry.";
     TOO_MUCH_WORK = Error "run/too-much-work", "an agent or a run exceeds the work limit",
-        "Every template has limits; these limits apply to all templates together, so that an untrusted repository cannot keep a build busy \
-         for hours. An agent may take 1,000 million units of work in all its contexts, and a run 8,000 million plus 250,000 per body. \
-         A usual body takes about ten thousand; `template/too-much-work` explains the unit. The count is the same on every machine: agents \
-         are added up in the order of their names. In addition, the bodies of one agent may have 128 MiB in total, and all agents together \
-         may inherit 10,000,000 values.\n\n\
+        "Every template has limits; these limits apply to all templates together, so that an untrusted repository cannot keep a build \
+         busy for hours. An agent may take at most 1,000 million units of work in all its contexts, and a run at most 8,000 million plus \
+         250,000 per body. A usual body takes about ten thousand; `template/too-much-work` explains the unit. The count is the same on \
+         every machine: agents are added up in name order. In addition, the bodies of one agent may total at most 128 MiB, and all agents \
+         together may inherit at most 10,000,000 values.\n\n\
          Look for templates that process much more data than they send, or compile fewer agents or contexts at a time with `reqc check \
          --agent NAME`.";
     UNKNOWN_RULE = Warning "config/unknown-rule", "`reqc.toml` names a rule that does not exist",
@@ -109,7 +108,7 @@ crate::diag::rules! {
          * wrong: `tokens = 8000`, and a system prompt of 9,000 tokens\n\
          * right: a shorter prompt, or `tokens = 10000` in a change that somebody reviews";
     UNUSED_BUDGET = Warning "budget/unused", "a [[budget]] entry applies to no body",
-        "No agent matches `agent`, or no context matches `context`, so the budget limits nothing. Usually a pattern is misspelt, or \
+        "No agent matches `agent`, or no context matches `context`, so the budget limits nothing. Usually a pattern is misspelled, or \
          the agent was renamed.\n\n\
          * wrong: `agent = \"Reviewr*\"`\n\
          * right: `agent = \"Reviewer*\"`";

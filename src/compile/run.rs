@@ -32,7 +32,7 @@ use crate::unit::{Body, Plan, Record, Request, SystemPrompt};
 /// All bodies of one agent.
 #[non_exhaustive]
 pub struct AgentBodies<'c> {
-    /// The agent.
+    /// The plan of the agent that made the bodies.
     pub plan: Plan<'c>,
     /// The agent's bodies, sorted by context.
     pub bodies: Vec<(&'c LoadedContext, Body)>,

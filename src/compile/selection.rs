@@ -20,7 +20,7 @@ use crate::source::FileId;
 pub struct Selection {
     /// The IDs of the agents; `None` for all.
     pub agents: Option<Vec<ProfileId>>,
-    /// The names of the contexts; `None` for all.
+    /// The context names; `None` for all.
     pub contexts: Option<Vec<Arc<str>>>,
     /// The agents and contexts that some files reach, which may be none; `None` for everything.
     pub reached: Option<Reach>,

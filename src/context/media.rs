@@ -78,8 +78,8 @@ const KNOWN: [&str; 70] = [
     "text/yaml",
 ];
 
-/// Returns the help for a media type that is invalid, or almost equal to a known one; `None` for
-/// any other type, which is allowed even if it is unknown.
+/// Returns the help for an invalid media type, or one that is almost equal to a known one; `None`
+/// for any other type, which is allowed even if it is unknown.
 pub(super) fn help_for(written: &str) -> Option<String> {
     // Ignore parameters (`; charset=utf-8`) and case.
     let name = written.split(';').next().unwrap_or_default().trim();

@@ -15,7 +15,7 @@ crate::diag::rules! {
          `{\"role\": \"system\", …}`\n\
          * tool results belong in a message of role `user`, tool calls and thinking in one of role `assistant`";
     UNKNOWN_KEY = Warning "context/unknown-key", "a context file has a key that nothing reads",
-        "The key has no effect; usually it is misspelt. The rest of the context is used.\n\n\
+        "The key has no effect; usually it is misspelled. The rest of the context is used.\n\n\
          * wrong: `\"is_golden\": true`\n\
          * right: `\"golden\": true`";
     REPEATED_LAYER = Warning "context/repeated-layer", "two system layers in a context have the same name",
@@ -30,14 +30,14 @@ crate::diag::rules! {
          own version never reaches a body, so the context does not test what it seems to test.\n\n\
          `docs/contexts.md` has the complete list.";
     UNKNOWN_ORIGIN = Warning "context/unknown-origin", "a block in a context comes from an unknown client API",
-        "A block with an `origin` is sent back only to that client API, and left out for every other. If the origin is misspelt, or is the \
-         name of a provider instance, it is not a client API: the block reaches no body, and the context does not test it.\n\n\
+        "A block with an `origin` is sent back only to that client API, and left out for every other. If the origin is misspelled, or is \
+         the name of a provider instance, it is not a client API: the block reaches no body, and the context does not test it.\n\n\
          * wrong: `\"origin\": \"claude\"`\n\
          * right: `\"origin\": \"Claude\"`\n\n\
          `client_api` in a provider instance uses the same names.";
     UNSENT_BLOCK = Warning "context/unsent-block", "a provider block in a context cannot be sent to its origin",
         "Chat Completions, Mistral and Ollama accept back only a few fields and parts of an answer, and `reqc` leaves out all others. A \
-         block of any other kind is not sent; usually, its name is misspelt. If it has `text`, that is sent instead.\n\n\
+         block of any other kind is not sent; usually, its name is misspelled. If it has `text`, that is sent instead.\n\n\
          * wrong: `{\"type\": \"provider_block\", \"origin\": \"OpenAI (Chat Completions)\", \"data\": {\"adio\": {\"id\": \"audio_1\"}}}`\n\
          * right: `… \"data\": {\"audio\": {\"id\": \"audio_1\"}}}`";
     MEDIA_TYPE = Warning "context/media-type", "a document or an audio recording in a context has an unknown media type",

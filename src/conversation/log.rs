@@ -1,4 +1,4 @@
-//! A session as JSON Lines, in the order of its events.
+//! A session as JSON Lines, in event order.
 //!
 //! Input: bytes stored by a [`Journal`](crate::world::Journal), or [`Entry`]s. Output: lines to
 //! append, and the history that they describe. A newline commits a line: anything after the last
@@ -77,7 +77,7 @@ pub struct Instructions {
     pub agent: Arc<str>,
     /// The whole system prompt, exactly as it was sent; blank if there is none.
     pub prompt: Arc<str>,
-    /// The tools.
+    /// The tools that are offered to the model.
     pub tools: Vec<Tool>,
     /// The named layers that are part of the prompt.
     pub layers: Vec<SystemLayer>,
@@ -158,7 +158,7 @@ pub enum Entry {
         cut_off: CutOff,
     },
     /// A tool finished. Its result, a [`Block::ToolResult`], is added to one message with the
-    /// results of all calls in the last answer, in the order of the calls.
+    /// results of all calls in the last answer, in call order.
     ToolResult(Block),
     /// A typed system item was added to the history.
     Item(Item),
@@ -488,7 +488,7 @@ impl Log {
         self.is_summarised = true;
     }
 
-    /// Adds a result to the other results for its answer, in the order of the calls.
+    /// Adds a result to the other results for its answer, in call order.
     fn collect(&mut self, result: Block) {
         let Some(places) = &self.collecting else {
             self.collecting = Some(Box::new(places_of_calls(self.history.last())));

@@ -41,7 +41,7 @@ pub struct NormalFormRules {
 /// A history in normal form, and the changes that were made to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Normal {
-    /// The history.
+    /// The history in normal form.
     pub history: Vec<Message>,
     /// The changes: blocks that were dropped, moved, inserted or renamed, in the order of the
     /// original messages.
@@ -257,13 +257,13 @@ impl NormalFormChange {
 ///   [`NormalFormRules::drops_open_calls`] is set, those of the last message are kept. Results
 ///   without a call and second results are dropped, too.
 /// * The results of a round form one message directly after the message that contains their calls.
-/// * A call with the ID of an earlier call gets another ID, and so does its result. A call without
-///   an ID gets one.
+/// * A call with the ID of an earlier call gets another ID, and its result gets the same one. A
+///   call without an ID gets one.
 /// * A call to a tool whose name the target rejects gets another name, which is always the same for
 ///   the same original name.
 /// * An error result without text and images gets [`NO_MESSAGE`].
-/// * Turns that contain only thinking are dropped, and so are messages without content, which have
-///   no block or only blank text.
+/// * Turns that contain only thinking are dropped. Messages without content (no block, or only
+///   blank text) are dropped too.
 /// * Thinking that the target does not accept is dropped. Blocks from another provider are dropped,
 ///   or replaced with their text.
 /// * If a target is given, provider-specific calls and results are dropped unless they form a pair.

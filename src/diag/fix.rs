@@ -35,8 +35,8 @@ impl Diagnostic {
         self
     }
 
-    /// Returns the edit that fixes the finding. For a misspelt name, the edit writes the name that
-    /// the help suggests. Only another run shows whether the result is correct.
+    /// Returns the edit that fixes the finding. For a misspelled name, the edit writes the name
+    /// that the help suggests. Only another run shows whether the result is correct.
     pub fn fix(&self, sources: &Sources) -> Option<Edit> {
         let file = sources.get(self.primary.span.file);
         // Bundled files cannot be edited. If the source is only a part of a file, the file's other
@@ -53,8 +53,8 @@ impl Diagnostic {
             .or_else(|| self.on_line(name, sources))
     }
 
-    /// Returns the edit that replaces the misspelt name in the message, if the name occurs exactly
-    /// once on the line.
+    /// Returns the edit that replaces the misspelled name in the message, if the name occurs
+    /// exactly once on the line.
     fn on_line(&self, name: &str, sources: &Sources) -> Option<Edit> {
         let wrong = self.message.split('`').skip(1).step_by(2);
         let wrong = wrong
@@ -93,7 +93,7 @@ fn suggested(help: &str) -> Option<&str> {
     (!name.contains('`')).then_some(name)
 }
 
-/// Returns the edit that replaces a misspelt name: a bare key, a single-line string, or the last
+/// Returns the edit that replaces a misspelled name: a bare key, a single-line string, or the last
 /// segment of a path.
 fn renamed(span: Span, written: &str, name: &str) -> Option<Edit> {
     if let Some(inner) = within_quotes(written) {

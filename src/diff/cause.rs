@@ -12,7 +12,7 @@ use super::{BodyId, Change, ChangeKind, ChangedFile, Group, group};
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct CausedGroup {
-    /// The group.
+    /// The group of equal changes.
     pub group: Group,
     /// The cause as `path:line`, if it is known.
     pub cause: Option<String>,
@@ -58,8 +58,8 @@ pub fn grouped(
     )
 }
 
-/// The maximum number of changes of one kind at one location that are kept separate although their
-/// values differ.
+/// The maximum number of changes of the same kind at the same location that are kept separate
+/// although their values differ.
 const MOST_APART: usize = 3;
 
 /// Returns all changes of some files that have one cause, with equal changes grouped. If there are

@@ -15,7 +15,7 @@ use crate::text::cut;
 /// The agent and context of a compared body.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BodyId {
-    /// The agent.
+    /// The name of the agent.
     pub agent: Arc<str>,
     /// The context; `None` for the agent's request line.
     pub context: Option<Arc<str>>,

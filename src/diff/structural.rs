@@ -41,7 +41,7 @@ pub enum ChangeKind {
     Removed(Value),
     /// A replaced value: the old and the new one.
     Replaced(Value, Value),
-    /// The same members in another order: the keys in the old and in the new order.
+    /// The same members in a different order: the keys in the old and in the new order.
     Reordered(Vec<String>, Vec<String>),
 }
 

@@ -566,7 +566,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// Judges the attributes of a result: the error mark and the name of the tool.
+    /// Judges the attributes of a result: the error mark and the tool name.
     fn marks(&mut self, result: &Outcome<'_>, piece: usize, at: &Pointer) {
         let Piece {
             content: Content::Result(answer),

@@ -25,8 +25,8 @@ rules! {
          the system prompt into the first message.\n\n\
          * wrong: `{{ tojson(message.content) }}` next to a loop over `message.content_blocks`\n\
          * right: one of the two";
-    REORDERED = Error[lowerable] "flow/reordered", "messages are not in the order of the conversation",
-        "The model reads a conversation that never took place. This happens when a template writes all messages of one role \
+    REORDERED = Error[lowerable] "flow/reordered", "messages are not in conversation order",
+        "The model reads a conversation that never took place. This happens when a template writes all messages with the same role \
          first, or iterates over the history backwards.\n\n\
          * wrong: `{% for message in ctx.history | reverse %}`\n\
          * right: `{% for message in ctx.history %}`";

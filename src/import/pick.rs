@@ -21,7 +21,7 @@ pub struct Choice {
 /// A body in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Picked {
-    /// The body.
+    /// The body as JSON.
     pub value: serde_json::Value,
     /// Its wire format.
     pub wire: WireFormat,

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::lost::Lost;
 use crate::conversation::Tool;
 
-/// The names of the member that contains a tool's schema.
+/// The names of the member that contains a tool schema.
 const SCHEMA: [&str; 4] = [
     "input_schema",
     "parameters",
@@ -39,7 +39,8 @@ fn group<'b>(tool: &'b Value, lost: &mut Lost<'b>) -> Vec<Tool> {
     }
 }
 
-const HOSTED: &str = "a context can offer only functions, no server tools or free-text tools";
+const HOSTED: &str =
+    "a context can contain only function tools, not server tools or free-text tools";
 
 fn one<'b>(tool: &'b Value, lost: &mut Lost<'b>) -> Option<Tool> {
     let function = tool.get("function").unwrap_or(tool);
@@ -82,7 +83,7 @@ fn one<'b>(tool: &'b Value, lost: &mut Lost<'b>) -> Option<Tool> {
     })
 }
 
-/// Returns the schema of a tool's arguments. A tool without a schema has no arguments.
+/// Returns a tool's argument schema. A tool without a schema has no arguments.
 pub(super) fn schema(function: &Value) -> Map<String, Value> {
     let written = SCHEMA
         .into_iter()

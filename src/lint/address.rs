@@ -22,8 +22,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Returns the server that answers: the one of a public host, or [`Server::Unknown`] for a host
-    /// that nobody knows. There, a model of OpenAI does not mean that OpenAI answers: gateways add
+    /// Returns the server that answers: the one of a public host, or [`Server::Unknown`] for an
+    /// unknown host. There, a model of OpenAI does not mean that OpenAI answers: gateways add
     /// fields (`LiteLLM`: `fallbacks`), and local servers accept any model's name. `None` if only
     /// the body can show the server.
     pub fn likely_server(&self) -> Option<Server> {

@@ -18,7 +18,7 @@ use crate::provider::{ApiHeaders, WireFormat, WrongPath};
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct FoundBody {
-    /// The body.
+    /// The body as JSON.
     pub value: Value,
     /// The string that contains the body, as a pointer into the document; `None` if the body is not
     /// in a string. HAR files and logs contain bodies as text.
@@ -33,14 +33,14 @@ pub struct FoundBody {
     pub has_model_elsewhere: bool,
     /// The members that are elsewhere in a log record.
     pub(crate) settings: Option<Settings>,
-    /// The mistake in the URL of the request.
+    /// The mistake in the request URL.
     pub(crate) wrong_url: Option<WrongUrl>,
 }
 
 /// A URL whose path is wrong, and its location.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct WrongUrl {
-    /// The mistake.
+    /// The mistake in the path.
     pub(crate) path: WrongPath,
     /// The string that contains the URL's object, as in [`FoundBody::string`].
     pub(crate) string: Option<Pointer>,

@@ -23,8 +23,8 @@ crate::diag::rules! {
          checked until you name the format.\n\n\
          * wrong: `reqc lint body.json`, with the body `{\"model\": \"ours\", \"messages\": []}`\n\
          * right: `reqc lint body.json --wire openai-chat`, or `--provider NAME`\n\n\
-         The URL of a HAR entry or of a batch line takes precedence over the shape, as do fields that only one format has and models that \
-         only one provider serves.";
+         The URL of a HAR entry or of a batch line takes precedence over the shape; fields that only one format has and models that only \
+         one provider serves do too.";
     UNSUPPORTED_FORMAT = Error[lowerable] "lint/unsupported-format", "a request has a format that is not supported",
         "Amazon Bedrock's Converse API (`/model/NAME/converse`, `converse-stream`, and the bodies of Amazon Nova), Cohere's chat API \
          (`/v2/chat`), DashScope's own generation API (`/services/aigc/…`) and the old completions API (`/v1/completions`) have their own \
@@ -37,7 +37,7 @@ crate::diag::rules! {
          `/compatibility/v1/chat/completions`, and DashScope's `/compatible-mode/v1/chat/completions`\n\n\
          In a log that contains such requests among others, ignore the finding with `--allow lint/unsupported-format`. In HAR files, they \
          are ignored and counted, like all requests to other endpoints, unless there is nothing else in the file.";
-    WRONG_PATH = Error[lowerable] "lint/wrong-path", "the URL of a request has a path that the server does not have",
+    WRONG_PATH = Error[lowerable] "lint/wrong-path", "the request URL has a path that the server does not have",
         "The URL ends like an endpoint, but part of its path is there twice, the version is missing, or the host has the endpoint at \
          another path, so the server answers 404. Clients build the URL from a base URL and a path, and differ in which of the two contains the version:\n\n\
          * wrong: `https://api.anthropic.com/v1/v1/messages`\n\
@@ -49,7 +49,7 @@ crate::diag::rules! {
         seen "2026-11" {
             "Chanzhaoyu/chatgpt-web#737": "OpenAI: *Invalid URL (POST /chat/completions)*",
             "LinLin00000000/vercel-proxy-openai#2": "OpenAI: *Invalid URL (POST /v1/chat/completions/chat/completions)*",
-            "fredrikburmester/streamystats#491": "Anthropic: 404 at `/messages`",
-            "CloudWaddie/LMArenaBridge#159": "404 at `/api/v1/v1/messages`",
+            "fredrikburmester/streamystats#491": "Anthropic answers 404 at `/messages`",
+            "CloudWaddie/LMArenaBridge#159": "a server answers 404 at `/api/v1/v1/messages`",
         };
 }

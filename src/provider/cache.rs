@@ -118,8 +118,8 @@ pub(crate) trait Cacheable {
     /// Returns the number of breakpoints that the author set in the member with this name.
     fn authored(&self, name: &str) -> usize;
 
-    /// Adds a breakpoint and returns its position; `None` if there is no place for it, or one is
-    /// already there.
+    /// Adds a breakpoint and returns its position; `None` if the member cannot have it or already
+    /// has it.
     fn mark(&mut self, place: CachePlace, ttl: CacheTtl) -> Option<CacheMark>;
 }
 
@@ -152,7 +152,7 @@ pub(crate) fn add_cache_control<M: Cacheable>(
 }
 
 /// Returns the breakpoints of a body: its own, those of its system blocks and tools, and those of
-/// blocks in its messages, at any depth. Arguments and schemas of tools are not searched, because
+/// blocks in its messages, at any depth. Tool arguments and tool schemas are not searched, because
 /// they are data, even if a member in them has the same name.
 #[cfg(feature = "runtime")]
 pub(crate) fn breakpoints_of(body: &Value) -> Vec<&Value> {

@@ -77,8 +77,8 @@ fn unknown_api(instance: &Instance) -> Diagnostic {
 }
 
 impl Server {
-    /// Returns the server of a provider instance, judged by the host of its URL or else by its
-    /// client API.
+    /// Returns a provider instance's server, judged by the host of its URL or else by its client
+    /// API.
     pub fn of(instance: &Instance, api: ClientApi) -> Server {
         Server::by_host(UrlParts::of(&instance.url.value).host())
             .unwrap_or_else(|| Server::by_api(api))

@@ -1,7 +1,7 @@
 //! Model names that a vendor's own API does not serve.
 //!
-//! Gateways and servers for open models serve names that nobody here can list. A vendor's
-//! own API serves only the vendor's models, by their plain names.
+//! Gateways and servers for open models serve names that cannot be listed here. A vendor's own API
+//! serves only the vendor's models, by their plain names.
 
 use std::sync::Arc;
 
@@ -305,7 +305,7 @@ fn spelling(server: Server, name: &str, families: &[Arc<Family>]) -> Option<Stri
     })
 }
 
-/// Returns the account of a vendor that was probably meant by a misspelt account. Both end with a
+/// Returns the account of a vendor that was probably meant by a misspelled account. Both end with a
 /// slash.
 fn meant_account(account: &str, maker: Server) -> Option<&'static str> {
     let (_, accounts) = ACCOUNTS.iter().find(|(known, _)| *known == maker)?;

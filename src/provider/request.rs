@@ -52,7 +52,7 @@ impl fmt::Display for HeaderValue {
     }
 }
 
-/// Returns the URL of a request.
+/// Returns the request URL.
 pub(crate) fn request_url(instance: &Instance, endpoint: &str) -> String {
     format!(
         "{}/{}",

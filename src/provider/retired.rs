@@ -6,7 +6,7 @@ use super::Server;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Retirement {
     server: Server,
-    /// The names of the models, in lower case. A final `*` stands for any ending.
+    /// The model names, in lower case. A final `*` stands for any ending.
     models: &'static [&'static str],
     /// The day from which requests fail: `2026-06-15`.
     pub(super) on: &'static str,

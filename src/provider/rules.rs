@@ -47,12 +47,12 @@ crate::diag::rules! {
          Remove the key, or set it to `false` if it is inherited.",
         seen "2026-11" {
             "https://platform.claude.com/docs/en/build-with-claude/prompt-caching":
-                "Claude: breakpoints",
+                "Claude caches at breakpoints",
             "https://platform.openai.com/docs/guides/prompt-caching": "OpenAI caches on its own",
             "https://api-docs.deepseek.com/guides/kv_cache": "DeepSeek caches on its own",
         };
     UNSERVED_ENDPOINT = Error[lowerable] "provider/unserved-endpoint", "the client API has no such endpoint",
-        "`endpoint` is appended to the URL of the provider instance. A server answers every request to an unknown path with 404, and the \
+        "`endpoint` is appended to the provider instance's URL. A server answers every request to an unknown path with 404, and the \
          endpoint of another API rejects the body. An instance at a provider's own host must use an endpoint of its client API; at other \
          hosts, such as a gateway, only typos and endpoints of other APIs are reported. `${MODEL}` is the only placeholder.\n\n\
          * wrong: `endpoint = \"v1/mesages\"` with `client_api = \"Claude\"`\n\
@@ -62,7 +62,7 @@ crate::diag::rules! {
          * wrong: `endpoint = \"responses\"` with `client_api = \"OpenAI (Chat Completions)\"`\n\
          * right: `endpoint = \"chat/completions\"`";
     DOUBLED_PATH = Error "provider/doubled-path", "the URL, the endpoint and the model repeat the same part of the path",
-        "The URL of a request is the instance's `url`, a slash, and the profile's `endpoint`, in which `${MODEL}` is replaced. The \
+        "The request URL is the instance's `url`, a slash, and the profile's `endpoint`, in which `${MODEL}` is replaced. The \
          path contains a part twice, and the server answers 404, in two cases:\n\n\
          * the URL already ends with the first part of the endpoint, such as `v1`, or with all of it\n\
          * the endpoint has `models/` before `${MODEL}`, and the model's name begins with `models/` too\n\n\
@@ -71,24 +71,24 @@ crate::diag::rules! {
          * wrong: `url = \"https://host/v1/chat/completions\"` and `endpoint = \"chat/completions\"`\n\
          * right: `url = \"https://host/v1\"` and `endpoint = \"chat/completions\"`";
     RETIRED_MODEL = Warning "provider/retired-model", "the provider shuts the model down, or has done so",
-        "Anthropic, Google and OpenAI announce the day on which a model is shut down, and answer requests for it with 404 afterwards. The \
-         finding names this day and the recommended model, as the provider's page had them on 2026-07-18; some days were postponed later. \
-         Bedrock, Vertex AI and Azure have schedules of their own, and are not checked.\n\n\
+        "Anthropic, Google and OpenAI announce the date on which a model is shut down, and answer requests for it with 404 afterwards. \
+         The finding names this date and the recommended model, as the provider's page had them on 2026-07-18; some dates were postponed \
+         later. Bedrock, Vertex AI and Azure have schedules of their own, and are not checked.\n\n\
          * wrong: `model = \"claude-3-opus-20240229\"` with Anthropic's own API\n\
          * right: `model = \"claude-opus-4-8\"`\n\n\
          The finding is at the model, or at the line that sets another instance for an inherited one. `reqc lint` reports it for requests \
          whose URL or `--provider` names the server.",
         seen "2026-11" {
-            "https://platform.claude.com/docs/en/about-claude/model-deprecations": "Anthropic's days and replacements",
-            "https://ai.google.dev/gemini-api/docs/deprecations": "Google's days and replacements",
-            "https://developers.openai.com/api/docs/deprecations": "OpenAI's days and replacements",
+            "https://platform.claude.com/docs/en/about-claude/model-deprecations": "Anthropic's shutdown dates and replacement models",
+            "https://ai.google.dev/gemini-api/docs/deprecations": "Google's shutdown dates and replacement models",
+            "https://developers.openai.com/api/docs/deprecations": "OpenAI's shutdown dates and replacement models",
             "pkg:github/quora/model-deprecation-tracker#README.md": "the three pages, as read on 2026-07-18",
             "mozilla/sumo#2794": "Google postponed the end of Gemini 2.5 by four months",
         };
     UNSERVED_MODEL = Error[lowerable] "provider/unserved-model", "the provider serves no model with this name",
         "The APIs of Anthropic, OpenAI, Google and Mistral serve only their own models. They reject the names of other vendors' \
          models, and names that a gateway or a cloud gives to their models. For Mistral, this is a warning. A name that differs from a \
-         known one in the spelling of a word is a warning, as is a name with capitals for OpenAI; new models and new versions are not \
+         known one in the spelling of a word is a warning, and a name with capitals is one for OpenAI; new models and new versions are not \
          reported. For DeepSeek, Groq, Moonshot, OpenRouter, Qwen, xAI and Z.ai, only the spelling is checked; at other hosts, nothing.\n\n\
          * wrong: `model = \"gpt-5.1\"` with Anthropic's own API\n\
          * wrong: `model = \"anthropic/claude-sonnet-5.5\"` there\n\
@@ -101,7 +101,7 @@ crate::diag::rules! {
             "rksm/org-ai#110": "OpenAI knows no `GPT-4o`",
             "aristoteleo/PantheonOS#6": "OpenAI answers 404 for a model of Anthropic",
             "earendil-works/pi#2893": "Google answers 404 for a name that it does not know",
-            "google-gemini/gemini-cli#24131": "Google answers 404 for another such name",
+            "google-gemini/gemini-cli#24131": "Google answers 404 for another unknown name",
             "tmc/langchaingo#1233": "Mistral rejects a name that it does not know",
         };
 }

@@ -1,4 +1,4 @@
-//! Misspelt names of models.
+//! Misspelled names of models.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use crate::text::cut;
 pub(crate) enum WrongPath {
     /// The path contains these segments twice in a row.
     Twice {
-        /// The segments.
+        /// The repeated segments.
         part: String,
         /// The end of the path as it should be, from these segments on. What is before them may
         /// contain a key.
@@ -21,7 +21,7 @@ pub(crate) enum WrongPath {
     },
     /// The host has the endpoint, but at another path.
     Elsewhere {
-        /// The path.
+        /// The wrong path.
         path: String,
         /// The path of the endpoint.
         right: String,

@@ -22,7 +22,7 @@ pub struct Provider {
     pub hosts: Vec<String>,
     /// Words of the provider's envelopes that other servers rarely use, without spaces and quotes.
     marks: Vec<Plain>,
-    /// The provider's sentences, in the order of the file.
+    /// The provider's sentences, in file order.
     pub refusals: Vec<Refusal>,
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Exchange {
-    /// The answer.
+    /// The answer of the server, as text.
     pub answer: String,
     /// The URL, if known.
     pub url: Option<String>,

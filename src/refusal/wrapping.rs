@@ -38,7 +38,7 @@ static ADVICE: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// The name of a tool. It may be any word, and does not show what is wrong.
+/// A tool name. It may be any word, and does not show what is wrong.
 static TOOL: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r#"(?i)(?-u:\b)(tool|function)s?\s+(?:(?:named|called|with\s+name)\s+)?['"`][^'"`]*['"`]"#,

@@ -13,7 +13,7 @@ pub(super) struct DataPath(Option<Arc<Link>>);
 
 #[derive(Debug, PartialEq)]
 struct Link {
-    /// The object or list.
+    /// The path of the object or list that contains the value.
     within: DataPath,
     token: Token,
 }

@@ -53,7 +53,7 @@ impl OwnFunction {
     }
 }
 
-/// The names of the functions in [`OwnFunction`].
+/// The function names in [`OwnFunction`].
 const OWN_FUNCTIONS: [(&str, OwnFunction); 10] = [
     ("read_file", OwnFunction::ReadFile),
     ("file_exists", OwnFunction::FileExists),

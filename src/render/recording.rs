@@ -72,7 +72,7 @@ impl Written {
 pub enum By {
     /// Literal text of a template.
     Template,
-    /// A value of the data.
+    /// A data value.
     Data {
         /// Its location in `ctx`.
         path: Arc<Pointer>,
@@ -81,7 +81,7 @@ pub enum By {
     },
     /// A file that a prompt read.
     File {
-        /// The file.
+        /// The file that was read.
         file: Arc<ReadFile>,
         /// The range in its text.
         bytes: Range<usize>,
@@ -95,7 +95,7 @@ pub enum By {
 /// An input of a computed string.
 #[derive(Debug, Clone, PartialEq)]
 pub enum From {
-    /// A value of the data.
+    /// A data value.
     Data(Arc<Pointer>),
     /// A file.
     File(Arc<ReadFile>),
@@ -177,18 +177,18 @@ impl Scope {
     }
 }
 
-/// A read of a value of the data.
+/// A read of a data value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct DataRead {
-    /// The value.
+    /// The location of the value in the data.
     pub(crate) path: Arc<Pointer>,
     /// The expression, or the tag of the loop.
     pub(crate) span: Span,
 }
 
 impl Renderer<'_> {
-    /// Evaluates a body template, and notes the values of the data that it reads, with the
-    /// locations of the reads.
+    /// Evaluates a body template, and notes the data values that it reads, with the locations of
+    /// the reads.
     pub(crate) fn reads_of_body(
         &self,
         sources: &Sources,

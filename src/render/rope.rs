@@ -278,8 +278,8 @@ impl<'t> RopeSlice<'t> {
         Cutter::new(self).part(range)
     }
 
-    /// Returns the text with the writers of some values of the data in place of the runs that name
-    /// these values as their writers.
+    /// Returns the text with the writers of some data values in place of the runs that name these
+    /// values as their writers.
     pub(super) fn replaced(self, values: &impl Values) -> Rope {
         let mut made = Rope::default();
         for (text, run) in self.pieces() {
@@ -317,7 +317,7 @@ impl<'t> RopeSlice<'t> {
     }
 }
 
-/// Values of the data whose writers are known.
+/// Data values whose writers are known.
 pub(super) trait Values {
     /// Returns a part of the value at a path, which the template wrote as a string; `None` if the
     /// value is unknown.
@@ -589,7 +589,7 @@ impl Run {
         Some(start..start + unescaped_len(text, self.escaped))
     }
 
-    /// Returns `true` if the run, whose text is `text`, is a whole value of the data.
+    /// Returns `true` if the run, whose text is `text`, is a whole data value.
     fn is_whole(&self, text: &str, value: &str) -> bool {
         self.range(text) == Some(0..value.len())
     }

@@ -8,7 +8,7 @@ crate::diag::rules! {
          A string of `[body]` is a template as soon as it contains `{{` or `{%`. For text that contains them but \
          is not a template, write `{% raw %}\"…\"{% endraw %}`, with the JSON quotes inside.";
     UNDEFINED = Error "template/undefined", "a template reads something that does not exist",
-        "Undefined values are errors: a misspelt `msg.contnet` is reported, not sent as an empty string that a provider \
+        "Undefined values are errors: a misspelled `msg.contnet` is reported, not sent as an empty string that a provider \
          answers. Members that no conversation can have, and names that no system prompt can use, are reported even in code that no \
          context reaches.\n\n\
          Check whether an optional value exists before you read it:\n\n\
@@ -16,10 +16,10 @@ crate::diag::rules! {
          * `{% if existsIn(ctx, \"system_prompt\") %}`\n\n\
          `docs/templates.md` lists what every context has and what is optional.";
     IMPOSSIBLE_MEMBER = Error[lowerable] "template/impossible-member", "a guard checks for a member that no conversation can have",
-        "`is defined`, `default`, `existsIn` and `selectattr` accept an absent member. A misspelt name in them is therefore not an error: \
-         the branch never runs, and its output never reaches the body. The members of `ctx`, messages, blocks, files and tools are a \
-         closed set, so such a name is always a mistake. Where an object is known only by its name, such as `message` in a partial, only a \
-         name that is close to an existing one is reported, as a warning.\n\n\
+        "`is defined`, `default`, `existsIn` and `selectattr` accept an absent member. A misspelled name in them is therefore not an \
+         error: the branch never runs, and its output never reaches the body. The members of `ctx`, messages, blocks, files and tools are \
+         a closed set, so such a name is always a mistake. Where an object is known only by its name, such as `message` in a partial, \
+         only a name that is close to an existing one is reported, as a warning.\n\n\
          * wrong: `{% if ctx.sytem_prompt is defined %}`\n\
          * right: `{% if ctx.system_prompt is defined %}`\n\
          * wrong: `{{ message.contnet | default('') }}`\n\
@@ -56,8 +56,8 @@ crate::diag::rules! {
         "Rendering is limited to 200,000 steps, plus 5,000 per content block of the conversation, so that an endless loop \
          cannot hang a build or a conversation. Normal templates need a few hundred steps per message.";
     TOO_LONG = Error "template/too-long", "a template is too long",
-        "A template may have 4 MiB of text, 10,000 tags, 64 `{% block %}`, macros of 50 parameters and names of 256 bytes, \
-         and assign 256 different namespace members. The longest handwritten templates have a few hundred tags.\n\n\
+        "A template may contain at most 4 MiB of text, 10,000 tags, 64 `{% block %}`, macros of 50 parameters and names of 256 bytes, and \
+         may assign at most 256 different namespace members. The longest handwritten templates have a few hundred tags.\n\n\
          Split it into partials. Data that a prompt quotes belongs in a file, which `read_file` reads.\n\n\
          * wrong: a system prompt with a list of 20,000 words, each in a tag\n\
          * right: `{{ read_file(':/docs/words.md') }}`";
@@ -81,7 +81,7 @@ crate::diag::rules! {
          * right: `{% include \"messages.jinja\" %}`";
     INCLUDE_NOWHERE = Warning "include/nowhere", "an optional partial does not exist anywhere",
         "`ignore missing` writes nothing if the partial is missing. If it exists neither in the repository nor among the bundled \
-         partials, the tag never writes anything, usually because the name is misspelt.\n\n\
+         partials, the tag never writes anything, usually because the name is misspelled.\n\n\
          * wrong: `{% include \"mesages.jinja\" ignore missing %}`\n\
          * right: `{% include \"messages.jinja\" %}`\n\n\
          A library whose users may add the partial can allow the finding for this file with an `[[allow]]` entry.";
@@ -127,8 +127,9 @@ crate::diag::rules! {
          * wrong: `## for message in ctx.history`\n\
          * right: `{% for message in ctx.history %}`",
         seen "2026-11" {
-            "pkg:github/Palm1r/QodeAssist#ContextRenderer.cpp": "`set_line_statement`",
-            "pkg:github/pantor/inja#README.md": "line statements",
+            "pkg:github/Palm1r/QodeAssist#ContextRenderer.cpp":
+                "the client disables line statements with `set_line_statement`",
+            "pkg:github/pantor/inja#README.md": "inja supports line statements",
         };
     PROMPT_TEXT = Warning "dialect/prompt-text", "a prompt that uses inja syntax renders differently here",
         "The prompt uses inja syntax together with something that its original client silently handles differently: there, \
@@ -137,7 +138,8 @@ crate::diag::rules! {
          For an existing collection, set `dialect = \"inja\"` in `reqc.toml`. Otherwise write `{% elif %}`, `loop.first` and so on, \
          which marks the prompt as written for reqc.",
         seen "2026-11" {
-            "pkg:github/Palm1r/QodeAssist#ContextRenderer.cpp": "it uses Qt's file functions",
+            "pkg:github/Palm1r/QodeAssist#ContextRenderer.cpp":
+                "the client uses Qt's file functions",
         };
     PROMPT_MISSING = Error "prompt/missing-file", "a system prompt reads a file that does not exist",
         "`read_file` needs its file; if it is optional, check `file_exists` first. `:/x` is file `x` of the profile's own \
@@ -167,6 +169,6 @@ crate::diag::rules! {
     PROMPT_NOT_TEXT = Error "prompt/not-text", "a system prompt reads a file that is not text or is too large",
         "Prompts can read UTF-8 text without NUL bytes, of at most 64 MiB. Line endings become `\\n\
          ` and a byte-order mark is dropped, so that a checkout never changes a prompt.\n\n\
-         An image or an archive cannot be part of a system prompt. Convert text in another encoding: `iconv -f \
+         An image or an archive cannot be part of a system prompt. Convert text from a different encoding: `iconv -f \
          WINDOWS-1252 -t UTF-8`.";
 }

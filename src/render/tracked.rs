@@ -30,7 +30,7 @@ pub(super) enum Origin {
     Nothing,
     /// A literal, or the name of a folder.
     Literal(Place),
-    /// A value of the data, unchanged.
+    /// A data value, unchanged.
     Data(DataPath),
     /// A string, byte by byte.
     Text(Arc<Vec<Run>>),

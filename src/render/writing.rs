@@ -160,7 +160,7 @@ impl JsonWriter {
         Ok(())
     }
 
-    /// Writes an empty list or object, which can be a value of the data.
+    /// Writes an empty list or object, which can be a data value.
     fn empty(&mut self, text: &str, origin: &Origin) {
         let writer = match origin {
             Origin::Data(path) => Writer::Data {

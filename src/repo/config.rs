@@ -88,7 +88,7 @@ const MAX_FIELDS: usize = 1_000;
 pub struct Extension {
     /// The location of the entry.
     pub span: Span,
-    /// The name of the provider instance.
+    /// The provider instance's name.
     pub instance: Arc<str>,
     /// Additional fields, as JSON pointers in which `*` matches any element or member.
     pub fields: Vec<Arc<str>>,
@@ -390,7 +390,7 @@ fn texts(list: Vec<Spanned<Arc<str>>>) -> Vec<Arc<str>> {
     list.into_iter().map(|text| text.value).collect()
 }
 
-/// The keys of an `[[extension]]` entry that are required.
+/// The required keys of an `[[extension]]` entry.
 const EXTENSION_NEEDS: [&str; 3] = ["provider_instance", "fields", "reason"];
 
 fn is_too_long(list: &Spanned<Vec<Spanned<Arc<str>>>>) -> bool {

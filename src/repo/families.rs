@@ -145,7 +145,7 @@ pub struct Family {
 pub struct Origin {
     /// A URL, or the names of issues or packages.
     pub source: Option<Arc<str>>,
-    /// The day on which the source last contained the fact.
+    /// The date on which the source last contained the fact.
     pub seen: Option<Arc<str>>,
 }
 
@@ -227,7 +227,7 @@ pub enum Demand {
 /// A condition on a body.
 #[derive(Debug, Clone)]
 pub struct Condition {
-    /// The member.
+    /// The member that the condition is about.
     pub at: MemberPath,
     /// The required state.
     pub is: State,

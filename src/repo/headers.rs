@@ -32,7 +32,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>,
                 .any(|(known, _)| known.eq_ignore_ascii_case(&key.name)) =>
             {
                 let message = format!(
-                    "the `{}` header is set twice: header names ignore case",
+                    "the `{}` header is set twice: header names are case-insensitive",
                     key.name
                 );
                 reader.report(

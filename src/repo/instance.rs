@@ -52,9 +52,9 @@ pub enum SecretRef {
     File(Arc<str>),
     /// An entry of the system's keyring.
     Keyring {
-        /// The service.
+        /// The service name of the keyring entry.
         service: Arc<str>,
-        /// The user.
+        /// The user name of the keyring entry.
         user: Arc<str>,
     },
 }

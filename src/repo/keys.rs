@@ -9,15 +9,15 @@ use crate::toml::{Kind, Node, Table};
 
 /// Reads the keys of one table. A key with a finding is treated as absent.
 ///
-/// A misspelt key is reported, and read as the key that was probably intended, so that the intended
-/// key is not reported as missing.
+/// A misspelled key is reported, and read as the key that was probably intended, so that the
+/// intended key is not reported as missing.
 pub(crate) struct Reader<'t, 'f> {
     file: FileId,
     table: &'t Table,
     findings: &'f mut Vec<Diagnostic>,
     /// The part of headers before the names of the tables in this one: `family.`.
     above: &'static str,
-    /// Known keys that are misspelt, each with the index of its entry.
+    /// Known keys that are misspelled, each with the index of its entry.
     misspelt: Vec<(&'static str, usize)>,
 }
 
@@ -153,7 +153,8 @@ impl<'t, 'f> Reader<'t, 'f> {
         }
     }
 
-    /// Returns the finding about an unknown key, which is misspelt, in the wrong table, or neither.
+    /// Returns the finding about an unknown key, which is misspelled, in the wrong table, or
+    /// neither.
     fn unknown_key(&mut self, known: &Known, at: usize, key: &str, span: Span) -> Diagnostic {
         if let Some((header, name)) = known.table_of(key) {
             let help = format!("write `{name}` under `{header}`");
@@ -173,7 +174,7 @@ impl<'t, 'f> Reader<'t, 'f> {
         Diagnostic::new(&rules::UNKNOWN_KEY, span, message).help(help)
     }
 
-    /// Returns the value of a key, whatever its type, even if the key is misspelt.
+    /// Returns the value of a key, whatever its type, even if the key is misspelled.
     pub(super) fn get(&self, key: &str) -> Option<&'t Node> {
         self.table.get(key).or_else(|| {
             let (_, at) = self.misspelt.iter().find(|(meant, _)| *meant == key)?;

@@ -297,7 +297,7 @@ impl Loader {
                 .sources
                 .add(path.as_str(), SourceText::salvage(text.as_bytes()));
             let others = if index + 1 == unread::MOST && more > 0 {
-                format!(", and so are {more} more")
+                format!(" (and {more} more)")
             } else {
                 String::new()
             };

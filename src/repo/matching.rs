@@ -35,7 +35,7 @@ pub struct FileToRoute {
 /// A dimension of a [`Matcher`] that does not accept a [`FileToRoute`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
-    /// The dimension.
+    /// The dimension that does not accept the file.
     pub dimension: Dimension,
     /// The patterns as written. At least one of them would have to match.
     pub wanted: Vec<Arc<str>>,

@@ -21,7 +21,7 @@ pub struct Roster {
     pub name: Spanned<Arc<str>>,
     /// The description for users.
     pub description: Option<Arc<str>>,
-    /// The names of the agents in order, without duplicates. An empty list disables the pipeline.
+    /// The agent names in order, without duplicates. An empty list disables the pipeline.
     pub agents: Vec<Spanned<Arc<str>>>,
 }
 

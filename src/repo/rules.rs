@@ -9,11 +9,11 @@ crate::diag::rules! {
          Rename the folder, fix the permissions, or copy the file into the repository: a fresh clone must be complete.";
     NOT_TEXT = Error "repo/not-text", "a file is not UTF-8 text",
         "Every source file is UTF-8, with or without a byte-order mark, with `\\n` or `\\r\\n` line endings. A NUL \
-         byte or an invalid sequence means that the file was saved in another encoding or is not text at all.\n\n\
+         byte or an invalid sequence means that the file was saved in a different encoding or is not text at all.\n\n\
          Convert it: `iconv -f WINDOWS-1252 -t UTF-8`.";
     TOO_LARGE = Error "repo/too-large", "a source file is larger than 64 MiB, or all together are larger than 128 MiB",
         "Positions are stored in 32 bits, and no profile, partial or context is that large on purpose. reqc checks the size \
-         before it reads a file. All source files of a repository together may have 128 MiB.\n\n\
+         before it reads a file. The source files of a repository may total at most 128 MiB.\n\n\
          Usually a data file is in the wrong folder: every file in `agents/`, `partials/`, `contexts/` and `providers/` is \
          read.";
     NOT_READ = Error "repo/not-read", "a file contains a source, but is not read",
@@ -26,7 +26,7 @@ crate::diag::rules! {
          Profiles are read from `agents/` and below, or from the root if there is no such folder; contexts from `contexts/`, \
          provider instances from `providers/`, schemas from `schemas/wire/`. If the file is there for another reason, move it \
          elsewhere.";
-    UNUSUAL_NAME = Warning "repo/unusual-name", "the name of a file resembles a source file's, and the file is not read",
+    UNUSUAL_NAME = Warning "repo/unusual-name", "a file name resembles a source file's, and the file is not read",
         "Names of source files are case-sensitive: `.TOML` is not `.toml`. A name that begins with a dot is hidden. A file \
          whose name resembles that of a source file was usually meant to be one.\n\n\
          * wrong: `partials/turn.jinja2`, `Reqc.toml`, `agents/.new/helper.toml`\n\
@@ -59,16 +59,16 @@ crate::diag::rules! {
          * wrong: `retries = 3` in a profile\n\
          * right: `# retries: 3`, or your own key where your own tools look for it\n\n\
          `[body]` accepts any key: the body goes to the provider as it is, and the schema of its wire format defines which \
-         fields exist. A misspelt key is reported as `key/misspelt`, and a key that belongs in another table as \
+         fields exist. A misspelled key is reported as `key/misspelt`, and a key that belongs in another table as \
          `key/misplaced`.\n\n\
          A repository that keeps its own keys next to those of `reqc` turns the rule off: `\"key/unknown\" = \"off\"` under `[rules]` in \
          `reqc.toml`.";
-    MISSPELT_KEY = Error "key/misspelt", "a key is misspelt",
+    MISSPELT_KEY = Error "key/misspelt", "a key is misspelled",
         "The key differs from a known one by a letter or two, or by its spelling (`providerInstance`). Its value would have no \
          effect.\n\n\
          * wrong: `enable_tool = true`\n\
          * right: `enable_tools = true`\n\n\
-         The file is read as if the key were right, so that the mistake causes no other findings. A profile with a misspelt key is \
+         The file is read as if the key were right, so that the mistake causes no other findings. A profile with a misspelled key is \
          not compiled, and neither are profiles that extend it.";
     MISPLACED_KEY = Error "key/misplaced", "a key is in the wrong table",
         "The key is known, but in another table of the file, so its value would have no effect. Usually it is a field of the request \
@@ -79,7 +79,7 @@ crate::diag::rules! {
          * wrong: `golden_contexts = [\"plain-turn\"]`\n\
          * right: `contexts = [\"plain-turn\"]` under `[golden]`";
     WRONG_TYPE = Error "key/wrong-type", "a value has the wrong type",
-        "The key expects a value of another type, and a guess would hide the mistake.\n\n\
+        "The key expects a value of a different type, and a guess would hide the mistake.\n\n\
          * wrong: `enable_tools = \"true\"`\n\
          * right: `enable_tools = true`\n\n\
          A profile with such a mistake is not compiled, and neither are profiles that extend it.";
@@ -141,7 +141,7 @@ crate::diag::rules! {
          Remove the later entry, or write the name of the agent that was intended.";
     REPEATED_TOOL = Error "tools/repeated-name", "two tools or two servers have the same name",
         "A model calls a tool by its name, and providers reject two tools with the same name. The names of a server's tools \
-         begin with the name of the server.\n\n\
+         begin with the server's name.\n\n\
          Rename one of them.";
     SERVER_CONNECTION = Error "tools/server-connection", "the connection to an MCP server is ambiguous",
         "A `[[server]]` of `tools.toml` is either a program that `reqc` starts (`command`) or at a URL (`url`), never both. \

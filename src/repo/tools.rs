@@ -249,8 +249,8 @@ fn read_tool(
     Some((tool, name))
 }
 
-/// Checks the name of a tool. Anthropic and `OpenAI` accept `^[a-zA-Z0-9_-]{1,64}$`; all other
-/// providers accept at least these names.
+/// Checks a tool name. Anthropic and `OpenAI` accept `^[a-zA-Z0-9_-]{1,64}$`; all other providers
+/// accept at least these names.
 fn check_name(
     reader: &mut Reader<'_, '_>,
     what: &str,
@@ -338,7 +338,7 @@ fn read_directory(world: &dyn World, reader: &mut Reader<'_, '_>) -> Option<Stri
     None
 }
 
-/// Reads the schema of the arguments; `None` if a finding was reported.
+/// Reads the argument schema; `None` if a finding was reported.
 fn read_schema(world: &dyn World, reader: &mut Reader<'_, '_>) -> Option<Map<String, Value>> {
     match (reader.has("schema"), reader.has("schema_file")) {
         (false, false) => Some(Map::from_iter([
@@ -400,7 +400,7 @@ fn is_object_schema(reader: &mut Reader<'_, '_>, span: Span, schema: &Map<String
         let finding = Diagnostic::new(
             &rules::INVALID_VALUE,
             span,
-            "the schema of a tool must have `type` \"object\"",
+            "a tool schema must have `type` \"object\"",
         );
         reader.report(
             finding.help("the arguments are an object: add `type = \"object\"`, and `properties`"),
@@ -613,7 +613,7 @@ mod tests {
         );
         assert_eq!(
             said("schema = {}"),
-            "the schema of a tool must have `type` \"object\""
+            "a tool schema must have `type` \"object\""
         );
         assert_eq!(
             said("schema = { type = nan }"),

@@ -1,5 +1,4 @@
-//! Detects files that look like sources but are not read, because nobody would notice that they are
-//! missing.
+//! Detects files that look like sources but are not read, because their absence would go unnoticed.
 //!
 //! This is decided by the content of a file rather than its name: a `clippy.toml` is not a profile,
 //! but a file with the content of a profile is one under any name. Names are used only for files

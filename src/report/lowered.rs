@@ -7,7 +7,7 @@ use crate::compile::policy::{Lowered, LoweredKind, LoweredTo};
 use crate::diag::count;
 use crate::text::{Text, text};
 
-/// The label of each kind, in the order of the report.
+/// The label of each kind, in report order.
 const KINDS: [(LoweredKind, &str); 6] = [
     (LoweredKind::Rule, "rule"),
     (LoweredKind::Allow, "[[allow]]"),

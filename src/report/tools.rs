@@ -92,7 +92,7 @@ impl Group<'_> {
         }
     }
 
-    /// Returns the names of the tools, up to the maximum.
+    /// Returns the tool names, up to the maximum.
     fn named(&self, matrix: &Matrix) -> String {
         let names = self
             .tools

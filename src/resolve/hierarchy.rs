@@ -103,8 +103,8 @@ impl Hierarchy {
         self.usable[id.index()] = false;
     }
 
-    /// Returns the profile followed by its ancestors, as declared in their files. Each is contained
-    /// only once, even in a cycle, and a chain that is far too long is truncated.
+    /// Returns the profile followed by its ancestors, as declared in their files. Each profile
+    /// appears once, even in a cycle; an excessively long chain is truncated.
     pub fn lineage(&self, id: ProfileId) -> Vec<ProfileId> {
         let mut lineage = vec![id];
         while lineage.len() <= 2 * MAX_CHAIN

@@ -37,11 +37,11 @@ pub struct Merged<'r> {
 /// A value at one level of a chain of profiles.
 #[derive(Debug, Clone, Copy)]
 pub struct Level<'r> {
-    /// The file.
+    /// The file of the profile at this level.
     pub file: FileId,
-    /// The key.
+    /// The key as written at this level.
     pub key: &'r Key,
-    /// The value.
+    /// The value as written at this level.
     pub node: &'r Node,
 }
 

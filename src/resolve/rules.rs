@@ -13,7 +13,7 @@ crate::diag::rules! {
          The mistake is reported once, at the value; profiles that extend this one are skipped. With \
          `--no-bundled`, bundled profiles cannot be extended.";
     TOO_DEEP = Error "extends/too-deep", "a chain of `extends` is longer than 32",
-        "After 32 levels, nobody can predict what a value will be. The finding is at the first profile beyond \
+        "After 32 levels, it is hard to predict what a value will be. The finding is at the first profile beyond \
          the limit; profiles that extend it are skipped.\n\n\
          `reqc tree` shows what each level adds: levels that add little can be merged.";
     KIND_CHANGE = Warning "extends/kind-change", "a table is replaced by a plain value, or the reverse",
@@ -33,7 +33,7 @@ crate::diag::rules! {
     UNSET_NOTHING = Warning "extends/unset-nothing", "`unset` lists something that is not inherited",
         "`unset` removes fields of the *inherited* body, before the profile's own `[body]` is merged. The path is dotted and \
          starts inside the body; quote a key that contains dots. `headers.NAME` removes an inherited header of `[headers]`, \
-         but not one of the provider instance. If a path matches nothing, it is usually misspelt, or the parent no longer sets \
+         but not one of the provider instance. If a path matches nothing, it is usually misspelled, or the parent no longer sets \
          it.\n\n\
          * wrong: `unset = [\"body.stream_options\"]`\n\
          * right: `unset = [\"stream_options\"]`, or `[\"stream_options.include_usage\"]` for one member";

@@ -401,7 +401,8 @@ impl State<'_> {
         self.clusters.len() < before
     }
 
-    /// Joins hunks of one file that change the same bodies, so that they are reported together.
+    /// Joins hunks of the same file that change the same bodies, so that they are reported
+    /// together.
     fn join_hunks(&mut self) {
         let claims = self.claims();
         let edits = &self.proof.edits.all;

@@ -82,7 +82,7 @@ fn is_below(path: &str, folder: &str) -> bool {
         .is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Returns the contexts in each file; the name of the file does not matter.
+/// Returns the contexts in each file; the file name does not matter.
 fn contexts_of_files(side: &Compiler) -> ByPath {
     let mut named = ByPath::new();
     for loaded in side.contexts() {

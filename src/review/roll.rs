@@ -410,7 +410,7 @@ pub(super) fn tells(paths: &BTreeSet<(&str, bool)>, edit: &Edit) -> bool {
     let is_name = match &edit.kind {
         EditKind::Key(key) => &**key == "name",
         EditKind::Moved { .. } => true,
-        // The name of a context is in a JSON file, whose edits have no keys.
+        // A context's name is in a JSON file, whose edits have no keys.
         EditKind::Lines => edit.path.ends_with(".json"),
         _ => false,
     };

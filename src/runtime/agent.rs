@@ -65,13 +65,13 @@ pub struct Compiled {
     /// The URL with `${MODEL}` in place of the model, unless the model's name would change the
     /// meaning of the URL.
     pub target: String,
-    /// The body.
+    /// The request body.
     pub body: Body,
     /// The client API.
     pub api: ClientApi,
     /// The wire format.
     pub wire: WireFormat,
-    /// The name of the provider instance.
+    /// The provider instance's name.
     pub instance: Arc<str>,
     /// The model's name.
     model: Arc<str>,

@@ -78,14 +78,14 @@ pub enum Event {
         id: Arc<str>,
         /// The tool's name.
         name: Arc<str>,
-        /// The result.
+        /// The tool's output.
         output: ToolOutput,
     },
     /// The answer of this round contains a provider-specific block: a call that the provider ran,
     /// its result, sources, or a block of an unknown kind. It is sent back to the provider
     /// unchanged, unless requests cannot contain it.
     ProviderBlock {
-        /// The block.
+        /// The block as the provider sent it.
         block: ProviderBlock,
         /// `true` if the block is a call that waits for a result, such as a call to a custom tool.
         /// No tool of a session handles it: either the host adds the result to its next message, or
@@ -119,7 +119,7 @@ pub enum Event {
     },
     /// The round ended without a complete answer.
     TurnCutOff {
-        /// The cause.
+        /// The reason the answer is incomplete.
         reason: CutOff,
         /// `true` if the partial answer stays in the history, marked as incomplete.
         kept: bool,

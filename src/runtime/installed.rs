@@ -125,7 +125,7 @@ impl ModelList {
         &self.line
     }
 
-    /// Returns the name of the provider instance.
+    /// Returns the provider instance's name.
     pub fn instance(&self) -> &Arc<str> {
         &self.instance
     }

@@ -90,7 +90,7 @@ impl ToolLoop {
     }
 
     /// Records the results of tools. Returns the blocks of the next message, with one result per
-    /// call in the order of the calls. A call without a result gets an error.
+    /// call in call order. A call without a result gets an error.
     ///
     /// # Errors
     /// Returns an error if no call is open or the request is closed. In that case, nothing may be

@@ -151,7 +151,7 @@ impl ToolSet {
         self.tools.is_empty()
     }
 
-    /// Returns the names of the tools, in order.
+    /// Returns the tool names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tools.keys().map(AsRef::as_ref)
     }

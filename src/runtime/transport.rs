@@ -37,8 +37,8 @@ pub struct TransportOptions {
     /// The time limit for establishing a connection.
     pub connect_timeout: Duration,
     /// The limit on the idle time of a server, both before and within the answer. Before the
-    /// answer, interim responses (1xx) count as idle time too; within the answer, so do comments
-    /// and blank lines.
+    /// answer, interim responses (1xx) count as idle time too; within the answer, comments and
+    /// blank lines do.
     pub idle_timeout: Duration,
     /// The time limit for one answer, from its first byte to its last.
     pub answer_timeout: Duration,
@@ -67,7 +67,7 @@ pub(super) trait Outgoing: Send + Sync {
     /// Returns the method, URL and headers.
     fn line(&self) -> &RequestLine;
 
-    /// Returns the name of the provider instance.
+    /// Returns the provider instance's name.
     fn instance(&self) -> &str;
 
     /// Returns the body, which may be empty.

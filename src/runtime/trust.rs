@@ -339,7 +339,7 @@ impl Bundled {
     }
 
     /// Returns `true` if a grant permits only what a bundled agent does: it sends the same key in
-    /// the same headers to the same URL. Only the name of the provider instance may differ.
+    /// the same headers to the same URL. Only the provider instance's name may differ.
     pub fn covers(&self, grant: &Grant) -> bool {
         let Grant::Server {
             asker: Asker::Instance(_),

@@ -55,7 +55,7 @@ impl JournalFile {
     ///
     /// # Errors
     ///
-    /// Returns a phrase that mentions the file, if it is missing, is not a regular file, is not
+    /// Returns an error that names the file if it is missing, is not a regular file, is not
     /// writable, or is open in another process.
     pub fn open(path: &Path) -> Result<OpenedJournal, AccessError> {
         open(path, &mut OpenOptions::new())

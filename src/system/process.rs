@@ -112,7 +112,7 @@ impl SystemProcesses {
     ///
     /// # Errors
     ///
-    /// Returns a phrase that mentions the file, if one of the files cannot be read.
+    /// Returns an error that names the file if one of the files cannot be read.
     pub fn grant(
         &self,
         asker: Asker,

@@ -2,8 +2,8 @@
 //!
 //! A tool may start processes that leave its group and its parents (`setsid`, daemons). On Linux,
 //! such processes become children of the nearest *subreaper* above them. This process is that
-//! subreaper: it is `reqc`, started again in another role. It ends when the tool ends or when its
-//! standard input is closed, which the system also does if `reqc` is killed. Before it ends, it
+//! subreaper: it is `reqc`, started again in a different role. It ends when the tool ends or when
+//! its standard input is closed, which the system also does if `reqc` is killed. Before it ends, it
 //! kills all remaining children.
 //!
 //! For a tool, this process reads from standard input the length of the tool's input (8 bytes,

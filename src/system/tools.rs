@@ -94,7 +94,7 @@ impl OpenedTools {
     ///
     /// # Errors
     ///
-    /// Returns a phrase if a program cannot be read, or if the URL of a server is invalid.
+    /// Returns a phrase if a program cannot be read, or if a server's URL is invalid.
     pub fn grants(&self, root: &Path, secrets: &SystemSecrets) -> Result<Vec<Grant>, AccessError> {
         self.file
             .tools

@@ -24,7 +24,7 @@ impl TrustFolder {
     /// `~/.local/state`; on macOS below `~/Library/Application Support`, on Windows below
     /// `%LOCALAPPDATA%`. `root` is the canonical root of the repository.
     pub fn of_person(root: &Path) -> TrustFolder {
-        let folder = state_folder().ok_or_else(|| "there is no home folder".into());
+        let folder = state_folder().ok_or_else(|| "the home folder cannot be determined".into());
         TrustFolder {
             folder: folder.and_then(|folder| outside(&folder.join("reqc").join("trust"), root)),
         }

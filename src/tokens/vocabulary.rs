@@ -10,7 +10,7 @@ use super::scan::{self, KINDS};
 use crate::provider::WireFormat;
 use crate::repo::ModelName;
 
-/// A vocabulary of tokens.
+/// A tokenizer's vocabulary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Vocabulary {

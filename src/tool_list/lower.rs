@@ -1,6 +1,6 @@
 //! Lowers a schema: finds the most similar schema that a provider accepts and that is not stricter.
 //!
-//! Input: a schema of arguments, and the abilities of a provider's schema dialect ([`Speech`]).
+//! Input: an argument schema, and the abilities of a provider's schema dialect ([`Speech`]).
 //! Output: a schema that accepts every value that the original accepts, and the lost checks. A
 //! keyword is omitted by itself only if the schema then accepts more values. If the schema would
 //! accept fewer values, for example because the keyword is inside `not` or `if`, the whole `not` or
@@ -25,7 +25,7 @@ pub use speech::Speech;
 pub struct Loss {
     /// The location in the original schema that contains the keyword.
     pub pointer: String,
-    /// The keyword.
+    /// The keyword that was removed or replaced.
     pub keyword: String,
     /// The effect on the keyword, as a phrase.
     pub became: String,
@@ -35,7 +35,7 @@ pub struct Loss {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Lowered {
-    /// The schema.
+    /// The schema that the provider accepts.
     pub schema: Value,
     /// The checks that the schema no longer makes.
     pub losses: Vec<Loss>,
@@ -57,7 +57,7 @@ const MOST_NODES: usize = 5_000;
 /// The maximum nesting depth of schemas.
 const DEEPEST: usize = 100;
 
-/// Lowers a schema of arguments, which must be an object.
+/// Lowers an argument schema, which must be an object.
 ///
 /// # Errors
 ///
@@ -429,8 +429,8 @@ impl Lowering<'_> {
         self.forget_unevaluated(out, at);
     }
 
-    /// Removes the `unevaluated…` keywords. They depend on neighbouring keywords, and would reject
-    /// more values without them.
+    /// Removes the `unevaluated…` keywords. Their meaning depends on neighbouring keywords; once
+    /// lowering has removed those, they would reject valid values.
     fn forget_unevaluated(&mut self, out: &mut Map<String, Value>, at: &Pointer) {
         for name in ["unevaluatedProperties", "unevaluatedItems"] {
             if out.remove(name).is_some() {

@@ -19,7 +19,7 @@ pub struct ToolList {
     pub is_partial: bool,
 }
 
-/// Members that contain the schema of a tool's arguments, the most specific first.
+/// Members that contain a tool's argument schema, the most specific first.
 const SCHEMAS: [&str; 7] = [
     "inputSchema",
     "input_schema",

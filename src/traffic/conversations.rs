@@ -1,4 +1,4 @@
-//! Groups requests, in the order of the log, into conversations by their content.
+//! Groups requests, in log order, into conversations by their content.
 
 use std::collections::HashMap;
 

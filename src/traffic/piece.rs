@@ -61,7 +61,7 @@ pub(super) struct Piece {
     pub(super) index: Option<usize>,
     /// The number of thinking blocks with a signature.
     pub(super) signed: u32,
-    /// The role of a message, or the name of a tool.
+    /// The role of a message, or a tool name.
     pub(super) label: Arc<str>,
     /// The last cache breakpoint in the piece, if there is one.
     pub(super) mark: Option<Mark>,
@@ -191,7 +191,7 @@ fn blocks(message: &Value) -> &[Value] {
     list.map_or(&[], Vec::as_slice)
 }
 
-/// Returns the name of a tool, or else the role or type of a message.
+/// Returns a tool name, or else the role or type of a message.
 fn label(value: &Value) -> String {
     let names = ["/name", "/function/name", "/role", "/type"];
     let found = names.into_iter().find_map(|at| value.pointer(at)?.as_str());

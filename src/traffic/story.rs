@@ -427,7 +427,7 @@ pub struct Step {
     pub at: String,
     /// The part to which the message belongs.
     pub share: Share,
-    /// The role of the message, or the name of a tool.
+    /// The role of the message, or a tool name.
     pub label: Arc<str>,
     /// The number of tokens in the message.
     pub tokens: u64,

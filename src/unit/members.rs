@@ -100,8 +100,8 @@ impl Question for IsAccepted {
     type Answer = bool;
 }
 
-/// The question for a value with one more prompt-cache breakpoint; the answer is `None` if there is
-/// no place for one.
+/// The question for a value with one more prompt-cache breakpoint; the answer is `None` if it
+/// cannot have another one.
 #[derive(PartialEq, Eq, Hash)]
 struct Marked(Identity, CachePlace, CacheTtl);
 

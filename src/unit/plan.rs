@@ -49,9 +49,9 @@ pub struct Plan<'r> {
 /// The part of a member whose location is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyOrValue {
-    /// The key.
+    /// The member's key.
     Key,
-    /// The value.
+    /// The member's value.
     Value,
 }
 
@@ -223,7 +223,7 @@ impl<'r> Plan<'r> {
         self.default_model
     }
 
-    /// Returns the model of a request: the client's, the profile's, or the placeholder.
+    /// Returns a request's model: the client's, the profile's, or the placeholder.
     pub fn model<'m>(&self, client: Option<&'m str>) -> &'m str
     where
         'r: 'm,

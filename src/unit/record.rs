@@ -56,7 +56,7 @@ impl ProviderStep {
 pub enum Author {
     /// A literal of a profile, with the literals that it overrides, the nearest first.
     Literal {
-        /// The literal.
+        /// The literal that the profile writes.
         span: Span,
         /// The literals that it overrides.
         overrode: Vec<Span>,
@@ -70,7 +70,7 @@ pub enum Author {
     },
     /// A provider step.
     Step {
-        /// The step.
+        /// The step that wrote the value.
         step: ProviderStep,
         /// The setting, if the profile has it.
         setting: Option<Span>,
@@ -164,8 +164,8 @@ struct Recorded {
     text: OnceCell<Option<Text>>,
     /// The text with the placeholder in place of the system prompt.
     hollow: OnceCell<Option<Text>>,
-    /// The writers of the output, where the system prompt counts as a value of the data; only for a
-    /// hollow splice.
+    /// The writers of the output, where the system prompt counts as a data value; only for a hollow
+    /// splice.
     apart: OnceCell<Recording>,
     /// The writers of the output, including those of the system prompt.
     whole: OnceCell<Recording>,
@@ -414,7 +414,7 @@ impl<'a> Record<'a> {
         found
     }
 
-    /// Returns the location that names the model of the request; `None` if the caller names it, or
+    /// Returns the location that names the request's model; `None` if the caller names it, or
     /// nothing does.
     pub(crate) fn model_named_at(&self, repo: &Repo) -> Option<Span> {
         let is_given = self
@@ -706,7 +706,7 @@ impl<'a> Record<'a> {
             .as_ref()
     }
 
-    /// Returns the writers of the output, where the system prompt counts as a value of the data.
+    /// Returns the writers of the output, where the system prompt counts as a data value.
     fn apart(&self, index: usize) -> &Recording {
         let splice = &self.body.splices()[index];
         let Some(prompt) = self.body.prompt().filter(|_| splice.is_hollow) else {

@@ -14,7 +14,7 @@ use crate::render::{ContextData, PromptScope};
 pub struct NormalisedConversation {
     /// The offered tools.
     pub tools: Vec<Tool>,
-    /// The conversation.
+    /// The conversation, with its history in normal form.
     pub conversation: Conversation,
     /// Its identity in keys of the memory.
     pub(super) id: Identity,
@@ -100,7 +100,7 @@ pub(crate) fn normal_form(history: &[Message], bound_from: usize, api: ClientApi
 
 /// The inputs for one body, apart from the plan.
 pub struct Request<'a> {
-    /// The conversation.
+    /// The conversation to send.
     pub conversation: &'a NormalisedConversation,
     /// The scope of the system prompt.
     pub scope: &'a Arc<PromptScope>,

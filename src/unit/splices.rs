@@ -19,7 +19,7 @@ pub struct Splice {
     pub pointer: Pointer,
     /// The template's literal in its TOML file.
     pub literal: Span,
-    /// The template.
+    /// The template that rendered the value.
     pub template: TemplateId,
     /// The cost in units of work.
     pub(super) cost: u64,

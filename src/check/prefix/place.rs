@@ -204,8 +204,8 @@ fn rank(name: &str) -> Option<usize> {
 }
 
 impl Spot<'_> {
-    /// Returns `true` if a message only gained blocks, since adjacent messages of one role count as
-    /// one.
+    /// Returns `true` if a message only gained blocks, since adjacent messages with the same role
+    /// count as one.
     fn is_growth(&self) -> bool {
         self.is_block() && self.older.is_none()
     }

@@ -1,4 +1,4 @@
-//! The rules about pairs of requests of one conversation.
+//! The rules about pairs of requests of the same conversation.
 
 use serde_json::Value;
 
@@ -24,12 +24,12 @@ rules! {
          A body that asks for `drop_block` gets a warning. `model-families.toml` lists the models that this applies to (`bound_thinking`).",
         seen "2026-11" {
             "https://platform.claude.com/docs/en/build-with-claude/preserved-thinking":
-                "what thinking is bound to, and how it is checked",
+                "Claude binds thinking to everything before it, and checks this",
             "anomalyco/opencode#48637": "*The block is bound to a different conversation*",
             "NousResearch/hermes-agent#106426": "the same error",
         };
     VOLATILE = Warning "cache/volatile", "the prefix before a prompt cache breakpoint changes between turns",
-        "A breakpoint asks the server to cache everything before it, which costs more than an uncached read. If something before it differs \
+        "A breakpoint asks the server to cache everything before it; this costs more than an uncached read. If something before it differs \
          in the next turn, the cached prefix is never found: each turn pays for caching, and none benefits. This happens if the prefix \
          depends on the language of the open file, on the project or on the length of the conversation.\n\n\
          It is detected like `cache/unstable-prefix`, by compiling the preceding requests, and reported instead of that rule if a \
@@ -39,7 +39,7 @@ rules! {
          * right: the same in `surroundings`, which enters the conversation as a message of the turn in which it changed",
         seen "2026-11" {
             "https://platform.claude.com/docs/en/build-with-claude/prompt-caching":
-                "what is cached, and what invalidates it",
+                "Claude caches the prefix before each breakpoint; changing it invalidates the cache",
         };
     LOOKBACK = Warning "cache/lookback", "a turn adds more blocks than the prompt cache looks back",
         "Anthropic caches the prefix before a breakpoint; the next request finds it at one of its own breakpoints, or at one of the 20 \
@@ -56,7 +56,7 @@ rules! {
             "https://gitlab.com/vglafirov/gitlab-ai-provider/commit/5f2e13e":
                 "a second breakpoint was needed",
             "https://dev.to/ji_ai/claude-prompt-caching-why-agent-loops-miss-the-20-block-lookback-d36":
-                "loops of an agent miss the cache",
+                "agent loops miss the cache",
         };
     UNSTABLE_PREFIX = Warning "cache/unstable-prefix", "a later request of a conversation changes the prefix of earlier ones",
         "Servers cache a request's prefix (first the tools, then the instructions, then the messages), and reuse it if the next request \
@@ -72,9 +72,11 @@ rules! {
          * right: templates that do not read them: then they are messages of the turn in which they were attached",
         seen "2026-11" {
             "https://platform.claude.com/docs/en/build-with-claude/prompt-caching":
-                "Claude: tools, then instructions, then messages",
-            "https://platform.openai.com/docs/guides/prompt-caching": "OpenAI: equal prefixes",
-            "https://api-docs.deepseek.com/guides/kv_cache": "DeepSeek: equal prefixes",
+                "Claude caches tools first, then instructions, then messages",
+            "https://platform.openai.com/docs/guides/prompt-caching":
+                "OpenAI reuses a cache only for an identical prefix",
+            "https://api-docs.deepseek.com/guides/kv_cache":
+                "DeepSeek reuses a cache only for an identical prefix",
             "pkg:github/ggml-org/llama.cpp#tools/server/README.md":
                 "llama.cpp: `cache_prompt` reuses the common prefix of a slot",
         };

@@ -26,8 +26,7 @@ pub(crate) fn begins_with(body: &Body, sent: &Sent) -> bool {
         .is_some_and(|parts| digest(parts) == *sent.digest)
 }
 
-/// Returns a digest of 128 bits. It need not be cryptographic, because nobody gains from a
-/// collision.
+/// Returns a digest of 128 bits. It need not be cryptographic, because a collision has no use.
 fn digest(parts: &[String]) -> String {
     let mut hasher = Sha256::new();
     // The parts are JSON, so none contains a line break.
@@ -38,8 +37,8 @@ fn digest(parts: &[String]) -> String {
 }
 
 /// Returns the content of a request in pieces, in the order in which servers read it. The pieces
-/// stay the same if adjacent messages of one role are merged, or if text becomes a list of one
-/// block.
+/// stay the same if adjacent messages with the same role are merged, or if text becomes a list of
+/// one block.
 fn texts(body: &Body) -> Vec<String> {
     own(body)
         .into_iter()

@@ -33,30 +33,33 @@ body_rule! {
      * wrong: `{ \"type\": \"mcp\", \"server_label\": \"wiki\" }`\n\
      * right: `{ \"type\": \"mcp\", \"server_label\": \"wiki\", \"server_url\": \"https://example.org/mcp\" }`",
     seen "2026-11" {
-        "pkg:pypi/anthropic@2.12#types/beta": "Claude: the members of each version of a tool",
+        "pkg:pypi/anthropic@2.12#types/beta":
+            "Claude's SDK types list the fields of each tool version",
         "https://platform.claude.com/docs/en/agents-and-tools/mcp-connector":
             "Claude: each MCP server is used by one toolset",
         "https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool":
-            "Claude: not all tools can be deferred",
+            "Claude rejects a request in which all tools are deferred",
         "https://github.com/openai/openai-openapi":
-            "OpenAI: `MCPTool`, `FileSearchTool`, `ComputerUsePreviewTool`",
+            "OpenAI requires fields of `MCPTool`, `FileSearchTool` and `ComputerUsePreviewTool`",
         "https://platform.openai.com/docs/guides/tools-tool-search":
             "OpenAI: *Deferred tools require tools.tool_search*",
         "lmstudio-ai/lmstudio-bug-tracker#1812": "LM Studio rejects `namespace`",
         "lmstudio-ai/lmstudio-bug-tracker#1810": "LM Studio: the same error",
         "vllm-project/vllm#49493": "vLLM: *tool type namespace not supported*",
-        "pkg:pypi/google-genai@3.4#types.py": "Gemini: `GoogleSearch`, `FileSearch`",
+        "pkg:pypi/google-genai@3.4#types.py":
+            "Gemini's `GoogleSearch` and `FileSearch` list their fields",
         "anthropics/anthropic-sdk-csharp#255":
             "Claude: *is defined but not referenced by any `mcp_toolset`*",
         "https://platform.claude.com/docs/en/build-with-claude/claude-in-amazon-bedrock":
-            "Bedrock: which tools of the server it has",
-        "8monkey-ai/hebo-platform#451": "Bedrock: `web_search_20260209` is rejected",
+            "Bedrock lists the server tools that it supports",
+        "8monkey-ai/hebo-platform#451": "Bedrock rejects `web_search_20260209`",
         "ag2ai/ag2#3145":
             "Gemini: *Please enable tool_config.include_server_side_tool_invocations*",
         "cloudwego/eino-ext#761": "Gemini: the same error",
-        "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp": "llama.cpp: functions only",
+        "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
+            "llama.cpp accepts only functions",
         "https://github.com/ggml-org/llama.cpp/blob/03eb25f39343f1c9ecc6f85ca4f9796a6ab7b230/tools/server/server-chat.cpp":
-            "llama.cpp: other tools are dropped",
+            "llama.cpp drops other tools",
     }
 }
 

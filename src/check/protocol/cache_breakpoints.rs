@@ -8,15 +8,15 @@ use crate::provider::{Server, WireFormat, is_claude_model};
 
 body_rule! {
     Error "protocol/cache-breakpoints", "prompt cache breakpoints are too many, in the wrong order or in the wrong place",
-    "A request to Anthropic, or through OpenRouter to Claude, may have at most four blocks with `cache_control`, counting tools, system and \
-     messages together. The API reads them in that order, and a breakpoint with `ttl` \"1h\" must not come after one with \"5m\", which is \
-     also the default. Servers of other models do not count them. Thinking blocks and empty text blocks cannot have a breakpoint; blocks \
-     within a tool result should have none (reported as a warning).\n\n\
+    "A request to Anthropic, or through OpenRouter to Claude, may contain at most four blocks with `cache_control`, counting tools, \
+     system and messages together. The API reads them in that order, and a breakpoint with `ttl` \"1h\" must not come after one with \
+     \"5m\", which is also the default. Servers of other models do not count them. Thinking blocks and empty text blocks cannot have a \
+     breakpoint; blocks within a tool result should have none (reported as a warning).\n\n\
      * wrong: a tool with `cache_control = { type = \"ephemeral\" }`, and the system prompt with `ttl = \"1h\"`\n\
      * right: `ttl = \"1h\"` at the tool too",
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/prompt-caching":
-            "four breakpoints, and the order of lifetimes",
+            "Claude accepts at most four breakpoints, longer TTLs first",
         "tghamm/Anthropic.SDK#50":
             "*A maximum of 4 blocks with cache_control may be provided*",
         "griffinmartin/opencode-claude-auth#121": "the same error",

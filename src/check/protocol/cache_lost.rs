@@ -18,9 +18,9 @@ body_rule! {
      * right: `\"history\"` among the breakpoints, or no `cache_prompt`",
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/prompt-caching":
-            "the shortest prefix that is cached, by model",
+            "Claude caches only prefixes of a minimum length, which depends on the model",
         "anthropics/anthropic-sdk-python#1194": "shorter prefixes are answered without an error",
-        "affaan-m/ECC#3173": "quotes the page",
+        "affaan-m/ECC#3173": "quotes the minimum lengths from that page",
     }
 }
 

@@ -13,20 +13,21 @@ body_rule! {
      OpenAI accepts any text; there, and for other providers, this is a warning, because the model sees something it would never write \
      itself. For open weights at unknown servers, it is an error, because vLLM, SGLang and LMDeploy reject it; a gateway may pass \
      other models on to OpenAI. JSON that is not an object is a warning too, except for Ollama, which rejects it. Most servers accept an \
-     empty string; llama.cpp and Ollama reject it, and so do xAI and Qwen according to reports (reported as a warning).\n\n\
+     empty string; llama.cpp and Ollama reject it; according to user reports, xAI and Qwen do too (reported as a warning).\n\n\
      * wrong: `\"arguments\": \"{\\\"city\\\": \\\"Ber\"` (an answer that was cut off)\n\
      * wrong: `\"arguments\": \"[\\\"Bergen\\\"]\"`\n\
      * right: `\"arguments\": \"{\\\"city\\\": \\\"Bergen\\\"}\"`, which `{{ tojson(tojson(block.input)) }}` writes",
     seen "2026-11" {
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
             "llama.cpp: *Failed to parse tool call arguments as JSON*",
-        "pkg:github/ollama/ollama@fb30760#openai/openai.go": "Ollama: arguments are an object",
+        "pkg:github/ollama/ollama@fb30760#openai/openai.go": "Ollama parses arguments as an object",
         "HKUDS/nanobot#1487": "Qwen rejects arguments that are not JSON",
-        "HKUDS/nanobot#2469": "Qwen, another report",
+        "HKUDS/nanobot#2469": "Qwen rejects them too",
         "NousResearch/hermes-agent#12167":
             "MiniMax: *invalid function arguments json string*",
         "HKUDS/nanobot#2373": "MiniMax: the same error",
-        "OpenHands/software-agent-sdk#2887": "llama.cpp and vLLM",
+        "OpenHands/software-agent-sdk#2887":
+            "llama.cpp and vLLM reject arguments that are not JSON",
         "sgl-project/sglang#28035": "SGLang fails on them",
         "pkg:pypi/sglang@0.5.23": "SGLang: *function.arguments must be valid JSON*",
         "https://github.com/InternLM/lmdeploy/blob/1263d5cd889b7ad500e85b8eb20401327a4516ab/lmdeploy/serve/openai/api_server.py":

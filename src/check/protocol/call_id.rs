@@ -26,7 +26,7 @@ body_rule! {
      * right, for all servers: `dnEN4JsJy`",
     seen "2026-11" {
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
-            "Mistral: nine letters or digits before tokenizer 13, any id since then",
+            "Mistral requires nine letters or digits before tokenizer 13; later it accepts any id",
         "https://github.com/ikawrakow/ik_llama.cpp/blob/8337e4cd3861406fc04e0854b1409cd1b027fbc9/models/templates/Mistral-Small-3.2-24B-Instruct-2506.jinja":
             "a chat template: *Tool call IDs should be alphanumeric strings with length 9!*",
         "nearai/ironclaw#1241": "Mistral rejected it in March 2026",
@@ -34,9 +34,9 @@ body_rule! {
         "karthink/gptel#1203": "Mistral: the same error, from api.mistral.ai",
         "anomalyco/opencode#1680": "Mistral Large: the same error",
         "router-for-me/CLIProxyAPI#578": "Claude: *tool_use.id: String should match pattern*",
-        "vercel/ai#5171": "OpenAI: 40 characters",
-        "agno-agi/agno#5382": "OpenAI: 40 characters",
-        "jin-bo/agentao#321": "OpenAI: 64 characters",
+        "vercel/ai#5171": "OpenAI accepts at most 40 characters",
+        "agno-agi/agno#5382": "OpenAI accepts at most 40 characters",
+        "jin-bo/agentao#321": "OpenAI accepts at most 64 characters",
     }
 }
 

@@ -64,7 +64,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             found
                 .at(
                     item,
-                    "a tool search gives the call to a deferred tool a `namespace`, and reports say that the API requires it to be sent back",
+                    "a tool search gives the call to a deferred tool a `namespace`, which must be sent back, according to user reports",
                 )
                 .warning()
                 .help("send the call back with the `namespace` that the API gave it");

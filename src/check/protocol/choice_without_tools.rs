@@ -26,13 +26,14 @@ body_rule! {
      * right: both under the same condition: `{% if ctx.tools is defined %}`",
     seen "2026-11" {
         "recorded: pydantic-ai, test_google_image_generation_with_web_search":
-            "Gemini: mode `ANY` with only a search, accepted",
+            "Gemini accepts mode `ANY` with only a search",
         "writer/writer-framework#1013":
             "OpenAI: *'tool_choice' is only allowed when 'tools' are specified*",
         "PlexPt/chatgpt-java#150":
             "OpenAI: *'function_call' is only allowed when 'functions' are specified*",
         "Azure-Samples/azure-search-openai-demo#1175": "OpenAI: the same error",
-        "vllm-project/vllm#40399": "OpenAI's Responses, checked against the API",
+        "vllm-project/vllm#40399":
+            "OpenAI's Responses API rejects a forced call without tools, measured",
         "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/entrypoints/openai/chat_completion/protocol.py":
             "vLLM: *When using `tool_choice`, `tools` must be set*",
         "OpenHands/OpenHands#7078": "xAI: *Tool_choice set but no tools specified*",
@@ -42,7 +43,7 @@ body_rule! {
         "vercel/ai#16987": "Claude rejects `any` and `tool`",
         "anthropics/claude-cookbooks#142": "Claude rejected `none` in 2025",
         "pydantic/pydantic-ai#5791": "Gemini rejects the configuration; Vertex AI accepts it, measured",
-        "maximhq/bifrost#4959": "Gemini, another report",
+        "maximhq/bifrost#4959": "Gemini rejects the configuration too",
     }
 }
 

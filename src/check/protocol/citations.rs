@@ -21,12 +21,12 @@ body_rule! {
     of AnthropicMessages;
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/citations":
-            "all documents of a request, or none",
+            "Claude cites all documents of a request, or none",
         "https://platform.claude.com/docs/en/build-with-claude/structured-outputs":
-            "400 if citations are enabled with `output_config.format`",
-        "prism-php/prism#967": "another report",
+            "Claude answers 400 if citations are enabled with `output_config.format`",
+        "prism-php/prism#967": "Claude rejects citations with `output_config.format`",
         "https://platform.claude.com/docs/en/api/migration-2026-10-21":
-            "user text has no citations",
+            "user text cannot have citations",
     }
 }
 
@@ -50,7 +50,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                     "citations",
                     "an answer with a schema cannot have citations",
                 )
-                .help("turn citations off, or remove the format");
+                .help("turn citations off, or remove the response schema");
         } else if *first.get_or_insert(cites) != cites {
             found
                 .at_member(

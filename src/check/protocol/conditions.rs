@@ -20,9 +20,9 @@ pub(super) struct Combination {
     pub(super) with: &'static [Condition],
     /// `true` for a warning: the member is ignored, or sources disagree about the combination.
     pub(super) warns: bool,
-    /// The message.
+    /// The message of the finding.
     pub(super) says: &'static str,
-    /// The advice.
+    /// The advice in the finding's help.
     pub(super) help: &'static str,
 }
 

@@ -17,7 +17,7 @@ body_rule! {
     Error "protocol/constraint", "the server cannot parse the grammar or the pattern for the answer",
     "llama.cpp parses `grammar` as GBNF: rules `name ::= …` with strings, character classes, groups and repetitions. One rule must be \
      `root`, and every name that is used must be defined. It rejects more than 2,000 repetitions, including those that result from \
-     limits in the schemas of tools and answers (`minItems`; before August 2026 also `maxLength` and `maxItems`, reported as a warning). \
+     limits in tool and response schemas (`minItems`; before August 2026 also `maxLength` and `maxItems`, reported as a warning). \
      vLLM compiles patterns (`structured_outputs.regex`, `guided_regex`) to automata, which support neither look-arounds nor \
      backreferences.\n\n\
      * wrong: `\"grammar\": \"root ::= (\\\"yes\\\" | \\\"no\\\"\"`\n\
@@ -26,8 +26,10 @@ body_rule! {
      * right: `\"regex\": \"[a-z]*[0-9][a-z0-9]*\"`",
     of OpenAiChat, LlamaCppInfill;
     seen "2026-11" {
-        "pkg:github/ggml-org/llama.cpp#src/llama-grammar.cpp": "llama.cpp: the parser of grammars",
-        "pkg:github/ggml-org/llama.cpp#grammars/README.md": "llama.cpp: GBNF",
+        "pkg:github/ggml-org/llama.cpp#src/llama-grammar.cpp":
+            "llama.cpp's parser defines which grammars it accepts",
+        "pkg:github/ggml-org/llama.cpp#grammars/README.md":
+            "llama.cpp describes its grammar format, GBNF",
         "ggml-org/llama.cpp#24144": "llama.cpp: *Failed to parse grammar*",
         "ggml-org/llama.cpp#17473":
             "llama.cpp: *number of repetitions exceeds sane defaults*",

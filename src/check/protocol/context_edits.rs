@@ -12,8 +12,8 @@ body_rule! {
     of AnthropicMessages;
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/context-editing":
-            "the strategy for thinking is listed first",
-        "forkwright/aletheia#44": "the same requirement",
+            "Claude requires the strategy for thinking to be listed first",
+        "forkwright/aletheia#44": "reports the same requirement",
     }
 }
 

@@ -25,7 +25,7 @@ body_rule! {
      Reasoning of earlier turns and tools that are loaded later do not count.",
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/context-windows":
-            "Claude: the windows, what counts, and that models up to 4.1 count `max_tokens`",
+            "Claude documents its windows, what counts, and that models up to 4.1 count `max_tokens`",
         "recorded: ruby_llm, chat_real_error_scenarios_openai_gpt-5-nano_handles_context_length_exceeded_errors.yml":
             "OpenAI: *Your input exceeds the context window of this model*",
         "danny-avila/LibreChat#1571": "OpenAI: *your messages resulted in 8210 tokens*",

@@ -16,7 +16,7 @@ body_rule! {
      * right: a unique id for every call of the conversation",
     seen "2026-11" {
         "recorded: pydantic-ai, test_cross_provider_capability_replay":
-            "Claude: one id in two turns, accepted",
+            "Claude accepts the same id in two turns",
         "anthropics/claude-code#28515": "*`tool_use` ids must be unique*",
         "anthropics/claude-code#20700": "the same error",
         "NachoSEO/claudegram#12": "the same error",

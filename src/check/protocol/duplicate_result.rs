@@ -14,7 +14,7 @@ body_rule! {
     seen "2026-11" {
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
             "Mistral: *Duplicate tool call id … in tool results*",
-        "microsoft/vscode#299295": "Gemini: as many responses as calls",
+        "microsoft/vscode#299295": "Gemini requires as many responses as calls",
         "GoogleCloudPlatform/generative-ai#368": "Gemini: the same error",
         "langchain-ai/langchain#27799": "Gemini: the same error",
     }

@@ -20,13 +20,13 @@ body_rule! {
      * OpenAI: a system message whose content is an empty list violates the specification, but was accepted \
      (openai/openai-python#1812)\n\
      * Moonshot: an assistant message that has neither text nor tool calls is rejected (an error). `partial` messages may be empty\n\
-     * xAI, Moonshot, Z.ai, Hunyuan and LM Studio: reports say that other messages without text are rejected\n\
+     * xAI, Moonshot, Z.ai, Hunyuan and LM Studio: according to user reports, other messages without text are rejected\n\
      * Z.ai: an empty text next to other parts is rejected (an error)\n\
      * Claude on GitHub Copilot: blank text is rejected (an error); next to calls, it is not reported\n\
-     * MiniMax: reports say that empty messages are rejected (reported as a warning)\n\
+     * MiniMax: according to user reports, empty messages are rejected (reported as a warning)\n\
      * models of Moonshot, Z.ai, MiniMax and xAI through OpenRouter or an unknown server, which may pass the request on: a warning in each \
      case\n\
-     * Workers AI and LM Studio: reports say that a content of `null` next to calls is rejected (reported as a warning)\n\
+     * Workers AI and LM Studio: according to user reports, a content of `null` next to calls is rejected (reported as a warning)\n\
      * vLLM: an empty list of `tools` is rejected, although similar servers accept it\n\
      * Ollama: a request without messages loads the model, and returns an empty answer\n\n\
      Leave out the part or the message; if the message then has no parts, leave out the message.\n\n\
@@ -58,9 +58,9 @@ body_rule! {
         "openclaw/openclaw#64644": "MiniMax: *chat content is empty*",
         "openclaw/openclaw#71296": "MiniMax: the same error",
         "agentscope-ai/QwenPaw#287": "Z.ai: the same error",
-        "openclaw/openclaw#73688": "Z.ai: an assistant message without content",
+        "openclaw/openclaw#73688": "Z.ai rejects an assistant message without content",
         "langbot-app/LangBot#1205": "xAI: *Every message needs at least one non-empty content element*",
-        "MarkPDFdown/markpdfdown#14": "Hunyuan: the content must not be empty",
+        "MarkPDFdown/markpdfdown#14": "Hunyuan rejects empty content",
         "microsoft/autogen#1521": "LM Studio: *a 'content' field that is not empty*",
         "we-promise/sure#467": "Workers AI requires `content` to be a string",
         "TencentCloud/TencentDB-Agent-Memory#1313": "Workers AI: *Bad input* for `content: null`",
@@ -203,7 +203,9 @@ fn null_content<'b>(subject: &Subject<'b>, server: &str, found: &mut Found<'b>) 
             .at_member(
                 entry.value,
                 "content",
-                format!("reports say that {server} rejects a message whose content is null"),
+                format!(
+                    "according to user reports, {server} rejects a message whose content is null"
+                ),
             )
             .warning()
             .help("send an empty text");

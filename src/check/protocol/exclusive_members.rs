@@ -12,33 +12,35 @@ body_rule! {
      * right: the one that the model reads",
     seen "2026-11" {
         "pkg:pypi/google-genai@3.4#types.py":
-            "Gemini: `GenerateContentConfig`, `FunctionCallingConfig`, `SpeechConfig`",
+            "Gemini's `GenerateContentConfig` and others say which fields exclude each other",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
-            "llama.cpp: `grammar`, `json_schema`, `tools`, `logprobs`",
+            "llama.cpp rejects combinations of `grammar`, `json_schema`, `tools` and `logprobs`",
         "pkg:github/ollama/ollama@fb30760#server/routes.go":
-            "Ollama: `raw` with `system`, `template` or `context`",
-        "anthropics/claude-code#81084": "Claude: effort with thinking disabled",
-        "vercel/ai#16540": "Groq: JSON mode with tools",
+            "Ollama rejects `raw` with `system`, `template` or `context`",
+        "anthropics/claude-code#81084": "Claude rejects high efforts with thinking disabled",
+        "vercel/ai#16540": "Groq rejects JSON mode with tools",
         "agno-agi/agno#1065": "Groq: the same error",
         "https://developers.openai.com/api/docs/guides/predicted-outputs":
-            "OpenAI: what is not supported with `prediction`",
+            "OpenAI lists the fields that `prediction` does not support",
         "Agent-Field/agentfield#584":
             "OpenAI: *'audio.format' does not support 'wav' when stream=true*",
         "https://docs.mistral.ai/capabilities/predicted-outputs":
-            "Mistral: `n` is not supported with `prediction`",
+            "Mistral does not support `n` with `prediction`",
         "https://developers.openai.com/api/docs/guides/background":
-            "OpenAI: `background` needs `store`",
-        "langchain-ai/langgraph#5943": "OpenAI: `max_tokens` with `max_completion_tokens`",
-        "omeryasirkucuk/amx#66": "OpenRouter: `reasoning.effort` with `reasoning.max_tokens`",
-        "danny-avila/LibreChat#6076": "OpenRouter: `include_reasoning` with `reasoning_effort`",
-        "presenton/presenton#184": "Qwen: JSON mode with thinking",
+            "OpenAI requires `store` for `background`",
+        "langchain-ai/langgraph#5943": "OpenAI rejects `max_tokens` with `max_completion_tokens`",
+        "omeryasirkucuk/amx#66":
+            "OpenRouter rejects `reasoning.effort` with `reasoning.max_tokens`",
+        "danny-avila/LibreChat#6076":
+            "OpenRouter rejects `include_reasoning` with `reasoning_effort`",
+        "presenton/presenton#184": "Qwen rejects JSON mode with thinking",
         "bytedance/deer-flow#80": "Qwen: the same error",
-        "HKUDS/nanobot#3939": "Kimi: `thinking` with `reasoning_effort`",
+        "HKUDS/nanobot#3939": "Kimi rejects `thinking` with `reasoning_effort`",
         "https://github.com/BerriAI/litellm/blob/main/litellm/llms/fireworks_ai/chat/transformation.py":
-            "Fireworks: the same, in a gateway's code",
-        "lobehub/lobehub#7985": "Gemini: `includeThoughts` without thinking",
+            "Fireworks rejects them too, according to a gateway's code",
+        "lobehub/lobehub#7985": "Gemini rejects `includeThoughts` without thinking",
         "pkg:github/vllm-project/vllm#vllm/sampling_params.py":
-            "vLLM: `min_tokens` above `max_tokens`, `stop` without `detokenize`",
+            "vLLM rejects `min_tokens` above `max_tokens`, and `stop` without `detokenize`",
         "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/sampling_params.py":
             "vLLM: *You can only use one kind of structured outputs constraint*; `response_format` is one of them",
         "https://github.com/HabanaAI/vllm-fork/blob/95af70093fc0dbb1a8b16d4a2913c674a02434ac/vllm/entrypoints/openai/protocol.py":
@@ -46,7 +48,7 @@ body_rule! {
         "pkg:pypi/sglang@0.5.23":
             "SGLang: *Only one of json_schema, regex, ebnf, or structural_tag can be set*, `return_meta_info` in streams, `background` without `store`",
         "https://github.com/openvinotoolkit/model_server/blob/7e4df0c7ae340972bad15020ad777bbba3ee321d/src/llm/apis/openai_api_handler.cpp":
-            "OpenVINO: `best_of` in a stream, and below `n`",
+            "OpenVINO rejects `best_of` in a stream or below `n`",
         "https://github.com/envoyproxy/ai-gateway/blob/c217da8a539570ba3f6014a60c2687c29a945f1f/internal/translator/gemini_helper.go":
             "Envoy AI Gateway: *duplicate json schema specifications*",
         "https://github.com/llamastack/llama-stack/blob/d1b6632946ca1bb953d47ea3317b8f3c30771d88/src/ogx/providers/inline/responses/builtin/responses/openai_responses.py":
@@ -342,11 +344,11 @@ combinations! {
 
     warned OLLAMA: ("system", Holds) with ("suffix", Holds), ("raw", IsNotTrue);
         "with `suffix`, Ollama drops `system`";
-        "leave it out: a fill-in-the-middle template has no place for it";
+        "leave it out: a fill-in-the-middle template cannot contain it";
 
     warned OLLAMA: ("images", Holds) with ("suffix", Holds), ("raw", IsNotTrue);
         "with `suffix`, Ollama drops `images`";
-        "leave them out: a fill-in-the-middle template has no place for them";
+        "leave them out: a fill-in-the-middle template cannot contain them";
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

@@ -20,11 +20,11 @@ body_rule! {
     of AnthropicMessages, OpenAiChat, OpenAiResponses;
     seen "2026-11" {
         "recorded: pydantic-ai, test_anthropic_opus_46_adaptive_thinking_accepts_tool_output":
-            "Claude Opus 4.6: `any` with adaptive thinking, accepted",
+            "Claude Opus 4.6 accepts `any` with adaptive thinking",
         "https://platform.claude.com/docs/en/about-claude/models/opus-5-5/whats-new-opus-5-5":
             "Claude Opus 5.5 always thinks",
         "https://platform.claude.com/docs/en/build-with-claude/extended-thinking":
-            "Claude: only `auto` and `none` with a thinking budget",
+            "Claude accepts only `auto` and `none` with a thinking budget",
         "can1357/oh-my-pi#341":
             "Claude: *Thinking may not be enabled when tool_choice forces tool use*",
         "pydantic/pydantic-ai#6957": "Claude: the same error",

@@ -19,11 +19,11 @@ body_rule! {
     of OpenAiResponses;
     seen "2026-11" {
         "continuedev/continue#11785": "*Expected an ID that begins with 'fc'*",
-        "can1357/oh-my-pi#284": "64 characters",
+        "can1357/oh-my-pi#284": "OpenAI rejects an id of more than 64 characters",
         "vercel/ai#7883": "*Duplicate item found*",
         "vercel/ai#13307": "*Duplicate item found*",
         "openai/openai-agents-js#425": "*Duplicate item found*",
-        "MacPaw/OpenAI#432": "an item that `previous_response_id` already contains",
+        "MacPaw/OpenAI#432": "OpenAI rejects an item that `previous_response_id` already contains",
         "vercel/ai#7543": "*Items are not persisted when `store` is set to false*",
         "smixs/iva-agent#19": "the same error",
     }

@@ -17,22 +17,23 @@ body_rule! {
      not currently supported*\n\
      * the ChatGPT backend requires `input` to be a list\n\
      * xAI rejects `additional_tools`. It does not list some other item types that OpenAI's clients send (reported as a warning). It \
-     accepts reasoning without `content`; reports say that it rejects `\"content\": null`, and calls to custom tools\n\n\
+     accepts reasoning without `content`; according to user reports, it rejects `\"content\": null` and calls to custom tools\n\n\
      * wrong: `{ \"role\": \"assistant\", \"content\": \"Hello\" }` for llama.cpp\n\
      * right: `{ \"type\": \"message\", \"role\": \"assistant\", \"content\": \"Hello\" }`",
     of OpenAiResponses;
     seen "2026-11" {
         "https://github.com/ggml-org/llama.cpp/blob/03eb25f39343f1c9ecc6f85ca4f9796a6ab7b230/tools/server/server-chat.cpp":
-            "llama.cpp: `server_chat_convert_responses_to_chatcmpl`",
+            "llama.cpp converts only these items, in `server_chat_convert_responses_to_chatcmpl`",
         "bakks/butterfish#53": "llama.cpp: *Cannot determine type of 'item'*",
         "ggml-org/llama.cpp#23465": "llama.cpp: *Output of tool call should be 'Input text'*",
-        "pkg:github/ollama/ollama@fb30760#openai/responses.go": "Ollama: `unmarshalResponsesInputItem`",
+        "pkg:github/ollama/ollama@fb30760#openai/responses.go":
+            "Ollama reads only these items, in `unmarshalResponsesInputItem`",
         "zyycn/codex-proxy-rs#178": "ChatGPT: *Input must be a list*",
         "duolahypercho/codex-router#862": "ChatGPT: the same error",
         "router-for-me/CLIProxyAPI#4434": "xAI rejects `additional_tools`, tested live",
         "Wei-Shaw/sub2api#3982": "xAI rejects `additional_tools`",
         "https://raw.githubusercontent.com/api-evangelist/xai/refs/heads/main/openapi/xai-responses-api-openapi.yml":
-            "xAI: `ModelInputPart`, a copy of its specification",
+            "a copy of xAI's specification lists its items in `ModelInputPart`",
         "router-for-me/CLIProxyAPI#4282": "xAI: *data did not match any variant of untagged enum ModelInput*",
         "Wei-Shaw/sub2api#4237": "xAI rejects `\"content\": null` in reasoning",
     }

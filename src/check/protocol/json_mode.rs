@@ -14,7 +14,8 @@ body_rule! {
      * wrong: `{\"type\": \"json_object\"}`, and no message contains the word JSON\n\
      * right: the same with a system message such as *Answer with a JSON object*",
     seen "2026-11" {
-        "pkg:pypi/mistral-common@1.13.1#protocol/instruct/request.py": "Mistral: `ResponseFormat`",
+        "pkg:pypi/mistral-common@1.13.1#protocol/instruct/request.py":
+            "Mistral's `ResponseFormat` requires a schema for `json_schema`",
         "mem0ai/mem0#3008": "OpenAI: *must contain the word 'json' in some form*",
         "ultimatejimmy/xray.koplugin#33": "similar servers: the same error",
         "lmstudio-ai/lmstudio-bug-tracker#189":

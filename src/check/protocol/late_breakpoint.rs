@@ -18,7 +18,7 @@ body_rule! {
      * right: `cache_breakpoints = [\"system\", \"history\"]`",
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/prompt-caching":
-            "the cache is searched at breakpoints, and 20 blocks before",
+            "the cache is searched at breakpoints and up to 20 blocks before them",
     }
 }
 

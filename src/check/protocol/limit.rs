@@ -15,12 +15,13 @@ body_rule! {
      * right: only the tools that this agent needs",
     seen "2026-11" {
         "https://github.com/openai/openai-openapi":
-            "OpenAI: `StopConfiguration`, `ModelResponseProperties`",
-        "maximhq/bifrost#1000": "OpenAI: 64 characters of `user`",
-        "ujisati/claude-code-provider-proxy#11": "OpenRouter: 128 characters of `user`",
-        "pkg:pypi/openai@3.54": "OpenAI: 128 characters of `safety_identifier`",
+            "OpenAI's `StopConfiguration` and `ModelResponseProperties` set maximum lengths",
+        "maximhq/bifrost#1000": "OpenAI accepts at most 64 characters in `user`",
+        "ujisati/claude-code-provider-proxy#11":
+            "OpenRouter accepts at most 128 characters in `user`",
+        "pkg:pypi/openai@3.54": "OpenAI accepts at most 128 characters in `safety_identifier`",
         "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/sampling_params.py":
-            "vLLM: `MAX_LOGPROB_TOKEN_IDS`, and the maximum number of `bad_words`",
+            "vLLM limits `logprob_token_ids` (`MAX_LOGPROB_TOKEN_IDS`) and `bad_words`",
         "openai/openai-dotnet#317":
             "OpenAI: *Invalid 'messages[2].tool_calls': array too long*, above 128",
         "github/copilot-cli#669": "GitHub Copilot: the same error",
@@ -28,7 +29,7 @@ body_rule! {
         "google-gemini/gemini-cli#19083":
             "Gemini: *At most 512 function declarations can be specified*",
         "google-gemini/gemini-cli#25440": "Gemini: the same error",
-        "BerriAI/litellm#3286": "Claude: whitespace-only stop sequences",
+        "BerriAI/litellm#3286": "Claude rejects stop sequences that are only whitespace",
         "EleutherAI/lm-evaluation-harness#3822": "Claude: the same error",
     }
 }

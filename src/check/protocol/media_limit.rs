@@ -24,14 +24,14 @@ body_rule! {
     of AnthropicMessages, OpenAiChat;
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/vision.md":
-            "Claude: 8,000 and 2,000 pixels, 100 and 600 images",
+            "Claude accepts 8,000 pixels per side (2,000 with many images), and 100 or 600 images",
         "https://platform.claude.com/docs/en/build-with-claude/pdf-support":
-            "Claude: 32 MB, 600 pages, 100 below a window of 1M",
+            "Claude accepts up to 32 MB and 600 pages, or 100 pages below a window of 1M",
         "https://www.alibabacloud.com/help/en/model-studio/error-code":
             "Qwen: *Exceeded limit on max bytes per data-uri item*, *The image length and width do not meet the model restrictions*",
         "https://www.alibabacloud.com/help/en/model-studio/vision":
-            "Qwen: sides, and their ratio",
-        "https://console.groq.com/docs/vision": "Groq: 5 images in a request",
+            "Qwen limits the sides of an image and their ratio",
+        "https://console.groq.com/docs/vision": "Groq accepts at most 5 images in a request",
         "anthropics/claude-code#19631": "Claude: *image exceeds 5 MB maximum*",
         "daya0576/pi-imessage#5": "the same error",
         "aipoch/open-science#225": "the bytes of the Base64 count",

@@ -54,9 +54,9 @@ body_rule! {
         "vercel/ai#7266": "OpenAI: *Expected a base64-encoded data URL with an application/pdf MIME type*",
         "openai/openai-dotnet#709": "OpenAI: *Expected file type to be a supported format: .pdf but got .png*",
         "pkg:pypi/anthropic@2.12#types/base64_image_source_param.py":
-            "Claude: the media types of images",
+            "Claude's SDK lists the media types of images",
         "https://ai.google.dev/gemini-api/docs/image-understanding":
-            "Gemini: the media types of images",
+            "Gemini lists the media types of images",
         "openai/openai-agents-python#1513":
             "OpenAI: *Missing required parameter: '….file.file_id'*, for a file without `filename`",
         "langchain-ai/langchainjs#9512": "OpenAI: the same error",
@@ -64,24 +64,24 @@ body_rule! {
         "QwenLM/qwen-code#2320":
             "DeepSeek: *invalid type: sequence, expected a string*, for a tool message",
         "Gitlawb/openclaude#774": "DeepSeek: the same error, in April 2026",
-        "OpenHands/software-agent-sdk#3155": "Moonshot: image URLs are rejected, measured",
-        "HeyPuter/puter#2931": "Moonshot: the same",
+        "OpenHands/software-agent-sdk#3155": "Moonshot rejects image URLs, measured",
+        "HeyPuter/puter#2931": "Moonshot rejects them too",
         "zaidmukaddam/scira#248": "Workers AI: *URL image sources are not supported*",
         "pkg:pypi/litellm@1.110.2": "Gemini through a gateway: *File type not supported*",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
-            "llama.cpp: which images it reads",
-        "pkg:github/ollama/ollama@fb30760#openai/openai.go": "Ollama: data URLs only",
+            "llama.cpp's code shows which images it reads",
+        "pkg:github/ollama/ollama@fb30760#openai/openai.go": "Ollama accepts only data URLs",
         "lmstudio-ai/lmstudio-bug-tracker#2008":
             "LM Studio: *Only text tool_result blocks are supported*",
         "lmstudio-ai/lmstudio-bug-tracker#1590": "LM Studio: the same error",
-        "lmstudio-ai/lmstudio-bug-tracker#1120": "LM Studio: no URLs",
+        "lmstudio-ai/lmstudio-bug-tracker#1120": "LM Studio rejects URLs",
         "lmstudio-ai/lmstudio-bug-tracker#1752": "LM Studio: the same error",
-        "lmstudio-ai/lmstudio-bug-tracker#1027": "LM Studio: no WebP",
+        "lmstudio-ai/lmstudio-bug-tracker#1027": "LM Studio rejects WebP images",
         "https://platform.claude.com/docs/en/build-with-claude/pdf-support":
-            "Claude: PDFs without passwords and encryption",
+            "Claude accepts only PDFs without passwords and encryption",
         "anthropics/claude-code#19013": "Claude: *The PDF specified is password protected*",
         "https://github.com/BerriAI/litellm/blob/main/litellm/llms/fireworks_ai/chat/transformation.py":
-            "Fireworks: no files, in a gateway's code",
+            "Fireworks accepts no files, according to a gateway's code",
         "googleapis/python-genai#71": "Gemini: *Invalid or unsupported file uri*",
         "vercel/ai#16757": "Gemini: the same error",
         "agno-agi/agno#3964": "Vertex AI: *mimeType parameter … which is not supported*",
@@ -417,14 +417,14 @@ fn chat<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
     }
 }
 
-/// Reports an image URL for a server that, according to reports, does not download images.
+/// Reports an image URL for a server that, according to user reports, does not download images.
 fn unfetched<'b>(server: &str, found: &mut Found<'b>, part: &'b Value) {
     let url = addresses(part).find(|url| url.as_str().is_some_and(is_web));
     if let Some(url) = url {
         found
             .at(
                 url,
-                format!("reports say that {server} does not fetch images"),
+                format!("according to user reports, {server} does not fetch images"),
             )
             .warning()
             .help("send it as `data:image/png;base64,…`");

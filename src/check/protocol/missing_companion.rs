@@ -15,7 +15,7 @@ body_rule! {
      * right: `stream_options` and `stream = true`",
     seen "2026-11" {
         "https://github.com/openai/openai-openapi":
-            "OpenAI: `audio`, `top_logprobs`, `stream_options`",
+            "OpenAI: `audio`, `top_logprobs` and `stream_options` depend on other fields",
         "pkg:pypi/google-genai@3.4#types.py":
             "Gemini: `response_schema` needs `response_mime_type`",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
@@ -38,7 +38,7 @@ body_rule! {
         "openclaw/openclaw#138395": "ChatGPT: *Store must be set to false* without `store`",
         "tinyhumansai/openhuman#3201": "ChatGPT: the same error",
         "duolahypercho/codex-router#862": "ChatGPT: *Stream must be set to true*",
-        "QuantumNous/new-api#5819": "ChatGPT: without `stream`",
+        "QuantumNous/new-api#5819": "ChatGPT rejects a request without `stream`",
         "diegosouzapw/OmniRoute#746": "ChatGPT: *Instructions are required*",
         "lmstudio-ai/lmstudio-bug-tracker#1576": "LM Studio: `text` needs `format`",
         "n8n-io/n8n#24492": "LM Studio: the same error",

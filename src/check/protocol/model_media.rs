@@ -24,9 +24,9 @@ body_rule! {
      servers and formats are reported by `protocol/media-source`.",
     seen "2026-11" {
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
-            "Mistral: no images in tool messages before tokenizer 15",
+            "Mistral accepts no images in tool messages before tokenizer 15",
         "vllm-project/vllm#11629": "OpenAI: *image_url is only supported by certain models*",
-        "SillyTavern/SillyTavern#3470": "OpenAI: o3-mini, o1-mini and o1-preview",
+        "SillyTavern/SillyTavern#3470": "OpenAI's o3-mini, o1-mini and o1-preview reject images",
         "vercel/ai#16757": "Gemini 2.0: *Invalid or unsupported file uri*",
         "BoundaryML/baml#1548": "Gemini: the same error",
         "Zoo-Code-Org/Zoo-Code#1106": "DeepSeek: *unknown variant `image_url`*",

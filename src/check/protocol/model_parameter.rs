@@ -23,16 +23,18 @@ body_rule! {
      * right: no `temperature`\n\
      * wrong: `reasoning_effort = \"minimal\"` with `gpt-5.1`\n\
      * right: `reasoning_effort = \"low\"`\n\n\
-     `model-families.toml` lists what is known about models, with the source of each fact and the day on which it was seen; \
+     `model-families.toml` lists what is known about models, with the source of each fact and the date on which it was seen; \
      `reqc models NAME` prints what applies to a model. A repository can have a file of that name to add models or to correct \
      an entry: see docs/models.md.",
     seen "2026-11" {
         "recorded: pydantic-ai, tests/models/cassettes/test_anthropic/test_anthropic_explicit_effort_xhigh_unsupported_model_errors.yaml":
             "Claude Opus 4.6 rejects the effort `xhigh`",
-        "https://platform.claude.com/docs/en/build-with-claude/effort": "Claude: efforts by model",
+        "https://platform.claude.com/docs/en/build-with-claude/effort":
+            "Claude's efforts depend on the model",
         "https://developers.openai.com/api/docs/guides/latest-model":
-            "OpenAI: sampling by model and effort",
-        "https://ai.google.dev/gemini-api/docs/thinking": "Gemini: budgets and levels by model",
+            "OpenAI's sampling settings depend on the model and its effort",
+        "https://ai.google.dev/gemini-api/docs/thinking":
+            "Gemini's thinking budgets and levels depend on the model",
     }
 }
 

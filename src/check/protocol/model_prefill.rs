@@ -20,8 +20,9 @@ body_rule! {
      `model-families.toml` lists these models (`prefill = false`), each with its source.",
     seen "2026-11" {
         "pkg:pypi/anthropic@2.12#types/message_create_params.py":
-            "Claude: prefill is not supported from Opus 4.6 on",
-        "https://platform.claude.com/docs/en/models/haiku-5-5/migration-guide": "Claude: another source",
+            "Claude does not support prefill from Opus 4.6 on",
+        "https://platform.claude.com/docs/en/models/haiku-5-5/migration-guide":
+            "Claude Haiku 5.5 does not support prefill",
         "pipecat-ai/pipecat#5821": "Gemini: *Requests ending with a model turn are not supported*",
         "crewAIInc/crewAI#6973": "Gemini: the same error",
     }

@@ -17,13 +17,13 @@ body_rule! {
      after a pause, in a later one.",
     seen "2026-11" {
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
-            "Mistral: a result follows its call",
+            "Mistral requires a result to follow its call",
         "anthropics/claude-code#18947":
             "Claude: *unexpected `tool_use_id` found in `tool_result` blocks*",
         "anthropics/claude-code#62577":
             "Claude: *must have a corresponding `server_tool_use` block before it*",
         "anthropics/claude-code#64383": "Claude: the same error",
-        "langchain-ai/langchain#27799": "Gemini: a response comes right after its call",
+        "langchain-ai/langchain#27799": "Gemini requires a response right after its call",
         "agentjido/req_llm#966":
             "OpenAI: *must be a response to a preceding message with 'tool_calls'*",
         "vercel/ai#8216": "OpenAI: *No tool call found for function call output*",
@@ -91,8 +91,8 @@ fn server_results<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns `true` if the ID belongs to an item of another kind: the Responses API also accepts a
-/// `function_call_output` for a `tool_search_call`.
+/// Returns `true` if the ID belongs to an item of a different kind: the Responses API also accepts
+/// a `function_call_output` for a `tool_search_call`.
 fn answers_other_item(subject: &Subject<'_>, id: Option<&str>) -> bool {
     subject.wire.facts().turns == TurnForm::Items
         && id.is_some()

@@ -51,7 +51,7 @@ impl Answers {
     }
 
     /// Returns the index of the first entry after the turn that contains an entry with calls:
-    /// Anthropic and Gemini merge consecutive entries of one role.
+    /// Anthropic and Gemini merge consecutive entries with the same role.
     pub(super) fn start(self, entries: &[Entry<'_>], at: usize) -> usize {
         let later = entries.get(at + 1..).unwrap_or_default();
         let same_turn = match self {
@@ -108,7 +108,7 @@ pub(super) struct MatchedCall<'b> {
     pub(super) entry: usize,
     /// The call as it is in the body.
     pub(super) value: &'b Value,
-    /// The call.
+    /// The call as read from its value.
     pub(super) call: Call<'b>,
     /// The index of the entry with the result, and `true` if the server looks there. `None` if the
     /// call has no result.
@@ -119,7 +119,7 @@ pub(super) struct MatchedCall<'b> {
 pub(super) struct Stray<'b> {
     /// The result as it is in the body.
     pub(super) value: &'b Value,
-    /// The result.
+    /// The result as read from its value.
     pub(super) result: Outcome<'b>,
     /// `true` if an earlier result answers the same call.
     pub(super) is_second: bool,

@@ -5,7 +5,7 @@ use crate::check::history::{Role, text_of};
 use crate::provider::Server;
 
 body_rule! {
-    Error "protocol/participant-name", "the name of a participant contains a character that OpenAI rejects",
+    Error "protocol/participant-name", "a participant's name contains a character that OpenAI rejects",
     "Messages of Chat Completions may name the speaker. OpenAI accepts names without whitespace and without `<`, `|`, `\\\\`, `/` and \
      `>`.\n\n\
      * wrong: `{ \"role\": \"user\", \"name\": \"Ada Lovelace\", … }`\n\
@@ -42,7 +42,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             .find(|c| c.is_whitespace() || "<|\\/>".contains(*c));
         let message = match refused {
             Some(wrong) => format!("a name cannot contain {}", shown(wrong)),
-            None => format!("some reports say that a name cannot contain {}", shown(odd)),
+            None => format!(
+                "according to some user reports, a name cannot contain {}",
+                shown(odd)
+            ),
         };
         let note = found.at_member(entry.value, "name", message);
         let note = if refused.is_some() {

@@ -23,11 +23,11 @@ body_rule! {
      * right: `{ \"role\": \"assistant\", \"content\": \"The answer is\" }`",
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/extended-thinking":
-            "Claude: no prefill with thinking",
+            "Claude does not support prefill with thinking",
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
-            "Mistral: the last assistant message needs `prefix`",
+            "Mistral requires `prefix` in the last assistant message",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
-            "llama.cpp: no prefill with tools or thinking",
+            "llama.cpp rejects prefill with tool calls or thinking",
         "ggml-org/llama.cpp#21889":
             "llama.cpp: *Assistant response prefill is incompatible with enable_thinking*",
         "tailcallhq/forgecode#1872":

@@ -21,10 +21,10 @@ body_rule! {
     of AnthropicMessages, GoogleGenerateContent;
     seen "2026-11" {
         "https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls":
-            "Claude: results come first in their message",
+            "Claude requires results to come first in their message",
         "google/oss-rebuild#1559": "Gemini 3.6 rejects content after responses",
         "agentgateway/agentgateway#2811": "gemini-3.6-flash rejects it, gemini-3.5-flash accepts it",
-        "BerriAI/litellm#35236": "Gemini: an image after responses",
+        "BerriAI/litellm#35236": "Gemini rejects an image after responses",
     }
 }
 

@@ -12,9 +12,9 @@ body_rule! {
      * right: `{ \"role\": \"user\", \"parts\": [{ \"functionResponse\": … }] }`",
     of GoogleGenerateContent;
     seen "2026-11" {
-        "maximhq/bifrost#2222": "responses under the role `model`",
-        "BerriAI/litellm#20694": "responses without a role",
-        "BerriAI/litellm#20806": "responses without a role",
+        "maximhq/bifrost#2222": "Gemini rejects responses under the role `model`",
+        "BerriAI/litellm#20694": "Gemini rejects responses without a role",
+        "BerriAI/litellm#20806": "Gemini rejects responses without a role",
     }
 }
 
@@ -35,7 +35,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         } else if entry.value.get("role").is_none() && entries.len() > 1 {
             let note = found.at(
                 entry.value,
-                "a content with function responses has no role; reports say that this is rejected",
+                "a content with function responses has no role, which is rejected according to user reports",
             );
             note.warning().help("write `\"role\": \"user\"`");
         }

@@ -17,7 +17,7 @@ body_rule! {
     of OpenAiResponses;
     seen "2026-11" {
         "https://developers.openai.com/api/docs/guides/tools-computer-use":
-            "pending checks must be acknowledged in the next request",
+            "OpenAI requires pending checks to be acknowledged in the next request",
         "openai/openai-agents-python#843": "*Computer tool has unacknowledged safety check*",
     }
 }

@@ -29,14 +29,14 @@ body_rule! {
      * right: `\"parametersJsonSchema\": …` with the same schema",
     of GoogleGenerateContent;
     seen "2026-11" {
-        "https://ai.google.dev/api/caching#Schema": "the members of a schema",
-        "pkg:pypi/google-genai@3.4#types.py": "`Schema`",
+        "https://ai.google.dev/api/caching#Schema": "Gemini documents the fields of a schema",
+        "pkg:pypi/google-genai@3.4#types.py": "Gemini's SDK lists the fields of `Schema`",
         "BerriAI/litellm#18442": "Vertex AI: *schema should be of type OBJECT*",
         "vercel/ai#12183": "Vertex AI: the same error",
         "cline/cline#7339": "*items: missing field*",
         "browser-use/browser-use#3786": "*should be non-empty for OBJECT type*",
         "https://github.com/google-gemini/cookbook/blob/main/quickstarts/rest/Function_calling_config_REST.ipynb":
-            "`\"parameters\": { \"type\": \"object\" }`, accepted",
+            "Gemini accepts `\"parameters\": { \"type\": \"object\" }`",
         "virattt/dexter#258":
             "*Unknown name \"const\" at … one_of*: the API reads `oneOf`",
         "BerriAI/litellm#9289": "a function without parameters is accepted",
@@ -46,7 +46,7 @@ body_rule! {
         "anomalyco/opencode#11889": "*only allowed for OBJECT type*",
         "diegosouzapw/OmniRoute#760": "*enum: only allowed for STRING type*",
         "directus/directus#27100": "the same error",
-        "Kilo-Org/kilocode#11955": "`required` names a property that does not exist",
+        "Kilo-Org/kilocode#11955": "Gemini rejects `required` with a property that does not exist",
         "elastic/kibana#286302": "*should be non-empty for STRING type with enum format*",
         "anomalyco/opencode#12295":
             "*was set alongside unsupported fields*",
@@ -110,7 +110,7 @@ fn functions_of<'b>(tools: &[DeclaredTool<'b>]) -> impl Iterator<Item = &'b Valu
         .map(|tool| tool.object)
 }
 
-/// The members of a function and of the configuration that contain JSON Schema.
+/// The fields that contain JSON Schema, in function declarations and in the generation config.
 const JSON_SCHEMAS: [&str; 4] = [
     "parametersJsonSchema",
     "parameters_json_schema",
@@ -206,7 +206,7 @@ fn check_node<'b>(
         let note = found.at_member(
             inner,
             name,
-            "reports say that the API does not know `additionalProperties`",
+            "according to user reports, the API does not know `additionalProperties`",
         );
         note.warning()
             .help(format!("leave it out, or use `{json_schema}`"));

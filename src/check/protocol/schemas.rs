@@ -1,4 +1,4 @@
-//! The schemas of arguments and answers in a body, for the rules about schemas.
+//! The argument and response schemas in a body, for the rules about schemas.
 
 use serde_json::Value;
 
@@ -118,7 +118,7 @@ fn is_strict(format: &Value) -> bool {
     format.get("strict") == Some(&Value::Bool(true))
 }
 
-/// Returns the schemas of arguments and answers for which a body requests strict mode.
+/// Returns the argument and response schemas for which a body requests strict mode.
 pub(super) fn strict<'b>(subject: &Subject<'b>) -> Vec<&'b Value> {
     let tools = tools(subject);
     let of_tools = tools

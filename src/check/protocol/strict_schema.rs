@@ -28,9 +28,9 @@ body_rule! {
      known about Groq) | the same, and `uri` |\n\
      | in a request | | 20 strict tools; in all strict schemas together, 24 optional properties and 16 with `anyOf` or several types \
      |\n\n\
-     For OpenAI, each part of a strict schema needs a `type` (or `anyOf`, `$ref`, `enum`, `const`), `required` can name only \
-     properties, objects can be nested 10 levels deep, and there can be 5,000 properties. OpenAI rejected `default` until 2025 and now \
-     accepts it; reports say that Azure still rejects it, so it is a warning there. Cerebras rejects tools of which only some are strict. \
+     For OpenAI, each part of a strict schema needs a `type` (or `anyOf`, `$ref`, `enum`, `const`), `required` can name only properties, \
+     objects can be nested 10 levels deep, and there can be 5,000 properties. OpenAI rejected `default` until 2025 and now accepts it; \
+     according to user reports, Azure still rejects it, so it is a warning there. Cerebras rejects tools of which only some are strict. \
      One report says that it also rejects length limits, `pattern` and `format`; reqc reports these as warnings.\n\n\
      This applies to tools with `strict` and to answer formats: `response_format` and `text.format` with `strict`, and each \
      `output_config.format`. One report says that OpenAI rejects an invalid JSON Schema even without `strict` (reported as a warning). \
@@ -39,30 +39,30 @@ body_rule! {
      * right: the same with `\"required\": [\"city\"], \"additionalProperties\": false`",
     seen "2026-11" {
         "https://platform.openai.com/docs/guides/structured-outputs":
-            "OpenAI: what strict schemas can contain, with the string formats",
+            "OpenAI lists what strict schemas can contain, with the string formats",
         "https://platform.claude.com/docs/en/build-with-claude/structured-outputs":
-            "Claude: what schemas can contain, with the string formats",
+            "Claude lists what schemas can contain, with the string formats",
         "mastra-ai/mastra#6548": "OpenAI: *schema must have a 'type' key*",
         "tidyverse/ellmer#671": "OpenAI: *levels of nesting exceeds limit*",
         "RooCodeInc/Roo-Code#10334": "Cerebras: *Tools with mixed values for 'strict' are not allowed*",
         "mpfaffenberger/code_puppy#368": "Cerebras: the same error",
         "musistudio/claude-code-router#708": "Cerebras: *Unsupported JSON schema fields*",
         "https://inference-docs.cerebras.ai/capabilities/structured-outputs":
-            "Cerebras: what strict schemas can contain",
+            "Cerebras lists what strict schemas can contain",
         "openai/openai-agents-python#4390":
             "Azure rejects `default`, which OpenAI accepts",
         "dottxt-ai/outlines#1254": "OpenAI in 2024: *'default' is not permitted*",
         "tldraw/ai-template#2": "OpenAI: *Please ensure it is a valid JSON Schema*",
-        "agno-agi/agno#6013": "Cerebras: `additionalProperties` is required, and must be false",
-        "theopenco/llmgateway#1455": "Cerebras: the same for tools",
-        "google/adk-go#1178": "OpenAI: `additionalProperties` is missing",
-        "docker/docker-agent#1871": "OpenAI: an optional property",
-        "bytedance/trae-agent#68": "OpenAI: an open object",
-        "veryfront/veryfront-code#3921": "Claude: numeric limits",
+        "agno-agi/agno#6013": "Cerebras requires `additionalProperties` to be false",
+        "theopenco/llmgateway#1455": "Cerebras requires the same of tools",
+        "google/adk-go#1178": "OpenAI requires `additionalProperties`",
+        "docker/docker-agent#1871": "OpenAI rejects an optional property",
+        "bytedance/trae-agent#68": "OpenAI rejects an open object",
+        "veryfront/veryfront-code#3921": "Claude rejects numeric limits",
         "ax-llm/ax#458": "Claude: the same error",
-        "elie222/inbox-zero#2323": "Claude: 24 optional properties",
-        "elizaOS/eliza#16499": "Claude: 20 strict tools",
-        "camel-ai/camel#4171": "Claude: all three limits",
+        "elie222/inbox-zero#2323": "Claude accepts at most 24 optional properties",
+        "elizaOS/eliza#16499": "Claude accepts at most 20 strict tools",
+        "camel-ai/camel#4171": "Claude enforces all three limits",
         "egonSchiele/agency-lang#487": "Claude: *Circular reference detected*",
     }
 }
@@ -174,7 +174,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 check_format(inner, is_openai, found);
             }
             if is_at_azure && inner.get("default").is_some() {
-                let message = "reports say that Azure rejects `default` in strict schemas";
+                let message =
+                    "according to user reports, Azure rejects `default` in strict schemas";
                 found
                     .at_member(inner, "default", message)
                     .warning()
@@ -316,7 +317,7 @@ fn check_type<'b>(inner: &'b Value, found: &mut Found<'b>) {
     }
 }
 
-/// Finds an invalid JSON Schema in the answer's schema. Another rule checks the schemas of tools.
+/// Reports invalid JSON Schema in the response schema. Another rule checks tool schemas.
 fn check_form<'b>(inner: &'b Value, is_strict: bool, found: &mut Found<'b>) {
     let required = inner.get("required");
     if let Some(required) = required.filter(|required| !required.is_array()) {

@@ -23,10 +23,10 @@ body_rule! {
     of AnthropicMessages;
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages":
-            "where such a message is allowed",
-        "maximhq/bifrost#3945": "quotes the page",
-        "langchain4j/langchain4j#5603": "quotes the page",
-        "LeenHawk/gproxy#209": "older models reject it",
+            "Claude documents where such a message is allowed",
+        "maximhq/bifrost#3945": "quotes these requirements from that page",
+        "langchain4j/langchain4j#5603": "quotes these requirements from that page",
+        "LeenHawk/gproxy#209": "older Claude models reject it",
         "simonw/llm-anthropic#73": "*not supported on this model*",
         "MiniMax-AI/MiniMax-M2.7#43":
             "MiniMax: *chat content has invalid message role: system*",

@@ -14,9 +14,9 @@ body_rule! {
     of AnthropicMessages;
     seen "2026-11" {
         "pkg:pypi/anthropic@2.12#types/thinking_config_enabled_param.py":
-            "the budget must be less than `max_tokens`",
+            "Claude requires the budget to be less than `max_tokens`",
         "https://platform.claude.com/docs/en/build-with-claude/extended-thinking":
-            "the same, and interleaved thinking",
+            "Claude makes an exception for interleaved thinking",
         "liuw1535/antigravity2api-nodejs#149":
             "*`max_tokens` must be greater than `thinking.budget_tokens`*",
     }

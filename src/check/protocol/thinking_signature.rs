@@ -23,7 +23,7 @@ body_rule! {
      models cannot be sent.",
     seen "2026-11" {
         "https://ai.google.dev/gemini-api/docs/thought-signatures":
-            "Gemini: which parts carry a signature",
+            "Gemini documents which parts carry a signature",
         "vercel/ai#15550":
             "Gemini: *Function call is missing a thought_signature in functionCall parts*",
         "cline/cline#7620": "Claude: *Invalid `signature` in `thinking` block*",
@@ -32,7 +32,7 @@ body_rule! {
             "OpenRouter: *Gemini models require OpenRouter reasoning details to be preserved*",
         "microsoft/agent-framework#2947": "OpenRouter: the same error",
         "janhq/jan#7009": "OpenRouter: the same error",
-        "inngest/inngest-js#1180": "Gemini: each step of the turn needs a signature",
+        "inngest/inngest-js#1180": "Gemini requires a signature for each step of the turn",
     }
 }
 

@@ -13,10 +13,10 @@ body_rule! {
     "Reasoning is sent back as part of the turn that it led to.\n\n\
      Anthropic rejects an assistant message whose last block is thinking. With `thinking.type` \"enabled\", an assistant turn whose calls \
      are being answered must start with its thinking: *Expected `thinking` or `redacted_thinking`, but found `tool_use`*. A message that \
-     contains thinking must begin with it, which fails if two assistant messages were joined. If thinking is off, a final message that \
-     the model should continue must not contain thinking. OpenAI's Responses API requires a reasoning item to be followed directly by the \
-     item that it led to, with that item's `id` if the reasoning has one; if nothing is stored (`store = false`), it requires \
-     `encrypted_content`. A message with an `id` must keep its place before the calls of its turn, according to reports (reported as a warning). Some \
+     contains thinking must begin with it; this fails if two assistant messages were joined. If thinking is off, a prefilled final \
+     message must not contain thinking. OpenAI's Responses API requires a reasoning item to be followed directly by the item that it led \
+     to, with that item's `id` if the reasoning has one; if nothing is stored (`store = false`), it requires `encrypted_content`. A \
+     message with an `id` must keep its place before the calls of its turn, according to user reports (reported as a warning). Some \
      reports say that `content` of a replayed item is unknown, and that a call with an `id` is rejected without its reasoning: these are \
      warnings. Kimi and DeepSeek reject calls without their `reasoning_content` while thinking is enabled. Mistral requires reasoning to \
      be the first part of its message.\n\n\
@@ -27,28 +27,28 @@ body_rule! {
         "recorded: pydantic-ai, tests/models/cassettes/test_openai_responses/test_openai_responses_thinking_with_modified_history.yaml":
             "OpenAI: *was provided without its required following item*",
         "https://platform.claude.com/docs/en/build-with-claude/extended-thinking":
-            "Claude: thinking goes back with its turn",
-        "tailcallhq/forgecode#1195":
-            "Claude: thinking is sent back with its turn",
+            "Claude requires thinking to be sent back with its turn",
+        "tailcallhq/forgecode#1195": "Claude requires thinking to be sent back with its turn",
         "tailcallhq/forgecode#1853": "Claude: the same error",
-        "tailcallhq/forgecode#2107": "Claude: the last block is thinking",
+        "tailcallhq/forgecode#2107": "Claude rejects thinking as the last block",
         "anthropics/claude-code#20691":
             "Claude: *If an assistant message contains any thinking blocks, the first block must be `thinking`*",
         "anthropics/claude-code#20705": "Claude: the same error",
         "zed-industries/zed#33317":
             "Claude: *Expected `thinking` or `redacted_thinking`, but found `tool_use`*",
-        "vercel/ai#7099": "OpenAI: reasoning without the item that it led to",
-        "vercel/ai#7543": "OpenAI: reasoning that is not stored",
-        "continuedev/continue#11994": "OpenAI: a call without its reasoning is rejected, and so is a message after the calls",
-        "zendev-sh/goai#141": "OpenAI: a message must not move after the calls",
-        "jin-bo/agentao#321": "OpenAI: a call without its reasoning is accepted",
-        "decolua/9router#2497": "OpenAI: `content` of a reasoning item is unknown",
-        "continuedev/continue#11600": "Kimi: `reasoning_content` is missing",
+        "vercel/ai#7099": "OpenAI rejects reasoning without the item that it led to",
+        "vercel/ai#7543": "OpenAI rejects reasoning that is not stored",
+        "continuedev/continue#11994":
+            "OpenAI rejects a call without its reasoning, and a message after the calls",
+        "zendev-sh/goai#141": "OpenAI rejects a message that was moved after the calls",
+        "jin-bo/agentao#321": "OpenAI accepts a call without its reasoning",
+        "decolua/9router#2497": "OpenAI rejects `content` of a reasoning item as unknown",
+        "continuedev/continue#11600": "Kimi rejects calls without `reasoning_content`",
         "n8n-io/n8n#29142": "Kimi: the same error",
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/messages.py":
             "Mistral: *ThinkChunks must be leading*",
         "https://api-docs.deepseek.com/guides/thinking_mode":
-            "DeepSeek: calls need their `reasoning_content` in all later requests",
+            "DeepSeek requires calls to keep their `reasoning_content` in all later requests",
         "continuedev/continue#11285": "DeepSeek: *Missing `reasoning_content` field*",
     }
 }
@@ -221,7 +221,7 @@ fn moved_message<'b>(items: &'b [Value], at: usize, found: &mut Found<'b>) {
             .at_member(
                 message,
                 "id",
-                "this message is separated from its reasoning by calls; reports say that this is rejected",
+                "this message is separated from its reasoning by calls, which is rejected according to user reports",
             )
             .warning()
             .help("put it before the calls, directly after the reasoning, as the model wrote it");
@@ -254,7 +254,7 @@ fn stored_call<'b>(items: &'b [Value], at: usize, found: &mut Found<'b>) {
             .at_member(
                 item,
                 "id",
-                "a call with an `id` comes without the reasoning that led to it; reports say that this is rejected",
+                "a call with an `id` comes without the reasoning that led to it, which is rejected according to user reports",
             )
             .warning()
             .help("leave out the `id`, or send the reasoning item before it");
@@ -286,7 +286,7 @@ fn reasoning_item<'b>(
         let note = found.at_member(
             item,
             "content",
-            "some reports say that the API does not know `content` of a reasoning item",
+            "according to some user reports, the API does not know `content` of a reasoning item",
         );
         note.warning()
             .help("omit `content`: `encrypted_content` contains the reasoning");

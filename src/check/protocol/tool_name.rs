@@ -23,9 +23,9 @@ body_rule! {
         "pkg:pypi/sglang@0.5.23#sglang/srt/entrypoints/openai/protocol.py":
             "SGLang: `Function.name` is any text",
         "hackers365/xiaozhi-esp32-server-golang#268": "OpenAI: *string does not match pattern*",
-        "maximhq/bifrost#1979": "Gemini: names of more than 64 characters",
-        "cline/cline#7339": "Gemini: names of more than 64 characters",
-        "nanbingxyz/5ire#33": "OpenAI: descriptions of more than 1,024 characters",
+        "maximhq/bifrost#1979": "Gemini rejected names of more than 64 characters",
+        "cline/cline#7339": "Gemini rejected names of more than 64 characters",
+        "nanbingxyz/5ire#33": "OpenAI rejected descriptions of more than 1,024 characters",
     }
 }
 

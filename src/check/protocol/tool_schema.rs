@@ -1,4 +1,4 @@
-//! `protocol/tool-schema`: a schema of arguments that the API cannot use.
+//! `protocol/tool-schema`: an argument schema that the API cannot use.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::provider::{Server, ToolForm};
 use crate::text::cut;
 
 body_rule! {
-    Error "protocol/tool-schema", "the schema of a tool's arguments is rejected",
+    Error "protocol/tool-schema", "a tool's argument schema is rejected",
     "The arguments of a tool are an object, and the root of their schema must say so:\n\n\
      * OpenAI and Anthropic reject `anyOf`, `oneOf` and `allOf` at the root; OpenAI also rejects `enum` and `not`\n\
      * Anthropic accepts property names at the root that are 1 to 64 letters, digits, `_`, `.` and `-`\n\
@@ -27,15 +27,15 @@ body_rule! {
      OpenAI rejects a `pattern` that looks ahead or behind (`(?=`, `(?!`, `(?<=`, `(?<!`), such as Zod's pattern for an email address. \
      Anthropic and Fireworks reject a `$ref` to a definition that the schema does not contain; for other providers, it is a warning.\n\n\
      DeepSeek requires `\"type\": \"object\"` at the root, and does not read patterns with `[` within a class or with `\\0`. MiniMax \
-     requires a schema for every tool; so does Databricks, according to a report (reported as a warning).\n\n\
+     requires a schema for every tool; according to a report, Databricks does too (reported as a warning).\n\n\
      Moonshot requires `\"type\": \"object\"` at the root, a `type` (or alternatives, or a reference) for every property, a single schema \
      as `items`, `required` names that are properties, and references into `$defs` or to `#`. It rejects `type` next to `$ref`, and \
      properties that are called `$ref`, `$defs`, `anyOf`, `required` or `additionalProperties`. Other keywords next to `$ref` that the \
      other schema has as well, and `type` next to `anyOf`, are warnings.\n\n\
      Gateways pass requests on: what DeepSeek, MiniMax and Moonshot reject is a warning if one of their models is called through \
      OpenRouter or an unknown server.\n\n\
-     LM Studio requires `properties` at the root. Reports say that Groq rejects `required` without `properties`, and Volcengine a list \
-     of types. A root of a type other than `object` is a warning for all other servers.\n\n\
+     LM Studio requires `properties` at the root. According to user reports, Groq rejects `required` without `properties`, and Volcengine \
+     rejects a list of types. A root of a type other than `object` is a warning for all other servers.\n\n\
      llama.cpp makes a grammar of the schemas: it needs a `type` or alternatives in each, and `^` and `$` around a pattern (reported as a \
      warning, because not every chat template leads to a grammar).\n\n\
      Gemini's `parameters` are covered by `protocol/schema-keyword`.\n\n\
@@ -43,22 +43,23 @@ body_rule! {
      * right: `{ \"type\": \"object\", \"properties\": … }`, with the alternatives in the description",
     seen "2026-11" {
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
-            "Mistral: a valid JSON Schema",
-        "pkg:github/ollama/ollama@fb30760#api/types.go": "Ollama: `ToolProperty`",
+            "Mistral requires a valid JSON Schema",
+        "pkg:github/ollama/ollama@fb30760#api/types.go":
+            "Ollama's `ToolProperty` reads only some keywords",
         "tombii/better-ccflare#357": "OpenAI: *regex lookaround is not supported*; Claude accepts it",
         "vercel/ai#21037": "OpenAI: the same error, measured",
         "anomalyco/opencode#32073": "OpenAI: the same error, for the tools of Figma",
         "cline/cline#8433": "Claude: *Invalid $ref in schema: … does not exist*",
         "BerriAI/litellm#26692":
             "Claude and Fireworks: *Error resolving schema reference*",
-        "vercel/ai#18921": "Moonshot: what its validator rejects, measured",
+        "vercel/ai#18921": "lists what Moonshot's validator rejects, measured",
         "14790897/MiqroForge-Desktop#1165":
             "Moonshot: *parameters.type is required and must be \"object\"*",
         "MoonshotAI/kimi-cli#178":
             "Moonshot: *missing 'type' or 'anyOf' key in parameter type*",
         "earendil-works/pi#5822": "Moonshot: *At path 'properties.task': type is not defined*",
         "earendil-works/pi#4138": "Moonshot, through OpenCode: the same error",
-        "tailcallhq/forgecode#3123": "Moonshot, through OpenRouter: the same dialect",
+        "tailcallhq/forgecode#3123": "Moonshot, through OpenRouter, rejects the same",
         "end-4/dots-hyprland#3640": "DeepSeek: *must be a JSON Schema of 'type: \"object\"'*, measured with `{}`",
         "vercel/ai#7924": "DeepSeek: the same error, with properties",
         "farion1231/cc-switch#5490": "DeepSeek: the same error, with `oneOf`",
@@ -70,7 +71,7 @@ body_rule! {
         "posit-dev/querychat#273":
             "Databricks: *\"parameters\" is a required property*",
         "pkg:github/MoonshotAI/walle#validator.go":
-            "Moonshot's validator: rejects `type` next to `$ref`, and reserved property names",
+            "Moonshot's validator rejects `type` next to `$ref`, and reserved property names",
         "lidge-jun/opencodex#2673":
             "Moonshot: *when using $ref, type should be defined in the referenced schema*",
         "pydantic/logfire#2191": "Moonshot: *properties.$ref: $ref must be a string*",
@@ -80,11 +81,11 @@ body_rule! {
             "Moonshot: *conflicting keywords found after $ref expansion*",
         "CommandCodeAI/command-code#594":
             "Moonshot: *not a valid moonshot flavored json schema*",
-        "Dokploy/mcp#74": "Claude: `exclusiveMinimum` must not be a boolean",
+        "Dokploy/mcp#74": "Claude rejects a boolean as `exclusiveMinimum`",
         "anthropics/claude-code#63673":
             "Claude: *JSON schema is invalid. It must match JSON Schema draft 2020-12*",
         "openclaw/openclaw#98588": "Claude Opus 4.8 rejects an array as `items`, 4.7 accepts it",
-        "anthropics/claude-code#40075": "Claude: `anyOf` at the root",
+        "anthropics/claude-code#40075": "Claude rejects `anyOf` at the root",
         "anomalyco/opencode#35516": "Claude: the same error",
         "n8n-io/n8n#30590": "Claude: *Property keys should match pattern*",
         "aws-solutions-library-samples/accelerated-intelligent-document-processing-on-aws#709":
@@ -93,7 +94,7 @@ body_rule! {
         "chatanywhere/GPT_API_free#403":
             "OpenAI: *must have type 'object' and not have \
              'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level*",
-        "Mintplex-Labs/anything-llm#6273": "LM Studio: `properties` is required",
+        "Mintplex-Labs/anything-llm#6273": "LM Studio requires `properties`",
         "lmstudio-ai/lmstudio-bug-tracker#2203": "LM Studio: the same error",
         "ggml-org/llama.cpp#19716":
             "llama.cpp: *Unrecognized schema*, for a property with only a description",
@@ -201,7 +202,7 @@ fn other_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
             .at_member(
                 schema,
                 "type",
-                "the schema of the arguments must be an object: others are rejected or ignored",
+                "the argument schema must be an object: others are rejected or ignored",
             )
             .warning()
             .help("wrap it in an object with one property");
@@ -248,7 +249,7 @@ fn lmstudio_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
             .at_member(
                 schema,
                 "properties",
-                "LM Studio requires `properties` in the schema of the arguments",
+                "LM Studio requires `properties` in the argument schema",
             )
             .help("write `\"properties\": {}` if there are none");
     }
@@ -335,7 +336,7 @@ fn check_root<'b>(schema: &'b Value, is_openai: bool, found: &mut Found<'b>) {
         let note = found.at_member(
             schema,
             name,
-            format!("the schema of the arguments cannot contain `{name}` at its root"),
+            format!("the argument schema cannot contain `{name}` at its root"),
         );
         note.help(
             "declare an object with all properties, and describe in the description which ones belong together",
@@ -394,9 +395,8 @@ fn moonshot_alternatives<'b>(inner: &'b Value, found: &mut Found<'b>) {
 /// Finds a root that does not declare the arguments as an object.
 fn object_root<'b>(schema: &'b Value, server: &str, found: &mut Found<'b>) {
     if schema.is_object() && !super::schemas::is_of_type(schema, "object") {
-        let message = format!(
-            "{server} requires `\"type\": \"object\"` at the root of the schema of the arguments"
-        );
+        let message =
+            format!("{server} requires `\"type\": \"object\"` at the root of the argument schema");
         found.at_member(schema, "type", message).help("add it");
     }
 }
@@ -602,7 +602,7 @@ fn check_object<'b>(tool: &DeclaredTool<'b>, schema: &'b Value, found: &mut Foun
     if schema.get("type") != Some(&"object".into()) {
         let note = found.at(
             schema,
-            "the schema of the arguments must have `\"type\": \"object\"`",
+            "the argument schema must have `\"type\": \"object\"`",
         );
         note.help(format!(
             "a tool without arguments has no `{}`",
@@ -612,7 +612,7 @@ fn check_object<'b>(tool: &DeclaredTool<'b>, schema: &'b Value, found: &mut Foun
         let note = found.at_member(
             schema,
             "properties",
-            "the schema of the arguments has no `properties`",
+            "the argument schema has no `properties`",
         );
         note.help("write `\"properties\": {}` if there are none");
     }

@@ -14,9 +14,9 @@ pub(super) struct DeclaredTool<'b> {
     pub(super) kind: &'b str,
     /// The object that contains the name, description and schema.
     pub(super) object: &'b Value,
-    /// The name of the tool; `None` if it has none.
+    /// The tool's name; `None` if it has none.
     pub(super) name: Option<&'b str>,
-    /// The name of the member that contains the schema of the tool's arguments.
+    /// The name of the member that contains the tool's argument schema.
     pub(super) schema_key: &'static str,
     /// `true` if the tool is in a namespace. Names need to be unique only within a namespace.
     pub(super) is_nested: bool,
@@ -38,14 +38,14 @@ impl<'b> DeclaredTool<'b> {
         self.kind == "function"
     }
 
-    /// Returns the schema of the tool's arguments.
+    /// Returns the tool's argument schema.
     pub(super) fn schema(&self) -> Option<&'b Value> {
         self.object
             .get(self.schema_key)
             .filter(|schema| self.is_function() && !schema.is_null())
     }
 
-    /// Returns `true` if strict mode enforces the schema of the tool's arguments.
+    /// Returns `true` if strict mode enforces the tool's argument schema.
     pub(super) fn is_strict(&self) -> bool {
         self.object.get("strict") == Some(&Value::Bool(true))
     }
@@ -154,7 +154,7 @@ pub(super) struct Chosen<'b> {
     pub(super) value: &'b Value,
     /// The kind of tool, as given in the tool choice.
     pub(super) kind: &'b str,
-    /// The name of the tool; `None` for kinds of server tools without names.
+    /// The tool's name; `None` for kinds of server tools without names.
     pub(super) name: Option<&'b str>,
 }
 

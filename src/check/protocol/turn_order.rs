@@ -21,8 +21,9 @@ body_rule! {
      * MiniMax: only one system message, and not as the only message (reported as a warning)\n\
      * Databricks: a report says that the roles must alternate for models such as Llama (reported as a warning)\n\
      * Qwen: at least one message must have the role `user`\n\
-     * Hunyuan and Qianfan: the last message must be a user message or a result; reports say that user and assistant must alternate there and \
-     on SiliconFlow (reported as a warning). The same is true of models whose chat template says so (`alternating_turns` in `model-families.toml`)\n\n\
+     * Hunyuan and Qianfan: the last message must be a user message or a result; according to user reports, user and assistant must \
+     alternate there and on SiliconFlow (reported as a warning). The same is true of models whose chat template says so \
+     (`alternating_turns` in `model-families.toml`)\n\n\
      Anthropic, OpenAI and DeepSeek accept any order. Calls and results have separate rules.\n\n\
      * wrong, Gemini: `user`, `model` with text, `model` with `functionCall`\n\
      * right, Gemini: `user`, `model` with text and `functionCall`",
@@ -32,47 +33,47 @@ body_rule! {
         "recorded: pydantic-ai, test_cross_provider_capability_replay":
             "Gemini accepts two consecutive contents with calls",
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
-            "Mistral: the allowed order",
+            "Mistral's validator defines the allowed order",
         "pkg:pypi/mistral-common@1.11.0#protocol/instruct/validator.py":
-            "Mistral: `user` after `tool` was rejected",
+            "Mistral's validator rejected `user` after `tool`",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
-            "llama.cpp: no two assistant messages at the end",
+            "llama.cpp rejects two assistant messages at the end",
         "NousResearch/hermes-agent#80265":
             "Ollama: *Cannot have 2 or more assistant messages at the end of the list*",
-        "google-gemini/gemini-cli#11814": "Gemini: a call must follow a user content",
+        "google-gemini/gemini-cli#11814": "Gemini requires a call to follow a user content",
         "agentscope-ai/agentscope-java#613":
             "Qwen: *do not contain elements with the role of user*",
         "langfuse/langfuse#10513": "Qwen: the same error",
         "MoonlightByte/NeverEndingQuest#179": "llama.cpp: *No user query found in messages*",
         "Mangi-11/Eta#59": "llama.cpp: *System message must be at the beginning*",
         "Gitlawb/openclaude#752": "vLLM: *Unexpected role 'user' after role 'tool'*",
-        "openclaw/openclaw#73688": "Z.ai: a prompt alone is rejected",
-        "HKUDS/nanobot#3086": "Z.ai: the same, as error 1214",
+        "openclaw/openclaw#73688": "Z.ai rejects a prompt alone",
+        "HKUDS/nanobot#3086": "Z.ai rejects it with error 1214",
         "microsoft/autogen#1037": "vLLM: *Conversation roles must alternate user/assistant/user/assistant/...*",
         "vllm-project/vllm#6862": "vLLM: the same error",
         "nextai-translator/raycast-openai-translator#34": "llama.cpp: the same error",
         "FoundationAgents/OpenManus#894":
-            "Hunyuan: user and assistant must alternate, and the last message must be a user or tool message",
+            "Hunyuan requires alternating roles, and a user or tool message as the last",
         "langgenius/dify-official-plugins#1302": "Hunyuan: the same error, about the last message",
         "songquanpeng/one-api#1332": "Qianfan: *the role of message with odd index in the messages must be assistant*",
         "NEKOparapa/AiNiee#423": "Qianfan: *the role of last message*",
-        "baidubce/bce-qianfan-sdk#866": "Qianfan: an assistant message as the last is rejected",
+        "baidubce/bce-qianfan-sdk#866": "Qianfan rejects an assistant message as the last",
         "CherryHQ/cherry-studio#9594": "SiliconFlow: *after user message, next must be assistant or tool message*",
-        "anomalyco/opencode#2557": "Z.ai: no user message",
+        "anomalyco/opencode#2557": "Z.ai rejects a request without a user message",
         "perplexityai/api-discussion#265":
             "Perplexity: *user and assistant roles should be alternating*",
         "anomalyco/opencode#9416": "Perplexity: the same error",
         "BerriAI/litellm#3918": "Perplexity: *Last message must have role `user`*",
-        "openclaw/openclaw#19386": "MiniMax: two system messages are rejected, one is accepted",
-        "can1357/oh-my-pi#954": "MiniMax: the same, measured",
-        "MiniMax-AI/MiniMax-M2#51": "MiniMax: its developers say so",
+        "openclaw/openclaw#19386": "MiniMax rejects two system messages, and accepts one",
+        "can1357/oh-my-pi#954": "MiniMax rejects two system messages, measured",
+        "MiniMax-AI/MiniMax-M2#51": "MiniMax's developers confirm it",
         "openclaw/openclaw#74806": "MiniMax: *messages must not be empty*, with a prompt alone",
         "567-labs/instructor#691": "Databricks: *roles must alternate*",
         "microsoft/semantic-kernel#13288": "Gemini: the same error",
-        "BerriAI/litellm#17761": "Mistral: `user` after `tool`",
-        "LibreChat-AI/agents#344": "Mistral: `user` after `tool`",
-        "zed-industries/zed#31736": "Mistral: `user` after `tool`",
-        "anomalyco/opencode#45051": "Mistral: `user` after `tool`",
+        "BerriAI/litellm#17761": "Mistral rejects `user` after `tool`",
+        "LibreChat-AI/agents#344": "Mistral rejects `user` after `tool`",
+        "zed-industries/zed#31736": "Mistral rejects `user` after `tool`",
+        "anomalyco/opencode#45051": "Mistral rejects `user` after `tool`",
     }
 }
 
@@ -120,7 +121,7 @@ fn of_template<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Fou
             found
                 .at(
                     pair[1].value,
-                    "a `user` message follows a tool message, which the tokenizer of this model may reject",
+                    "a `user` message follows a tool message, which this model's tokenizer may reject",
                 )
                 .warning()
                 .help("put an assistant message between them");
@@ -195,7 +196,7 @@ fn alternating<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Fou
     if let Some(pair) = doubled {
         let server = subject.server.name();
         let message = format!(
-            "two messages of one role follow one another; reports say that {server} or the model's template rejects this"
+            "two consecutive messages have the same role; according to user reports, {server} or the model's template rejects this"
         );
         found
             .at(pair[1].value, message)
@@ -206,7 +207,7 @@ fn alternating<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Fou
     if let Some(first) = first.filter(|first| first.role == Role::Assistant) {
         let server = subject.server.name();
         let message = format!(
-            "the first message has the role `assistant`; reports say that {server} or the model's template rejects this"
+            "the first message has the role `assistant`; according to user reports, {server} or the model's template rejects this"
         );
         found
             .at(first.value, message)
@@ -311,7 +312,7 @@ fn is_served_elsewhere(subject: &Subject<'_>) -> bool {
         .is_some_and(|model| makers.iter().any(|maker| model.contains(maker)))
 }
 
-/// Reports consecutive messages of one role, and a last message from the assistant.
+/// Reports consecutive messages with the same role, and a last message from the assistant.
 fn alternating_to_the_user<'b>(
     subject: &Subject<'b>,
     entries: &[Entry<'b>],

@@ -23,22 +23,22 @@ body_rule! {
      * right: assistant with `tool_calls`, `tool` for each of them, then `user`",
     seen "2026-11" {
         "recorded: pydantic-ai, test_cross_provider_capability_replay":
-            "Claude and Gemini: calls in two messages in a row, then all results, accepted",
+            "Claude and Gemini accept calls in two messages in a row, followed by all results",
         "recorded: pydantic-ai, test_deepseek_responses_rejects_interleaved_function_calls":
             "DeepSeek: *No tool output found for tool call*",
         "https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls":
-            "Claude: results must follow at once",
+            "Claude requires results to follow at once",
         "https://platform.claude.com/docs/en/agents-and-tools/tool-use/parallel-tool-use":
-            "Claude: all results in one message",
+            "Claude requires all results in one message",
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
-            "Mistral: every call must have a result",
+            "Mistral requires a result for every call",
         "anthropics/claude-code#8210": "Claude: *ids were found without `tool_result` blocks*",
         "AnswerDotAI/lisette#108":
             "Claude: *found without a corresponding `web_search_tool_result` block*",
         "vercel/ai#13046": "Claude: the same error",
-        "rowboatlabs/rowboat#378": "Claude: results over several messages",
-        "MoonshotAI/kosong#45": "Claude: results over several messages",
-        "langchain-ai/langchain#27799": "Gemini: as many responses as calls",
+        "rowboatlabs/rowboat#378": "Claude rejects results that are spread over several messages",
+        "MoonshotAI/kosong#45": "Claude rejects results that are spread over several messages",
+        "langchain-ai/langchain#27799": "Gemini requires as many responses as calls",
         "GoogleCloudPlatform/generative-ai#368": "Gemini: *number of function response parts*",
         "BerriAI/litellm#10083": "OpenAI: *must be followed by tool messages*",
         "bytedance/trae-agent#245": "OpenAI: *No tool output found*",

@@ -14,9 +14,10 @@ body_rule! {
      * wrong: `tool_choice = { type = \"tool\", name = \"get_forecast\" }`, with the tool `get_weather`\n\
      * right: `tool_choice = { type = \"tool\", name = \"get_weather\" }`",
     seen "2026-11" {
-        "pkg:pypi/google-genai@3.4#types.py": "Gemini: `FunctionCallingConfig`",
+        "pkg:pypi/google-genai@3.4#types.py":
+            "Gemini's `FunctionCallingConfig` names only declared functions",
         "pkg:pypi/openai@3.54#types/chat/chat_completion_allowed_tool_choice_param.py":
-            "OpenAI: allowed tools",
+            "OpenAI's `allowed_tools` names only tools of the request",
         "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/entrypoints/openai/chat_completion/protocol.py":
             "vLLM: *The tool specified in `tool_choice` does not match any of the specified `tools`*",
         "pkg:pypi/sglang@0.5.23": "SGLang: *not found in tools list*",

@@ -12,7 +12,7 @@ body_rule! {
      * LM Studio accepts `none`, `auto` and `required`, and rejects an object\n\
      * llama.cpp silently treats an object as `auto` (reported as a warning)\n\
      * Ollama does not read `tool_choice` at all (a warning, unless it is `auto`)\n\
-     * DeepInfra accepts only `auto` and `none`, according to reports (reported as a warning)\n\
+     * DeepInfra accepts only `auto` and `none`, according to user reports (reported as a warning)\n\
      * vLLM accepts only `auto` and `none` for gpt-oss in its Responses API (reported as a warning)\n\n\
      Gemini accepts `allowedFunctionNames` only with the modes `ANY` and `VALIDATED`, in upper or lower \
      case.\n\n\
@@ -20,11 +20,12 @@ body_rule! {
      }`\n\
      * right: `tool_choice = \"required\"`, with only that tool in `tools`",
     seen "2026-11" {
-        "pkg:pypi/google-genai@3.4#types.py": "Gemini: `FunctionCallingConfig`",
+        "pkg:pypi/google-genai@3.4#types.py":
+            "Gemini's `FunctionCallingConfig` accepts names only with some modes",
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
-            "llama.cpp: an object is treated as `auto`",
+            "llama.cpp treats an object as `auto`",
         "pkg:github/ollama/ollama@fb30760#docs/api/openai-compatibility.mdx":
-            "Ollama: `tool_choice` is not read",
+            "Ollama does not read `tool_choice`",
         "BerriAI/litellm#4655": "DeepInfra accepts `auto` and `none`",
         "vllm-project/vllm#53626":
             "vLLM: *Only 'auto' or 'none' tool_choice is supported in response API with Harmony*",
@@ -67,7 +68,7 @@ fn of_server<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     } else if is_deepinfra && !is_auto_or_none(choice.value) {
         let note = found.at(
             choice.value,
-            "reports say that DeepInfra accepts only `auto` and `none`",
+            "according to user reports, DeepInfra accepts only `auto` and `none`",
         );
         note.warning()
             .help("write `auto`, and name the tool to call in the prompt");

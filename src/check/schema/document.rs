@@ -310,8 +310,8 @@ impl Document {
         &self.compiled().value
     }
 
-    /// Returns the mistakes of a body, in the order of the schema. The list is empty only if the
-    /// schema accepts the body.
+    /// Returns the mistakes of a body, in schema order. The list is empty only if the schema
+    /// accepts the body.
     pub(super) fn mistakes(&self, subject: Input<'_>) -> Vec<Mistake> {
         if let (Some(bundled), Some(members)) = (self.bundled, subject.members())
             && bundled.accepts(&members)

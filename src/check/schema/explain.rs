@@ -31,8 +31,8 @@ const MESSAGE: &str = "x-reqc-message";
 /// later, to find out whether there are more.
 pub(super) const MAX_PROBLEMS: usize = 1_000;
 
-/// Returns the mistakes of a body, in the order of the schema. Stops one mistake after
-/// [`MAX_PROBLEMS`]. `original` is the body in its original spelling, which may be `body` itself.
+/// Returns the mistakes of a body, in schema order. Stops one mistake after [`MAX_PROBLEMS`].
+/// `original` is the body in its original spelling, which may be `body` itself.
 pub(super) fn mistakes(
     schema: KnownSchema<'_>,
     validator: &Validator,
@@ -54,7 +54,7 @@ pub(super) fn mistakes(
 }
 
 /// The identity of a schema, and the memory for findings about it. The memory is useful because
-/// bodies of one agent repeat the same mistakes.
+/// bodies of the same agent repeat the same mistakes.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) schema: Identity,
@@ -446,7 +446,7 @@ impl Explaining<'_> {
                 );
                 (&rules::INVALID_VALUE, message, Hint::None)
             }
-            // Nobody reads a regular expression: words, or the description, explain the form.
+            // A regular expression is hard to read: words, or the description, explain the form.
             kind @ Kind::Pattern { .. } => (
                 &rules::INVALID_VALUE,
                 format!("`{at}` {}", limit(kind, found)),

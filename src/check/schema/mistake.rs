@@ -17,7 +17,7 @@ pub(super) struct Mistake {
     pub(super) pointer: Pointer,
     pub(super) what: What,
     pub(super) hint: Hint,
-    /// The name of the server, if the server ignores the mistake.
+    /// The server's name, if the server ignores the mistake.
     pub(super) passed_over_by: Option<&'static str>,
     /// The requirement, in a form that does not depend on the value. Formats may have different
     /// requirements for one location.
@@ -269,7 +269,7 @@ impl Mistake {
         }
     }
 
-    /// Returns the fields that are missing.
+    /// Returns the missing fields.
     fn lacking(&self) -> Vec<Pointer> {
         match &self.what {
             What::Missing(names) | What::NoneOf { names, .. } => {

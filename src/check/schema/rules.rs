@@ -3,7 +3,7 @@
 crate::diag::rules! {
     UNKNOWN_FIELD = Error[lowerable, about_key] "schema/unknown-field", "the API has no such field",
         "If the wire format does not have a field, most providers reject it (HTTP 400); others silently ignore it, which is worse. Usually \
-         the field is misspelt, or it is one level too high or too deep.\n\n\
+         the field is misspelled, or it is one level too high or too deep.\n\n\
          If the server has its own extension, allow it for its provider instance in `reqc.toml`:\n\n\
          ```toml\n\
          [[extension]]\n\
@@ -13,36 +13,40 @@ crate::diag::rules! {
          ```",
         seen "2026-11" {
             "https://github.com/openai/openai-openapi":
-                "OpenAI: Chat Completions and Responses, closed objects",
-            "pkg:pypi/anthropic@2.12#types": "Claude: the members of a request",
-            "pkg:pypi/google-genai@3.4#types.py": "Gemini: the members of a request",
-            "https://docs.mistral.ai/openapi.yaml": "Mistral: chat and FIM",
-            "pkg:github/ollama/ollama@fb30760#api/types.go":
-                "Ollama: unknown members are ignored",
-            "https://openrouter.ai/openapi.json": "OpenRouter: the members of a request",
+                "OpenAI's API description lists the fields of Chat Completions and Responses",
+            "pkg:pypi/anthropic@2.12#types": "Claude's SDK types list the fields of a request",
+            "pkg:pypi/google-genai@3.4#types.py": "Gemini's SDK types list the fields of a request",
+            "https://docs.mistral.ai/openapi.yaml":
+                "Mistral's API description lists the fields of chat and FIM requests",
+            "pkg:github/ollama/ollama@fb30760#api/types.go": "Ollama ignores unknown fields",
+            "https://openrouter.ai/openapi.json":
+                "OpenRouter's API description lists the fields of a request",
             "pkg:github/ggml-org/llama.cpp#tools/server/README.md":
-                "llama.cpp: the members of a request",
-            "microsoft/agent-framework#2203": "OpenAI's Responses API rejects unknown members",
+                "llama.cpp documents the fields of a request",
+            "microsoft/agent-framework#2203": "OpenAI's Responses API rejects unknown fields",
             "janhq/jan#8136": "Groq rejects `reasoning_content`",
         };
     MISSING_FIELD = Error[lowerable] "schema/missing-field", "a field that the API requires is missing",
         "The provider rejects the request without it. If a template leaves the field out on purpose for some \
          conversations, these conversations cannot be sent in this format.",
         seen "2026-11" {
-            "https://github.com/openai/openai-openapi": "OpenAI: required members",
-            "pkg:pypi/anthropic@2.12#types": "Claude: required members",
-            "pkg:pypi/google-genai@3.4#types.py": "Gemini: required members",
-            "https://docs.mistral.ai/openapi.yaml": "Mistral: required members",
+            "https://github.com/openai/openai-openapi": "OpenAI's API description lists the required fields",
+            "pkg:pypi/anthropic@2.12#types": "Claude's SDK types mark the required fields",
+            "pkg:pypi/google-genai@3.4#types.py": "Gemini's SDK types mark the required fields",
+            "https://docs.mistral.ai/openapi.yaml": "Mistral's API description lists the required fields",
         };
     WRONG_TYPE = Error[lowerable] "schema/wrong-type", "a field has the wrong type",
         "For example, a number is in quotes, an object is where a list of objects belongs, or arguments are an object where \
          the API expects a JSON string.",
         seen "2026-11" {
-            "https://github.com/openai/openai-openapi": "OpenAI: types of members",
-            "pkg:pypi/anthropic@2.12#types": "Claude: types of members",
-            "pkg:pypi/google-genai@3.4#types.py": "Gemini: types of members",
-            "https://docs.mistral.ai/openapi.yaml": "Mistral: types of members",
-            "pkg:github/ollama/ollama@fb30760#api/types.go": "Ollama: types of members",
+            "https://github.com/openai/openai-openapi":
+                "OpenAI's API description states each field's type",
+            "pkg:pypi/anthropic@2.12#types": "Claude's SDK states each field's type",
+            "pkg:pypi/google-genai@3.4#types.py": "Gemini's SDK states each field's type",
+            "https://docs.mistral.ai/openapi.yaml":
+                "Mistral's API description states each field's type",
+            "pkg:github/ollama/ollama@fb30760#api/types.go":
+                "Ollama's code states each field's type",
         };
     INVALID_VALUE = Error[lowerable] "schema/invalid-value", "a field has a value that the API does not accept",
         "The type is right, but the value is not one that the API knows, is out of range, or does not have the required \
@@ -50,25 +54,27 @@ crate::diag::rules! {
         seen "2026-11" {
             "recorded: pydantic-ai, tests/models/cassettes/test_openai_responses/test_openai_responses_model_http_error.yaml":
                 "OpenAI: *decimal below minimum value* for `temperature`",
-            "https://github.com/openai/openai-openapi": "OpenAI: values and bounds",
-            "pkg:pypi/anthropic@2.12#types": "Claude: values and bounds",
-            "pkg:pypi/google-genai@3.4#types.py": "Gemini: values and bounds",
-            "https://docs.mistral.ai/openapi.yaml": "Mistral: values and bounds",
+            "https://github.com/openai/openai-openapi":
+                "OpenAI's API description states allowed values and bounds",
+            "pkg:pypi/anthropic@2.12#types": "Claude's SDK states allowed values and bounds",
+            "pkg:pypi/google-genai@3.4#types.py": "Gemini's SDK states allowed values and bounds",
+            "https://docs.mistral.ai/openapi.yaml":
+                "Mistral's API description states allowed values and bounds",
         };
     BAD_SCHEMA = Error "schema/unusable", "a schema of the repository cannot be used",
         "In a repository, `schemas/wire/<format>.schema.json` tightens the bundled schema of the format, and \
          `<format>.extensions.json` adds fields to it. Together they must be a valid JSON Schema (draft 2020-12) that refers \
-         to nothing outside its file. Until they are, every body of this format has this finding: an unusable schema never \
+         to nothing outside its file. Until they are, this is reported for every body of this format: an unusable schema never \
          means that everything is accepted.\n\n\
          The work of checking a body must be predictable, so these are rejected:\n\n\
          * files of more than 1 MiB or 50,000 values, and more than 64 names in one file of extensions\n\
-         * schemas that refer back to themselves without descending into the value, that check one value more than 32 deep, or \
-         that repeat others until one value is checked more than 100,000 times\n\
+         * schemas that refer to themselves without descending into the value, that nest more than 32 schemas on one value, or whose \
+         references apply more than 100,000 schemas to one value\n\
          * `unevaluatedProperties`, `unevaluatedItems`, `$dynamicRef`, `$anchor`, and `$id` inside a schema: list the fields, \
          and write `$ref` with a JSON pointer\n\
          * patterns with look-around or back references, or with more than a few thousand states: patterns run in linear \
          time\n\n\
-         A body has this finding too if checking it would still exceed the work limit, because of its size and the schema's \
+         It is also reported for a body if checking it would still exceed the work limit, because of its size and the schema's \
          alternatives.\n\n\
          * wrong: `{ \"$ref\": \"common.json#/model\" }`: another file\n\
          * right: `{ \"$ref\": \"#/$defs/model\" }`, with the definition in the same file\n\

@@ -135,7 +135,7 @@ pub(super) enum FieldHint {
 }
 
 impl FieldHint {
-    /// Converts the hint to one that names the location of the field's object.
+    /// Resolves the hint to the location of the object that should contain the field.
     fn told(self, at: &Pointer, name: &str) -> Hint {
         match self {
             FieldHint::Below {

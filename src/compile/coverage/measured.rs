@@ -33,15 +33,15 @@ pub struct Coverage {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct FileCoverage {
-    /// The file.
+    /// The measured file.
     pub file: FileId,
     /// Its path from the root of its layer.
     pub path: Arc<str>,
     /// The number of times that each line with a statement ran, by line number from 1.
     pub lines: BTreeMap<usize, u64>,
-    /// The decisions, in the order of the file.
+    /// The decisions, in file order.
     pub splits: Vec<Split>,
-    /// The gaps, in the order of the file.
+    /// The gaps, in file order.
     pub gaps: Vec<Gap>,
 }
 
@@ -123,7 +123,7 @@ impl GapKind {
 pub struct Share {
     /// The number of reached lines or outcomes.
     pub reached: usize,
-    /// The total.
+    /// The number of all lines or outcomes.
     pub all: usize,
 }
 

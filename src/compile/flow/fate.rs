@@ -20,7 +20,7 @@ use crate::unit::MemberRef;
 pub struct ContentFate {
     /// `true` if the context has a value at the location.
     pub is_there: bool,
-    /// The values in the body that contain it or were computed from it, in the order of the body.
+    /// The values in the body that contain it or were computed from it, in body order.
     pub values: Vec<Explanation>,
     /// The losses, each with its reason as a sentence.
     pub lost: Vec<String>,

@@ -244,7 +244,7 @@ fn or_meant<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// Returns the lines of the `[[allow]]` entry around a location, up to the comments of the next
-/// one; `None` if the entry has another form.
+/// one; `None` if the entry has a different form.
 fn allow_entry(text: &str, at: usize) -> Option<Range<usize>> {
     let lines = || {
         text.split_inclusive('\n')

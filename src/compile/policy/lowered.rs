@@ -169,7 +169,7 @@ impl Lowered {
 }
 
 impl Policy<'_> {
-    /// Returns all checks that are lowered in this run, in the order of the files.
+    /// Returns all checks that are lowered in this run, in file order.
     pub(in crate::compile) fn lowered(&self, compiler: &Compiler) -> Vec<Lowered> {
         let repo = &compiler.repo;
         let rules = self.config.levels.iter().filter_map(|(code, level)| {

@@ -15,7 +15,7 @@ use crate::repo::{FileToRoute, Matcher, Roster, examples};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rerouted {
-    /// The roster.
+    /// The name of the roster.
     pub roster: Arc<str>,
     /// The agent that got the files before, by its current name; `None` if there was none.
     pub from: Option<Arc<str>>,

@@ -53,7 +53,7 @@ pub(super) fn header(raw: &[u8]) -> Read<(Header, String)> {
             )
             .into());
         }
-        Some(other) => return Err(format!("{other} is not a version of the log format").into()),
+        Some(other) => return Err(format!("unknown log format version {other}").into()),
         None => return Err("`version` is missing".into()),
     }
     Ok((

@@ -1,5 +1,4 @@
-//! Redacts schemas of tools. Prose and examples are replaced; types, limits and property names
-//! stay.
+//! Redacts tool schemas. Prose and examples are replaced; types, limits and property names stay.
 
 use serde_json::{Map, Value};
 
@@ -21,7 +20,7 @@ const NAMED: [&str; 5] = [
 ];
 
 pub(super) fn redact(schema: &mut Map<String, Value>) {
-    // A pattern with replaced letters would have another meaning, or be invalid.
+    // A pattern with replaced letters would have a different meaning, or be invalid.
     if schema.get("pattern").is_some_and(Value::is_string) {
         schema.shift_remove("pattern");
     }

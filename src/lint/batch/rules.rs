@@ -18,13 +18,14 @@ crate::diag::rules! {
          `body`, with a path as `url`. Otherwise it counts as a log line.",
         seen "2026-11" {
             "https://platform.claude.com/docs/en/api/csharp/messages/batches.md":
-                "Anthropic: `^[a-zA-Z0-9_-]{1,64}$`",
+                "Anthropic requires `custom_id` to match `^[a-zA-Z0-9_-]{1,64}$`",
             "anthropics/anthropic-sdk-python#984":
                 "Anthropic: *custom_id: String should have at most 64 characters*",
             "https://developers.openai.com/api/docs/guides/batch":
-                "OpenAI: each request must include a `custom_id`",
-            "https://docs.mistral.ai/openapi.yaml": "Mistral: `custom_id` may be null",
-            "https://ai.google.dev/gemini-api/docs/batch-api": "Gemini: `key`",
+                "OpenAI requires a `custom_id` in each request",
+            "https://docs.mistral.ai/openapi.yaml": "Mistral accepts a `custom_id` of null",
+            "https://ai.google.dev/gemini-api/docs/batch-api":
+                "Gemini identifies each request by `key`",
             "https://docs.aws.amazon.com/bedrock/latest/userguide/batch-inference-data":
                 "Bedrock adds a missing `recordId`",
         };
@@ -35,15 +36,17 @@ crate::diag::rules! {
          * right: the number of the line in each id\n\n\
          `reqc` remembers hashes of up to 1,000,000 ids per file, more than any service accepts.",
         seen "2026-11" {
-            "https://developers.openai.com/api/docs/guides/batch": "OpenAI: `custom_id` must be unique",
+            "https://developers.openai.com/api/docs/guides/batch":
+                "OpenAI requires a unique `custom_id`",
             "https://learn.microsoft.com/en-us/azure/ai-foundry/openai/how-to/batch":
-                "Azure: the error `duplicate_custom_id`",
+                "Azure rejects repeated ids with `duplicate_custom_id`",
             "https://platform.claude.com/docs/en/api/csharp/messages/batches.md":
-                "Anthropic: unique within the batch",
-            "https://docs.mistral.ai/studio-api/batch-processing": "Mistral: a unique `custom_id`",
+                "Anthropic requires ids that are unique within the batch",
+            "https://docs.mistral.ai/studio-api/batch-processing":
+                "Mistral asks for a unique `custom_id`",
             "sgl-project/sglang#1415": "SGLang never finishes a batch with repeated ids",
         };
-    REQUEST = Error[lowerable] "lint/batch-request", "a line of a batch does not have the form that the service accepts",
+    REQUEST = Error[lowerable] "lint/batch-request", "a batch line is not in the format that the service accepts",
         "Each service has its own form:\n\n\
          * OpenAI, Azure: `{\"custom_id\": …, \"method\": \"POST\", \"url\": \"/v1/chat/completions\", \"body\": {…}}`. Azure's paths have \
          no `/v1`\n\
@@ -57,18 +60,21 @@ crate::diag::rules! {
          * wrong: `\"url\": \"https://api.openai.com/v1/chat/completions\"`\n\
          * right: `\"url\": \"/v1/chat/completions\"`",
         seen "2026-11" {
-            "https://github.com/openai/openai-openapi": "OpenAI: `CreateBatchRequest.endpoint`",
-            "https://developers.openai.com/api/docs/guides/batch": "OpenAI: the form of a line",
+            "https://github.com/openai/openai-openapi":
+                "OpenAI's `CreateBatchRequest.endpoint` lists the endpoints",
+            "https://developers.openai.com/api/docs/guides/batch":
+                "OpenAI documents the format of a line",
             "567-labs/instructor#1120": "OpenAI: *missing* `method`, `url` and `body`, with `params` instead",
             "openai/openai-python#2497": "OpenAI: a `url` without the first slash does not match",
             "https://learn.microsoft.com/en-us/azure/ai-foundry/openai/how-to/batch":
-                "Azure: `/chat/completions`",
+                "Azure's endpoint is `/chat/completions`, without `/v1`",
             "https://platform.claude.com/docs/en/api/csharp/messages/batches.md":
-                "Anthropic: `custom_id` and `params` are required",
-            "https://docs.mistral.ai/openapi.yaml": "Mistral: `body` is required",
-            "https://ai.google.dev/gemini-api/docs/batch-api": "Gemini: the form of a line",
+                "Anthropic requires `custom_id` and `params`",
+            "https://docs.mistral.ai/openapi.yaml": "Mistral requires `body`",
+            "https://ai.google.dev/gemini-api/docs/batch-api":
+                "Gemini documents the format of a line",
             "https://docs.aws.amazon.com/bedrock/latest/userguide/batch-inference-data":
-                "Bedrock: the form of a line",
+                "Bedrock documents the format of a line",
         };
     STREAM = Error[lowerable] "lint/batch-stream", "a request of a batch asks for a stream",
         "A batch returns complete answers in a file. OpenAI, Azure and Anthropic reject requests with `stream: true`; for other \
@@ -78,7 +84,7 @@ crate::diag::rules! {
         seen "2026-11" {
             "https://developers.openai.com/api/docs/guides/batch": "OpenAI: *rejects requests that set stream=true*",
             "pkg:pypi/anthropic@2.12#types/messages/batch_create_params.py":
-                "Anthropic: `MessageCreateParamsNonStreaming`",
+                "Anthropic's batches contain `MessageCreateParamsNonStreaming`",
         };
     MIXED = Error[lowerable] "lint/batch-mixed", "the requests of a batch go to different endpoints or models",
         "An input file for OpenAI or Azure can use only one endpoint and one model. The service compares each line with the endpoint that \
@@ -89,11 +95,11 @@ crate::diag::rules! {
          * right: a file for each model",
         seen "2026-11" {
             "https://developers.openai.com/api/docs/guides/batch":
-                "OpenAI: an input file has requests to a single model",
+                "OpenAI accepts requests to only one model in an input file",
             "https://github.com/openai/openai-openapi":
-                "OpenAI: the endpoint applies to all requests in the batch",
+                "OpenAI uses one endpoint for all requests in the batch",
             "https://learn.microsoft.com/en-us/azure/ai-foundry/openai/how-to/batch":
-                "Azure: the errors `url_mismatch` and `model_mismatch`",
+                "Azure rejects them with `url_mismatch` and `model_mismatch`",
         };
     LIMIT = Error[lowerable] "lint/batch-limit", "a batch has more requests or bytes than the service accepts",
         "| service | requests | size |\n\
@@ -108,13 +114,14 @@ crate::diag::rules! {
          * wrong: 60,000 lines in one file for OpenAI\n\
          * right: two files of 30,000 lines",
         seen "2026-11" {
-            "https://github.com/openai/openai-openapi": "OpenAI: 50,000 requests, 200 MB",
+            "https://github.com/openai/openai-openapi": "OpenAI accepts 50,000 requests and 200 MB",
             "https://learn.microsoft.com/en-us/azure/ai-foundry/openai/how-to/batch":
-                "Azure: 100,000 requests, 200 MB",
+                "Azure accepts 100,000 requests and 200 MB",
             "https://platform.claude.com/docs/en/api/csharp/messages/batches.md":
-                "Anthropic: `maxItems: 100000`",
-            "https://platform.claude.com/docs/en/build-with-claude/batch-processing": "Anthropic: 256 MB",
-            "https://docs.mistral.ai/capabilities/batch": "Mistral: up to 1M requests",
-            "https://ai.google.dev/gemini-api/docs/batch-api": "Gemini: 2 GB",
+                "Anthropic accepts 100,000 requests (`maxItems`)",
+            "https://platform.claude.com/docs/en/build-with-claude/batch-processing":
+                "Anthropic accepts 256 MB",
+            "https://docs.mistral.ai/capabilities/batch": "Mistral accepts up to 1M requests",
+            "https://ai.google.dev/gemini-api/docs/batch-api": "Gemini accepts files of up to 2 GB",
         };
 }

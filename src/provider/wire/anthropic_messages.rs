@@ -1,9 +1,9 @@
 //! Anthropic Messages.
 //!
 //! Provider-specific blocks: see `anthropic` 2.12, `types/content_block_param.py`. A server-side
-//! call without its result is rejected, unless the turn was paused. Unsigned thinking is rejected,
-//! and so is a turn that ends with thinking (tailcallhq/forgecode#2107). Newer models reject
-//! thinking after a change in the messages before it. IDs match `^[a-zA-Z0-9_-]+$`, tool names
+//! call without its result is rejected, unless the turn was paused. Unsigned thinking and turns
+//! that end with thinking (tailcallhq/forgecode#2107) are rejected. Newer models reject thinking
+//! after a change in the messages before it. IDs match `^[a-zA-Z0-9_-]+$`, tool names
 //! `^[a-zA-Z0-9_-]{1,128}$`.
 
 #[cfg(feature = "runtime")]

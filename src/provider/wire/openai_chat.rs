@@ -1,7 +1,7 @@
 //! OpenAI Chat Completions.
 //!
 //! Provider-specific blocks: `types/chat/chat_completion_assistant_message_param.py` of `openai`
-//! 3.54 has no place for annotations; OpenRouter accepts `images` and `reasoning_details` (see
+//! 3.54 cannot express annotations; OpenRouter accepts `images` and `reasoning_details` (see
 //! `ChatAssistantMessage` in its API document). IDs have at most 40 characters. Tool names: see
 //! `FunctionObject` in OpenAI's specification.
 

@@ -266,7 +266,7 @@ fn filtered(
             Some(test) => {
                 let name = test
                     .as_str()
-                    .ok_or_else(|| invalid("the name of a test must be a text"))?;
+                    .ok_or_else(|| invalid("a test's name must be text"))?;
                 let test = test_named(name)?;
                 let mut arguments = Arguments::default();
                 arguments.push(part);

@@ -18,7 +18,7 @@ pub(in super::super) struct Ran {
 pub(crate) struct Outcomes {
     /// The condition held, the loop had elements, or the value was present.
     pub(crate) held: u64,
-    /// The opposite.
+    /// The condition failed, the loop had no elements, or the value was absent.
     pub(crate) failed: u64,
 }
 

@@ -12,7 +12,7 @@ use crate::render::parts::{self, literal_name, range};
 /// A comparison with a word that the member of an object never is.
 #[derive(Debug, PartialEq, Eq)]
 pub(in super::super) struct NeverEqual {
-    /// The word.
+    /// The location of the word in the template.
     pub(in super::super) range: Range<usize>,
     /// The object, as named in `conversation::TEMPLATE_DATA`.
     pub(in super::super) object: &'static str,

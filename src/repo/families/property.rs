@@ -106,7 +106,7 @@ impl Property {
             ),
             Property::AlternatingTurns => (
                 "requires user and assistant messages to alternate",
-                "accepts several messages of one role in a row",
+                "accepts several messages with the same role in a row",
             ),
             Property::MixedResults => (
                 "accepts text and images after results in the same message",

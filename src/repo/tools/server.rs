@@ -39,7 +39,7 @@ pub const MAX_SERVER_NAME: usize = 32;
 /// An MCP server, as defined in `tools.toml`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerSpec {
-    /// The name of the server, with which the names of its tools begin.
+    /// The server's name, with which the names of its tools begin.
     pub name: Spanned<Arc<str>>,
     /// The way in which the server is reached.
     pub connection: ServerConnection,
@@ -227,7 +227,7 @@ fn read_key_header(reader: &mut Reader<'_, '_>) -> Option<Option<Arc<str>>> {
                 header.span,
                 "this header cannot carry a key",
             );
-            reader.report(finding.help("write the name of a header, for example `x-api-key`"));
+            reader.report(finding.help("write a header name, for example `x-api-key`"));
             None
         }
     }

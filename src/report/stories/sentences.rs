@@ -152,7 +152,7 @@ fn money(dollars: f64) -> String {
     }
 }
 
-/// Returns all sentences of a story, in the order of the report.
+/// Returns all sentences of a story, in report order.
 pub(super) fn of_story(story: &Story) -> Vec<Sentence> {
     let mut sentences: Vec<Sentence> = origin(story).into_iter().chain(counts(story)).collect();
     sentences.extend(story.breaks.iter().map(|found| of_break(found, story)));
@@ -198,7 +198,7 @@ fn origin(story: &Story) -> Option<Sentence> {
         } => {
             let shared = count(shared, "message");
             Some(note(format!(
-                "a fork of conversation {}: it shares the first {shared}",
+                "a fork of conversation {}: {shared} in common",
                 from + 1
             )))
         }

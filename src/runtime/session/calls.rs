@@ -25,7 +25,7 @@ struct Admitted<'c> {
     input: Value,
 }
 
-/// The running tools of an answer, in the order of their calls, and those that wait to start.
+/// The running tools of an answer, in call order, and those that wait to start.
 struct Running<'c> {
     waiting: VecDeque<Admitted<'c>>,
     tasks: JoinSet<ToolOutput>,
@@ -101,7 +101,7 @@ impl RequestTask<'_> {
         Ok(outputs)
     }
 
-    /// Runs tools, starting them in the order of their calls.
+    /// Runs tools, starting them in call order.
     async fn run_all(&self, admitted: Vec<Admitted<'_>>) -> Result<Outputs, Stop> {
         let redactor = self.redactor();
         let (progress, mut told) = mpsc::channel(64);

@@ -175,7 +175,7 @@ impl AnswerBuilder {
                 self.events.push(Event::Text(piece.to_owned()));
             }
             Slot::Thinking { .. } | Slot::Redacted(_) | Slot::Call(_) | Slot::Own(_) => {
-                self.not_read("a piece of text arrived for a block of another type");
+                self.not_read("a piece of text arrived for a block of a different type");
             }
         }
     }
@@ -242,7 +242,7 @@ impl AnswerBuilder {
                 self.events.push(Event::Thinking(piece.to_owned()));
             }
             Slot::Text { .. } | Slot::Redacted(_) | Slot::Call(_) | Slot::Own(_) => {
-                self.not_read("a piece of reasoning arrived for a block of another type");
+                self.not_read("a piece of reasoning arrived for a block of a different type");
             }
         }
     }
@@ -253,7 +253,7 @@ impl AnswerBuilder {
             Slot::Thinking { signature, .. } => signature.push_str(piece),
             Slot::Text { .. } | Slot::Redacted(_) | Slot::Call(_) | Slot::Own(_) => {
                 if !piece.is_empty() {
-                    self.not_read("a signature arrived for a block of another type");
+                    self.not_read("a signature arrived for a block of a different type");
                 }
             }
         }
@@ -544,7 +544,7 @@ impl AnswerBuilder {
     pub(super) fn arguments(&mut self, place: BlockIndex, piece: &str) {
         let Slot::Call(call) = &mut self.slots[place.0] else {
             if !piece.is_empty() {
-                self.not_read("a piece of arguments arrived for a block of another type");
+                self.not_read("a piece of arguments arrived for a block of a different type");
             }
             return;
         };

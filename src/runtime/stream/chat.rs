@@ -17,7 +17,7 @@
 //! | `stop` | end of turn, or tool use if there are calls |
 //! | `tool_calls`, `function_call` | tool use, or end of turn if there are none |
 //! | `length`, Mistral's `model_length` | token limit |
-//! | `content_filter` | refusal, as is an answer with `refusal` |
+//! | `content_filter`, and an answer with `refusal` | refusal |
 //! | Mistral's and OpenRouter's `error`, `DeepSeek`'s `insufficient_system_resource` | an error |
 //! | others | the provider's own word |
 //!

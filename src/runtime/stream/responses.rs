@@ -47,7 +47,7 @@ pub(super) static SHAPE: Shape = Shape::new(
         ignored(&["obfuscation"], "padding that hides the length"),
         ignored(
             &["response_id", "event_id", "created_at"],
-            "the start of the answer contains it",
+            "already reported by the first event",
         ),
     ],
 )

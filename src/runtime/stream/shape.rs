@@ -415,7 +415,7 @@ impl Shape {
             rows.push(Row::new(place, kind.members, self.other_members));
         }
         if !self.kinds.is_empty() {
-            let place = format!("`{}` of another type", self.place);
+            let place = format!("`{}` of a different type", self.place);
             rows.push(Row::new(place, &[], self.other_kinds));
         }
         rows

@@ -33,9 +33,9 @@ impl Arguments {
     }
 }
 
-/// Compiles the schema of a tool; `None` if the schema cannot be compiled, or if validation could
-/// take too long, which is possible with a schema from an external server. Such a schema is not
-/// enforced: the model has seen it, and the tool must check its arguments itself.
+/// Compiles a tool schema; `None` if the schema cannot be compiled, or if validation could take too
+/// long, as is possible with a schema from an external server. Such a schema is not enforced: the
+/// model has seen it, and the tool must check its arguments itself.
 fn compiled(tool: &Tool) -> Option<(Validator, Measured)> {
     let schema = Value::Object(tool.schema.clone());
     let measured = Measured::of(&schema)?;
@@ -45,7 +45,7 @@ fn compiled(tool: &Tool) -> Option<(Validator, Measured)> {
             tracing::warn!(
                 tool = &*tool.name,
                 problem = problem.to_string(),
-                "the schema of a tool is not a valid JSON Schema"
+                "a tool schema is not a valid JSON Schema"
             );
         })
         .ok()

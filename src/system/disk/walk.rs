@@ -93,7 +93,7 @@ impl Walker<'_> {
     }
 
     /// Records the files in a hidden folder that have the names of source files. `.git` is skipped,
-    /// because nobody keeps sources there.
+    /// because sources are not kept there.
     fn hidden_folder(&mut self, entry: &DirEntry) -> Result<(), ReadError> {
         if entry.file_name() == ".git" {
             return Ok(());
