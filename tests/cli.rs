@@ -953,7 +953,7 @@ fn diffs_are_grouped_and_named_by_their_cause() {
 
 /// Golden files show only the folder of removed bodies; the sources show the agent and the cause.
 #[test]
-#[cfg_attr(not(feature = "long-tests"), ignore = "takes long: cargo test --features long-tests")]
+#[cfg_attr(not(feature = "long-tests"), ignore = "takes long")]
 fn what_is_gone_from_golden_files_is_told_by_its_cause() {
     const CONTEXT: &str = r#"{"name": "ours", "why": "A test.", "kind": "chat", "golden": true, "history": [{"role": "user", "content": "Hi"}]}"#;
     let twin = "name = \"Twin Agent\"\nextends = \"Our Base\"\n";
@@ -1083,7 +1083,7 @@ fn other(seed: u32) -> String {
 }
 
 #[test]
-#[cfg_attr(not(feature = "long-tests"), ignore = "takes long: cargo test --features long-tests")]
+#[cfg_attr(not(feature = "long-tests"), ignore = "takes long")]
 fn a_branch_is_compared_from_where_it_diverged() {
     let (_scratch, root) = branches();
     for range in ["main", "main...topic", "main...HEAD", "main..."] {

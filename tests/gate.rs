@@ -577,7 +577,7 @@ const MISTAKES: [(&str, &str, &str); 12] = [
 ];
 
 #[test]
-#[cfg_attr(not(feature = "long-tests"), ignore = "takes long: cargo test --features long-tests")]
+#[cfg_attr(not(feature = "long-tests"), ignore = "takes long")]
 fn what_has_one_right_answer_is_mended() {
     for (path, wrong, right) in MISTAKES {
         let sound = [
@@ -633,7 +633,7 @@ fn what_has_one_right_answer_is_mended() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "long-tests"), ignore = "takes long: cargo test --features long-tests")]
+#[cfg_attr(not(feature = "long-tests"), ignore = "takes long")]
 fn mending_makes_nothing_worse() {
     let texts = [
         BROKEN.to_owned(),

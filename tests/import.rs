@@ -222,7 +222,7 @@ fn declared(trip: &Trip) -> Option<usize> {
 }
 
 #[test]
-#[cfg_attr(not(feature = "long-tests"), ignore = "takes long: cargo test --features long-tests")]
+#[cfg_attr(not(feature = "long-tests"), ignore = "takes long")]
 fn chats_come_back_up_to_declared_losses() {
     let trips = trips(&compiler(Vec::new()), TaskKind::Chat);
     let changed = changed(&trips);

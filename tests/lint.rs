@@ -678,7 +678,7 @@ fn programs_get_the_same_document_as_ever() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "long-tests"), ignore = "takes long: cargo test --features long-tests")]
+#[cfg_attr(not(feature = "long-tests"), ignore = "takes long")]
 fn many_lines_are_told_in_their_order_and_bounded() {
     let line = r#"{"model": "gpt-5.6-luna", "messages": [], "x": 1}"#;
     let text = format!("{line}\n").repeat(10_500);

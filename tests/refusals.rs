@@ -293,7 +293,7 @@ fn lost(provider: &str, refusal: &Refusal) -> Vec<String> {
 }
 
 #[test]
-#[cfg_attr(not(feature = "long-tests"), ignore = "takes long: cargo test --features long-tests")]
+#[cfg_attr(not(feature = "long-tests"), ignore = "takes long")]
 fn every_sentence_is_found_in_whatever_wraps_it() {
     let lost: Vec<String> = Dictionary::bundled()
         .providers()
@@ -315,7 +315,7 @@ fn every_sentence_is_found_in_whatever_wraps_it() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "long-tests"), ignore = "takes long: cargo test --features long-tests")]
+#[cfg_attr(not(feature = "long-tests"), ignore = "takes long")]
 fn what_is_no_refusal_is_not_explained() {
     let documents = [
         "README.md",
@@ -859,7 +859,7 @@ fn what_is_no_answer_or_another_request_is_told() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "long-tests"), ignore = "takes long: cargo test --features long-tests")]
+#[cfg_attr(not(feature = "long-tests"), ignore = "takes long")]
 fn a_sentence_is_found_in_a_large_log() {
     let mut noise = String::new();
     for number in 0..50_000 {

@@ -550,7 +550,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 8, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    #[cfg_attr(not(feature = "long-tests"), ignore = "takes long: cargo test --features long-tests")]
+    #[cfg_attr(not(feature = "long-tests"), ignore = "takes long")]
     fn any_edits_are_told_by_proven_causes(chosen in 1..1_u32 << EDITS.len()) {
         let older: MemoryWorld = files(&folder().join("repository")).into_iter().collect();
         let newer = edited(&older, chosen);

@@ -84,6 +84,7 @@ fn templates_that_fail_at_once_cost_less_than_a_body_may() {
 /// Compares results with the cache, without it, and from `lint`, for valid bodies and for some that
 /// models reject.
 #[test]
+#[cfg_attr(not(feature = "long-tests"), ignore = "takes long")]
 fn check_and_lint_judge_every_bundled_body_alike() {
     let root =
         Disk::open(std::path::Path::new(env!("CARGO_MANIFEST_DIR"))).expect("the crate's root");
@@ -170,6 +171,7 @@ fn bodies_that_differ_in_their_conversation_alone_share_the_verdict_on_the_rest(
 }
 
 #[test]
+#[cfg_attr(not(feature = "long-tests"), ignore = "takes long")]
 fn templates_of_one_agent_write_what_they_write_alone() {
     let agent = |at: usize| {
         let own = format!("[{{# {at} #}}{{% include 'openai/messages.jinja' %}}]");

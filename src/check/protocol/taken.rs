@@ -334,6 +334,7 @@ mod tests {
     /// The model accepts every proposal in the message or the help of a finding, at the location of
     /// the finding.
     #[test]
+    #[cfg_attr(not(feature = "long-tests"), ignore = "takes long")]
     fn no_advice_leads_to_the_next_refusal() {
         let bundled = Bundled::load();
         let places = |case: &Case<'_>| {

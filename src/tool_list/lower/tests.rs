@@ -514,6 +514,7 @@ fn stricter(seed: u64, held: &mut Held) -> Result<(), String> {
 }
 
 #[test]
+#[cfg_attr(not(feature = "long-tests"), ignore = "takes long")]
 #[expect(clippy::disallowed_methods, reason = "a variable asks for more seeds")]
 fn lowered_schemas_accept_whatever_the_original_accepts() {
     let seeds: u64 = std::env::var("REQC_LOWERED")
