@@ -20,6 +20,8 @@ pub struct Provider {
     /// The hosts that use these sentences, or the addresses of their endpoints; empty for software
     /// that people run themselves.
     pub hosts: Vec<String>,
+    /// Codes that only this provider's servers write, in lower case.
+    codes: Vec<String>,
     /// Words of the provider's envelopes that other servers rarely use, without spaces and quotes.
     marks: Vec<Plain>,
     /// The provider's sentences, in file order.
@@ -186,13 +188,13 @@ impl Unruled {
 /// How strongly a string refers to a provider. A stronger hint compares as greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Hint {
-    /// `true` if the text contains one of the provider's hosts, which, like its envelope, says more
-    /// than a name: clients that are named after a provider are used with other servers.
-    is_host: bool,
+    /// `true` if the text contains one of the provider's hosts or codes, which say more than a name:
+    /// clients that are named after a provider are used with other servers.
+    is_certain: bool,
+    /// `true` if the text contains a host, a code, or the full name as separate words.
+    pub(super) is_named: bool,
     /// `true` if the text has the provider's envelope.
     is_marked: bool,
-    /// `true` if the text contains one of the provider's hosts, or the full name as separate words.
-    pub(super) is_named: bool,
     /// The number of words of the name that occur in the text.
     words: usize,
     /// The length of the longest host or address of an endpoint in the text.
@@ -248,13 +250,13 @@ impl Provider {
             .iter()
             .filter(|host| lower.contains(host.as_str()));
         let host = hosts.map(String::len).max().unwrap_or_default();
-        let is_host = host > 0;
+        let is_certain = host > 0 || self.codes.iter().any(|code| lower.contains(code));
         let is_named =
             !self.words.is_empty() && self.words.iter().all(|word| stands_alone(word, lower));
         Hint {
-            is_host,
+            is_certain,
+            is_named: is_certain || is_named,
             is_marked: self.marks.iter().any(|mark| plain.contains(mark)),
-            is_named: is_host || is_named,
             words: met,
             host,
         }
@@ -302,6 +304,11 @@ fn provider(table: &Table) -> Provider {
         words: words_of(&name),
         name,
         hosts: table.texts("hosts"),
+        codes: table
+            .texts("codes")
+            .iter()
+            .map(|code| code.to_lowercase())
+            .collect(),
         marks: table
             .texts("marks")
             .iter()
