@@ -1,6 +1,6 @@
 //! Templates that take too much work or memory stop at a limit with a finding, and nothing panics.
 //!
-//! `REQC_EXPRESSIONS=100000 cargo test --test expressions` tries that many random templates.
+//! `REQC_EXPRESSIONS=100000 cargo test --features long-tests --test expressions` tries that many random templates.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

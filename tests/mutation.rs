@@ -4,7 +4,7 @@
 //! Positions that a schema declares free (`x-reqc-free`) are not changed. A mutation is tried once
 //! per provider instance and location. A location is a pointer with the `role` or `type` of an
 //! element instead of its index: the same key of another user message would only count the same gap
-//! again. `cargo test --test mutation -- --nocapture` prints a table.
+//! again. `cargo test --features long-tests --test mutation -- --nocapture` prints a table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -2,8 +2,8 @@
 //! source changes the value.
 //!
 //! ```sh
-//! cargo test --release --test provenance                       # a sample of at least 1,000 values
-//! REQC_EVERY_SOURCE=1 cargo test --release --test provenance   # every cited source
+//! cargo test --release --features long-tests --test provenance    # at least 1,000 values
+//! REQC_EVERY_SOURCE=1 cargo test --release --features long-tests --test provenance    # all
 //! ```
 
 #![expect(

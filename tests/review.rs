@@ -143,6 +143,7 @@ fn keep_in(below: &str, kind: &str, name: &str, text: &str) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "long-tests"), ignore = "takes long")]
 fn each_kind_of_edit_is_told_by_its_cause() {
     let older: MemoryWorld = files(&folder().join("repository")).into_iter().collect();
     for kind in kinds() {
@@ -267,6 +268,7 @@ fn broken(all: &BTreeSet<Arc<str>>, world: &MemoryWorld) -> BTreeSet<Arc<str>> {
 /// `tests/review/breaks/` contains edits that break agents. The review names these agents first,
 /// with edits that are proven to break them; the reverse edit fixes them.
 #[test]
+#[cfg_attr(not(feature = "long-tests"), ignore = "takes long")]
 fn agents_that_an_edit_breaks_are_named_first_and_with_the_edit() {
     let older: MemoryWorld = files(&folder().join("repository")).into_iter().collect();
     let before = compiled(&older);

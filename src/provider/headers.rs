@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::server::Site;
+use super::url::UrlParts;
 
 /// The version and the beta features that a request asks for, as far as its headers and its URL are
 /// known.
@@ -33,16 +34,16 @@ impl ApiHeaders {
     };
 
     /// Adds the facts that the URL reveals: the operator of the host, a token-counting endpoint,
-    /// and Azure's `api-version`.
+    /// and the `api-version` of Azure OpenAI. Other APIs of Azure have versions of their own.
     #[must_use]
     pub fn at(mut self, url: &str) -> ApiHeaders {
         self.sites = Site::of(url);
-        // The Model Inference API has versions of its own.
-        let has_versions_of_openai = self.is_at(Site::Azure) && !url.contains("/models/");
+        let is_azure_openai =
+            self.is_at(Site::Azure) && UrlParts::of(url).path().starts_with("/openai/");
         let version = url
             .split(['?', '&'])
             .find_map(|part| part.strip_prefix("api-version="))
-            .filter(|_| has_versions_of_openai);
+            .filter(|_| is_azure_openai);
         self.version = self.version.or(version.map(str::to_owned));
         self
     }

@@ -37,7 +37,7 @@ body_rule! {
         "bytedance/deer-flow#80": "Qwen: the same error",
         "HKUDS/nanobot#3939": "Kimi rejects `thinking` with `reasoning_effort`",
         "https://github.com/BerriAI/litellm/blob/main/litellm/llms/fireworks_ai/chat/transformation.py":
-            "Fireworks rejects them too, according to a gateway's code",
+            "Fireworks rejects `thinking` with `reasoning_effort`, according to a gateway's code",
         "lobehub/lobehub#7985": "Gemini rejects `includeThoughts` without thinking",
         "pkg:github/vllm-project/vllm#vllm/sampling_params.py":
             "vLLM rejects `min_tokens` above `max_tokens`, and `stop` without `detokenize`",

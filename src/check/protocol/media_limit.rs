@@ -24,7 +24,7 @@ body_rule! {
     of AnthropicMessages, OpenAiChat;
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/vision.md":
-            "Claude accepts 8,000 pixels per side (2,000 with many images), and 100 or 600 images",
+            "Claude accepts 8,000 pixels per side (2,000 with many images), and 100 or 600 images, by model",
         "https://platform.claude.com/docs/en/build-with-claude/pdf-support":
             "Claude accepts up to 32 MB and 600 pages, or 100 pages below a window of 1M",
         "https://www.alibabacloud.com/help/en/model-studio/error-code":

@@ -19,8 +19,8 @@ body_rule! {
      picture whose bytes have a different type than declared, or are not a picture at all. OpenAI, LM Studio, DeepSeek and Groq reject \
      images in tool results. OpenAI accepts documents as files, but not audio, video or pictures. Reported as warnings: an encrypted PDF \
      for Anthropic, an archive, a word processor document for Gemini, and the URL of an image for Moonshot and Workers AI. Gemini reads \
-     `$ref` in a function's result as the name of one of the result's media. OpenAI requires the name of a file. Reports say that \
-     DeepSeek requires tool results to be a string (a warning). No provider can fetch from an address in a private network, \
+     `$ref` in a function's result as the name of one of the result's media. OpenAI requires the name of a file. According to user \
+     reports, DeepSeek requires tool results to be a string (a warning). No provider can fetch from an address in a private network, \
      such as `http://localhost:3000/a.png`.\n\n\
      * wrong: `\"image_url\": {\"url\": \"https://…\"}` for LM Studio or Ollama\n\
      * right: `\"image_url\": {\"url\": \"data:image/png;base64,…\"}`\n\
@@ -60,7 +60,7 @@ body_rule! {
         "openai/openai-agents-python#1513":
             "OpenAI: *Missing required parameter: '….file.file_id'*, for a file without `filename`",
         "langchain-ai/langchainjs#9512": "OpenAI: the same error",
-        "laravel/ai#324": "OpenAI Responses: the same error",
+        "laravel/ai#324": "OpenAI Responses: *Missing required parameter*, for the same",
         "QwenLM/qwen-code#2320":
             "DeepSeek: *invalid type: sequence, expected a string*, for a tool message",
         "Gitlawb/openclaude#774": "DeepSeek: the same error, in April 2026",
@@ -225,7 +225,7 @@ fn deepseek_result<'b>(found: &mut Found<'b>, message: &'b Value) {
                 "according to user reports, DeepSeek requires a string as the content of a tool message",
             )
             .warning()
-            .help("join the texts");
+            .help("send a string; put images into a user message");
     }
 }
 
@@ -554,7 +554,7 @@ fn is_refused_as_file(media_type: &str) -> bool {
 
 /// Reports a file without a name, and a file that is not a document.
 fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
-    if text_of(file, "file_data").is_some() && file.get("filename").is_none() {
+    if text_of(file, "file_data").is_some() && text_of(file, "filename").is_none() {
         found
             .at(file, "a file with `file_data` needs a `filename`")
             .help("add `filename`, such as `report.pdf`");

@@ -16,7 +16,7 @@ body_rule! {
         "pkg:pypi/anthropic@2.12#types/thinking_config_enabled_param.py":
             "Claude requires the budget to be less than `max_tokens`",
         "https://platform.claude.com/docs/en/build-with-claude/extended-thinking":
-            "Claude makes an exception for interleaved thinking",
+            "Claude has this rule, with an exception for interleaved thinking",
         "liuw1535/antigravity2api-nodejs#149":
             "*`max_tokens` must be greater than `thinking.budget_tokens`*",
     }

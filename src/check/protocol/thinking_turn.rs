@@ -22,10 +22,12 @@ body_rule! {
      be the first part of its message.\n\n\
      * wrong: reasoning, then the user\n\
      * right: reasoning, the answer or call that followed it, then the user\n\n\
-     Reasoning with its `id` before a call without one is a warning.",
+     Reasoning with its `id` before a call without one is a warning, unless it has `encrypted_content`.",
     seen "2026-11" {
         "recorded: pydantic-ai, tests/models/cassettes/test_openai_responses/test_openai_responses_thinking_with_modified_history.yaml":
             "OpenAI: *was provided without its required following item*",
+        "recorded: ellmer, inst/_vcr/tool.yml":
+            "OpenAI accepts reasoning with its `id` and `encrypted_content` before a call without one",
         "https://platform.claude.com/docs/en/build-with-claude/extended-thinking":
             "Claude requires thinking to be sent back with its turn",
         "tailcallhq/forgecode#1195": "Claude requires thinking to be sent back with its turn",
@@ -294,7 +296,7 @@ fn reasoning_item<'b>(
 }
 
 /// Reports an item without an ID after reasoning with an ID, because the server matches the two by
-/// their IDs.
+/// their IDs. Before a call, `encrypted_content` was enough in recordings.
 fn lost_id<'b>(item: &'b Value, next: &'b Value, found: &mut Found<'b>) {
     if !has_id(item) || has_id(next) {
         return;

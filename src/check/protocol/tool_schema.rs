@@ -59,7 +59,7 @@ body_rule! {
             "Moonshot: *missing 'type' or 'anyOf' key in parameter type*",
         "earendil-works/pi#5822": "Moonshot: *At path 'properties.task': type is not defined*",
         "earendil-works/pi#4138": "Moonshot, through OpenCode: the same error",
-        "tailcallhq/forgecode#3123": "Moonshot, through OpenRouter, rejects the same",
+        "tailcallhq/forgecode#3123": "Moonshot, through OpenRouter, rejects such schemas",
         "end-4/dots-hyprland#3640": "DeepSeek: *must be a JSON Schema of 'type: \"object\"'*, measured with `{}`",
         "vercel/ai#7924": "DeepSeek: the same error, with properties",
         "farion1231/cc-switch#5490": "DeepSeek: the same error, with `oneOf`",

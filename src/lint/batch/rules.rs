@@ -114,13 +114,13 @@ crate::diag::rules! {
          * wrong: 60,000 lines in one file for OpenAI\n\
          * right: two files of 30,000 lines",
         seen "2026-11" {
-            "https://github.com/openai/openai-openapi": "OpenAI accepts 50,000 requests and 200 MB",
+            "https://github.com/openai/openai-openapi": "OpenAI accepts at most 50,000 requests and 200 MB",
             "https://learn.microsoft.com/en-us/azure/ai-foundry/openai/how-to/batch":
-                "Azure accepts 100,000 requests and 200 MB",
+                "Azure accepts at most 100,000 requests and 200 MB",
             "https://platform.claude.com/docs/en/api/csharp/messages/batches.md":
-                "Anthropic accepts 100,000 requests (`maxItems`)",
+                "Anthropic accepts at most 100,000 requests (`maxItems`)",
             "https://platform.claude.com/docs/en/build-with-claude/batch-processing":
-                "Anthropic accepts 256 MB",
+                "Anthropic accepts at most 256 MB",
             "https://docs.mistral.ai/capabilities/batch": "Mistral accepts up to 1M requests",
             "https://ai.google.dev/gemini-api/docs/batch-api": "Gemini accepts files of up to 2 GB",
         };
