@@ -135,14 +135,19 @@ pub(in crate::compile) fn note_on_findings(compiler: &mut Compiler) {
         return;
     }
     let (reached, _) = Users::of(compiler).by_some(&files);
+    let of_slips = users_of_slips(compiler);
     let mut left = MAX_NAMES;
-    for finding in compiler
-        .findings
-        .iter_mut()
-        .chain(&mut compiler.slips)
-        .filter(|finding| finding.agents.is_empty())
+    let findings = compiler.findings.iter_mut().map(|it| (it, Vec::new()));
+    let slips = compiler.slips.iter_mut().zip(of_slips);
+    for (finding, users) in findings
+        .chain(slips)
+        .filter(|(finding, _)| finding.agents.is_empty())
     {
-        let Some(agents) = reached.get(&finding.primary.span.file) else {
+        let agents = match users.is_empty() {
+            true => reached.get(&finding.primary.span.file),
+            false => Some(&users),
+        };
+        let Some(agents) = agents else {
             continue;
         };
         let Some(rest) = left.checked_sub(agents.len()) else {
@@ -151,6 +156,41 @@ pub(in crate::compile) fn note_on_findings(compiler: &mut Compiler) {
         left = rest;
         finding.agents.clone_from(agents);
     }
+}
+
+/// Returns, for each slip, the agents whose templates contain it; none if it is in a partial, or if
+/// every agent overrides the template. Stops at the limit on names.
+fn users_of_slips(compiler: &Compiler) -> Vec<Vec<Arc<str>>> {
+    let mut users = vec![Vec::new(); compiler.slips.len()];
+    let mut at: BTreeMap<(FileId, usize), Vec<usize>> = BTreeMap::new();
+    for (index, slip) in compiler.slips.iter().enumerate() {
+        let span = slip.primary.span;
+        at.entry((span.file, span.range().start))
+            .or_default()
+            .push(index);
+    }
+    let agents = match at.is_empty() {
+        true => [].as_slice(),
+        false => compiler.agents.as_slice(),
+    };
+    let mut left = MAX_NAMES;
+    for (id, _) in agents {
+        let name = &compiler.hierarchy.get(*id).name.value;
+        let profile = compiler.resolve(*id);
+        let templates = profile.map(|profile| profile.strings_in_effect());
+        for template in templates.into_iter().flatten() {
+            let range = template.range();
+            let within = at.range((template.file, range.start)..=(template.file, range.end));
+            for index in within.flat_map(|(_, slips)| slips) {
+                let Some(rest) = left.checked_sub(1) else {
+                    return users;
+                };
+                left = rest;
+                users[*index].push(Arc::clone(name));
+            }
+        }
+    }
+    users
 }
 
 /// The maximum number of includes that are followed, in total.
