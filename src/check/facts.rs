@@ -56,11 +56,11 @@ impl ModelFacts {
         ModelFacts {
             families: families
                 .iter()
-                .filter(|family| {
-                    is_named(&family.wires, route.wire.name())
-                        && has(family, model.as_ref(), route.server)
-                })
-                .filter_map(|family| Some((Arc::clone(family), Standing::of(family, route)?)))
+                .filter(|family| is_named(&family.wires, route.wire.name()))
+                .filter_map(|family| Some((family, Standing::of(family, route)?)))
+                // Last, because it compares the name with every pattern of the family.
+                .filter(|(family, _)| has(family, model.as_ref(), route.server))
+                .map(|(family, standing)| (Arc::clone(family), standing))
                 .collect(),
         }
     }

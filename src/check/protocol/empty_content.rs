@@ -12,8 +12,8 @@ body_rule! {
     "Most APIs reject empty content, and their schemas report it: blank text for Anthropic, contents without parts for Gemini, \
      assistant messages that have neither text nor tool calls for Mistral and OpenAI. Where reports disagree, it is a warning. This rule \
      covers the cases that schemas allow:\n\n\
-     * Vertex AI: a part with an empty text in `contents` is rejected (an error); Gemini's own API accepted it in recordings. With a `thoughtSignature`, it is the \
-     normal end of an answer, and accepted\n\
+     * Vertex AI: a part with an empty text in `contents` is rejected (an error); Gemini's own API accepted it in \
+     recordings. With a `thoughtSignature`, it is the normal end of an answer, and accepted\n\
      * Vertex AI: reports of 2024 and 2025 say that media without any text in `contents` is rejected (reported as a warning)\n\
      * Responses: an empty assistant message between a reasoning item and its call or message separates them, and the API reports a \
      missing *required following item*\n\

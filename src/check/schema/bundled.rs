@@ -22,8 +22,9 @@ pub(super) struct Bundled {
 /// A name in an extension file. The schema accepts the fields that the file lists under this name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extension<'t> {
-    pub(super) file: &'t str,
+    /// Before the file, which is compared only if the names are equal.
     pub(super) name: &'t str,
+    pub(super) file: &'t str,
 }
 
 /// A constraint of a schema on several members at once.
