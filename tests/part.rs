@@ -322,3 +322,41 @@ fn files_reach_what_is_made_of_them() {
     let context = reached(&files, &["contexts/c.json"]);
     assert!(context.agents.is_empty() && context.contexts.iter().eq([&Arc::from("c")]));
 }
+
+/// A base's prompt reads a missing file: A0 uses the prompt, and A2 replaces it.
+#[test]
+fn a_missing_file_is_told_for_the_users_of_the_prompt_in_each_shard() {
+    let mut files = example();
+    files.remove("roles/x.md");
+    let mut write = |path: &str, version: usize| {
+        files.insert(path.to_owned(), versions(path)[version].clone());
+    };
+    write("agents/base0.toml", 1);
+    write("agents/a2.toml", 1);
+    let (_, compiler) = load(&files);
+    let missing = |selection: &Selection| -> BTreeSet<String> {
+        let told = findings(&run(&compiler, selection).1).into_iter();
+        told.filter(|(_, told)| told.keys().any(|it| it.starts_with("prompt/missing-file")))
+            .map(|(agent, _)| agent)
+            .collect()
+    };
+    let whole = missing(&Selection::default());
+    let shards = (1..=8).flat_map(|index| {
+        let shard = Some(format!("{index}/8").parse().expect("a shard"));
+        missing(&Selection {
+            shard,
+            ..Selection::default()
+        })
+    });
+    assert_eq!(whole, BTreeSet::from(["A0".to_owned()]));
+    assert_eq!(shards.collect::<BTreeSet<_>>(), whole);
+
+    // An agent that cannot be compiled is reached by the file that its prompt names.
+    files.insert(
+        "agents/a0.toml".to_owned(),
+        versions("agents/a0.toml")[1].clone(),
+    );
+    files.remove("providers/team.toml");
+    files.insert("roles/x.md".to_owned(), "one".to_owned());
+    assert!(reached(&files, &["roles/x.md"]).agents.contains("A0"));
+}

@@ -10,6 +10,7 @@ use super::refusal::Refusal;
 use super::{Engine, rules};
 use crate::diag::Diagnostic;
 use crate::repo::{LayerKind, Repo};
+use crate::source::Span;
 use crate::world::{EntryKind, MemoryWorld};
 
 impl Engine {
@@ -37,6 +38,22 @@ impl Engine {
         }
         self.slips.extend(slips);
     }
+
+    /// Returns the paths that a template in a profile reads by literal names, whether or not a
+    /// context reaches the calls; `literal` is the location of its text.
+    pub(crate) fn files_named_in(&self, literal: Span) -> impl Iterator<Item = &str> {
+        let id = self.by_span.get(&literal);
+        let analysis = id.and_then(|id| self.analyses.get(&self.templates[id.0 as usize].name));
+        analysis
+            .into_iter()
+            .flat_map(|analysis| &analysis.file_reads)
+            .map(path_in_layer)
+    }
+}
+
+/// Returns the path of a read within a layer.
+fn path_in_layer(read: &FileRead) -> &str {
+    read.path.trim_start_matches(":/")
 }
 
 /// Returns the reads of files whose existence the template does not test.
@@ -49,11 +66,10 @@ fn unconditional(analysis: &Analysis) -> impl Iterator<Item = &FileRead> {
 }
 
 fn is_there(scope: &PromptScope, read: &FileRead) -> bool {
-    let path = read.path.trim_start_matches(":/");
     scope
         .layers
         .iter()
-        .any(|world| world.kind(path) == Ok(EntryKind::File))
+        .any(|world| world.kind(path_in_layer(read)) == Ok(EntryKind::File))
 }
 
 /// Returns the refusal of a call, if the file is missing.

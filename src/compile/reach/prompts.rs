@@ -11,7 +11,7 @@ use crate::compile::contexts::LoadedContext;
 use crate::compile::environment::PromptEnvironment;
 use crate::context::Project;
 use crate::repo::Layer;
-use crate::resolve::ProfileId;
+use crate::resolve::{ProfileId, ResolvedProfile};
 use crate::unit::{Plan, Request};
 use crate::world::{Entry, EntryKind, ReadError, Walk, World};
 
@@ -22,15 +22,15 @@ pub(in crate::compile) struct PromptReads {
 }
 
 impl PromptReads {
-    /// Returns the accessed files for the prompts of all agents that can be compiled.
+    /// Returns the accessed files for the prompts of all agents. If an agent cannot be compiled, or
+    /// no context reaches a call, only literal names are found.
     pub(super) fn of_all(compiler: &Compiler) -> Vec<PromptReads> {
         let Some(own) = own_layer(compiler) else {
             return Vec::new();
         };
         let settings = settings(compiler);
-        let usable = compiler.agents().iter().filter(|(_, usable)| *usable);
-        let usable: Vec<ProfileId> = usable.map(|(id, _)| *id).collect();
-        usable
+        let agents: Vec<ProfileId> = compiler.agents().iter().map(|(id, _)| *id).collect();
+        agents
             .into_par_iter()
             .map(|id| PromptReads::of(compiler, id, &settings, own))
             .collect()
@@ -46,6 +46,13 @@ impl PromptReads {
             world: Arc::clone(&own.world),
             asked: Mutex::default(),
         });
+        let profile = compiler.resolve(id);
+        let templates = profile.iter().flat_map(ResolvedProfile::strings_in_effect);
+        for template in templates {
+            for path in compiler.engine.files_named_in(template) {
+                noting.note(path, false);
+            }
+        }
         if let Some(plan) = compiler.plan(id) {
             for setting in settings {
                 setting.render(compiler, &plan, own, &noting);
