@@ -1049,12 +1049,12 @@ fn a_place_of_what_cannot_be_made_does_not_reach_nothing() {
     assert_eq!(told("partials/lib.jinja:1"), [""; 0], "a comment");
     assert_eq!(
         told("roles/me.md:1"),
-        unmade(&["No JSON"]),
-        "a prompt reads it"
+        unmade(&["Broken", "No JSON"]),
+        "the prompt of both reads it"
     );
     assert_eq!(
         told("more/a.md"),
-        unmade(&["No JSON"]),
+        unmade(&["Broken", "No JSON"]),
         "no earlier query was about this file"
     );
     assert_eq!(told("agents/broken.toml:4"), unmade(&["Broken"]));

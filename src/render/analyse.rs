@@ -12,6 +12,7 @@ use minijinja::syntax::SyntaxConfig;
 use super::folders::role_path;
 use super::lost_sets::{self, LostSet};
 use super::parts::{self, literal_name, literal_names, range};
+use super::prompt::path_in_layers;
 use super::recursion::{Misplaced, Scope};
 use super::slips_of_data::{self, DataSlips};
 use super::unexpanded::Unexpanded;
@@ -60,11 +61,26 @@ pub(super) struct Analysis {
 /// A call in a system prompt that reads a file of the layers by a literal name.
 #[derive(Debug)]
 pub(super) struct FileRead {
-    /// The path, with `:/` at the beginning.
+    /// The path as `read_file` takes it: with `:/` or `${CONFIG_DIR}/` at the beginning.
     pub(super) path: String,
+    /// The path within the layer.
+    pub(super) within: String,
     /// The ID of the role, if the call names a role.
     pub(super) role: Option<String>,
     pub(super) range: Range<usize>,
+}
+
+impl FileRead {
+    /// Returns a read of a path; `None` if the path is not that of a file of the layers.
+    fn of(path: String, role: Option<String>, range: Range<usize>) -> Option<FileRead> {
+        let within = path_in_layers(&path)?;
+        Some(FileRead {
+            path,
+            within,
+            role,
+            range,
+        })
+    }
 }
 
 /// An `include`, `import`, `from` or `extends`.
@@ -356,17 +372,13 @@ impl Walker {
             _ => None,
         };
         match (function, literal) {
-            ("agent_role", Some(id)) => self.found.file_reads.push(FileRead {
-                path: role_path(&id),
-                role: Some(id),
-                range,
-            }),
-            ("read_file", Some(path)) if path.starts_with(":/") => {
-                self.found.file_reads.push(FileRead {
-                    path,
-                    role: None,
-                    range,
-                });
+            ("agent_role", Some(id)) => {
+                let read = FileRead::of(role_path(&id), Some(id), range);
+                self.found.file_reads.extend(read);
+            }
+            ("read_file", Some(path)) => {
+                let read = FileRead::of(path, None, range);
+                self.found.file_reads.extend(read);
             }
             ("file_exists", Some(path)) => drop(self.found.tested_files.insert(path)),
             ("file_exists", None) | ("read_dir", _) => self.found.tests_any_file = true,

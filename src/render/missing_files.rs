@@ -47,13 +47,8 @@ impl Engine {
         analysis
             .into_iter()
             .flat_map(|analysis| &analysis.file_reads)
-            .map(path_in_layer)
+            .map(|read| &*read.within)
     }
-}
-
-/// Returns the path of a read within a layer.
-fn path_in_layer(read: &FileRead) -> &str {
-    read.path.trim_start_matches(":/")
 }
 
 /// Returns the reads of files whose existence the template does not test.
@@ -69,7 +64,7 @@ fn is_there(scope: &PromptScope, read: &FileRead) -> bool {
     scope
         .layers
         .iter()
-        .any(|world| world.kind(path_in_layer(read)) == Ok(EntryKind::File))
+        .any(|world| world.kind(&read.within) == Ok(EntryKind::File))
 }
 
 /// Returns the refusal of a call, if the file is missing.
