@@ -9,10 +9,9 @@ use minijinja::machinery;
 use minijinja::machinery::ast::{Call, CallArg, CallType, Expr, ForLoop, Macro, Stmt};
 use minijinja::syntax::SyntaxConfig;
 
-use super::folders::role_path;
+use super::folders::{path_in_layers, role_path};
 use super::lost_sets::{self, LostSet};
 use super::parts::{self, literal_name, literal_names, range};
-use super::prompt::path_in_layers;
 use super::recursion::{Misplaced, Scope};
 use super::slips_of_data::{self, DataSlips};
 use super::unexpanded::Unexpanded;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::repo::folders::ROLES;
+use crate::world::normalise_path;
 
 /// The variables in a prompt's own text, with the names that replace them: short enough to fit
 /// together with braces.
@@ -37,4 +38,16 @@ impl Folders {
 /// Returns the path of a role's file, as `read_file` takes it.
 pub(super) fn role_path(id: &str) -> String {
     format!(":/{ROLES}/{id}.md")
+}
+
+/// Returns the path within the layers for a path that a prompt reads there on every machine: one
+/// with `:/` or `${CONFIG_DIR}/` at the beginning.
+pub(super) fn path_in_layers(path: &str) -> Option<String> {
+    let rest = path
+        .strip_prefix(":/")
+        .or_else(|| path.strip_prefix("${CONFIG_DIR}/"))?;
+    match rest.contains("${") {
+        true => None,
+        false => normalise_path(rest),
+    }
 }

@@ -444,18 +444,6 @@ fn below<'p>(path: &'p str, variable: &str, folder: &str) -> Option<&'p str> {
     rest.strip_prefix('/').or(rest.is_empty().then_some(rest))
 }
 
-/// Returns the path within the layers for a path that a prompt reads there on every machine: one
-/// with `:/` or `${CONFIG_DIR}/` at the beginning.
-pub(super) fn path_in_layers(path: &str) -> Option<String> {
-    let rest = path
-        .strip_prefix(":/")
-        .or_else(|| path.strip_prefix("${CONFIG_DIR}/"))?;
-    match rest.contains("${") {
-        true => None,
-        false => normalise_path(rest),
-    }
-}
-
 fn outside(path: &str) -> Refusal {
     let refusal = Refusal::new(
         &rules::PROMPT_OUTSIDE,
