@@ -1,11 +1,8 @@
 //! `protocol/missing-companion`: a member that needs another one.
 
-use serde_json::Value;
-
 use super::conditions::{self, combinations};
 use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
-use crate::repo::Property;
 
 body_rule! {
     Error "protocol/missing-companion", "a field requires another one that is missing",
@@ -25,10 +22,6 @@ body_rule! {
         "tmc/langchaingo#1484": "OpenAI: `metadata` needs `store`",
         "looplj/axonhub#1380": "OpenAI: the same error",
         "BerriAI/litellm#5803": "OpenAI: `stream_options` needs `stream`",
-        "QuantumNous/new-api#1109": "Qwen: thinking must be streamed",
-        "tencentmusic/supersonic#2355": "Qwen: the same error",
-        "https://help.aliyun.com/zh/model-studio/deep-thinking":
-            "Qwen: most thinking models support only streaming",
         "https://github.com/vllm-project/vllm/blob/v0.33.0/vllm/sampling_params.py":
             "vLLM: `logprob_token_ids` needs `logprobs`",
         "https://openrouter.ai/docs/api-reference/overview":
@@ -147,9 +140,6 @@ combinations! {
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     conditions::check(TABLE, subject, found);
-    if subject.server == Server::Qwen {
-        unstreamed_thinking(subject, found);
-    }
     if NEED_MODELS.contains(&subject.server) {
         without_model(subject, found);
     }
@@ -186,43 +176,4 @@ fn without_model<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             .warning()
             .help("add `model`");
     }
-}
-
-/// Name prefixes of Qwen models that only stream their answers while thinking is enabled. Newer
-/// models may also answer without streaming.
-const STREAM_ONLY: [&str; 4] = ["qwen3-", "qwen-", "qwq", "qvq"];
-
-/// Reports a request without streaming for which thinking is enabled.
-fn unstreamed_thinking<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if subject.member("stream") == Some(&Value::Bool(true)) {
-        return;
-    }
-    match subject.member("enable_thinking") {
-        Some(thinks @ Value::Bool(true)) if CHAT.contains(&subject.wire) => {
-            let is_sure = subject
-                .model
-                .is_some_and(|model| STREAM_ONLY.iter().any(|start| model.starts_with(start)));
-            let note = match is_sure {
-                true => found.at(thinks, "answers of a thinking model must be streamed"),
-                false => {
-                    let message = "answers of most thinking models must be streamed";
-                    found.at(thinks, message).warning()
-                }
-            };
-            note.help("set `stream` to `true`, or `enable_thinking` to `false`");
-        }
-        None if subject.facts.is(Property::ThinksByDefault) => unstreamed_default(subject, found),
-        _ => {}
-    }
-}
-
-/// Reports a request without streaming to a model whose thinking is enabled by default.
-fn unstreamed_default<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let message = "this model thinks unless `enable_thinking` is `false`, and its answer must then be streamed";
-    let note = match subject.member("stream") {
-        Some(stream) => found.at(stream, message),
-        None => found.at_top(message),
-    };
-    note.of_model()
-        .help("set `enable_thinking` to `false`, or `stream` to `true`");
 }
