@@ -442,14 +442,15 @@ const CALLS: [(&str, &str); 17] = [
 
 /// Returns the finding for a call with too few or too many arguments.
 fn wrong_arguments(called: &str, error: &Error, span: Span) -> Diagnostic {
+    // Errors of macros continue the name of the macro.
+    let of_macro = error.detail().filter(|detail| detail.starts_with("has "));
     let what = match error.kind() {
-        ErrorKind::MissingArgument => "too few arguments",
-        _ => "too many arguments",
+        ErrorKind::MissingArgument => "has too few arguments",
+        _ => of_macro.unwrap_or("has too many arguments"),
     };
-    let message = if called.is_empty() {
-        what.to_owned()
-    } else {
-        format!("`{called}` has {what}")
+    let message = match called {
+        "" => format!("the call {what}"),
+        name => format!("`{name}` {what}"),
     };
     let finding = Diagnostic::new(&rules::FAILED, span, message);
     match CALLS.iter().find(|(name, _)| *name == called) {

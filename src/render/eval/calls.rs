@@ -16,6 +16,7 @@ use super::tree::{Argument, Call, Callee, Expr, Macro, Template};
 use super::variables::ClosureId;
 use super::watch::Watch;
 use super::{Eval, Scope, Step, operators};
+use crate::diag::did_you_mean;
 
 /// The nesting levels that a macro counts as.
 const MACRO_DEPTH: usize = 4;
@@ -355,10 +356,7 @@ fn bind(node: &Macro, arguments: &Arguments) -> Result<(Vec<Tracked>, Option<Tra
         let name = &*parameter.name;
         values.push(match (index < count, by_name(name)) {
             (true, Some(_)) => {
-                return Err(Error::new(
-                    ErrorKind::TooManyArguments,
-                    format!("duplicate argument `{name}`"),
-                ));
+                return Err(wrong_argument(format!("has two values for `{name}`")));
             }
             (true, None) => arguments.get(index),
             (false, Some(given)) => {
@@ -380,13 +378,25 @@ fn bind(node: &Macro, arguments: &Arguments) -> Result<(Vec<Tracked>, Option<Tra
         .into_iter()
         .flatten();
     if let Some(key) = given.find(|key| key.as_str().is_some_and(|key| !used.contains(&key))) {
-        let message = format!(
-            "unknown keyword argument `{}`",
-            key.as_str().unwrap_or_default()
-        );
-        return Err(Error::new(ErrorKind::TooManyArguments, message));
+        let key = key.as_str().unwrap_or_default();
+        return Err(unknown_parameter(node, key));
     }
     Ok((values, caller))
+}
+
+/// Returns the error for an argument whose name is not that of a parameter.
+fn unknown_parameter(node: &Macro, name: &str) -> Error {
+    let parameters = node.parameters.iter().map(|parameter| &*parameter.name);
+    let what = format!("has no parameter `{name}`");
+    wrong_argument(match did_you_mean(name, parameters) {
+        Some(question) => format!("{what}: {question}"),
+        None => what,
+    })
+}
+
+/// Returns the error for an argument; `what` continues the name of the macro.
+fn wrong_argument(what: String) -> Error {
+    Error::new(ErrorKind::TooManyArguments, what)
 }
 
 /// Returns an argument by its name.
