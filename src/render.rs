@@ -40,6 +40,7 @@ mod missing_files;
 mod unclosed;
 mod recording;
 pub(crate) mod coverage;
+mod syntax;
 mod errors;
 mod names;
 
@@ -335,6 +336,7 @@ impl Engine {
     /// reported in any other way.
     pub(crate) fn take_slips(&mut self, repo: &Repo) -> Vec<Diagnostic> {
         self.note_misspelt_variables(&repo.sources);
+        self.note_missing_imports(&repo.sources);
         self.note_missing_files(repo);
         std::mem::take(&mut self.slips)
     }
@@ -477,7 +479,13 @@ impl Engine {
         let mut analysis = match caught(|| analyse::analyse(&rewritten.text, name)) {
             Ok(Ok(analysis)) => analysis,
             Ok(Err(error)) => {
-                findings.push(errors::syntax(self, sources, name, &rewritten.text, &error));
+                findings.push(syntax::finding(
+                    self,
+                    sources,
+                    name,
+                    &rewritten.text,
+                    &error,
+                ));
                 self.broken.insert(Arc::clone(name));
                 return None;
             }

@@ -12,6 +12,7 @@ pub use offsets::OffsetMap;
 pub use text::{MAX_SOURCE_BYTES, SourceText, TextError};
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A file of a [`Sources`] table.
@@ -32,7 +33,7 @@ pub struct Span {
 impl Span {
     /// Returns the span of the bytes `range` in `file`. Offsets beyond 4 GiB saturate; such files
     /// are rejected when they are read.
-    pub fn new(file: FileId, range: std::ops::Range<usize>) -> Span {
+    pub fn new(file: FileId, range: Range<usize>) -> Span {
         let start = u32::try_from(range.start).unwrap_or(u32::MAX);
         let end = u32::try_from(range.end).unwrap_or(u32::MAX);
         Span {
@@ -57,7 +58,7 @@ impl Span {
     }
 
     /// Returns the range as `usize` bounds, for slicing.
-    pub fn range(self) -> std::ops::Range<usize> {
+    pub fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
 }
@@ -146,7 +147,7 @@ impl SourceFile {
     }
 
     /// Returns a part of the text with secrets replaced by dots, with the same length in bytes.
-    pub fn shown(&self, range: std::ops::Range<usize>) -> std::borrow::Cow<'_, str> {
+    pub fn shown(&self, range: Range<usize>) -> std::borrow::Cow<'_, str> {
         let text = &self.text()[range.clone()];
         let start = u32::try_from(range.start).unwrap_or(u32::MAX);
         let mut masked = self
@@ -229,7 +230,7 @@ impl SourceFile {
 
     /// Returns the range of the line around an offset, without its line ending; `None` if it has
     /// more than `most` bytes. Looks no further, so that many findings in one long line stay fast.
-    pub(crate) fn line_around(&self, offset: usize, most: usize) -> Option<std::ops::Range<usize>> {
+    pub(crate) fn line_around(&self, offset: usize, most: usize) -> Option<Range<usize>> {
         let text = self.text().as_bytes();
         let offset = offset.min(text.len());
         let (from, to) = (
@@ -377,6 +378,12 @@ impl Sources {
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
+}
+
+/// Returns a range within a text, widened to whole characters.
+pub(crate) fn clamp(range: &Range<usize>, text: &str) -> Range<usize> {
+    let start = text.floor_char_boundary(range.start.min(text.len()));
+    start..text.ceil_char_boundary(range.end.clamp(start, text.len()))
 }
 
 #[cfg(test)]

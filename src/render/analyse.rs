@@ -29,6 +29,8 @@ pub(super) struct Analysis {
     pub(super) reads: BTreeSet<String>,
     /// Names that are assigned anywhere.
     pub(super) assigned: HashSet<String>,
+    /// Names that are imported from other templates.
+    pub(super) imported: Vec<ImportedName>,
     /// The variables that are read, with their locations.
     pub(super) variables: Vec<(String, Range<usize>)>,
     /// Variables that the template allows to be absent: it tests them with `is defined`, or gives
@@ -80,6 +82,14 @@ impl FileRead {
             range,
         })
     }
+}
+
+/// A name in `{% from 'template' import name %}`.
+#[derive(Debug)]
+pub(super) struct ImportedName {
+    pub(super) template: String,
+    pub(super) name: String,
+    pub(super) range: Range<usize>,
 }
 
 /// An `include`, `import`, `from` or `extends`.
@@ -220,11 +230,22 @@ impl Walker {
             }
             Stmt::FromImport(it) => {
                 self.import(&it.expr);
-                it.names
-                    .iter()
-                    .for_each(|(name, alias)| self.assign(alias.as_ref().unwrap_or(name)));
+                for (name, alias) in &it.names {
+                    self.assign(alias.as_ref().unwrap_or(name));
+                    self.imported(&it.expr, name);
+                }
             }
             _ => {}
+        }
+    }
+
+    fn imported(&mut self, template: &Expr<'_>, name: &Expr<'_>) {
+        if let (Some(template), Expr::Var(name)) = (literal_name(template), name) {
+            self.found.imported.push(ImportedName {
+                template,
+                name: name.id.to_owned(),
+                range: range(name.span()),
+            });
         }
     }
 

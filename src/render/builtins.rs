@@ -242,6 +242,9 @@ fn instead_of_filter(name: &str) -> Option<&'static str> {
         "pprint" | "format" | "filesizeformat" => {
             "join strings with `~`, and write values with `tojson`"
         }
+        "json" | "to_json" | "jsonify" | "json_encode" | "dump" | "stringify" => {
+            "write `value | tojson`"
+        }
         "attr" => "write `value[name]`",
         "batch" | "slice" => "write a slice, such as `list[:10]`",
         "groupby" => "loop over the possible values, with `selectattr` inside",

@@ -1,172 +1,22 @@
 //! Converts the engine's errors to findings.
 
 use std::error::Error as _;
-use std::ops::Range;
 
 use minijinja::machinery::{self, ast::Expr};
 use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, Value};
 
+use super::builtins::test_names;
 use super::eval::Failure;
 use super::place::Place;
 use super::refusal::Refusal;
-use super::slips::{self, Slip};
 use super::slips_of_data::{LIST, NeverEqual};
 use super::tracked::{Absent, AbsentKind};
-use super::unclosed::{self, OpenTag, Unbalanced};
 use super::{Engine, TemplateKind, account, rules};
 use crate::conversation::{TEMPLATE_DATA, members_of, words_of};
 use crate::diag::{Diagnostic, Rule, Severity, did_you_mean, listed};
-use crate::repo::Dialect;
-use crate::source::{SourceText, Sources, Span};
+use crate::source::{SourceText, Sources, Span, clamp};
 use crate::text::cut;
-
-/// Returns the finding for a template that does not parse.
-pub(super) fn syntax(
-    engine: &Engine,
-    sources: &Sources,
-    name: &str,
-    text: &str,
-    error: &Error,
-) -> Diagnostic {
-    let range = error.range().unwrap_or(text.len()..text.len());
-    let detail = error.detail().unwrap_or("the template does not parse");
-    let at = |range: Range<usize>| engine.span(sources, name, clamp(&range, text));
-    let finding = |range: &Range<usize>, message: String| {
-        Diagnostic::new(&rules::SYNTAX, at(range.clone()), message)
-    };
-    if let Some(Slip {
-        range,
-        message,
-        help,
-    }) = slips::find(text, range.start)
-    {
-        return finding(&range, message.to_owned()).help(help);
-    }
-    if let Some(tag) = detail.strip_prefix("unknown statement ") {
-        return misplaced_tag(
-            tag,
-            finding(&range, format!("there is no tag `{tag}`")),
-            unclosed::find(text, range.end),
-            at,
-        );
-    }
-    if let Some(start) = unclosed::string(text) {
-        return finding(
-            &(start..start + 1),
-            "this string is never closed".to_owned(),
-        )
-        .help("write the closing quote");
-    }
-    if let Some(range) = unclosed::raw(text).filter(|_| detail == "unexpected end of raw block") {
-        return finding(&range, "this `raw` is never closed".to_owned())
-            .help("write `{% endraw %}` where it ends");
-    }
-    if detail == "unexpected character" && text[range.start.min(text.len())..].starts_with('^') {
-        let help = match engine.dialect {
-            Dialect::Inja => "write it with spaces: `a ^ b`",
-            Dialect::Jinja => {
-                "for a power, write `a ** b`; with `dialect = \"inja\"` in reqc.toml, `a ^ b` works too"
-            }
-        };
-        return finding(&range, "`^` is not an operator here".to_owned()).help(help);
-    }
-    if !detail.starts_with("unexpected end of input") {
-        return finding(&range, in_symbols(detail))
-            .help("`{{ value }}` writes a value, `{% tag %}` is a tag, `{# … #}` a comment");
-    }
-    match unclosed::find(text, text.len()) {
-        Some(Unbalanced::Open(OpenTag { name, range })) => {
-            finding(&range, format!("this `{name}` is never closed"))
-                .help(format!("write `{{% end{name} %}}` where it ends"))
-        }
-        Some(Unbalanced::Delimiter { range, close }) => finding(
-            &range,
-            format!("this tag is never closed: `{close}` is missing"),
-        )
-        .help(format!("write `{close}` after it")),
-        _ => finding(
-            &range,
-            "the template ends while something is still open".to_owned(),
-        )
-        .help("look for a tag without its `{% end… %}`, or braces that are not closed"),
-    }
-}
-
-/// Returns the finding for a misplaced tag.
-fn misplaced_tag(
-    tag: &str,
-    finding: Diagnostic,
-    unbalanced: Option<Unbalanced>,
-    at: impl Fn(Range<usize>) -> Span,
-) -> Diagnostic {
-    match (TAGS.contains(&tag), unbalanced) {
-        (true, Some(Unbalanced::WrongEnd { open } | Unbalanced::Open(open))) => {
-            let OpenTag { name, range } = open;
-            reworded(format!("`end{name}` is missing before `{tag}`"), &finding)
-                .related(at(range), format!("this `{name}` is still open"))
-                .help(format!("write `{{% end{name} %}}` before it"))
-        }
-        (true, _) if tag.starts_with("end") => {
-            reworded(format!("`{tag}` has no matching opening tag"), &finding)
-                .help("remove it, or write the tag that it should close")
-        }
-        (true, _) => reworded(format!("`{tag}` is not inside an `if` or `for`"), &finding)
-            .help("write it between `{% if … %}` or `{% for … %}` and the end tag"),
-        (false, _) => {
-            let help = did_you_mean(tag, TAGS)
-                .unwrap_or_else(|| format!("known tags: {}", TAGS.join(", ")));
-            finding.help(help)
-        }
-    }
-}
-
-fn reworded(message: String, finding: &Diagnostic) -> Diagnostic {
-    Diagnostic {
-        message,
-        ..finding.clone()
-    }
-}
-
-/// The tags that open, separate and close blocks.
-const TAGS: [&str; 26] = [
-    "autoescape",
-    "block",
-    "call",
-    "do",
-    "elif",
-    "else",
-    "endautoescape",
-    "endblock",
-    "endcall",
-    "endfilter",
-    "endfor",
-    "endif",
-    "endmacro",
-    "endraw",
-    "endset",
-    "endwith",
-    "extends",
-    "filter",
-    "for",
-    "from",
-    "if",
-    "import",
-    "include",
-    "macro",
-    "set",
-    "with",
-];
-
-/// Replaces the parser's names for tokens with their symbols.
-fn in_symbols(detail: &str) -> String {
-    let names = [("end of variable block", "`}}`"), ("end of block", "`%}`")];
-    names
-        .iter()
-        .fold(detail.to_owned(), |text, (name, symbol)| {
-            text.replace(name, symbol)
-        })
-}
 
 /// Returns the finding for a template that failed during rendering.
 pub(super) fn runtime(
@@ -260,6 +110,10 @@ fn describe(
     }
     let called = failure.called.as_deref().unwrap_or_default();
     let (rule, message): (&'static Rule, String) = match error.kind() {
+        ErrorKind::UndefinedError if sources.slice(span).trim() == called => (
+            &rules::UNDEFINED,
+            format!("a value that `{called}` reads is undefined"),
+        ),
         ErrorKind::UndefinedError => {
             let here = Absent {
                 at: failure.at,
@@ -304,12 +158,21 @@ fn describe(
         ErrorKind::CannotUnpack => {
             finding.help("to loop over an object by key and value, write `{% for key, value in object | items %}`")
         }
+        ErrorKind::UndefinedError => finding.help(ASK),
+        ErrorKind::InvalidOperation if is_sum_of_text(detail) => {
+            finding.help("to join texts, write `a ~ b`")
+        }
         _ if rule == &rules::TOO_LARGE => {
             finding.label("the limit is reached here").help("look for a loop that repeats the whole history")
         }
         _ => finding
             .help("this expression fails for the values in this context; `reqc render` shows the rest"),
     }
+}
+
+/// Returns `true` if an error is about `+` with a string; `detail` is the evaluator's message.
+fn is_sum_of_text(detail: &str) -> bool {
+    detail.starts_with("`+` ") && detail.contains("a string")
 }
 
 /// What templates write in place of methods of Python and JavaScript.
@@ -396,21 +259,48 @@ fn members() -> impl Iterator<Item = &'static str> {
 
 /// Returns the help for a variable that does not exist in a kind of template.
 fn variable_help(name: &str, kind: TemplateKind) -> String {
-    const AS_TEXT: &str = "put literal braces between `{% raw %}` and `{% endraw %}`";
+    if let Some(help) = known_elsewhere(name) {
+        return help;
+    }
     let (known, about): (&[&str], _) = match kind {
         TemplateKind::Prompt => (
             &["language", "project_name"],
             "a system prompt can use `language` and `project_name`",
         ),
-        TemplateKind::Body => (
-            &["ctx", "loop"],
-            "everything about the conversation is a member of `ctx`",
-        ),
+        TemplateKind::Body => match member_of_ctx(name) {
+            Some(member) => return format!("write `ctx.{member}`"),
+            None => (
+                &["ctx", "loop"],
+                "everything about the conversation is a member of `ctx`",
+            ),
+        },
     };
-    if ["null", "nil", "None", "undefined"].contains(&name) {
-        return "write `none`".to_owned();
+    did_you_mean(name, known.iter().copied()).unwrap_or_else(|| {
+        format!("{about}; put literal braces between `{{% raw %}}` and `{{% endraw %}}`")
+    })
+}
+
+/// Returns the help for a name that has a meaning elsewhere: in other languages, as a test, or in a
+/// loop.
+fn known_elsewhere(name: &str) -> Option<String> {
+    match name {
+        "null" | "nil" | "None" | "undefined" => Some("write `none`".to_owned()),
+        "JSON" => Some("write `tojson(value)`".to_owned()),
+        "loop" => Some("`loop` exists only inside a `for`".to_owned()),
+        name if test_names().any(|test| test == name) => Some(format!(
+            "`{name}` is a test: write `value is {name}`, also after `or` and `and`"
+        )),
+        _ => None,
     }
-    did_you_mean(name, known.iter().copied()).unwrap_or_else(|| format!("{about}; {AS_TEXT}"))
+}
+
+/// Returns the member of `ctx` that a name without `ctx` means.
+fn member_of_ctx(name: &str) -> Option<&str> {
+    match name {
+        "messages" | "conversation" => Some("history"),
+        "system" | "system_message" => Some("system_prompt"),
+        name => members_of("ctx").contains(&name).then_some(name),
+    }
 }
 
 /// The call syntax of our functions.
@@ -483,13 +373,7 @@ fn undefined(
                 .related(missing, "the parameter")
                 .help("pass it in the call, or declare a default: `name=\"\"`")
         }
-        AbsentKind::Import => {
-            let message = format!("the imported template has no `{expression}`");
-            let finding = Diagnostic::new(&rules::UNDEFINED, missing, message);
-            finding
-                .related(at, "used here")
-                .help("import a macro or a variable that the other template sets at its top level")
-        }
+        AbsentKind::Import => no_import(missing, expression).related(at, "used here"),
         AbsentKind::Value => {
             // The location is the expression that produced the value, if it is in the tag that uses
             // it.
@@ -504,6 +388,13 @@ fn undefined(
             .help(help)
         }
     }
+}
+
+/// Returns the finding for an imported name that the other template does not have.
+pub(super) fn no_import(at: Span, name: &str) -> Diagnostic {
+    let message = format!("the imported template has no `{name}`");
+    Diagnostic::new(&rules::UNDEFINED, at, message)
+        .help("import a macro or a variable that the other template sets at its top level")
 }
 
 /// Returns the finding for a comparison that is never true.
@@ -542,9 +433,11 @@ pub(super) fn no_variable(sources: &Sources, at: Span, kind: TemplateKind) -> Di
     Diagnostic::new(&rules::UNDEFINED, at, message).help(help)
 }
 
+/// The help for a value that may be absent.
+const ASK: &str = "if it may be absent, check first with `is defined`";
+
 /// Returns the message and the help for an expression without a value.
 fn absence(expression: &str, object: Option<&Value>, kind: TemplateKind) -> (String, String) {
-    const ASK: &str = "if it may be absent, check first with `is defined`";
     if let Some((holder, member)) = member_of(expression) {
         return (
             format!("`{holder}` has no `{member}`"),
@@ -676,11 +569,6 @@ fn is_name(text: &str) -> bool {
         && text
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-fn clamp(range: &Range<usize>, text: &str) -> Range<usize> {
-    let start = text.floor_char_boundary(range.start.min(text.len()));
-    start..text.ceil_char_boundary(range.end.clamp(start, text.len()))
 }
 
 #[cfg(test)]

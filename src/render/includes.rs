@@ -119,9 +119,11 @@ impl Engine {
                 span(),
                 "an include name must be a string literal",
             );
-            return Verdict::refused(
-                finding.help("write an `{% if %}` with one include per branch"),
-            );
+            let written = repo.sources.slice(span());
+            return Verdict::refused(finding.help(match is_unquoted_name(written) {
+                true => format!("write it in quotes: `\"{written}\"`"),
+                false => "write an `{% if %}` with one include per branch".to_owned(),
+            }));
         }
         let mut missing = None;
         for target in &include.names {
@@ -419,6 +421,13 @@ fn not_a_partial(repo: &Repo, target: &str) -> String {
         );
     }
     GENERAL.to_owned()
+}
+
+/// Returns `true` if an expression is the name of a partial without its quotes.
+fn is_unquoted_name(expression: &str) -> bool {
+    let mut letters = expression.bytes();
+    expression.ends_with(".jinja")
+        && letters.all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte))
 }
 
 /// Returns the advice for the include of a role.

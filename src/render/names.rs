@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use foldhash::HashSet;
 
-use super::analyse::{Analysis, Callable, Called};
+use super::analyse::{Analysis, Callable, Called, full_name};
 use super::builtins::{self, FUNCTIONS, filter_names, test_names};
 use super::functions::BODY_FUNCTIONS;
 use super::inja;
@@ -19,6 +19,9 @@ use crate::source::Sources;
 
 /// The variables of bodies that no template sets.
 const SET_BY_THE_ENGINE: [&str; 2] = ["ctx", "loop"];
+
+/// The maximum number of templates that are searched for imported names, in total.
+const MAX_IMPORTED: usize = 100_000;
 
 /// The methods of the engine's own objects that templates must not use.
 const REFUSED_METHODS: [&str; 2] = ["changed", "cycle"];
@@ -69,7 +72,7 @@ impl Engine {
         let mut suggestions = Suggestions::default();
         let mut slips = Vec::new();
         for (name, analysis) in &self.analyses {
-            if self.prompts.contains(name) {
+            if self.prompts.contains(name) || self.broken.contains(name) {
                 continue;
             }
             for (read, range) in &analysis.variables {
@@ -89,6 +92,46 @@ impl Engine {
             }
         }
         self.slips.extend(slips);
+    }
+
+    /// Notes imported names that their templates do not assign anywhere.
+    pub(super) fn note_missing_imports(&mut self, sources: &Sources) {
+        let mut slips = Vec::new();
+        let mut left = MAX_IMPORTED;
+        for (name, analysis) in &self.analyses {
+            for it in &analysis.imported {
+                let is_optional = analysis.optional.contains(&it.name);
+                if !is_optional && !self.may_assign(&it.template, &it.name, &mut left) {
+                    let span = self.span(sources, name, it.range.clone());
+                    slips.push(errors::no_import(span, &it.name));
+                }
+            }
+        }
+        self.slips.extend(slips);
+    }
+
+    /// Returns `true` if a template, or one that it includes, may assign a name: also if one of them
+    /// is unknown, or the limit on templates to follow is reached.
+    fn may_assign(&self, template: &str, wanted: &str, left: &mut usize) -> bool {
+        let mut seen: HashSet<&str> = HashSet::default();
+        let mut pending = vec![full_name(template)];
+        while let Some(template) = pending.pop() {
+            let known = self.analyses.get_key_value(&*template);
+            let (Some((template, analysis)), Some(rest)) = (known, left.checked_sub(1)) else {
+                return true;
+            };
+            *left = rest;
+            if !seen.insert(template) {
+                continue;
+            }
+            let includes = &analysis.includes;
+            if analysis.assigned.contains(wanted) || includes.iter().any(|it| !it.is_literal) {
+                return true;
+            }
+            let names = includes.iter().flat_map(|include| &include.names);
+            pending.extend(names.map(|name| full_name(name)));
+        }
+        false
     }
 
     /// Returns the message and the help for an unknown name.

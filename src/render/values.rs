@@ -160,11 +160,13 @@ pub(super) fn text(value: &Value) -> Result<&str, Error> {
     }
 }
 
-fn kind_in_words(value: &Value) -> &'static str {
+/// Returns the kind of a value with its article.
+pub(super) fn kind_in_words(value: &Value) -> &'static str {
     match value.kind() {
         ValueKind::None => "`none`",
         ValueKind::Bool => "a boolean",
         ValueKind::Number => "a number",
+        ValueKind::String => "a string",
         ValueKind::Seq | ValueKind::Iterable => "a list",
         ValueKind::Map => "an object",
         _ => "this value",

@@ -212,10 +212,8 @@ fn impossible(op: BinOpKind, left: &Value, right: &Value) -> Error {
     match is_number(left) && is_number(right) {
         true => invalid(format!("unable to calculate {left} {sign} {right}")),
         false => {
-            let (left, right) = (left.kind(), right.kind());
-            invalid(format!(
-                "tried to use {sign} operator on unsupported types {left} and {right}"
-            ))
+            let (left, right) = (values::kind_in_words(left), values::kind_in_words(right));
+            invalid(format!("`{sign}` cannot combine {left} and {right}"))
         }
     }
 }
