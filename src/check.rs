@@ -56,7 +56,7 @@ pub struct Problem {
     pub sense: Option<String>,
     /// The aspect of the value that the problem concerns.
     pub(crate) about: About,
-    /// `true` if the problem depends on the model, so that the mistake may be the model's name.
+    /// `true` if the problem depends on the model, so the mistake may be the model's name.
     pub(crate) is_of_model: bool,
     /// The missing members that cause the problem, the most important one first.
     pub(crate) lacks: Vec<Pointer>,

@@ -111,8 +111,8 @@ pub fn read_all(repo: &Repo, origins: &Origins) -> (Vec<Context>, Vec<Diagnostic
     (contexts, findings)
 }
 
-/// Returns the context files that were not read because of errors, each with the name in the file
-/// or else the file's own name.
+/// Returns the context files that were not read because of errors, each with the name given in the
+/// file or, if there is none, the file's own name.
 pub(crate) fn left_out(repo: &Repo, is_read: impl Fn(FileId) -> bool) -> Vec<(String, FileId)> {
     let left_out = repo.contexts.iter().filter(|source| !is_read(source.file));
     let named = left_out.map(|source| {

@@ -57,8 +57,8 @@ pub struct Conversation {
     /// rendered. A session keeps the prompt that it rendered first.
     pub known_prompt: Option<Arc<str>>,
     /// `true` if the history already contains the agent's surroundings and the attached files, as
-    /// items of the turns with which they arrived. Otherwise, an agent with `surroundings` gets
-    /// both before the user's first message.
+    /// items of the turns in which they arrived. Otherwise, an agent with `surroundings` gets both
+    /// before the user's first message.
     pub is_told: bool,
     /// Facts about typed items in the history that their text does not contain, each with the index
     /// of the message. A session records them in its log.

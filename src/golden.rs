@@ -349,7 +349,7 @@ fn has_our_request(output: &dyn Output, folder: &str, name: &str) -> Result<bool
 
 /// Returns `true` if a file `<slug>/<name>.json` may have been written by reqc, judged by its
 /// content: a request line of an agent with such a folder, or a body that some API accepts. A
-/// manifest alone is not proof, because anybody can write one.
+/// manifest alone is not proof, because anyone can write one.
 fn has_our_form(path: &str, bytes: &[u8]) -> bool {
     let Ok(Value::Object(value)) = serde_json::from_slice(bytes) else {
         return false;

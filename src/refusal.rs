@@ -1,4 +1,4 @@
-//! The refusal dictionary: sentences with which providers reject requests.
+//! The refusal dictionary: sentences that providers use to reject requests.
 //!
 //! Input: the text of an answer, in any wrapping: JSON, a log line, an SDK's message. Output:
 //! [`Explanation`]s, each with the matching [`Refusal`], the values of its holes, and the path that
@@ -253,8 +253,8 @@ impl Dictionary {
             .any(|whole| whole.said.contains(&cut.said))
     }
 
-    /// Returns what the words after a general sentence show. The sentence itself does not say what
-    /// is wrong, but a gateway or a server may have added the reason.
+    /// Explains the words after a general sentence. The sentence itself does not say what is wrong,
+    /// but a gateway or a server may have added the reason.
     fn behind(
         &'static self,
         general: &Explanation,

@@ -193,7 +193,7 @@ struct Template {
     uses: usize,
 }
 
-/// The question for a profile's compiled template, which takes ten times the memory of its text.
+/// Asks for a profile's compiled template, which takes ten times the memory of its text.
 #[derive(PartialEq, Eq, Hash)]
 struct TreeOf {
     engine: Identity,
@@ -210,7 +210,7 @@ impl Question for TreeOf {
     }
 }
 
-/// The question for the offset map of a literal that contains a finding.
+/// Asks for the offset map of a literal that contains a finding.
 #[derive(PartialEq, Eq, Hash)]
 struct MapOf(Identity, Span);
 
@@ -872,7 +872,7 @@ impl Renderer<'_> {
         (self.rendered(sources, id, steps, output, spent), !differs)
     }
 
-    /// Returns what wrote a range of a template's output.
+    /// Returns the writers of a range of a template's output.
     pub(crate) fn written(
         &self,
         sources: &Sources,

@@ -215,7 +215,7 @@ impl Repo {
         )
     }
 
-    /// Returns the prefix with which reports display the paths of a layer's files.
+    /// Returns the prefix that reports put before the paths of a layer's files.
     pub(crate) fn shown_below(&self, layer: LayerKind) -> &'static str {
         let is_embedded = layer == LayerKind::Bundled && !self.config.is_bundled_layer;
         if is_embedded { BUNDLED } else { "" }

@@ -126,7 +126,8 @@ impl<'r> ResolvedProfile<'r> {
         &self.profile.name.value
     }
 
-    /// Returns the `extends` with which a profile of the repository inherits from a bundled one.
+    /// Returns the location of the `extends` by which a profile of the repository inherits from a
+    /// bundled one.
     pub fn bundled_parent(&self) -> Option<Span> {
         let mut pairs = self.chain.windows(2);
         let pair = pairs

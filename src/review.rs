@@ -257,7 +257,7 @@ impl Review {
             .map(|it| &it.agent)
     }
 
-    /// Returns the agents that compile on neither side, so that their bodies cannot be compared.
+    /// Returns the agents that compile on neither side, so their bodies cannot be compared.
     pub fn uncompared(&self) -> impl Iterator<Item = &Arc<str>> {
         self.broken
             .iter()

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// The form of a provider's keys.
 struct Form {
-    /// The text with which each key begins.
+    /// The text that each key begins with.
     start: &'static str,
     /// The minimum number of characters after this text.
     least: usize,
@@ -446,8 +446,8 @@ const ABOUT: [&str; 23] = [
     "required",
 ];
 
-/// Words before `token`, and before `key`, with which these do not mean a secret, but a piece of
-/// text or a key of a table.
+/// Words that, before `token` or `key`, show that it does not mean a secret, but a piece of text or
+/// a key of a table.
 const HARMLESS_TOKENS: [&str; 8] = ["max", "min", "stop", "end", "start", "eos", "bos", "pad"];
 const HARMLESS_KEYS: [&str; 13] = [
     "idempotency",

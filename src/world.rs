@@ -570,8 +570,8 @@ impl Journal for MemoryJournal {
 }
 
 /// Returns `true` if the file at a path must not be read, because a part of the path begins with a
-/// dot, or because the file name is usual for a private key. Such files contain the tokens of a
-/// checkout (`.git/config`) or of a user (`.env`, `.netrc`), and private data of programs.
+/// dot, or because private keys commonly have this file name. Such files contain the tokens of a
+/// checkout (`.git/config`) or of a user (`.env`, `.netrc`), and the private data of programs.
 pub fn is_hidden(path: &str) -> bool {
     (path.starts_with('.') || path.contains("/.")) && has_dot_name(path) || is_key_name(path)
 }
@@ -589,8 +589,8 @@ pub(crate) fn names_source(path: &str) -> bool {
         .any(|known| ending.eq_ignore_ascii_case(known))
 }
 
-/// Returns `true` if a file name is usual for a private key, ignoring case: a name used by
-/// `ssh-keygen`, or the extension of a key store.
+/// Returns `true` if private keys commonly have this file name, ignoring case: it is a name used by
+/// `ssh-keygen`, or has the extension of a key store.
 fn is_key_name(path: &str) -> bool {
     const NAMES: [&str; 6] = [
         "id_rsa",

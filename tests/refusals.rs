@@ -415,7 +415,7 @@ fn what_stands_around_a_message_does_not_hide_it() {
         ("messages.0.content.2.odd: Field required", "is missing"),
         (
             "unknown field `odd`, expected one of `a`, `b`",
-            "does not know",
+            "does not recognise",
         ),
         (
             "messages: text content blocks must be non-empty",
@@ -611,7 +611,7 @@ fn words_after_a_general_sentence_count_more() {
         (". this odd image was unwelcome", "about an image"),
         (
             ": unknown field `odd`, expected one of `a`, `b`",
-            "does not know",
+            "does not recognise",
         ),
         (
             "', 'code': 'this odd image was unwelcome'}}",

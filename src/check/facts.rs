@@ -20,7 +20,7 @@ pub(super) enum Standing {
     Certain,
     /// The fact was observed with the same model at another server.
     Likely,
-    /// The fact holds only for one version of the API, or only without a beta feature, and the
+    /// The fact applies only to one version of the API, or only without a beta feature, and the
     /// request's version or features are unknown.
     Conditional,
 }

@@ -78,9 +78,9 @@ pub(crate) enum Kind<'b> {
 pub(crate) struct Call<'b> {
     /// The ID that its result refers to; formats without IDs have none.
     pub(crate) id: Option<&'b str>,
-    /// The name of the member that holds the ID.
+    /// The name of the member that contains the ID.
     pub(crate) id_key: &'static str,
-    /// The object that holds the ID.
+    /// The object that contains the ID.
     pub(crate) identified: &'b Value,
     /// The tool name.
     pub(crate) name: Option<&'b str>,
@@ -93,9 +93,9 @@ pub(crate) struct Call<'b> {
 pub(crate) struct Outcome<'b> {
     /// The ID of the call.
     pub(crate) id: Option<&'b str>,
-    /// The name of the member that holds the ID.
+    /// The name of the member that contains the ID.
     pub(crate) id_key: &'static str,
-    /// The object that holds the ID.
+    /// The object that contains the ID.
     pub(crate) identified: &'b Value,
     /// The tool name, in formats that repeat it.
     pub(crate) name: Option<&'b str>,
@@ -146,7 +146,7 @@ impl<'b> History<'b> {
     }
 }
 
-/// Returns the name of the member that holds the history; `None` in formats without one.
+/// Returns the name of the member that contains the history; `None` in formats without one.
 pub(crate) fn member_of(wire: WireFormat) -> Option<&'static str> {
     wire.facts().history
 }

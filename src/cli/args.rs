@@ -767,7 +767,7 @@ impl FormatParser {
 }
 
 impl FormatParser {
-    /// Returns the help for HTML: the options of the command with which it can be written.
+    /// Returns the help for HTML: the command's options that can write it.
     fn of_html(&self) -> String {
         let sources = self.writes.iter().filter_map(|writes| match writes {
             Writes::Reviews => Some("`compile --diff`"),

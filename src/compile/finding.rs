@@ -319,7 +319,7 @@ fn is_of_schema(problem: &Problem) -> bool {
     problem.rule.code.starts_with("schema/")
 }
 
-/// Returns whether a problem is about the key or the value.
+/// Returns the part that a problem is about: the key or the value.
 fn part_of(problem: &Problem) -> KeyOrValue {
     if problem.is_about_key() {
         KeyOrValue::Key

@@ -311,8 +311,8 @@ impl<'a> Tracer<'a> {
         Ok(is_comment(path, file.text(), &range))
     }
 
-    /// Returns what the location affects in an agent. If the location wrote nothing, returns what
-    /// the construct around it affects.
+    /// Returns the effect of the location on an agent or, if the location wrote nothing, the effect
+    /// of the construct around it.
     fn reached_or_held(&self, id: ProfileId) -> Found {
         let found = self.reached(id, None);
         let (Some(plan), Some((file, range))) = (self.compiler.plan(id), self.place()) else {
@@ -374,7 +374,7 @@ impl<'a> Tracer<'a> {
         contexts
     }
 
-    /// Returns what the location, or the ranges in `instead`, affect in an agent.
+    /// Returns the effect of the location, or of the ranges in `instead`, on an agent.
     fn reached(&self, id: ProfileId, instead: Option<Vec<Range<usize>>>) -> Found {
         let Some(plan) = self.compiler.plan(id) else {
             return Found::Unmade(id);

@@ -106,7 +106,7 @@ crate::diag::rules! {
          Tokens are counted by the model's own tokenizer if this build has it, and estimated otherwise: the message then says *about*. \
          `reqc render AGENT --context NAME --tokens` shows them part by part.\n\n\
          * wrong: `tokens = 8000`, and a system prompt of 9,000 tokens\n\
-         * right: a shorter prompt, or `tokens = 10000` in a change that somebody reviews";
+         * right: a shorter prompt, or `tokens = 10000` in a reviewed change";
     UNUSED_BUDGET = Warning "budget/unused", "a [[budget]] entry applies to no body",
         "No agent matches `agent`, or no context matches `context`, so the budget limits nothing. Usually a pattern is misspelled, or \
          the agent was renamed.\n\n\

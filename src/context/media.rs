@@ -1,4 +1,4 @@
-//! Known media types, with which misspelled ones are detected.
+//! Known media types, used to detect misspelled ones.
 
 use crate::diag::{is_misspelling, one_of};
 

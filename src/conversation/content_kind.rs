@@ -228,8 +228,8 @@ impl ContentKind {
         self == other || more.contains(&other)
     }
 
-    /// Returns `true` if it depends on the model and the server whether this kind can be sent at
-    /// all, so that users should know about its loss.
+    /// Returns `true` if only some models and servers accept this kind, so users should know about
+    /// its loss.
     pub(crate) fn is_optional(self) -> bool {
         matches!(
             self,

@@ -82,8 +82,8 @@ pub struct Instructions {
     /// The named layers that are part of the prompt.
     pub layers: Vec<SystemLayer>,
     /// In the first instructions of a log: the number of messages exchanged before them, under
-    /// other instructions. Ignored in later instructions, which renew the session, so that all
-    /// messages before them were exchanged under others.
+    /// other instructions. Ignored in later instructions, which renew the session, so all messages
+    /// before them were exchanged under others.
     pub bound_from: usize,
 }
 
@@ -191,7 +191,7 @@ struct Line {
 /// The result of parsing a log, up to the last complete line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
-    /// The log; `None` if even the first line is incomplete, so that the session has not begun.
+    /// The log; `None` if even the first line is incomplete, so the session has not begun.
     pub log: Option<Log>,
     /// The number of bytes after the last complete line.
     pub tail_bytes: usize,
@@ -377,7 +377,7 @@ impl Log {
     }
 
     /// Returns `true` if the bytes may be the beginning of a log that was cut off within its first
-    /// line, so that the file contains no data worth keeping.
+    /// line, so the file contains no data worth keeping.
     pub fn is_cut_header(bytes: &[u8]) -> bool {
         let begin = write::header_begin();
         !bytes.contains(&b'\n')

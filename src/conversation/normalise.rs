@@ -21,10 +21,10 @@ pub struct NormalFormRules {
     /// The client API of the request. Thinking from another origin is dropped; `None` accepts any
     /// origin.
     pub origin: Option<Arc<str>>,
-    /// `true` if the API rejects thinking without a signature, so that such thinking is dropped.
+    /// `true` if the API rejects thinking without a signature, so such thinking is dropped.
     pub needs_signature: bool,
-    /// `true` if the API rejects a turn that ends with thinking, so that thinking is dropped from
-    /// the end of turns.
+    /// `true` if the API rejects a turn that ends with thinking, so thinking is dropped from the
+    /// end of turns.
     pub needs_end: bool,
     /// `true` if calls without results in the last round are dropped, too, because no request can
     /// contain them.

@@ -32,7 +32,7 @@ rules! {
          * right: `{% for message in ctx.history %}`";
     UNUSED_DECLARATION = Warning "flow/unused-declaration", "`leaves_out` names content that no agent leaves out",
         "The entry would hide a later loss. Either the agents include the content now, or no context contains it, or their wire \
-         formats cannot carry it (`wire-limits.toml`), so that no declaration is needed.\n\n\
+         formats cannot carry it (`wire-limits.toml`), so no declaration is needed.\n\n\
          This is reported only if all agents are compiled in all contexts.\n\n\
          * wrong: `leaves_out = [\"images\"]` in a profile whose templates write images\n\
          * right: no such entry";

@@ -58,7 +58,7 @@ impl GoldenFolder {
 pub(crate) struct Comparer<'t> {
     golden: &'t GoldenFolder,
     manifest: Manifest,
-    /// `true` if all agents are compared, so that any other file is unexpected.
+    /// `true` if all agents are compared, so any other file is unexpected.
     is_all: bool,
 }
 

@@ -4,7 +4,7 @@
 //! of folder:
 //!
 //! In `golden/`, which is committed and merged, the manifest lists the names of bodies, which are
-//! the names of contexts. It changes only if a context is added or removed, and two branches seldom
+//! the names of contexts. It changes only if a context is added or removed, and two branches rarely
 //! change the same line. The fingerprints of the bundled files that the bodies depend on follow.
 //! They show whether another version of reqc changed these files.
 //!

@@ -32,7 +32,7 @@ pub(super) fn block(part: &Value) -> Option<Block> {
     (!data.trim().is_empty()).then_some(block)
 }
 
-/// Reports the members of a document or recording that a context cannot hold.
+/// Reports the members of a document or recording that a context cannot contain.
 pub(super) fn rest<'b>(part: &'b Value, block: &Block, lost: &mut Lost<'b>) {
     const READ: [&str; 15] = [
         "type",

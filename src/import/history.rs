@@ -485,7 +485,7 @@ impl<'b> Reader<'b, '_> {
                 (Some(text), _) => {
                     if !texts.is_empty() {
                         self.lost
-                            .tell(part, "a result has one text: this part follows the earlier text on a new line");
+                            .tell(part, "a result contains a single text: this part follows the earlier text on a new line");
                     }
                     texts.push(text);
                     self.lost.rest(part, &["type", "text"], NO_MEMBER);

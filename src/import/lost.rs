@@ -26,7 +26,7 @@ impl<'b> Lost<'b> {
         lost.for_each(|(_, value)| self.tell(value, why));
     }
 
-    /// Reports a member that is neither a list nor text, so that it cannot be read.
+    /// Reports a member that is neither a list nor text, so it cannot be read.
     pub(super) fn shape(&mut self, object: &'b Value, names: &[&str]) {
         let members = names.iter().filter_map(|name| object.get(*name));
         let odd =

@@ -124,7 +124,7 @@ impl Provider {
             TurnForm::Items if text_of(value, "type").is_none_or(|kind| TIED.contains(&kind)) => {
                 vec![(
                     "id",
-                    "it links the item to reasoning, whose id a context cannot hold",
+                    "it links the item to reasoning, whose id a context cannot contain",
                 )]
             }
             TurnForm::Items | TurnForm::Messages | TurnForm::Contents | TurnForm::None => {

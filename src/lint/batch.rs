@@ -206,7 +206,7 @@ impl Envelope {
         })
     }
 
-    /// Returns `true` if the line has no body to check: none at all, or one of an unknown wire
+    /// Returns `true` if the line has no body to check: it has none, or one of an unknown wire
     /// format.
     pub(super) fn is_without_body(&self) -> bool {
         self.is_certain && (self.held != Held::Object || self.is_of_bedrock())
@@ -258,7 +258,7 @@ impl Form {
     }
 }
 
-/// Returns `true` if a path is Azure's. It lacks the version with which OpenAI's paths begin.
+/// Returns `true` if a path is Azure's. It lacks the version that OpenAI's paths begin with.
 fn is_azure(path: &str) -> bool {
     [
         "/chat/completions",

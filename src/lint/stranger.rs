@@ -24,7 +24,7 @@ pub(crate) enum Stranger {
 }
 
 impl Stranger {
-    /// Returns the kind of an object that is neither a body nor of a session file.
+    /// Returns the kind of an object that is neither a body nor part of a session file.
     pub(super) fn of(members: &Map<String, Value>) -> Stranger {
         let is_answer = members.contains_key("choices")
             || members.contains_key("candidates")

@@ -13,7 +13,7 @@ use crate::diag::{Rule, Severity, is_misspelling};
 use crate::repo::{Family, normal_name};
 use crate::text::cut;
 
-/// A name that a vendor's own API does not know.
+/// A name that a vendor's own API does not recognise.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum UnservedModel {
     /// A model from another vendor.
@@ -38,7 +38,7 @@ impl UnservedModel {
                 other.name()
             ),
             UnservedModel::OfGateway(_) => format!(
-                "`{written}` is a gateway's or a cloud's name for the model; {maker}'s own API knows only its plain name"
+                "`{written}` is a gateway's or a cloud's name for the model; {maker}'s own API accepts only the plain name"
             ),
             UnservedModel::Dotted(_) => {
                 format!("`{written}` is not a model of {maker}, which writes this version with `-`")
@@ -176,8 +176,8 @@ const SPELT: [Server; 7] = [
     Server::ZAi,
 ];
 
-/// Returns what is wrong with a model name in lower case. Only vendors that reject the names of
-/// others are checked: some answer them with their own model.
+/// Returns the mistake in a model name, which is in lower case. Only vendors that reject other
+/// vendors' names are checked: some answer such requests with their own model.
 fn misnamed(server: Server, lower: &str, families: &[Arc<Family>]) -> Option<UnservedModel> {
     if has_own_name(lower) {
         return None;

@@ -100,8 +100,8 @@ crate::diag::rules! {
             "Aider-AI/aider#747": "Anthropic answers 404 for a version that is written with a dot",
             "rksm/org-ai#110": "OpenAI knows no `GPT-4o`",
             "aristoteleo/PantheonOS#6": "OpenAI answers 404 for a model of Anthropic",
-            "earendil-works/pi#2893": "Google answers 404 for a name that it does not know",
+            "earendil-works/pi#2893": "Google answers 404 for an unknown name",
             "google-gemini/gemini-cli#24131": "Google answers 404 for another unknown name",
-            "tmc/langchaingo#1233": "Mistral rejects a name that it does not know",
+            "tmc/langchaingo#1233": "Mistral rejects an unknown name",
         };
 }

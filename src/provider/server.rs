@@ -148,7 +148,7 @@ impl Server {
     }
 
     /// Returns `true` if the server rejects requests with unknown fields. Other servers ignore such
-    /// fields, so that their content is lost, or accept more fields than they document. Fireworks:
+    /// fields, and their content is lost, or accept more fields than they document. Fireworks:
     /// vercel/ai#18306, measured; web-infra-dev/midscene#1322.
     pub fn refuses_unknown_fields(self) -> bool {
         match self {

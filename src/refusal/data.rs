@@ -28,7 +28,7 @@ pub struct Provider {
     pub refusals: Vec<Refusal>,
 }
 
-/// A sentence with which a request is rejected.
+/// A sentence that is used to reject a request.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Refusal {

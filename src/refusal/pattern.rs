@@ -49,14 +49,16 @@ pub(super) struct Pattern {
 /// The maximum length of a hole in bytes: enough for a list of IDs, but not for another message.
 const WIDEST_HOLE: usize = 1_000;
 
-/// The minimum number of letters with which a sentence with a hole is recognised inside a string.
+/// The minimum number of letters that a sentence with a hole needs to be recognised inside a
+/// string.
 const FEWEST_LETTERS: usize = 18;
 
-/// The minimum number of letters with which a sentence without a hole is recognised inside a
+/// The minimum number of letters that a sentence without a hole needs to be recognised inside a
 /// string.
 const FEWEST_LETTERS_ALONE: usize = 20;
 
-/// The minimum number of letters with which a sentence is recognised as the whole rest of a line.
+/// The minimum number of letters that a sentence needs to be recognised as the whole rest of a
+/// line.
 const FEWEST_LETTERS_OF_MESSAGE: usize = 10;
 
 /// The minimum number of letters of a part of a sentence that cannot also be part of another

@@ -130,8 +130,8 @@ fn texts(text: &str) -> Vec<String> {
 /// more than one message.
 const LONGEST_MESSAGE: usize = 600;
 
-/// A message in an answer that is not JSON: a Python dictionary, or JSON that was cut off or escaped.
-/// It ends with the kind of quote with which it begins.
+/// A message in an answer that is not JSON: a Python dictionary, or JSON that was cut off or
+/// escaped. It ends with the same kind of quote that it begins with.
 static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r#"(?s)["'](?:message|msg|detail|error|reason)\\*["']\s*:\s*\\*(?:"(.+?)\\*"|'(.+?)\\*')\s*[,}\]]"#,
@@ -303,7 +303,7 @@ fn pattern(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is valid")
 }
 
-/// Returns the HTTP status in a string: at the beginning, or after the words with which SDKs
+/// Returns the HTTP status in a string: at the beginning, or after the words that SDKs use to
 /// introduce a status. `None` if there are several. For example, if a proxy answers 500 because a
 /// server answered 400, the status does not show the reason.
 pub(super) fn status(text: &str) -> Option<u16> {

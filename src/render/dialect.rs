@@ -455,7 +455,7 @@ fn lost(
             }
             None => {
                 let message = format!(
-                    "`{name}` is set for the next pass of the loop, but a value set in a loop ends with the pass"
+                    "`{name}` is set for the next iteration of the loop, but a value set in a loop is lost when the iteration ends"
                 );
                 Diagnostic::new(rule, span(set.clone()), message)
             }

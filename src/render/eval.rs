@@ -40,9 +40,9 @@
 //! 17. A frame is an include, a macro, a `call`, `set` or `filter` block, and has a parent: the
 //!     frames of a run are the steps that led to it.
 //! 18. A string with too many runs becomes one run that was computed from its first inputs.
-//! 19. The system prompt has a separate recording. In a body, it is a data value, until
-//!     somebody asks for a location inside it: then its own runs replace that value, and their tags
-//!     and frames are looked up in its recording.
+//! 19. The system prompt has a separate recording. In a body, it is a data value, until a location
+//!     inside it is requested: then its own runs replace that value, and their tags and frames are
+//!     looked up in its recording.
 //! 20. To find the writer of a byte, `Recording::written` finds the run that covers it, and
 //!     converts its location to a span of a file, or its path to a value in the conversation.
 

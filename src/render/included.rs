@@ -33,7 +33,7 @@ pub(crate) struct Keep {
     pub(crate) with_prompt: bool,
 }
 
-/// The question for the names that a partial has looked up so far.
+/// Asks for the names that a partial has looked up so far.
 #[derive(PartialEq, Eq, Hash)]
 struct NamesOf(Identity, u32);
 
@@ -41,7 +41,7 @@ impl Question for NamesOf {
     type Answer = Arc<[Arc<str>]>;
 }
 
-/// The question for the output of a partial.
+/// Asks for the output of a partial.
 #[derive(PartialEq, Eq, Hash)]
 struct TextOf {
     engine: Identity,

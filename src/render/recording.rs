@@ -24,7 +24,7 @@ pub(crate) struct Recording {
     text: Arc<str>,
     runs: Box<[Run]>,
     trace: Arc<Trace>,
-    /// The position of each run, found when somebody asks for a writer.
+    /// The position of each run, determined when a writer is first requested.
     layout: OnceLock<Layout>,
     /// The number of the template, for bytes without a writer.
     template: u32,
@@ -319,8 +319,8 @@ impl Recording {
         &self.text
     }
 
-    /// Returns what wrote a range of the output, in order. Empty runs inside the range are omitted,
-    /// except at the start of an empty range.
+    /// Returns the writers of a range of the output, in order. Empty runs inside the range are
+    /// omitted, except at the start of an empty range.
     pub(crate) fn written(
         &self,
         engine: &Engine,

@@ -46,7 +46,7 @@ crate::diag::rules! {
          A macro that assembles text leaves its parts unescaped: encode its result once, where it is written.";
     UNKNOWN_NAME = Error "template/unknown-name", "a template calls a function, filter or test that does not exist",
         "Calls are checked in every branch, even in those that never run. `docs/templates.md` lists the \
-         functions. System prompts and bodies have different functions, so that a body never reads files.\n\n\
+         functions. System prompts and bodies have different functions, so a body never reads files.\n\n\
          * wrong: `{{ text.strip() }}`: template values have no methods\n\
          * right: `{{ text | trim }}`";
     FAILED = Error "template/failed", "a template fails while it is rendered",
@@ -105,16 +105,17 @@ crate::diag::rules! {
          fails, but the numbers are different.\n\n\
          Write `loop.index0` to count from 0, or remove the inja syntax and keep `loop.index`; or set `dialect = \"inja\"` \
          in `reqc.toml`, which makes `loop.index` count from 0 everywhere.";
-    SET_IN_LOOP = Warning "template/set-in-loop", "a value set in a loop is lost when the pass ends",
-        "A value that `set` gives to a variable inside a loop ends with that pass of the loop. After the loop, and in its next pass, the \
-         variable has the value from before the loop, so that counters and flags never change. A namespace keeps its values.\n\n\
+    SET_IN_LOOP = Warning "template/set-in-loop", "a value set in a loop is lost when the iteration ends",
+        "A value that `set` gives to a variable inside a loop is lost when that iteration ends. In the next iteration, and after the loop, \
+         the variable has the value from before the loop, so counters and flags never change. A namespace keeps its values.\n\n\
          * wrong: `{% set n = 0 %}{% for m in ctx.history %}{% set n = n + 1 %}{% endfor %}{{ n }}` writes `0`\n\
          * right: `{% set ns = namespace(n=0) %}{% for m in ctx.history %}{% set ns.n = ns.n + 1 %}{% endfor %}{{ ns.n }}`\n\n\
          Often no variable is needed: `length(ctx.history)` gives the number of messages, `loop.first` is true in the first iteration, and \
          `selectattr` selects elements. If another variable was meant after the loop, give it another name.";
     DIALECT_SET_IN_LOOP = Warning "dialect/set-in-loop", "a value set in a loop is lost, in a template that uses inja syntax",
-        "In inja, a `set` inside a loop outlives the loop; in Jinja, it ends with the pass: reading the variable afterwards, or in \
-         the next pass, gives the value from before the loop. Use a namespace: `{% set ns = namespace(found=false) %}` … `{% set ns.found = true %}`.";
+        "In inja, a `set` inside a loop outlives the loop; in Jinja, it is lost when the iteration ends: reading the \
+         variable afterwards, or in the next iteration, gives the value from before the loop. Use a namespace: \
+         `{% set ns = namespace(found=false) %}` … `{% set ns.found = true %}`.";
     LOOP_PARENT = Error "dialect/loop-parent", "`loop.parent` does not exist here",
         "inja reaches the outer loop through `loop.parent`. Here, keep the outer loop in a variable: `{% set \
          outer = loop %}` before the inner loop.";
@@ -152,7 +153,7 @@ crate::diag::rules! {
          and passwords. A context's virtual project follows the same rule, so that what compiles can be sent.\n\n\
          * rejected: `/etc/hosts`, `../notes.md`, `${HOME}/.config/rules.md`, `.git/config`, `.env`, `deploy/id_rsa`, \
          `tls/server.key`\n\
-         * read: `${PROJECT_DIR}/AGENTS.md`, `docs/style.md` (of the project), `${CONFIG_DIR}/roles/x.md`, `:/roles/x.md`";
+         * read: `${PROJECT_DIR}/AGENTS.md`, `docs/style.md` (in the project), `${CONFIG_DIR}/roles/x.md`, `:/roles/x.md`";
     PROMPT_VARIABLE = Error "prompt/unknown-variable", "a path contains an unknown variable",
         "`${PROJECT_DIR}`, `${CONFIG_DIR}` and `${HOME}` are expanded in the arguments of file functions and \
          in the prompt's own text. Other variables are not: an environment variable would make the prompt \

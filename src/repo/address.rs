@@ -15,7 +15,7 @@ pub(crate) struct NoAddress {
     pub(crate) why: String,
     /// The suggested correction, if there is one.
     pub(crate) help: Option<String>,
-    /// `true` if the address contains a secret, so that it must not be shown.
+    /// `true` if the address contains a secret, so it must not be shown.
     pub(crate) holds_secret: bool,
 }
 

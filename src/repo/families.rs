@@ -118,8 +118,8 @@ pub struct Family {
     /// The API version, specified in the URL, from which the facts are no longer valid; `None` for
     /// no limit.
     pub before_version: Option<Arc<str>>,
-    /// The beta feature, specified in a header, with which the facts are not valid; `None` if there
-    /// is none.
+    /// The beta feature, specified in a header, that makes the facts invalid; `None` if there is
+    /// none.
     pub without_beta: Option<Arc<str>>,
     /// The source of the facts.
     pub origin: Origin,
@@ -165,7 +165,7 @@ pub struct ModelPattern {
     pub text: Spanned<Arc<str>>,
     /// The account that publishes the models; `None` for any account.
     account: Option<Box<str>>,
-    /// The literal text with which each matching name begins.
+    /// The literal text that each matching name begins with.
     begins: Box<str>,
     rest: Rest,
 }

@@ -321,7 +321,7 @@ impl<'t, 'f> Reader<'t, 'f> {
     }
 
     /// Returns `true` if, since there were `before` findings, one was added that cannot be lowered,
-    /// so that the values read are not the intended ones.
+    /// so the values read are not the intended ones.
     pub(crate) fn found_unusable(&self, before: usize) -> bool {
         self.findings[before..].iter().any(is_fatal)
     }

@@ -114,7 +114,7 @@ pub(crate) fn read_tools_below(
 struct Loader {
     sources: Sources,
     findings: Vec<Diagnostic>,
-    /// The prefix with which reports display file paths.
+    /// The prefix that reports put before file paths.
     shown_below: String,
     profiles: Vec<LayerFile>,
     unreadable_profiles: Vec<LayerFile>,

@@ -421,7 +421,7 @@ fn prefix(cause: &Cause) -> Option<String> {
     Some(format!("cached prefix{of} lost {from} ({share})"))
 }
 
-/// Returns `true` if a string changed only by the edited lines, so that it need not be shown again.
+/// Returns `true` if a string changed only by the edited lines, so it need not be shown again.
 fn repeats(block: &Block<'_>, cause: &Cause) -> bool {
     let Some(hunks) = &block.hunks else {
         return false;

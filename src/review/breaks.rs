@@ -2,8 +2,8 @@
 //!
 //! An edit breaks an agent if applying only this edit to the older side causes an error of a rule
 //! for which the agent has an error on the newer side too. If no single edit does, the smallest set
-//! of edits that together do is the cause. Edits that fix agents are found likewise; there, the
-//! proof is that no error is left.
+//! of edits that together do is the cause. Edits that fix agents are found in the same way; there,
+//! the proof is that no error is left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -280,8 +280,8 @@ fn only(here: &Named<'_>, there: &Named<'_>, bodies: impl Fn(&Arc<str>) -> usize
 }
 
 impl Roll {
-    /// Assigns bodies that exist on one side only to the agent or context with which they were
-    /// added or removed.
+    /// Assigns bodies that exist on one side only to the agent or context that they were added or
+    /// removed with.
     pub(super) fn of(
         files: &[ChangedFile],
         names: &OlderNames,

@@ -803,8 +803,7 @@ fn told(compiler: &Compiler, finding: &Diagnostic) -> String {
 /// The help for a request without a model.
 const MODEL_HELP: &str = "name one with `--model`, in `models.toml`, or as the profile's `model`";
 
-/// Returns `true` if a model's name is a single plain word, so that it cannot change the path of a
-/// URL.
+/// Returns `true` if a model's name is a single plain word, so it cannot change the path of a URL.
 fn is_plain(model: &str) -> bool {
     model
         .bytes()

@@ -37,7 +37,7 @@ const GUIDANCE: &str = "Your summary replaces the conversation: whoever continue
      said. Write names, numbers, paths and quoted code exactly as they are.";
 
 impl Compression {
-    /// Returns settings with which an agent compresses chats, in a session of a pool.
+    /// Returns settings for an agent that compresses chats, in a session of a pool.
     pub fn new(pool: SessionPool, agent: Agent) -> Compression {
         Compression {
             pool,

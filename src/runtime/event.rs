@@ -106,7 +106,7 @@ pub enum Event {
         error: Error,
     },
     /// A part of the answer was not kept; contains one phrase, for example about a second choice or
-    /// a part that the decoder does not know. Each is reported once per request.
+    /// a part that the decoder does not recognise. Each is reported once per request.
     Warning(String),
     /// The model or a provider filter refused to answer. Contains the provider's reason. The
     /// partial answer stays in the history and is marked;
@@ -165,7 +165,7 @@ pub enum StopReason {
     StopSequence,
     /// The model or a provider filter refused to answer.
     Refusal,
-    /// The provider paused a long turn, which a request with the same history continues. A session
+    /// The provider paused a long turn. A request with the same history continues it; a session
     /// sends that request automatically.
     Paused,
     /// A hook stopped the turn. Contains its reason.

@@ -234,7 +234,7 @@ fn meaning(status: u16) -> Meaning {
         500..600 => (Category::Provider, "the provider failed", true),
         404 => (
             Category::Validation,
-            "the provider does not know the endpoint or the model",
+            "the provider has no such endpoint or model",
             false,
         ),
         413 => (
@@ -791,7 +791,7 @@ mod tests {
         (
             404,
             r#"{"error":"model 'x' not found"}"#,
-            "validation: the provider does not know the endpoint or the model (HTTP 404): model 'x' not found",
+            "validation: the provider has no such endpoint or model (HTTP 404): model 'x' not found",
         ),
         (
             500,

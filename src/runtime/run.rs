@@ -123,7 +123,7 @@ impl Run {
         self
     }
 
-    /// Returns a token with which other code can cancel the request.
+    /// Returns a token that other code can use to cancel the request.
     pub fn cancellation(&self) -> CancellationToken {
         self.cancel.clone()
     }

@@ -187,7 +187,7 @@ impl Decoder {
         self.framer.content_bytes()
     }
 
-    /// Returns `true` if the answer has ended, so that further bytes are irrelevant.
+    /// Returns `true` if the answer has ended, so further bytes are irrelevant.
     pub fn is_complete(&self) -> bool {
         self.answer.is_closed() || self.outcome.is_some()
     }

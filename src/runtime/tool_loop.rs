@@ -80,7 +80,7 @@ impl ToolLoop {
         }
         if request.limit != 0 && request.rounds == request.limit {
             return Err(failure(format!(
-                "the model still calls tools after {} rounds of them",
+                "the model still calls tools after {} rounds of tool calls",
                 request.limit
             )));
         }
@@ -199,7 +199,7 @@ mod tests {
             (error.category, error.message.as_str()),
             (
                 Category::Tool,
-                "the model still calls tools after 2 rounds of them"
+                "the model still calls tools after 2 rounds of tool calls"
             )
         );
         assert_eq!(tools.answered(id, vec![]), Ok(Next::Finish));

@@ -24,7 +24,7 @@ pub(super) fn open(path: &Path) -> Result<File, ReadError> {
     Ok(file)
 }
 
-/// Opens a file that this process already holds, such as the end of a pipe (`/dev/fd/63`).
+/// Opens a file that this process already has open, such as the end of a pipe (`/dev/fd/63`).
 #[cfg(feature = "cli")]
 pub(super) fn open_descriptor(path: &Path) -> Result<File, ReadError> {
     let file = File::open(path).map_err(|error| failed(&error))?;

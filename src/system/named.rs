@@ -20,9 +20,9 @@ pub(crate) fn open(path: &Path) -> Result<std::fs::File, AccessError> {
     bounded::open(path).map_err(|why| format!("cannot be read: {why}").into())
 }
 
-/// Opens a file that is already open in this process, for paths such as `/dev/fd/63`, with which
-/// shells pass the output of a program. `None` for all other paths. The caller limits how much of it
-/// is read, as for standard input.
+/// Opens a file that is already open in this process, for paths such as `/dev/fd/63`, which shells
+/// use to pass the output of a program. `None` for all other paths. The caller limits how much of
+/// it is read, as for standard input.
 pub(crate) fn open_descriptor(path: &Path) -> Option<Result<std::fs::File, AccessError>> {
     descriptor(path)?;
     let opened = bounded::open_descriptor(path);

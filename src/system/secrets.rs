@@ -159,7 +159,7 @@ fn key(text: &str, place: &str, what_to_do: &str) -> Result<SecretString, Secret
     }
     if text.contains(|c: char| c.is_control()) {
         return Err(SecretError::Unreadable(format!(
-            "{place} holds more than one line, or control characters"
+            "{place} contains more than one line, or control characters"
         )));
     }
     Ok(text.into())

@@ -17,7 +17,7 @@ use crate::provider::WireFormat;
 pub enum PartKind {
     /// The system prompt.
     System,
-    /// The definitions of tools, and the prompt with which the server explains them.
+    /// The definitions of tools, and the prompt that the server uses to explain them.
     Tools,
     /// The schema of a structured answer.
     Schema,

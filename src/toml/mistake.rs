@@ -496,7 +496,7 @@ fn conflict_mark(line: &str) -> Option<&'static str> {
         })
 }
 
-/// Returns the quotes with which a string begins.
+/// Returns the quotes that a string begins with.
 fn quotes(literal: &str) -> &'static str {
     ["\"\"\"", "'''", "\"", "'"]
         .into_iter()

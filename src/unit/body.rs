@@ -88,8 +88,8 @@ impl Body {
         self.prompt.as_ref()
     }
 
-    /// Returns the approximate number of bytes that only this body holds. A value that another
-    /// agent happens to share counts too, since the order of agents is unknown.
+    /// Returns the approximate number of bytes that only this body uses. A value that another agent
+    /// happens to share counts too, since the order of agents is unknown.
     pub(crate) fn weight(&self) -> usize {
         self.weight + self.members.weight()
     }
@@ -282,9 +282,7 @@ impl Plan<'_> {
         );
         let finding = Diagnostic::new(&provider_rules::TOOLS_TWICE, span, message);
         let finding = match self.profile.switch("enable_tools") {
-            Some(switch) => {
-                finding.related(switch.span, "the request's tools are switched on here")
-            }
+            Some(switch) => finding.related(switch.span, "the request's tools are enabled here"),
             None => finding,
         };
         finding.help("give every tool a unique name, or let the request provide this one")
@@ -469,7 +467,7 @@ impl Plan<'_> {
     }
 }
 
-/// The question for the tools of a body in a wire format, including the body's own.
+/// Asks for the tools of a body in a wire format, including the body's own.
 #[derive(PartialEq, Eq, Hash)]
 struct ToolsOf(Identity, WireFormat, Option<Identity>);
 

@@ -57,10 +57,10 @@ impl<V> Output<V> {
     }
 }
 
-/// A fragment that several bodies hold.
+/// A fragment that several bodies share.
 type SharedFragment = Fragment<Arc<Shared>>;
 
-/// The question for a template's output, with everything that it depends on.
+/// Asks for a template's output, with everything that it depends on.
 #[derive(PartialEq, Eq, Hash, Clone)]
 pub(super) struct FragmentOf {
     pub(super) template: TemplateId,
@@ -92,7 +92,7 @@ impl Question for FragmentOf {
     }
 }
 
-/// The question for a template's output for any system prompt; it contains the placeholder.
+/// Asks for a template's output for any system prompt. The output contains the placeholder.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct HollowOf(pub(super) FragmentOf);
 
@@ -156,7 +156,7 @@ impl Output<Arc<Shared>> {
 }
 
 impl Fragments<'_> {
-    /// Returns a template's output for this request, as a value that several bodies can hold.
+    /// Returns a template's output for this request, as a value that several bodies can share.
     pub(super) fn shared(
         &self,
         memory: &Memory,

@@ -30,7 +30,7 @@ pub(super) enum Member {
     Spliced(Box<Spliced>),
 }
 
-/// A value that several bodies hold.
+/// A value that several bodies share.
 #[derive(Debug)]
 pub(super) struct Shared {
     id: Identity,
@@ -38,7 +38,7 @@ pub(super) struct Shared {
     /// The approximate size in bytes.
     weight: usize,
     pretty: OnceLock<Box<str>>,
-    /// The number of prompt-cache breakpoints that the author set, if the value holds messages.
+    /// The number of prompt-cache breakpoints that the author set, if the value contains messages.
     authored: OnceLock<usize>,
     /// The locations of the system prompt, which differs between bodies.
     holes: Option<Holes>,
@@ -59,7 +59,7 @@ enum Held<'b> {
     Member(&'b Member),
 }
 
-/// The identity of a value that several bodies may hold: values with the same identity are equal,
+/// The identity of a value that several bodies may share: values with the same identity are equal,
 /// except for the system prompts in them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Sameness {
@@ -80,7 +80,7 @@ pub(crate) struct Check {
     pub(crate) accepts: fn(&Value) -> bool,
 }
 
-/// The question for the value of a string that a template wrote.
+/// Asks for the value of a string that a template wrote.
 #[derive(PartialEq, Eq, Hash)]
 struct ValueOf(Arc<str>);
 
@@ -100,8 +100,8 @@ impl Question for IsAccepted {
     type Answer = bool;
 }
 
-/// The question for a value with one more prompt-cache breakpoint; the answer is `None` if it
-/// cannot have another one.
+/// Asks for a value with one more prompt-cache breakpoint. The answer is `None` if the value cannot
+/// have another one.
 #[derive(PartialEq, Eq, Hash)]
 struct Marked(Identity, CachePlace, CacheTtl);
 
@@ -184,8 +184,8 @@ impl<'b> MemberRef<'b> {
         }
     }
 
-    /// Returns the identity of a value that other bodies hold unchanged, and the memory that has
-    /// it.
+    /// Returns the identity of a value that other bodies share unchanged, and the memory that
+    /// stores it.
     pub(crate) fn shared(&self) -> Option<(Identity, &'b Memory)> {
         match self.held {
             Held::Member(Member::Shared(shared)) => Some((shared.id, self.memory?)),
@@ -361,7 +361,7 @@ impl Member {
         }
     }
 
-    /// Returns `true` if several bodies hold exactly this value.
+    /// Returns `true` if several bodies share exactly this value.
     pub(super) fn is_shared(&self) -> bool {
         matches!(self, Member::Shared(_))
     }
@@ -375,7 +375,7 @@ impl Member {
         }
     }
 
-    /// Returns the identity of a value that several bodies hold unchanged.
+    /// Returns the identity of a value that several bodies share unchanged.
     pub(super) fn id(&self) -> Option<Identity> {
         match self {
             Member::Shared(shared) => Some(shared.id),
@@ -436,7 +436,7 @@ impl Members {
         self.0.iter().map(|(name, member)| (&**name, member))
     }
 
-    /// Returns the approximate number of bytes that only this body's members hold.
+    /// Returns the approximate number of bytes that only this body's members use.
     pub(super) fn weight(&self) -> usize {
         self.iter()
             .map(|(_, member)| match member {

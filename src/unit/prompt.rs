@@ -102,8 +102,8 @@ impl Hash for SystemPrompt {
 /// The system prompt of a request with its cost; `None` if it is blank.
 pub(crate) type Prompt = Costed<Result<Option<SystemPrompt>, Box<Diagnostic>>>;
 
-/// The question for the system prompt of a conversation, with the agent's own part and the layer
-/// whose files that part can include.
+/// Asks for the system prompt of a conversation, with the agent's own part and the layer whose
+/// files that part can include.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct PromptOf(
     pub(super) Identity,

@@ -1,8 +1,8 @@
 //! Finds out who wrote each value in a body: literals of profiles, templates, provider steps.
 //!
-//! Input: a body, and everything that it was made from. Assembly and the provider steps
-//! record what they did ([`Splice`], [`Steps`](super::body::Steps)); a splice holds the recording
-//! of what its template wrote.
+//! Input: a body, and everything that it was made from. Assembly and the provider steps record what
+//! they did ([`Splice`], [`Steps`](super::body::Steps)); a splice contains the recording of what
+//! its template wrote.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -177,8 +177,8 @@ struct Text {
     tree: Tree,
 }
 
-/// The question for the writer of a location in a template's output, where the answer is the same
-/// for all agents: a mistake in a shared template appears in the bodies of all of them.
+/// Asks for the writer of a location in a template's output. The answer is the same for all agents:
+/// a mistake in a shared template appears in the bodies of all of them.
 #[derive(PartialEq, Eq, Hash)]
 struct PlaceOf {
     fragment: FragmentOf,

@@ -245,8 +245,7 @@ async fn the_limit_of_rounds_ends_in_a_tool_error() {
         "ten rounds of tools, and the answer that asks for one more"
     );
     let last = history(&session).pop().unwrap();
-    let told =
-        "user: error #c: the tool did not run: the model still calls tools after 10 rounds of them";
+    let told = "user: error #c: the tool did not run: the model still calls tools after 10 rounds of tool calls";
     assert_eq!(last, told, "each call has a result");
     let limited = session
         .with_hooks(Arc::new(Watching::default()))

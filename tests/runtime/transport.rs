@@ -248,7 +248,7 @@ async fn an_error_names_the_url_without_credentials_and_query() {
     let server = Server::start(|_, _| status(404, &[], r#"{"error":"not found"}"#)).await;
     let error = failed(events(session(&server.url).send(text("Hi"))).await.1);
     let told = format!(
-        "validation: the provider does not know the endpoint or the model (HTTP 404) at {}/v1/chat/completions \
+        "validation: the provider has no such endpoint or model (HTTP 404) at {}/v1/chat/completions \
          (provider instance `Scripted`): not found",
         server.url
     );

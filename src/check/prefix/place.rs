@@ -21,7 +21,8 @@ pub(crate) struct Difference<'v> {
     member: &'static str,
     index: Option<usize>,
     path: Vec<Step<'v>>,
-    /// `true` if the difference is in the first message and that message holds the system prompt.
+    /// `true` if the difference is in the first message and that message contains the system
+    /// prompt.
     is_instruction: bool,
 }
 

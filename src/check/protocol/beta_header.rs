@@ -1,15 +1,15 @@
-//! `protocol/beta-header`: beta features in a header that the endpoint does not know.
+//! `protocol/beta-header`: beta features in a header that the endpoint does not recognise.
 
 use super::{Found, Subject, body_rule};
 use crate::diag::Severity;
 use crate::provider::{Server, Site};
 
 body_rule! {
-    Error "protocol/beta-header", "a header asks for a beta feature that the endpoint does not know",
+    Error "protocol/beta-header", "a header requests a beta feature that the endpoint does not recognise",
     "Anthropic ignores unknown names in the `anthropic-beta` header. Vertex AI rejects the request: *Unexpected value(s) … for \
-     the `anthropic-beta` header*. Which names it knows depends on the endpoint, the model and the date:\n\n\
+     the `anthropic-beta` header*. Which names it recognises depends on the endpoint, the model and the date:\n\n\
      * the token-counting endpoint rejects the web search and tool search features, which other endpoints accept\n\
-     * reports name some features that Claude Code asks for and that Vertex AI rejects. If only one report says so, it is a warning\n\n\
+     * according to reports, Vertex AI rejects some features that Claude Code requests. If there is only one report, it is a warning\n\n\
      * wrong: `anthropic-beta: web-search-2025-03-05` in a request to `count-tokens:rawPredict`\n\
      * right: no such header",
     of AnthropicMessages;

@@ -356,7 +356,7 @@ fn lmstudio<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
         found
             .at(
                 tool.object,
-                "LM Studio does not know tools of the type `namespace`",
+                "LM Studio does not support tools of the type `namespace`",
             )
             .help("declare its functions one by one");
     }

@@ -38,7 +38,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 format!("`{camel}` cannot be combined with `cachedContent`, which contains it"),
             );
             note.help(
-                "remove it, and set it when you create the cache; or do not send `cachedContent`",
+                "remove it here and set it when you create the cache, or leave out `cachedContent`",
             );
         }
     }

@@ -44,7 +44,7 @@ body_rule! {
         "MoonshotAI/kimi-code#1985": "Moonshot: the same error",
         "lobehub/lobehub#8419": "Moonshot: the same error",
         "recorded: pydantic-ai, tests/models/cassettes/test_google/test_google_model_empty_user_prompt.yaml":
-            "Gemini accepted an empty text",
+            "Gemini accepted empty text",
         "pkg:github/vllm-project/vllm#vllm/entrypoints/openai/chat_completion/protocol.py":
             "vLLM: *`tools` must not be an empty array*",
         "recorded: pydantic-ai, tests/models/cassettes/test_huggingface/test_hf_model_instructions.yaml":
@@ -163,7 +163,7 @@ fn media_alone<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         found
             .at(media, message)
             .warning()
-            .help("add a part with a text that says what to do");
+            .help("add a text part that says what to do");
     }
 }
 
@@ -208,7 +208,7 @@ fn null_content<'b>(subject: &Subject<'b>, server: &str, found: &mut Found<'b>) 
                 ),
             )
             .warning()
-            .help("send an empty text");
+            .help("send an empty string");
     }
 }
 
@@ -276,7 +276,7 @@ fn empty_text<'b>(subject: &Subject<'b>, refusing: Server, level: Severity, foun
 }
 
 /// Reports blank text in messages for Claude that GitHub Copilot passes on to Anthropic. Messages
-/// with calls are left out: clients send them with an empty text.
+/// with calls are left out: clients send them with empty text.
 fn blank_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let messages = subject.history().entries.iter().filter(|entry| {
         let is_of_client = is_asked(entry.role) || entry.role == Role::Assistant;
@@ -305,7 +305,7 @@ fn empty_parts<'b>(subject: &Subject<'b>, level: Severity, found: &mut Found<'b>
                 continue;
             }
             found
-                .at(part.value, "Z.ai rejects a part with an empty text")
+                .at(part.value, "Z.ai rejects a part with empty text")
                 .level(level)
                 .help("remove the part");
         }

@@ -857,7 +857,7 @@ fn mismatch<'b>(found: &mut Found<'b>, holder: &'b Value, name: &'static str, re
     // Gemini accepts every kind of file in the same member.
     let is_file = name == "media_type" && !real.starts_with("image/");
     let help = match is_file {
-        true => "send the intended image; a PDF or a text needs a block of the type `document`"
+        true => "send the intended image; a PDF or text file needs a block of the type `document`"
             .to_owned(),
         false => format!("write `{real}`, or send the intended file"),
     };

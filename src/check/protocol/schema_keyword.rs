@@ -206,7 +206,7 @@ fn check_node<'b>(
         let note = found.at_member(
             inner,
             name,
-            "according to user reports, the API does not know `additionalProperties`",
+            "according to user reports, the API does not recognise `additionalProperties`",
         );
         note.warning()
             .help(format!("leave it out, or use `{json_schema}`"));

@@ -288,7 +288,7 @@ fn reasoning_item<'b>(
         let note = found.at_member(
             item,
             "content",
-            "according to some user reports, the API does not know `content` of a reasoning item",
+            "according to some user reports, the API does not recognise `content` in a reasoning item",
         );
         note.warning()
             .help("omit `content`: `encrypted_content` contains the reasoning");

@@ -9,7 +9,7 @@ body_rule! {
     "Names that a format never accepts are reported by its schema. This rule covers those on which servers and reports disagree:\n\n\
      * Gemini: names of more than 64 characters were rejected up to March 2026; the SDK says 128\n\
      * Chat Completions: OpenAI and most gateways to it reject names with characters other than letters, digits, `_` and `-`, and those of \
-     more than 64; vLLM and SGLang take any, as llama.cpp and Ollama do. For unknown servers, this is a warning\n\
+     more than 64; vLLM, SGLang, llama.cpp and Ollama accept any name. For unknown servers, this is a warning\n\
      * OpenAI: descriptions of more than 1,024 characters were rejected in January 2025; the specification has no limit\n\n\
      * wrong: a name of 80 characters, made from a server's name and a path\n\
      * right: `wiki_search`",
@@ -82,7 +82,7 @@ fn uncommon_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
     let message = if !is_common {
-        "vLLM and SGLang take any name; a gateway to OpenAI rejects this one".to_owned()
+        "vLLM and SGLang accept any name; a gateway to OpenAI rejects this one".to_owned()
     } else if name.len() > OPENAI_NAME {
         format!(
             "the name has {} characters; a gateway to OpenAI rejects more than {OPENAI_NAME}",

@@ -647,7 +647,7 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut 
         ("enum", &is_list, "a list of values"),
         ("properties", &|value| value.is_object(), "an object"),
         ("anyOf", &is_list, "a list of schemas"),
-        ("description", &|value| value.is_string(), "a text"),
+        ("description", &|value| value.is_string(), "a string"),
         ("$defs", &|value| value.is_object(), "an object"),
     ];
     for value in super::schemas::no_schemas(inner) {

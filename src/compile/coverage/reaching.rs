@@ -40,7 +40,7 @@ pub struct Reaching {
     pub agent: String,
 }
 
-/// An agent and a context with which a gap's decision is evaluated.
+/// An agent and a context that evaluate a gap's decision.
 struct Base {
     agent: ProfileId,
     context: String,

@@ -22,7 +22,7 @@ pub(super) fn header(header: &Header) -> String {
     finish(line)
 }
 
-/// Returns the text with which every log begins.
+/// Returns the text that every log begins with.
 pub(super) fn header_begin() -> String {
     let mut line = object("session");
     line.insert("version".into(), VERSION.into());

@@ -90,8 +90,8 @@ fn member(name: &str, it: &mut Value, ids: &mut Ids, depth: usize) {
     }
 }
 
-/// Returns `true` if a member's value comes from the format, not from the conversation, so that it
-/// is not redacted.
+/// Returns `true` if a member's value comes from the format, not from the conversation, so it is
+/// not redacted.
 fn stays(name: &str, said: &str, depth: usize) -> bool {
     let is_made_of = |also: &str| {
         said.len() <= 64

@@ -107,7 +107,7 @@ impl Service {
 }
 
 impl Batch {
-    /// Returns `true` if a line had an ID, so that the file is a batch rather than a log.
+    /// Returns `true` if a line had an ID, so the file is a batch rather than a log.
     pub(crate) fn is_certain(&self) -> bool {
         !self.ids.is_empty()
     }

@@ -87,8 +87,8 @@ impl Envelope {
         Some(flaw)
     }
 
-    /// Returns the mistake of a line without an ID. Whether the object is a line of a batch at all
-    /// may depend on other lines.
+    /// Returns the mistake of a line without an ID. Other lines may determine whether the object is
+    /// a line of a batch.
     pub(super) fn missing_id(&self, service: Service) -> Option<Flaw> {
         if self.id.is_some() || self.almost_id.is_some() || self.form == Form::Record {
             return None;

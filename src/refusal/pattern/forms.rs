@@ -15,7 +15,7 @@ const CLASSES: [&str; 11] = [
     "The model returned the following errors: ",
 ];
 
-/// The beginning of a sentence that starts with a hole for a reason, so that only its end is fixed.
+/// The beginning of a sentence that starts with a hole for a reason, so only its end is fixed.
 const BARE_REASON: &str = "{reason}";
 
 /// Returns shorter forms by which a sentence can also be recognised: without the error class or

@@ -120,7 +120,7 @@ impl Found {
     }
 }
 
-/// Returns the path in quotes with which a string begins.
+/// Returns the path in quotes that a string begins with.
 fn quoted_path(text: &str) -> Option<String> {
     let (path, _) = text.strip_prefix('\'')?.split_once('\'')?;
     (path.contains(char::is_alphabetic) && path.chars().all(is_of_path)).then(|| path.to_owned())

@@ -61,8 +61,8 @@ impl Plain {
     }
 }
 
-/// Returns `true` if a character counts when strings are compared. Markdown takes underscores away:
-/// `Invalid maxtokens value`.
+/// Returns `true` if a character is considered when strings are compared. Markdown removes
+/// underscores: `Invalid maxtokens value`.
 pub(super) fn is_compared(c: char) -> bool {
     !matches!(c, ' ' | '\'' | '_')
 }

@@ -244,7 +244,7 @@ fn attribute(native: &Native<'_, '_>) -> Result<String, Error> {
         .ok_or_else(|| Error::from(ErrorKind::MissingArgument))?;
     path.as_str()
         .map(str::to_owned)
-        .ok_or_else(|| invalid("the attribute's name must be a text"))
+        .ok_or_else(|| invalid("the attribute's name must be a string"))
 }
 
 /// Keeps the elements whose part passes a test, or fails it; without a test, the part must be true.

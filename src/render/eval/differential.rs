@@ -6,9 +6,9 @@
 //!
 //! [`reference`] sets the engine up. Intended differences are not compared:
 //!
-//! - The evaluator rejects what costs too much or is too large; a namespace holds data only; and a
-//!   loop is called only within itself. Such a render ends ([`Verdict::Refused`]), and the number
-//!   of these is bounded.
+//! - The evaluator rejects what costs too much or is too large; a namespace can contain only data;
+//!   and a loop is called only within itself. Such a render ends ([`Verdict::Refused`]), and the
+//!   number of these is bounded.
 //! - A slice with a negative step works as in Python.
 //! - `default(path, other)` of the other dialect accepts a path even if a part of it is missing
 //!   ([`Verdict::Meant`]).

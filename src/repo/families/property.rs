@@ -148,8 +148,8 @@ impl Property {
                 "does not accept images in tool results",
             ),
             Property::AnswerCounts => (
-                "rejects a request if its maximum answer does not fit into the context window too",
-                "accepts a request even if its maximum answer does not fit into the context window too",
+                "rejects a request if it and its maximum answer together exceed the context window",
+                "accepts a request even if it and its maximum answer together exceed the context window",
             ),
             Property::OpenWeights => ("has open weights", "does not have open weights"),
         };

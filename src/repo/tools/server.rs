@@ -39,7 +39,7 @@ pub const MAX_SERVER_NAME: usize = 32;
 /// An MCP server, as defined in `tools.toml`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerSpec {
-    /// The server's name, with which the names of its tools begin.
+    /// The server's name, which the names of its tools begin with.
     pub name: Spanned<Arc<str>>,
     /// The way in which the server is reached.
     pub connection: ServerConnection,

@@ -502,7 +502,7 @@ impl State {
         Ok(())
     }
 
-    /// Adds the messages with which a request starts.
+    /// Adds the messages that a request starts with.
     fn add(&mut self, agent: &Agent, start: Start) -> Result<(), Error> {
         match start {
             Start::Message(blocks) if !blocks.iter().any(Block::says_something) => {
@@ -533,8 +533,8 @@ impl State {
         }
     }
 
-    /// Returns `true` if a request starts with the host's results for open calls, so that the turn
-    /// was not interrupted.
+    /// Returns `true` if a request starts with the host's results for open calls, so the turn was
+    /// not interrupted.
     fn has_results(&self, blocks: &[Block]) -> bool {
         let own = self.wire.own_blocks();
         let has_results = blocks

@@ -87,7 +87,7 @@ struct Call {
     id: Arc<str>,
     name: String,
     json: String,
-    /// `true` if the arguments arrived as one value, so that they are complete even if empty.
+    /// `true` if the arguments arrived as one value, so they are complete even if empty.
     given: bool,
     /// `true` if further pieces of the name may follow.
     growing: bool,
@@ -823,7 +823,7 @@ impl AnswerBuilder {
         answer
     }
 
-    /// Returns `true` if the limit of blocks is exceeded, so that further parsing is pointless.
+    /// Returns `true` if the limit of blocks is exceeded, so further parsing is pointless.
     pub(super) fn is_full(&self) -> bool {
         self.slots.len() > MOST_BLOCKS
     }

@@ -95,7 +95,7 @@ static CHOICE: Shape = Shape::new(
         ),
         ignored(
             &["native_finish_reason"],
-            "`finish_reason` is the same in the format's own terms",
+            "`finish_reason` gives the same reason in the format's own terms",
         ),
         ignored(
             &["stop_reason", "matched_stop"],
@@ -671,8 +671,8 @@ fn add_detail(last: &mut Value, detail: &Value) {
     }
 }
 
-/// Returns `true` if a provider-specific member arrives in pieces, so that it is complete only at
-/// the end of the answer.
+/// Returns `true` if a provider-specific member arrives in pieces, so it is complete only at the
+/// end of the answer.
 fn grows(name: &str) -> bool {
     matches!(name, "audio" | DETAILS)
 }

@@ -33,7 +33,7 @@ pub(super) static SHAPE: Shape = Shape::new(
         ignored(&["created_at"], "the server's clock"),
         ignored(
             &["context"],
-            "tokens of the conversation, which the history holds as text",
+            "tokens of the conversation, which the history contains as text",
         ),
         ignored(
             &["remote_model", "remote_host"],

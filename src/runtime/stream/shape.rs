@@ -257,7 +257,7 @@ fn json_type(value: &Value) -> &'static str {
         Value::Null => "null",
         Value::Bool(_) => "a Boolean",
         Value::Number(_) => "a number",
-        Value::String(_) => "a text",
+        Value::String(_) => "a string",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     }

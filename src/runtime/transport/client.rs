@@ -85,7 +85,7 @@ impl ReqwestClient {
         build(builder).map(ReqwestClient)
     }
 
-    /// Returns the inner client, with which the host can send its own requests over the same
+    /// Returns the inner client, which the host can use to send its own requests over the same
     /// connections.
     pub fn client(&self) -> &Client {
         &self.0

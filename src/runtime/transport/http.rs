@@ -1,4 +1,4 @@
-//! A trait for sending requests, with which a host may provide its own HTTP client.
+//! A trait for sending requests, which a host can implement to provide its own HTTP client.
 
 use std::error::Error;
 use std::fmt;

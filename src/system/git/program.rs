@@ -34,7 +34,7 @@ impl Git {
     pub(super) fn new(folder: &Path, strangers: &Strangers) -> Result<Git, AccessError> {
         let program = strangers
             .program()
-            .ok_or("git cannot be run: it is in no folder of `PATH` outside the tree")?;
+            .ok_or("git cannot be run: no folder in `PATH` outside the tree contains it")?;
         Ok(Git {
             program,
             folder: folder.to_owned(),

@@ -310,7 +310,7 @@ impl Trees {
 }
 
 /// Returns a name for a folder in an index, which is not an object. The name is the path, preceded
-/// by a character with which no object name begins.
+/// by a character that no object name begins with.
 fn named(folder: &str) -> String {
     format!("/{folder}")
 }

@@ -1,4 +1,4 @@
-//! Values that differ only in the system prompt: facts about one hold for all, as far as possible.
+//! Values that differ only in the system prompt: facts about one apply to all, as far as possible.
 //!
 //! A shared template is rendered once with an unguessable placeholder, and each body puts its
 //! prompt into the holes. A template is rendered separately for each prompt if it examines the
@@ -80,7 +80,7 @@ impl Spliced {
             .get_or_init(|| filled(&self.shared.value, &self.prompt))
     }
 
-    /// Returns an upper bound of the bytes that only this body holds.
+    /// Returns an upper bound on the number of bytes that only this body uses.
     pub(super) fn weight(&self) -> usize {
         self.shared.weight + self.shared.holes() * self.prompt.len()
     }

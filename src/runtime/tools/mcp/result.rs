@@ -35,7 +35,7 @@ pub(super) fn output(result: CallToolResult, limit: usize) -> ToolOutput {
 }
 
 /// The text that replaces content of an unknown kind.
-pub(super) const UNKNOWN_CONTENT: &str = "[content of a kind that reqc does not know]";
+pub(super) const UNKNOWN_CONTENT: &str = "[content of a kind that reqc does not support]";
 
 #[derive(Default)]
 struct Parts {
