@@ -84,11 +84,13 @@ impl FileRead {
     }
 }
 
-/// A name in `{% from 'template' import name %}`.
+/// A name in `{% from 'template' import name as target %}`.
 #[derive(Debug)]
 pub(super) struct ImportedName {
     pub(super) template: String,
     pub(super) name: String,
+    /// The variable that gets the value: `name` without `as`.
+    pub(super) target: String,
     pub(super) range: Range<usize>,
 }
 
@@ -231,19 +233,22 @@ impl Walker {
             Stmt::FromImport(it) => {
                 self.import(&it.expr);
                 for (name, alias) in &it.names {
-                    self.assign(alias.as_ref().unwrap_or(name));
-                    self.imported(&it.expr, name);
+                    let target = alias.as_ref().unwrap_or(name);
+                    self.assign(target);
+                    self.imported(&it.expr, name, target);
                 }
             }
             _ => {}
         }
     }
 
-    fn imported(&mut self, template: &Expr<'_>, name: &Expr<'_>) {
-        if let (Some(template), Expr::Var(name)) = (literal_name(template), name) {
+    fn imported(&mut self, template: &Expr<'_>, name: &Expr<'_>, target: &Expr<'_>) {
+        let template = literal_name(template);
+        if let (Some(template), Expr::Var(name), Expr::Var(target)) = (template, name, target) {
             self.found.imported.push(ImportedName {
                 template,
                 name: name.id.to_owned(),
+                target: target.id.to_owned(),
                 range: range(name.span()),
             });
         }

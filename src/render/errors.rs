@@ -159,20 +159,12 @@ fn describe(
             finding.help("to loop over an object by key and value, write `{% for key, value in object | items %}`")
         }
         ErrorKind::UndefinedError => finding.help(ASK),
-        ErrorKind::InvalidOperation if is_sum_of_text(detail) => {
-            finding.help("to join texts, write `a ~ b`")
-        }
         _ if rule == &rules::TOO_LARGE => {
             finding.label("the limit is reached here").help("look for a loop that repeats the whole history")
         }
         _ => finding
             .help("this expression fails for the values in this context; `reqc render` shows the rest"),
     }
-}
-
-/// Returns `true` if an error is about `+` with a string; `detail` is the evaluator's message.
-fn is_sum_of_text(detail: &str) -> bool {
-    detail.starts_with("`+` ") && detail.contains("a string")
 }
 
 /// What templates write in place of methods of Python and JavaScript.
@@ -332,15 +324,14 @@ const CALLS: [(&str, &str); 17] = [
 
 /// Returns the finding for a call with too few or too many arguments.
 fn wrong_arguments(called: &str, error: &Error, span: Span) -> Diagnostic {
-    // Errors of macros continue the name of the macro.
-    let of_macro = error.detail().filter(|detail| detail.starts_with("has "));
     let what = match error.kind() {
-        ErrorKind::MissingArgument => "has too few arguments",
-        _ => of_macro.unwrap_or("has too many arguments"),
+        ErrorKind::MissingArgument => "too few arguments",
+        _ => "too many arguments",
     };
-    let message = match called {
-        "" => format!("the call {what}"),
-        name => format!("`{name}` {what}"),
+    let message = match (error.detail(), called) {
+        (Some(detail), _) => detail.to_owned(),
+        (None, "") => what.to_owned(),
+        (None, name) => format!("`{name}` has {what}"),
     };
     let finding = Diagnostic::new(&rules::FAILED, span, message);
     match CALLS.iter().find(|(name, _)| *name == called) {

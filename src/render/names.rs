@@ -100,7 +100,7 @@ impl Engine {
         let mut left = MAX_IMPORTED;
         for (name, analysis) in &self.analyses {
             for it in &analysis.imported {
-                let is_optional = analysis.optional.contains(&it.name);
+                let is_optional = analysis.optional.contains(&it.target);
                 if !is_optional && !self.may_assign(&it.template, &it.name, &mut left) {
                     let span = self.span(sources, name, it.range.clone());
                     slips.push(errors::no_import(span, &it.name));

@@ -200,7 +200,8 @@ fn reworded(detail: &str, found: &str) -> (Cow<'static, str>, &'static str) {
         "" => token.to_owned(),
         found => format!("`{}`", cut(found, 40)),
     };
-    let message = match (token.starts_with("end of "), wanted) {
+    let ends_tag = matches!(token, "end of variable block" | "end of block");
+    let message = match (ends_tag, wanted) {
         (true, Some(wanted)) => format!("{wanted} is missing before {found}"),
         (true, None) => format!("a value is missing before {found}"),
         (false, Some(wanted)) => format!("expected {wanted}, found {found}"),

@@ -16,7 +16,7 @@ use super::tree::{Argument, Call, Callee, Expr, Macro, Template};
 use super::variables::ClosureId;
 use super::watch::Watch;
 use super::{Eval, Scope, Step, operators};
-use crate::diag::did_you_mean;
+use crate::diag::{did_you_mean, listed};
 
 /// The nesting levels that a macro counts as.
 const MACRO_DEPTH: usize = 4;
@@ -356,7 +356,8 @@ fn bind(node: &Macro, arguments: &Arguments) -> Result<(Vec<Tracked>, Option<Tra
         let name = &*parameter.name;
         values.push(match (index < count, by_name(name)) {
             (true, Some(_)) => {
-                return Err(wrong_argument(format!("has two values for `{name}`")));
+                let message = format!("`{}` has two values for `{name}`", node.name);
+                return Err(Error::new(ErrorKind::TooManyArguments, message));
             }
             (true, None) => arguments.get(index),
             (false, Some(given)) => {
@@ -386,17 +387,13 @@ fn bind(node: &Macro, arguments: &Arguments) -> Result<(Vec<Tracked>, Option<Tra
 
 /// Returns the error for an argument whose name is not that of a parameter.
 fn unknown_parameter(node: &Macro, name: &str) -> Error {
-    let parameters = node.parameters.iter().map(|parameter| &*parameter.name);
-    let what = format!("has no parameter `{name}`");
-    wrong_argument(match did_you_mean(name, parameters) {
-        Some(question) => format!("{what}: {question}"),
-        None => what,
-    })
-}
-
-/// Returns the error for an argument; `what` continues the name of the macro.
-fn wrong_argument(what: String) -> Error {
-    Error::new(ErrorKind::TooManyArguments, what)
+    let parameters = || node.parameters.iter().map(|parameter| &*parameter.name);
+    let known = did_you_mean(name, parameters()).unwrap_or_else(|| match node.parameters.len() {
+        0 => "it has none".to_owned(),
+        _ => format!("it has {}", listed(parameters())),
+    });
+    let message = format!("`{}` has no parameter `{name}`: {known}", node.name);
+    Error::new(ErrorKind::TooManyArguments, message)
 }
 
 /// Returns an argument by its name.

@@ -212,8 +212,15 @@ fn impossible(op: BinOpKind, left: &Value, right: &Value) -> Error {
     match is_number(left) && is_number(right) {
         true => invalid(format!("unable to calculate {left} {sign} {right}")),
         false => {
+            let has_text = [left, right].iter().any(|value| value.as_str().is_some());
+            let instead = match op {
+                BinOpKind::Add if has_text => ": `a ~ b` joins texts",
+                _ => "",
+            };
             let (left, right) = (values::kind_in_words(left), values::kind_in_words(right));
-            invalid(format!("`{sign}` cannot combine {left} and {right}"))
+            invalid(format!(
+                "`{sign}` cannot combine {left} and {right}{instead}"
+            ))
         }
     }
 }
