@@ -11,7 +11,7 @@ mod fix;
 pub use evidence::{Citation, Evidence, Rank, carry_an_error, citations, rank};
 pub use fix::Edit;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::source::Span;
@@ -383,7 +383,7 @@ fn words(text: &str) -> String {
 #[derive(Debug, Default)]
 pub struct Findings {
     list: Vec<Diagnostic>,
-    seen: std::collections::HashMap<Key, usize>,
+    seen: HashMap<Key, usize>,
 }
 
 /// The key that equal findings share.
@@ -489,7 +489,8 @@ impl Findings {
             .for_each(|diagnostic| self.push(diagnostic));
     }
 
-    /// Adds findings, except those whose rule has already reported something at the same location.
+    /// Adds findings. If their rule has already reported something at the same location, adds their
+    /// agents to that finding instead.
     pub(crate) fn extend_where_nothing_is<'d>(
         &mut self,
         diagnostics: impl Iterator<Item = &'d Diagnostic>,
@@ -498,15 +499,24 @@ impl Findings {
         if diagnostics.peek().is_none() {
             return;
         }
-        let told: HashSet<(&str, Span)> = self
+        let told: HashMap<(&str, Span), usize> = self
             .list
             .iter()
-            .map(|known| (known.rule.code, known.primary.span))
+            .enumerate()
+            .map(|(index, known)| ((known.rule.code, known.primary.span), index))
             .collect();
-        let untold: Vec<Diagnostic> = diagnostics
-            .filter(|it| !told.contains(&(it.rule.code, it.primary.span)))
-            .cloned()
-            .collect();
+        let mut untold = Vec::new();
+        for diagnostic in diagnostics {
+            match told.get(&(diagnostic.rule.code, diagnostic.primary.span)) {
+                Some(index) => {
+                    let known = &mut self.list[*index];
+                    for agent in &diagnostic.agents {
+                        insert_sorted(&mut known.agents, agent);
+                    }
+                }
+                None => untold.push(diagnostic.clone()),
+            }
+        }
         self.extend(untold);
     }
 

@@ -323,24 +323,16 @@ fn files_reach_what_is_made_of_them() {
     assert!(context.agents.is_empty() && context.contexts.iter().eq([&Arc::from("c")]));
 }
 
-/// A base's prompt reads a missing file: A0 uses the prompt, and A2 replaces it.
-#[test]
-fn a_missing_file_is_told_for_the_users_of_the_prompt_in_each_shard() {
-    let mut files = example();
-    files.remove("roles/x.md");
-    let mut write = |path: &str, version: usize| {
-        files.insert(path.to_owned(), versions(path)[version].clone());
-    };
-    write("agents/base0.toml", 1);
-    write("agents/a2.toml", 1);
-    let (_, compiler) = load(&files);
+/// Returns the agents for which a complete run reports a missing file of a prompt, and those for
+/// which one of eight shards does.
+fn told_of_missing_file(files: &Files) -> [BTreeSet<String>; 2] {
+    let (_, compiler) = load(files);
     let missing = |selection: &Selection| -> BTreeSet<String> {
         let told = findings(&run(&compiler, selection).1).into_iter();
         told.filter(|(_, told)| told.keys().any(|it| it.starts_with("prompt/missing-file")))
             .map(|(agent, _)| agent)
             .collect()
     };
-    let whole = missing(&Selection::default());
     let shards = (1..=8).flat_map(|index| {
         let shard = Some(format!("{index}/8").parse().expect("a shard"));
         missing(&Selection {
@@ -348,15 +340,42 @@ fn a_missing_file_is_told_for_the_users_of_the_prompt_in_each_shard() {
             ..Selection::default()
         })
     });
-    assert_eq!(whole, BTreeSet::from(["A0".to_owned()]));
-    assert_eq!(shards.collect::<BTreeSet<_>>(), whole);
+    [missing(&Selection::default()), shards.collect()]
+}
+
+/// A base's prompt reads a missing file: A0 uses the prompt, and A2 replaces it.
+#[test]
+fn a_missing_file_is_told_for_the_users_of_the_prompt_in_each_shard() {
+    let mut files = example();
+    files.remove("roles/x.md");
+    let write = |files: &mut Files, path: &str, version: usize| {
+        files.insert(path.to_owned(), versions(path)[version].clone());
+    };
+    write(&mut files, "agents/base0.toml", 1);
+    write(&mut files, "agents/a2.toml", 1);
+    let users = BTreeSet::from(["A0".to_owned()]);
+    assert_eq!(told_of_missing_file(&files), [users.clone(), users]);
 
     // An agent that cannot be compiled is reached by the file that its prompt names.
-    files.insert(
-        "agents/a0.toml".to_owned(),
-        versions("agents/a0.toml")[1].clone(),
-    );
+    write(&mut files, "agents/a0.toml", 1);
     files.remove("providers/team.toml");
     files.insert("roles/x.md".to_owned(), "one".to_owned());
     assert!(reached(&files, &["roles/x.md"]).agents.contains("A0"));
+}
+
+/// A0 and A2 use a prompt that reads a missing file, and A2 cannot be compiled.
+#[test]
+fn a_missing_file_is_told_for_agents_that_cannot_be_compiled_too() {
+    let mut files = example();
+    files.remove("roles/x.md");
+    files.insert(
+        "agents/base0.toml".to_owned(),
+        versions("agents/base0.toml")[1].clone(),
+    );
+    files.insert(
+        "agents/a2.toml".to_owned(),
+        "name = \"A2\"\nextends = \"Base 0\"\n[body]\nuser = \"{% include 'partials/none.jinja' %}\"\n".to_owned(),
+    );
+    let users = BTreeSet::from(["A0".to_owned(), "A2".to_owned()]);
+    assert_eq!(told_of_missing_file(&files), [users.clone(), users]);
 }
